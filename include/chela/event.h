@@ -1,0 +1,129 @@
+/* event.h -- everything that happens in a run, in order.
+ *
+ * One stream of events is the only output of a run: the command line, the
+ * gateway and your callback see the same. `seq` starts at 0 and has no gaps;
+ * exactly one CHELA_EV_RUN_END is the last event of every run. A run that
+ * paused and is resumed later continues its `seq` with another RUN_START. */
+#ifndef CHELA_EVENT_H
+#define CHELA_EVENT_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "chela/error.h"
+CHELA_BEGIN_DECLS
+
+typedef struct chela_run chela_run;
+
+/* Borrowed text: n bytes at p, UTF-8, not necessarily NUL-terminated. */
+struct chela_str {
+    const char *p;
+    size_t n;
+};
+
+/* X(enum name, "type" on the wire, union member that is set) */
+#define CHELA_EVENTS(X)                                                                            \
+    X(RUN_START, "run_start", start)                                                               \
+    X(STATE, "state", state)                                                                       \
+    X(TURN_START, "turn_start", turn)                                                              \
+    X(MODEL_REQUEST, "model_request", request)                                                     \
+    X(TEXT_DELTA, "text_delta", delta)                                                             \
+    X(REASONING_DELTA, "reasoning_delta", delta)                                                   \
+    X(TOOL_CALL_DELTA, "tool_call_delta", call)                                                    \
+    X(TOOL_CALL, "tool_call", call)                                                                \
+    X(TOOL_START, "tool_start", call)                                                              \
+    X(TOOL_PROGRESS, "tool_progress", note)                                                        \
+    X(TOOL_RESULT, "tool_result", result)                                                          \
+    X(CLIENT_TOOL_REQUIRED, "client_tool_required", call)                                          \
+    X(STEERING, "steering", note)                                                                  \
+    X(FOLLOW_UP, "follow_up", note)                                                                \
+    X(RETRY, "retry", retry)                                                                       \
+    X(FALLBACK, "fallback", fallback)                                                              \
+    X(WARNING, "warning", note)                                                                    \
+    X(TURN_END, "turn_end", turn)                                                                  \
+    X(RUN_END, "run_end", end)
+
+enum chela_event_type {
+#define CHELA_EVENT_ENUM(name, text, member) CHELA_EV_##name,
+    CHELA_EVENTS(CHELA_EVENT_ENUM)
+#undef CHELA_EVENT_ENUM
+        CHELA_EV_COUNT
+};
+
+struct chela_usage {
+    int64_t input;  /* tokens sent, cached ones included */
+    int64_t output; /* tokens produced, reasoning included */
+    int64_t cache_read, cache_write, reasoning;
+    double cost_usd; /* negative: unknown */
+};
+
+struct chela_event {
+    enum chela_event_type type;
+    const char *run; /* run id */
+    uint64_t seq;
+    int64_t ts; /* milliseconds since the epoch */
+    union {
+        struct {
+            const char *session, *agent, *model, *mode;
+        } start;
+        struct {
+            const char *from, *to; /* OBSERVE THINK ACT REFLECT WAITING DONE ERROR */
+        } state;
+        struct {
+            unsigned turn;           /* from 1 */
+            const char *stop_reason; /* TURN_END only */
+            struct chela_usage usage;
+        } turn;
+        struct {
+            unsigned turn;
+            const char *model;
+            size_t messages, tools, bytes;
+        } request;
+        struct {
+            struct chela_str text, so_far;
+        } delta;
+        struct {
+            unsigned index; /* TOOL_CALL_DELTA: of the call in its reply */
+            struct chela_str id, name, arguments; /* TOOL_CALL_DELTA: a piece */
+        } call;
+        struct {
+            struct chela_str id, name;
+            bool is_error, retryable, truncated;
+            const char *error_type; /* NULL without error */
+            struct chela_str content, details;
+            int64_t duration_ms;
+        } result;
+        struct {
+            struct chela_str text, id; /* id: TOOL_PROGRESS */
+        } note;
+        struct {
+            unsigned attempt;
+            int64_t delay_ms;
+            struct chela_str reason;
+        } retry;
+        struct {
+            const char *from, *to;
+            struct chela_str reason;
+        } fallback;
+        struct {
+            const char *status; /* done stopped error cancelled paused */
+            const char *reason; /* task_completed max_turns_exceeded ... */
+            struct chela_str text;  /* the answer */
+            struct chela_str error; /* one line, empty without error */
+            unsigned turns, tool_calls;
+            struct chela_usage usage;
+        } end;
+    };
+};
+
+/* ev is borrowed: valid until the callback returns. Called on the loop thread,
+ * never from inside the call that caused it. */
+typedef void chela_event_fn(const struct chela_event *ev, void *user);
+
+CHELA_API const char *chela_event_name(enum chela_event_type type);
+
+/* The event as one line of JSON without a newline; yours to chela_free. */
+CHELA_API char *chela_event_json(const struct chela_event *ev);
+
+CHELA_END_DECLS
+#endif

@@ -1,0 +1,225 @@
+/* session.h -- runtime, agent, session, run.
+ *
+ * A runtime owns a loop and everything that lives in it. An agent is a
+ * definition: model, prompt, tools, limits. A session is a conversation with
+ * an agent; it runs one thing at a time. A run is what one input causes, from
+ * its first event to its last.
+ *
+ * Calls are made on the loop thread (the thread that created the runtime, or
+ * the host loop's), except where "any thread" is said. */
+#ifndef CHELA_SESSION_H
+#define CHELA_SESSION_H
+#include <stddef.h>
+#include <stdint.h>
+
+#include "chela/error.h"
+#include "chela/event.h"
+#include "chela/tool.h"
+CHELA_BEGIN_DECLS
+
+typedef struct chela_runtime chela_runtime;
+typedef struct chela_session chela_session;
+
+/* --- runtime -------------------------------------------------------------- */
+
+enum chela_log_level { CHELA_LOG_TRACE, CHELA_LOG_INFO, CHELA_LOG_WARN, CHELA_LOG_ERROR };
+typedef void chela_log_fn(enum chela_log_level level, const char *area, const char *line,
+                          void *user);
+
+struct chela_runtime_opts {
+    size_t size; /* set by CHELA_RUNTIME_OPTS */
+    void *uv_loop;                     /* a uv_loop_t to live in; NULL: our own */
+    const char *(*env)(const char *name, void *user); /* NULL: the process's */
+    chela_log_fn *log;                 /* NULL: silent */
+    const char *trace;                 /* areas: "net,run" or "all" */
+    const char *module_path;           /* where libchela-*.so is looked for first */
+    const char *ca_file;               /* NULL: the system's trust store */
+    unsigned max_threads;              /* for blocking tools; 0: 64 */
+    void *user;                        /* for env and log */
+};
+#define CHELA_RUNTIME_OPTS(...) {.size = sizeof(struct chela_runtime_opts), __VA_ARGS__}
+
+/* opts may be NULL. On success the caller owns *out and must close it. */
+CHELA_API int chela_runtime_new(const struct chela_runtime_opts *opts, chela_runtime **out,
+                                struct chela_error *err);
+
+/* Cancel what runs, free everything (agents, sessions and runs included).
+ * NULL is a no-op. No event arrives during or after. In a host's loop the last
+ * handles are closed by the loop's next iterations. Waits for blocking tools
+ * that are still running. Not from inside a callback. */
+CHELA_API void chela_runtime_close(chela_runtime *rt);
+
+/* Work until no run is in progress. Not with a host's loop (CHELA_ESTATE). */
+CHELA_API int chela_runtime_run(chela_runtime *rt);
+/* One pass without waiting. */
+CHELA_API int chela_runtime_poll(chela_runtime *rt);
+
+/* A server that is not built in, or fields of one that is. */
+struct chela_provider_opts {
+    size_t size;
+    const char *name;     /* what users type before the slash */
+    const char *api;      /* "anthropic", "openai"; NULL: keep */
+    const char *base_url; /* NULL: keep */
+    const char *api_key;  /* NULL: from api_key_env */
+    const char *api_key_env;
+    const char *const *headers; /* "Name: value", NULL-terminated; may be NULL */
+    const char *extra_body;     /* JSON object merged into each request */
+    const char *quirks;         /* comma list; "-name" takes one away */
+};
+#define CHELA_PROVIDER_OPTS(...) {.size = sizeof(struct chela_provider_opts), __VA_ARGS__}
+CHELA_API int chela_runtime_provider(chela_runtime *rt, const struct chela_provider_opts *opts,
+                                     struct chela_error *err);
+
+/* The model to use when nobody chose one: the first key found in the
+ * environment, a local server, else "scripted/demo". Borrowed; *why says how
+ * it was found. */
+CHELA_API const char *chela_default_model(chela_runtime *rt, const char **why);
+
+/* --- agent ---------------------------------------------------------------- */
+
+enum chela_reasoning {
+    CHELA_REASONING_DEFAULT,
+    CHELA_REASONING_OFF,
+    CHELA_REASONING_LOW,
+    CHELA_REASONING_MEDIUM,
+    CHELA_REASONING_HIGH
+};
+
+struct chela_limits { /* 0: the default; -1: none */
+    int64_t max_turns;              /* model calls in a run: 25 */
+    int64_t max_tool_calls;         /* 200 */
+    int64_t max_consecutive_errors; /* 3 */
+    int64_t token_budget;           /* input + output of a run: none */
+    int64_t timeout_ms;             /* of a run: 30 minutes */
+    double cost_budget_usd;         /* none */
+};
+
+struct chela_agent_opts { /* all strings are copied */
+    size_t size; /* set by CHELA_AGENT_OPTS */
+    const char *id;                /* NULL: "main" */
+    const char *model;             /* "provider/model"; NULL: chela_default_model */
+    const char *const *fallbacks;  /* tried in turn when model fails; NULL-terminated */
+    const char *base_url;          /* instead of the provider's */
+    const char *api_key;           /* instead of the environment's */
+    const char *api_key_env;       /* name of another variable */
+    const char *system;            /* instructions; NULL: a short default */
+    const char *workspace;         /* directory of the file tools; NULL: the current one */
+    const char *tools;             /* built-ins to offer, globs: "read,ls"; NULL: none */
+    const char *deny;              /* and those to leave out */
+    const char *tool_choice;       /* auto any none NAME */
+    const char *reserved_mode;     /* NULL or "react" */
+    enum chela_reasoning reasoning;
+    int64_t max_output_tokens;
+    const double *temperature;     /* NULL: the model's default */
+    unsigned parallel;             /* tool calls at once; 0: 8 */
+    int no_stream;                 /* ask for whole replies */
+    int64_t idle_timeout_ms;       /* silence of a stream; 0: 120 s */
+    int64_t connect_timeout_ms, first_byte_timeout_ms;
+    int max_retries;               /* of a failed model call; 0: 2; -1: none */
+    struct chela_limits limits;
+};
+#define CHELA_AGENT_OPTS(...) {.size = sizeof(struct chela_agent_opts), __VA_ARGS__}
+
+/* The agent belongs to rt and lives until it is closed. */
+CHELA_API int chela_agent_new(chela_runtime *rt, const struct chela_agent_opts *opts,
+                              chela_agent **out, struct chela_error *err);
+
+/* A program as a tool: JSON arguments on stdin, the result on stdout. */
+struct chela_command_opts {
+    size_t size;
+    struct chela_tool_opts tool; /* fn and user are not used */
+    const char *const *argv;     /* NULL-terminated */
+    const char *cwd;             /* NULL: the workspace */
+};
+#define CHELA_COMMAND_OPTS(...) {.size = sizeof(struct chela_command_opts), __VA_ARGS__}
+CHELA_API int chela_agent_add_command(chela_agent *agent, const struct chela_command_opts *opts,
+                                      struct chela_error *err);
+
+/* Tools as a JSON array of {name, description, summary, schema, effect,
+ * permission}; yours to chela_free. */
+CHELA_API char *chela_agent_tools_json(const chela_agent *agent);
+
+/* Run one tool through the whole path, blocking. The result object
+ * {id,name,is_error,error_type,retryable,content,details,truncated,duration_ms}
+ * is yours to chela_free; NULL and err when it could not even be tried. */
+CHELA_API char *chela_agent_call_tool(chela_agent *agent, const char *name, const char *arguments,
+                                      struct chela_error *err);
+
+/* --- session -------------------------------------------------------------- */
+
+/* key NULL: a fresh one. CHELA_EEXIST if this runtime has that key open. */
+CHELA_API int chela_session_new(chela_agent *agent, const char *key, chela_session **out,
+                                struct chela_error *err);
+CHELA_API void chela_session_close(chela_session *s); /* cancels its run */
+CHELA_API const char *chela_session_key(const chela_session *s);
+/* The conversation as a JSON array of neutral messages; yours to chela_free. */
+CHELA_API char *chela_session_messages_json(const chela_session *s);
+
+/* --- run ------------------------------------------------------------------ */
+
+enum chela_input_kind { CHELA_INPUT_USER, CHELA_INPUT_EVENT, CHELA_INPUT_TIMER, CHELA_INPUT_WEBHOOK };
+
+struct chela_run_opts {
+    size_t size; /* set by CHELA_RUN_OPTS */
+    chela_event_fn *on_event; /* may be NULL */
+    void *user;               /* handed to on_event */
+    enum chela_input_kind kind;
+};
+#define CHELA_RUN_OPTS(...) {.size = sizeof(struct chela_run_opts), __VA_ARGS__}
+
+/* Start; text is copied. Exactly one RUN_END event follows unless the session
+ * or runtime is closed first. CHELA_EBUSY while a run is in progress: steer it
+ * or queue a follow-up. CHELA_ESTATE while one is paused: answer its calls.
+ * The run belongs to the session and lives until its next run starts. */
+CHELA_API int chela_run_start(chela_session *s, const char *text, size_t len,
+                              const struct chela_run_opts *opts, chela_run **out,
+                              struct chela_error *err);
+
+/* A message for a run in progress: delivered before its next model call; tool
+ * calls of the current batch not yet started are skipped. CHELA_ESTATE when
+ * the run has ended, CHELA_ELIMIT when too many wait. */
+CHELA_API int chela_run_steer(chela_run *run, const char *text, size_t len);
+/* A message that waits until the run would end, and then goes on with it. */
+CHELA_API int chela_run_follow_up(chela_run *run, const char *text, size_t len);
+
+/* Any thread, any time until the session is closed; later calls and calls
+ * after the end do nothing. The run ends with status "cancelled"; its history
+ * stays valid. reason may be NULL. */
+CHELA_API void chela_cancel(chela_run *run, const char *reason);
+
+/* Answer a call that the run handed to the host (CLIENT_TOOL_REQUIRED).
+ * CHELA_ENOENT: no such call waits. CHELA_EEXIST: answered before. */
+CHELA_API int chela_session_answer(chela_session *s, const char *call_id, const char *content,
+                                   size_t len, int is_error, struct chela_error *err);
+/* Go on with a paused run once its calls are answered (CHELA_ESTATE before). */
+CHELA_API int chela_run_resume(chela_session *s, const struct chela_run_opts *opts,
+                               chela_run **out, struct chela_error *err);
+
+/* Block until the run has ended or paused. Not with a host's loop. */
+CHELA_API int chela_run_wait(chela_run *run);
+/* NULL while it runs; else as in RUN_END, valid as long as the run. */
+CHELA_API const char *chela_run_status(const chela_run *run);
+CHELA_API const char *chela_run_reason(const chela_run *run);
+CHELA_API const char *chela_run_text(const chela_run *run);
+CHELA_API const char *chela_run_error(const chela_run *run); /* "" without error */
+
+/* --- convenience ---------------------------------------------------------- */
+
+/* One question, one answer, in the agent's own session (which remembers).
+ * Blocking. NULL and err when the run did not end well. Yours to chela_free. */
+CHELA_API char *chela_ask(chela_agent *agent, const char *text, struct chela_error *err);
+CHELA_API void chela_free(void *p);
+
+/* Replace malloc for the whole process, once, before anything else. */
+struct chela_allocator {
+    void *(*malloc)(size_t n);
+    void *(*realloc)(void *p, size_t n);
+    void (*free)(void *p);
+    void (*out_of_memory)(size_t wanted); /* must not return; NULL: abort */
+};
+CHELA_API void chela_set_allocator(const struct chela_allocator *a);
+
+CHELA_API const char *chela_version(void);
+
+CHELA_END_DECLS
+#endif

@@ -1,0 +1,120 @@
+/* tool.h -- giving the model something to do.
+ *
+ * A tool has a name, a description and a JSON Schema for its arguments (these
+ * three are the interface the model sees), and a C function. The function
+ * reads its arguments, does the work and sets one result; whatever goes wrong
+ * becomes a result the model can act on, never an exception of the run. */
+#ifndef CHELA_TOOL_H
+#define CHELA_TOOL_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "chela/error.h"
+CHELA_BEGIN_DECLS
+
+typedef struct chela_agent chela_agent;
+typedef struct chela_call chela_call; /* one call in progress */
+
+/* The tool's function. Runs on a thread of its own, so it may block; with
+ * CHELA_TOOL_ON_LOOP it runs on the loop thread and must return at once.
+ * Returns 0 once a result is set (none set: the result is empty text), or a
+ * negative CHELA_E* code, which becomes an error result unless one is set.
+ * Arguments and call are valid until it returns. */
+typedef int chela_tool_fn(chela_call *call, void *user);
+
+/* May an automatic retry or a restart run the call again? */
+enum chela_effect {
+    CHELA_EFFECT_ONCE = 0, /* never run twice (the safe default) */
+    CHELA_EFFECT_KEYED,    /* yes, with the same chela_call_key() */
+    CHELA_EFFECT_READ      /* yes, it changes nothing */
+};
+
+enum chela_permission {
+    CHELA_PERM_ADMIN = 0, /* undeclared counts as admin */
+    CHELA_PERM_WRITE,
+    CHELA_PERM_READ
+};
+
+enum chela_tool_flags {
+    CHELA_TOOL_ON_LOOP = 1,    /* quick, or finishes later: see chela_call_defer */
+    CHELA_TOOL_SEQUENTIAL = 2, /* never beside another call of the same reply */
+    CHELA_TOOL_CLIENT = 4,     /* the host runs it: the run pauses with
+                                  client_tool_required; fn is NULL */
+    CHELA_TOOL_TERMINATES = 8, /* the run is done once it succeeded */
+    CHELA_TOOL_RISKY = 16      /* runs outside code: sandboxed, approved */
+};
+
+struct chela_tool_opts {
+    size_t size; /* set by CHELA_TOOL_OPTS */
+    const char *name;        /* [a-zA-Z0-9_-]{1,64}, unique per agent; copied */
+    const char *description; /* what it does, limits, how it fails; copied */
+    const char *schema;      /* JSON Schema of an object; NULL: no arguments; copied */
+    chela_tool_fn *fn;
+    void *user;
+    enum chela_effect effect;
+    enum chela_permission permission;
+    unsigned flags;          /* enum chela_tool_flags */
+    int64_t timeout_ms;      /* 0: 30 s; -1: none */
+};
+#define CHELA_TOOL_OPTS(...) {.size = sizeof(struct chela_tool_opts), __VA_ARGS__}
+
+/* Add a tool with the defaults above. A name already taken is refused
+ * (CHELA_EEXIST), a schema that is no JSON object too (CHELA_EINVAL). */
+CHELA_API int chela_agent_tool(chela_agent *agent, const char *name, const char *description,
+                               const char *schema, chela_tool_fn *fn, void *user);
+CHELA_API int chela_agent_add_tool(chela_agent *agent, const struct chela_tool_opts *opts,
+                                   struct chela_error *err);
+/* Calls in progress end normally. CHELA_ENOENT if there is none. */
+CHELA_API int chela_agent_remove_tool(chela_agent *agent, const char *name);
+
+/* --- inside a tool ------------------------------------------------------- */
+
+CHELA_API const char *chela_call_id(const chela_call *call);
+CHELA_API const char *chela_call_name(const chela_call *call);
+CHELA_API const char *chela_call_arguments(const chela_call *call); /* JSON text */
+/* Stable over retries and restarts: pass it on as an idempotency key. */
+CHELA_API const char *chela_call_key(const chela_call *call);
+CHELA_API const char *chela_call_workspace(const chela_call *call); /* absolute path */
+
+/* Typed arguments. Return 0, or CHELA_EINVAL after setting an error result
+ * that names the argument, so that a tool can `return` it straight on. The
+ * _opt forms leave *out alone when the argument is absent or null. Strings are
+ * NUL-terminated and borrowed from the call. */
+CHELA_API int chela_arg_int(chela_call *call, const char *name, int64_t *out);
+CHELA_API int chela_arg_double(chela_call *call, const char *name, double *out);
+CHELA_API int chela_arg_bool(chela_call *call, const char *name, bool *out);
+CHELA_API int chela_arg_string(chela_call *call, const char *name, const char **out);
+CHELA_API int chela_arg_int_opt(chela_call *call, const char *name, int64_t *out);
+CHELA_API int chela_arg_double_opt(chela_call *call, const char *name, double *out);
+CHELA_API int chela_arg_bool_opt(chela_call *call, const char *name, bool *out);
+CHELA_API int chela_arg_string_opt(chela_call *call, const char *name, const char **out);
+/* Any argument as JSON text; NULL when absent. */
+CHELA_API const char *chela_arg_json(chela_call *call, const char *name);
+
+/* The result. Text is appended, so several calls build one result. */
+CHELA_API void chela_result_text(chela_call *call, const char *text, size_t len);
+CHELA_API void chela_result_printf(chela_call *call, const char *fmt, ...) CHELA_PRINTF(2, 3);
+/* An image, audio or document beside the text; data is base64-encoded here. */
+CHELA_API void chela_result_media(chela_call *call, const char *media_type, const void *data,
+                                  size_t len);
+/* For programs, not for the model: a JSON value delivered with the event. */
+CHELA_API void chela_result_details(chela_call *call, const char *json);
+/* Replace the result by an error. type: one of timeout rate_limited network
+ * invalid_arguments not_found permission_denied unavailable cancelled
+ * internal. Returns CHELA_OK: the tool has answered. */
+CHELA_API int chela_result_error(chela_call *call, const char *type, const char *fmt, ...)
+    CHELA_PRINTF(3, 4);
+
+/* True once the run was cancelled or the call timed out: stop early. */
+CHELA_API bool chela_call_cancelled(const chela_call *call);
+/* One line of progress for people watching; any thread. */
+CHELA_API void chela_call_progress(chela_call *call, const char *text);
+
+/* Only with CHELA_TOOL_ON_LOOP: keep the call open after fn returns; finish it
+ * later with chela_call_finish, from any thread, exactly once. */
+CHELA_API void chela_call_defer(chela_call *call);
+CHELA_API void chela_call_finish(chela_call *call);
+
+CHELA_END_DECLS
+#endif

@@ -1,0 +1,64 @@
+/* limits.h -- every bound on what a peer, a model, a tool or a file controls.
+ *
+ * Nothing that comes from outside is allocated, nested, queued or waited for
+ * beyond a figure named here. Passing one gives a distinct error
+ * (CHELA_ELIMIT, or a tool result that says so), never a crash. */
+#ifndef CH_BASE_LIMITS_H
+#define CH_BASE_LIMITS_H
+
+#define CH_KB ((size_t)1024)
+#define CH_MB (CH_KB * 1024)
+
+/* base, json */
+#define CH_LIMIT_BUF (256 * CH_MB)       /* a buffer without a cap of its own */
+#define CH_LIMIT_LOG_LINE (16 * CH_KB)   /* one line for the log sink */
+#define CH_LIMIT_SECRETS 256             /* values remembered for redaction */
+#define CH_LIMIT_JSON_DEPTH 512          /* nesting of any JSON or YAML text */
+#define CH_LIMIT_PULL_DEPTH 128          /* nesting of one stream event */
+#define CH_LIMIT_JSON_TEXT (64 * CH_MB)  /* one JSON text */
+#define CH_LIMIT_YAML_FILE (4 * CH_MB)   /* one configuration or rule file */
+#define CH_LIMIT_YAML_NODES 262144       /* values of one, aliases expanded */
+
+/* net */
+#define CH_LIMIT_URL (8 * CH_KB)
+#define CH_LIMIT_HTTP_HEADERS (64 * CH_KB) /* all response headers together */
+#define CH_LIMIT_HTTP_BODY (64 * CH_MB)    /* a response that is not a stream */
+#define CH_LIMIT_HTTP_STREAM (256 * CH_MB) /* a streamed response */
+#define CH_LIMIT_SSE_EVENT (16 * CH_MB)    /* one server-sent event */
+#define CH_LIMIT_IDLE_CONNS 64             /* kept alive per runtime */
+
+/* model */
+#define CH_LIMIT_REPLY (32 * CH_MB)    /* text, reasoning, arguments of a reply */
+#define CH_LIMIT_REPLY_BLOCKS 4096     /* content blocks of one reply */
+#define CH_LIMIT_CALLS_PER_REPLY 128   /* tool calls of one reply */
+#define CH_LIMIT_TOOL_NAME 128
+#define CH_LIMIT_CALL_ID 256
+
+/* tool */
+#define CH_LIMIT_TOOLS 4096               /* in one registry */
+#define CH_LIMIT_TOOL_OUTPUT (16 * CH_MB) /* what is read from a tool */
+#define CH_LIMIT_RESULT_CHARS 16000       /* what a model is shown of it */
+#define CH_LIMIT_FILE_READ (16 * CH_MB)
+#define CH_LIMIT_LS_ENTRIES 2000
+
+/* agent */
+#define CH_LIMIT_QUEUE 64             /* steering or follow-up messages waiting */
+#define CH_LIMIT_INPUT (16 * CH_MB)   /* one prompt */
+#define CH_LIMIT_HISTORY (512 * CH_MB) /* one session's transcript in memory */
+#define CH_LIMIT_PAUSES 5             /* `pause` replies in a row */
+
+/* defaults that are settings, not bounds */
+#define CH_DEFAULT_MAX_TURNS 25
+#define CH_DEFAULT_MAX_TOOL_CALLS 200
+#define CH_DEFAULT_MAX_ERRORS 3
+#define CH_DEFAULT_RUN_MS (1800 * 1000)
+#define CH_DEFAULT_TOOL_MS (30 * 1000)
+#define CH_DEFAULT_PARALLEL 8
+#define CH_DEFAULT_OUTPUT_TOKENS 8192
+#define CH_DEFAULT_CONNECT_MS (10 * 1000)
+#define CH_DEFAULT_FIRST_BYTE_MS (300 * 1000)
+#define CH_DEFAULT_IDLE_MS (120 * 1000)
+#define CH_DEFAULT_TOTAL_MS (3600 * 1000)
+#define CH_DEFAULT_RETRIES 2
+
+#endif

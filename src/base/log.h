@@ -1,0 +1,51 @@
+/* log.h -- where the library's own words go, with secrets taken out.
+ *
+ * Library code never prints. It logs through a sink the host sets; the default
+ * is silent. Areas switch tracing on by name (CHELA_TRACE=net,sse, read by the
+ * command line and handed over). Values registered with ch_redact_add never
+ * reach a sink or an error message: they are replaced by "***". */
+#ifndef CH_BASE_LOG_H
+#define CH_BASE_LOG_H
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "chela/error.h"
+
+enum ch_log_level { CH_LOG_TRACE, CH_LOG_INFO, CH_LOG_WARN, CH_LOG_ERROR };
+
+typedef void ch_log_fn(enum ch_log_level level, const char *area,
+                       const char *line, void *user);
+
+/* All of these may be called from any thread. The sink is called without a
+ * lock held, so it may log; a call under way in another thread can still reach
+ * a sink that was just replaced. NULL makes the library silent again. */
+void ch_log_set(ch_log_fn *fn, void *user);
+void ch_log_trace_areas(const char *comma_list); /* "all" or "net,sse"; NULL: none */
+bool ch_log_wants(enum ch_log_level level, const char *area);
+void ch_log(enum ch_log_level level, const char *area, const char *fmt, ...)
+    CHELA_PRINTF(3, 4);
+
+#define CH_TRACE(area, ...)                                                    \
+    do {                                                                       \
+        if (ch_log_wants(CH_LOG_TRACE, area))                                  \
+            ch_log(CH_LOG_TRACE, area, __VA_ARGS__);                           \
+    } while (0)
+
+/* Remember a secret value (copied; values under 6 bytes are ignored, they
+ * would blank ordinary words; one of several lines is remembered by line).
+ * Past CH_LIMIT_SECRETS the oldest is forgotten. Thread safe, as are the
+ * functions below. */
+void ch_redact_add(const char *secret);
+
+/* Replace registered secrets, and anything that looks like a bearer token or
+ * an API key, in place; the text never grows. */
+void ch_redact(char *text);
+
+/* The same, and control characters become spaces: one line for a reader. */
+void ch_redact_line(char *text);
+
+/* Same for a piece of text that must not be changed. */
+void ch_redact_copy(struct ch_buf *out, struct ch_sv text);
+
+#endif

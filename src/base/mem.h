@@ -1,0 +1,57 @@
+/* mem.h -- allocation that cannot fail, and scoped ownership.
+ *
+ * Small core allocations never return NULL: when memory is gone the abort
+ * hook runs. Sizes that a peer controls are checked against limits.h before
+ * they reach this file. The allocator is the one piece of process-wide state
+ * in chela: a host replaces it once, before anything else
+ * (chela_set_allocator), as with libuv and SQLite. */
+#ifndef CH_BASE_MEM_H
+#define CH_BASE_MEM_H
+#include <stddef.h>
+#include <string.h>
+
+struct ch_allocator {
+    void *(*malloc)(size_t n);
+    void *(*realloc)(void *p, size_t n);
+    void (*free)(void *p);
+    void (*out_of_memory)(size_t wanted); /* must not return; NULL: abort */
+};
+
+void ch_mem_set(const struct ch_allocator *a);
+
+void *ch_alloc(size_t n);  /* zeroed */
+void *ch_malloc(size_t n); /* not zeroed */
+void *ch_realloc(void *p, size_t n);
+void ch_free(void *p);
+char *ch_strndup(const char *s, size_t n);
+char *ch_strdup(const char *s);
+void *ch_memdup(const void *p, size_t n);
+
+/* CH_AUTO(ch_toolbox) tb = ...; calls ch_toolbox_free(tb) at scope exit.
+ * A type takes part by CH_DEFINE_AUTO(ch_toolbox) in its header. */
+#define CH_DEFINE_AUTO(type)                                                   \
+    static inline void type##_auto_(struct type **p) { type##_free(*p); }
+#define CH_AUTO(type) __attribute__((cleanup(type##_auto_))) struct type *
+
+static inline void ch_free_auto_(void *p) {
+    ch_free(*(void **)p);
+}
+#define CH_AUTOFREE __attribute__((cleanup(ch_free_auto_)))
+
+/* Hand ownership over: yields p and leaves NULL behind. */
+#define CH_TAKE(p)                                                             \
+    ({                                                                         \
+        __typeof__(p) taken_ = (p);                                            \
+        (p) = NULL;                                                            \
+        taken_;                                                                \
+    })
+
+#define CH_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define CH_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define CH_MAX(a, b) ((a) > (b) ? (a) : (b))
+#define CH_CONTAINER(ptr, type, member)                                        \
+    ((type *)((char *)(ptr) - offsetof(type, member)))
+#define CH_UNREACHABLE() __builtin_unreachable()
+#define CH_UNUSED __attribute__((unused))
+
+#endif

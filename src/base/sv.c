@@ -1,0 +1,47 @@
+/* sv.c -- the few string-view helpers too long to inline. */
+#include "base/sv.h"
+
+static unsigned char lower(char c) {
+    return c >= 'A' && c <= 'Z' ? (unsigned char)(c + 32) : (unsigned char)c;
+}
+
+bool ch_sv_eq_nocase(struct ch_sv a, struct ch_sv b) {
+    if (a.n != b.n)
+        return false;
+    for (size_t i = 0; i < a.n; i++)
+        if (lower(a.p[i]) != lower(b.p[i]))
+            return false;
+    return true;
+}
+
+bool ch_sv_contains_nocase(struct ch_sv hay, const char *needle) {
+    size_t n = strlen(needle);
+    for (size_t i = 0; i + n <= hay.n; i++)
+        if (ch_sv_eq_nocase(ch_sv(hay.p + i, n), ch_sv(needle, n)))
+            return true;
+    return false;
+}
+
+static bool is_space(char c) {
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+struct ch_sv ch_sv_trim(struct ch_sv s) {
+    while (s.n && is_space(s.p[0]))
+        s.p++, s.n--;
+    while (s.n && is_space(s.p[s.n - 1]))
+        s.n--;
+    return s;
+}
+
+struct ch_sv ch_sv_split(struct ch_sv *rest, char sep) {
+    const char *at = rest->n ? memchr(rest->p, sep, rest->n) : NULL;
+    struct ch_sv head = *rest;
+    if (!at) {
+        *rest = (struct ch_sv){NULL, 0};
+        return head;
+    }
+    head.n = (size_t)(at - head.p);
+    *rest = ch_sv(at + 1, rest->n - head.n - 1);
+    return head;
+}

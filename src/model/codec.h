@@ -1,0 +1,229 @@
+/* codec.h -- a wire protocol as two pure halves.
+ *
+ * encode: our request becomes an HTTP request; decode: their bytes become
+ * neutral events and one reply. A codec opens no socket, reads no clock and
+ * never retries; net/ moves the bytes and agent/ decides. So each codec is
+ * replayed from recordings, fuzzed, and tested split at every byte.
+ *
+ * The prefix is sacred: a request body is head + messages + tail, where
+ * `messages` only ever grows by appending. ch_encoder keeps it, so encoding
+ * turn N costs what is new in turn N. */
+#ifndef CH_MODEL_CODEC_H
+#define CH_MODEL_CODEC_H
+#include "base/arena.h"
+#include "base/buf.h"
+#include "model/message.h"
+#include "net/sse.h"
+#include "net/transport.h"
+
+/* --- what is asked ------------------------------------------------------ */
+
+struct ch_tool_def {
+    struct ch_sv name, description;
+    struct ch_sv schema; /* JSON Schema of the arguments, compact text */
+    bool strict;
+};
+
+enum ch_tool_choice { CH_CHOICE_AUTO, CH_CHOICE_ANY, CH_CHOICE_NONE, CH_CHOICE_ONE };
+enum ch_effort { CH_EFFORT_DEFAULT, CH_EFFORT_OFF, CH_EFFORT_LOW, CH_EFFORT_MEDIUM, CH_EFFORT_HIGH };
+
+/* Where requests go and what this server is like. Built from the provider
+ * table and configuration (provider.h); outlives every request. */
+struct ch_endpoint {
+    const struct ch_codec *codec;
+    const char *provider;  /* "anthropic", "my-llm" */
+    const char *base_url;  /* without a trailing slash */
+    const char *api_key;   /* NULL or "": no credential is sent */
+    unsigned quirks;       /* CH_Q_*: how this server departs from its protocol */
+    const struct ch_header *headers; /* extra, from configuration */
+    size_t nheaders;
+    struct ch_sv extra_body; /* members added to the body: `"a":1,"b":2` */
+};
+
+/* Departures of OpenAI-compatible servers (and options of others). */
+enum ch_quirk {
+    CH_Q_MAX_TOKENS = 1 << 0,        /* max_tokens, not max_completion_tokens */
+    CH_Q_NO_STREAM_USAGE = 1 << 1,   /* rejects stream_options */
+    CH_Q_NO_DEVELOPER = 1 << 2,      /* system, not developer role */
+    CH_Q_NO_TOOL_CHOICE = 1 << 3,    /* rejects tool_choice and parallel_tool_calls */
+    CH_Q_STRING_CONTENT = 1 << 4,    /* user content as a string only */
+    CH_Q_REPLAY_REASONING = 1 << 5,  /* reasoning_content must be sent back */
+    CH_Q_ID9 = 1 << 6,               /* tool call ids are nine alphanumerics */
+    CH_Q_BEARER = 1 << 7,            /* anthropic: Authorization: Bearer */
+    CH_Q_NO_CACHE_MARKS = 1 << 8,    /* anthropic: no cache_control */
+    CH_Q_MAYBE_NO_DONE = 1 << 9,     /* finish_reason alone ends a stream */
+};
+
+struct ch_model_request {
+    const struct ch_endpoint *endpoint;
+    struct ch_sv model;             /* the vendor's id */
+    struct ch_sv system;            /* may be empty */
+    const struct ch_tool_def *tools;
+    size_t ntools;
+    const struct ch_msg *const *messages;
+    size_t nmessages;
+    enum ch_tool_choice choice;
+    struct ch_sv choice_name;       /* with CH_CHOICE_ONE */
+    bool no_parallel;
+    bool no_stream;
+    int64_t max_output_tokens;      /* 0: CH_DEFAULT_OUTPUT_TOKENS where required */
+    bool has_temperature;
+    double temperature;
+    enum ch_effort effort;
+    const struct ch_sv *stop;       /* stop sequences */
+    size_t nstop;
+    struct ch_sv output_schema;     /* structured final answer; empty: none */
+    /* Raised by the owner whenever anything but the messages changed; an
+     * encoder with the same value keeps its head and tail. */
+    uint64_t revision;
+};
+
+/* --- what comes back ---------------------------------------------------- */
+
+enum ch_stop {
+    CH_STOP_NONE,
+    CH_STOP_STOP,
+    CH_STOP_LENGTH,
+    CH_STOP_TOOL_USE,
+    CH_STOP_REFUSAL,
+    CH_STOP_PAUSE,
+    CH_STOP_ERROR
+};
+const char *ch_stop_name(enum ch_stop s); /* "stop", "tool_use", ... */
+
+enum ch_error_class {
+    CH_ERR_NONE,
+    CH_ERR_AUTH,
+    CH_ERR_BILLING,
+    CH_ERR_RATE_LIMIT,
+    CH_ERR_OVERLOADED,
+    CH_ERR_SERVER,
+    CH_ERR_TIMEOUT,
+    CH_ERR_NETWORK,
+    CH_ERR_OVERFLOW, /* "context_overflow" */
+    CH_ERR_MODEL_NOT_FOUND,
+    CH_ERR_REFUSED,
+    CH_ERR_FORMAT, /* our request, or their answer, is not as the protocol has it */
+};
+const char *ch_error_class_name(enum ch_error_class c);
+
+struct ch_usage { /* input includes cached, output includes reasoning */
+    int64_t input, output, cache_read, cache_write, reasoning;
+};
+
+struct ch_reply {
+    struct ch_msg *msg; /* owned; NULL when nothing came. api, model are set */
+    enum ch_stop stop;
+    struct ch_sv stop_raw; /* in the decoder's arena */
+    struct ch_usage usage;
+    bool complete; /* the terminal marker was seen */
+    struct {
+        enum ch_error_class cls; /* CH_ERR_NONE: no error */
+        bool retryable;
+        int status;
+        long retry_after_ms;
+        struct ch_sv message; /* one line, in the decoder's arena */
+    } error;
+};
+
+enum ch_model_event_type {
+    CH_MEV_TEXT,       /* text: a piece; so_far: the block's text with it */
+    CH_MEV_REASONING,  /* likewise */
+    CH_MEV_CALL_DELTA, /* index; id and name when first known; text: a piece of
+                          the arguments */
+};
+struct ch_model_event {
+    enum ch_model_event_type type;
+    unsigned index; /* of the call within the reply */
+    struct ch_sv text, id, name;
+    struct ch_sv so_far;
+};
+typedef void ch_model_event_fn(const struct ch_model_event *ev, void *user);
+
+/* The accumulator that codecs write into while decoding: it emits events and
+ * builds the reply (fold.c). A block is opened by a key that the codec
+ * chooses (its index on the wire), filled, and closed. */
+struct ch_fold;
+
+struct ch_decoder;
+
+/* --- the codec ---------------------------------------------------------- */
+
+struct ch_codec {
+    const char *name;        /* "anthropic": users type it, stable */
+    const char *path_stream; /* appended to base_url */
+    size_t state_size;       /* decoder state, zeroed, in struct ch_decoder */
+
+    /* Required. URL and headers of the request, into the arena. */
+    int (*http)(const struct ch_model_request *req, struct ch_arena *a,
+                struct ch_http_request *out, struct chela_error *err);
+    /* Required. Everything before the messages, up to and including the '[';
+     * with the system prompt where the protocol has it as a message. */
+    int (*head)(const struct ch_model_request *req, struct ch_buf *out, struct chela_error *err);
+    /* Required. One neutral message as zero or more wire messages, each
+     * preceded by a comma unless out ends in '['. */
+    int (*message)(const struct ch_model_request *req, const struct ch_msg *m, struct ch_buf *out,
+                   struct chela_error *err);
+    /* Required. From the ']' on. */
+    int (*tail)(const struct ch_model_request *req, struct ch_buf *out, struct chela_error *err);
+
+    /* Required. One event of the stream. Unknown names and fields are
+     * skipped: vendors add new ones. */
+    int (*event)(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
+                 struct chela_error *err);
+    /* Required. A whole body that is no stream: a reply or an error. */
+    int (*body)(struct ch_decoder *d, struct ch_sv body, struct chela_error *err);
+    /* Optional. The stream ended: last chance to set a stop reason. */
+    void (*end)(struct ch_decoder *d);
+};
+
+extern const struct ch_codec ch_codec_anthropic, ch_codec_openai;
+const struct ch_codec *ch_codec_find(struct ch_sv name); /* NULL: unknown */
+const char *ch_codec_names(void);                        /* "anthropic openai" */
+
+/* --- encoding, incrementally -------------------------------------------- */
+
+struct ch_encoder {
+    const struct ch_codec *codec;
+    uint64_t revision;
+    struct ch_buf head, messages, tail;
+    size_t nmessages; /* of the transcript, already in `messages` */
+};
+void ch_encoder_release(struct ch_encoder *e);
+
+/* Bring the encoder up to date with req: head and tail only if codec or
+ * revision changed, messages from the first new one. */
+int ch_encoder_update(struct ch_encoder *e, const struct ch_model_request *req,
+                      struct chela_error *err);
+
+/* --- decoding ------------------------------------------------------------ */
+
+struct ch_decoder {
+    const struct ch_codec *codec;
+    struct ch_sse sse;
+    struct ch_fold *fold; /* owned */
+    struct ch_buf body;   /* a response that is no stream */
+    struct ch_buf scratch; /* for pull parsing */
+    struct ch_arena arena; /* texts of the reply */
+    int status;
+    enum { CH_FRAME_NONE, CH_FRAME_SSE, CH_FRAME_BODY } framing;
+    bool stopped; /* an error or the terminal marker: the rest is ignored */
+    void *state;  /* codec->state_size bytes, owned */
+    struct ch_reply reply;
+};
+
+void ch_decoder_init(struct ch_decoder *d, const struct ch_codec *codec, ch_model_event_fn *fn,
+                     void *user);
+void ch_decoder_release(struct ch_decoder *d);
+
+/* Status and headers decide how the body is read: a non-2xx answer is an
+ * error body whatever it was asked for. */
+void ch_decoder_head(struct ch_decoder *d, const struct ch_http_head *head);
+/* Bytes of the body. Never fails: what is wrong is in the reply. Returns false
+ * when no more bytes are wanted. */
+bool ch_decoder_feed(struct ch_decoder *d, struct ch_sv bytes);
+/* The body ended, or the transport failed (err != NULL). Fills d->reply; its
+ * msg is then the caller's to take. */
+void ch_decoder_end(struct ch_decoder *d, const struct chela_error *err, int64_t ts);
+
+#endif

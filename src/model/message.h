@@ -1,0 +1,111 @@
+/* message.h -- the neutral conversation: what any vendor's history becomes.
+ *
+ * A message is immutable and is one allocation: header, blocks and texts. A
+ * block says what it is by `type`; what its four texts mean is in this table.
+ *
+ *   type         text              id            name          extra
+ *   TEXT         the text          -             -             vendor's annotations, JSON
+ *   REASONING    the reasoning     item id       vendor field  signature or encrypted form
+ *   REFUSAL      the model's words -             -             -
+ *   IMAGE AUDIO  base64, or a URL  file name     media type    detail
+ *   DOCUMENT     when F_URL
+ *   TOOL_CALL    arguments, JSON   call id       tool          signature or item id
+ *   TOOL_RESULT  text for model    call id       tool          -
+ *   OPAQUE       the block, JSON   -             its type      -
+ *
+ * `extra` and OPAQUE blocks are bound to the vendor that made them
+ * (ch_msg.api); a codec of another vendor leaves them out.
+ * A TOOL_RESULT owns the `span` blocks after it (images, documents).
+ * All results of one batch of calls are one message, in call order. */
+#ifndef CH_MODEL_MESSAGE_H
+#define CH_MODEL_MESSAGE_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/sv.h"
+
+enum ch_msg_kind {
+    CH_MSG_USER,
+    CH_MSG_ASSISTANT,
+    CH_MSG_RESULTS, /* the results of one batch of tool calls */
+    CH_MSG_EVENT,   /* something the system noticed */
+    CH_MSG_TIMER,   /* a schedule fired */
+    CH_MSG_WEBHOOK, /* a program called */
+    CH_MSG_KINDS
+};
+
+enum ch_block_type {
+    CH_BLOCK_TEXT,
+    CH_BLOCK_REASONING,
+    CH_BLOCK_REFUSAL,
+    CH_BLOCK_IMAGE,
+    CH_BLOCK_AUDIO,
+    CH_BLOCK_DOCUMENT,
+    CH_BLOCK_TOOL_CALL,
+    CH_BLOCK_TOOL_RESULT,
+    CH_BLOCK_OPAQUE,
+    CH_BLOCK_TYPES
+};
+
+enum ch_block_flags {
+    CH_F_ERROR = 1,    /* TOOL_RESULT: is_error */
+    CH_F_URL = 2,      /* media: text is a URL */
+    CH_F_REDACTED = 4, /* REASONING: extra holds it encrypted, text is empty */
+    CH_F_CUT = 8,      /* TOOL_CALL: not closed by the protocol, or cut by length */
+    CH_F_INVALID = 16, /* TOOL_CALL: closed, but its arguments are no JSON object */
+    CH_F_REPAIRED = 32 /* TOOL_CALL: arguments parse after the allowed repair */
+};
+
+struct ch_block {
+    uint8_t type, flags;
+    uint16_t span;
+    struct ch_sv text, id, name, extra;
+};
+
+struct ch_msg {
+    uint8_t kind;
+    uint8_t reserved[3];
+    uint32_t nblocks;
+    int64_t ts;      /* ms, wall clock */
+    const char *api; /* ASSISTANT: codec that decoded it, static string */
+    size_t size;     /* bytes of this allocation */
+    struct ch_sv model; /* ASSISTANT: as the vendor named it */
+    struct ch_block blocks[];
+};
+
+/* Copy blocks into one new message. Texts are copied and NUL-terminated. */
+struct ch_msg *ch_msg_new(enum ch_msg_kind kind, const struct ch_block *blocks, size_t n,
+                          const char *api, struct ch_sv model, int64_t ts);
+void ch_msg_free(struct ch_msg *m);
+
+/* A message of one text block. */
+struct ch_msg *ch_msg_text(enum ch_msg_kind kind, struct ch_sv text, int64_t ts);
+
+const char *ch_msg_kind_name(enum ch_msg_kind k);     /* "user", "results", ... */
+const char *ch_block_type_name(enum ch_block_type t); /* "text", "tool_call", ... */
+
+/* How a kind that is no user input reads to a model, e.g. "[timer] ..."; NULL
+ * for user, assistant and results. Codecs send these as user text. */
+const char *ch_msg_kind_prefix(enum ch_msg_kind k);
+
+/* --- a transcript: the session's messages in order, only ever appended to */
+struct ch_transcript {
+    struct ch_msg **msgs; /* owned, each owned */
+    size_t n, cap;
+    size_t bytes; /* sum of sizes */
+};
+void ch_transcript_release(struct ch_transcript *t);
+/* Takes m. CHELA_ELIMIT (m is freed) past CH_LIMIT_HISTORY. */
+int ch_transcript_add(struct ch_transcript *t, struct ch_msg *m);
+
+/* --- neutral JSON, as in `chela wire encode`, sessions and exports:
+ * {"role":"user|assistant|tool|event|timer|webhook","content":[{"type":..}]} */
+struct ch_json;
+struct ch_jw;
+struct ch_arena;
+struct chela_error;
+void ch_msg_write(const struct ch_msg *m, struct ch_jw *w);
+/* content may also be a plain string. */
+int ch_msg_read(const struct ch_json *v, struct ch_msg **out, struct chela_error *err);
+
+#endif

@@ -1,0 +1,27 @@
+/* provider.h -- which servers chela knows by name, and how to reach them. */
+#ifndef CH_MODEL_PROVIDER_H
+#define CH_MODEL_PROVIDER_H
+#include "model/codec.h"
+
+struct ch_provider {
+    const char *name;     /* users type it */
+    const char *api;      /* codec; "scripted" is served in process */
+    const char *base_url; /* NULL: must be configured */
+    const char *key_env;  /* environment variable of the key; NULL: none needed */
+    unsigned quirks;
+    bool local;           /* a server on this machine that may need no key */
+    const char *default_model; /* used when only a key was found; may be NULL */
+};
+
+extern const struct ch_provider ch_providers[]; /* ended by name == NULL */
+const struct ch_provider *ch_provider_find(struct ch_sv name);
+
+/* Default output limit, context window: what is known of a model by name. */
+struct ch_model_info {
+    int64_t context_window; /* 0: unknown */
+    int64_t max_output;
+    const char *resolved; /* dated id of an alias, or NULL */
+};
+struct ch_model_info ch_model_info(const char *provider, struct ch_sv model);
+
+#endif

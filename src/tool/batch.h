@@ -1,0 +1,99 @@
+/* batch.h -- all tool calls of one reply: run in parallel, answered in order.
+ *
+ * Every call takes the one path of call.c and gets exactly one result,
+ * whatever happens: unknown tool, bad arguments, timeout, cancel, skip. The
+ * batch is over when every call has a result, or when only calls that the
+ * host must run are left. */
+#ifndef CH_TOOL_BATCH_H
+#define CH_TOOL_BATCH_H
+#include "io/loop.h"
+#include "io/worker.h"
+#include "model/message.h"
+#include "tool/registry.h"
+
+struct ch_batch;
+
+struct ch_result { /* of one call; texts borrowed from the batch */
+    struct ch_sv id, name;
+    struct ch_sv content;    /* what the model sees */
+    struct ch_sv details;    /* JSON for programs, may be empty */
+    bool is_error, truncated;
+    bool denied;             /* a human or the policy said no */
+    const char *error_type;  /* NULL, or static */
+    bool retryable;
+    int64_t duration_ms;
+};
+
+/* What a hook decided before a call runs. */
+enum ch_before {
+    CH_BEFORE_RUN,    /* as it is, or with *arguments replaced */
+    CH_BEFORE_SKIP,   /* do not run; *feedback is the result */
+    CH_BEFORE_STOP,   /* do not run, and end the run */
+    CH_BEFORE_CLIENT  /* hand it to the host */
+};
+
+/* Callbacks, all on the loop thread, never from inside a ch_batch_* call. */
+struct ch_batch_ops {
+    /* Optional. arguments: in: the call's, out: replaced (heap, ch_free'd by
+     * the batch) or left alone; feedback likewise. */
+    enum ch_before (*before)(const struct ch_block *call, char **arguments, char **feedback,
+                             void *user);
+    void (*started)(const struct ch_block *call, void *user);
+    void (*progress)(const struct ch_block *call, struct ch_sv text, void *user);
+    /* Optional. The model would see *content: replace it (heap) to change. */
+    void (*after)(const struct ch_result *r, char **content, void *user);
+    /* A call ended. In order of ending; the message is in call order. */
+    void (*finished)(const struct ch_block *call, const struct ch_result *r, void *user);
+    /* A call must be run by the host. */
+    void (*client)(const struct ch_block *call, void *user);
+    /* Once: nothing is running any more. waiting: calls left to the host. */
+    void (*over)(size_t waiting, void *user);
+};
+
+struct ch_batch_opts {
+    struct ch_loop *loop;
+    struct ch_workers *workers;
+    const struct ch_registry *registry;
+    const char *workspace;   /* absolute; borrowed while the batch lives */
+    const char *session;     /* for idempotency keys */
+    const char *run;
+    unsigned turn;
+    unsigned parallel;       /* at once; 0: CH_DEFAULT_PARALLEL; 1: in order */
+    size_t max_calls;        /* calls beyond this many are answered, not run */
+    const struct ch_batch_ops *ops;
+    void *user;
+};
+
+struct ch_batch_totals {
+    size_t calls, ok, errors, denied, ran;
+    bool terminated; /* a CHELA_TOOL_TERMINATES tool succeeded */
+    bool stop;       /* a hook asked to end the run */
+};
+
+/* reply: an assistant message with at least one TOOL_CALL; borrowed, must
+ * outlive the batch. */
+struct ch_batch *ch_batch_start(const struct ch_msg *reply, const struct ch_batch_opts *opts);
+
+/* Calls not yet started get a result that says why; running ones go on. */
+void ch_batch_skip(struct ch_batch *b, const char *why);
+
+/* Everything not finished is answered with a "cancelled" result and stopped;
+ * `over` follows. */
+void ch_batch_cancel(struct ch_batch *b, const char *why);
+
+/* Answer a call that was left to the host. CHELA_ENOENT: no such call waits.
+ * CHELA_EEXIST: it was answered before. When the last one is answered `over`
+ * is called again, with 0. */
+int ch_batch_answer(struct ch_batch *b, struct ch_sv id, struct ch_sv content, bool is_error,
+                    struct chela_error *err);
+
+struct ch_batch_totals ch_batch_totals(const struct ch_batch *b);
+
+/* All results as one CH_MSG_RESULTS message, in call order. Only when over
+ * with nothing waiting. */
+struct ch_msg *ch_batch_message(struct ch_batch *b, int64_t ts);
+
+/* No callback after this. Work that cannot be stopped finishes unseen. */
+void ch_batch_close(struct ch_batch *b);
+
+#endif
