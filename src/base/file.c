@@ -1,0 +1,42 @@
+/* file.c -- see file.h. The size is not asked for beforehand: what is read may
+ * be a pipe, and a file may grow meanwhile. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+
+#define PIECE (16 * CH_KB)
+
+static int read_all(int fd, const char *path, size_t max, struct ch_buf *out,
+                    struct chela_error *err) {
+    size_t start = out->n;
+    for (;;) {
+        char *to = ch_buf_reserve(out, PIECE);
+        if (!to)
+            return ch_fail(err, CHELA_ELIMIT, "%s: larger than %zu bytes", path, max);
+        ssize_t n = read(fd, to, PIECE);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return ch_fail(err, CHELA_EIO, "%s: %s", path, strerror(errno));
+        ch_buf_commit(out, (size_t)n);
+        if (out->n - start > max)
+            return ch_fail(err, CHELA_ELIMIT, "%s: larger than %zu bytes", path, max);
+        if (n == 0)
+            return 0;
+    }
+}
+
+int ch_file_read(const char *path, size_t max, struct ch_buf *out, struct chela_error *err) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return ch_fail(err, errno == ENOENT ? CHELA_ENOENT : CHELA_EIO, "%s: %s", path,
+                       strerror(errno));
+    int rc = read_all(fd, path, max, out, err);
+    close(fd);
+    return rc;
+}

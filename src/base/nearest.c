@@ -1,0 +1,47 @@
+/* nearest.c -- see nearest.h. Optimal string alignment over three rows of the
+ * usual table; words longer than a row are never suggested nor looked at. */
+#include "base/nearest.h"
+
+#include "base/mem.h"
+
+#define LONGEST 64
+
+struct ch_nearest ch_nearest(struct ch_sv word) {
+    unsigned accepted = word.n < 4 ? 1 : 1 + (unsigned)(word.n / 3);
+    return (struct ch_nearest){.word = word, .distance = accepted + 1};
+}
+
+static char lower(char c) {
+    return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+}
+
+static unsigned least(unsigned a, unsigned b, unsigned c) {
+    return CH_MIN(a, CH_MIN(b, c));
+}
+
+static unsigned edits(struct ch_sv a, struct ch_sv b) {
+    unsigned rows[3][LONGEST + 1];
+    for (unsigned j = 0; j <= b.n; j++)
+        rows[0][j] = j;
+    for (size_t i = 1; i <= a.n; i++) {
+        unsigned *row = rows[i % 3], *above = rows[(i + 2) % 3], *two_above = rows[(i + 1) % 3];
+        row[0] = (unsigned)i;
+        for (size_t j = 1; j <= b.n; j++) {
+            char x = lower(a.p[i - 1]), y = lower(b.p[j - 1]);
+            row[j] = least(above[j] + 1, row[j - 1] + 1, above[j - 1] + (x != y));
+            if (i > 1 && j > 1 && x == lower(b.p[j - 2]) && y == lower(a.p[i - 2]))
+                row[j] = CH_MIN(row[j], two_above[j - 2] + 1);
+        }
+    }
+    return rows[a.n % 3][b.n];
+}
+
+void ch_nearest_try(struct ch_nearest *n, struct ch_sv known) {
+    if (n->word.n == 0 || n->word.n > LONGEST || known.n == 0 || known.n > LONGEST)
+        return;
+    unsigned distance = edits(n->word, known);
+    if (distance >= n->distance)
+        return;
+    n->distance = distance;
+    n->best = known;
+}
