@@ -8,6 +8,10 @@ PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 BUILD ?= build
 PKG_CONFIG ?= pkg-config
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+FUZZ_SECONDS ?= 60
+BENCH_DIR ?= ../shared/bench
+BENCH_ARGS ?= --peers floor
 comma := ,
 
 # A layer may include only the layers before it (tools/check_layers) and is
@@ -43,11 +47,12 @@ CLI_OBJS := $(call objs,$(wildcard src/cli/*.c))
 SO := $(BUILD)/libchela.so.$(SOVERSION)
 MODULE_SOS := $(MODULES:%=$(BUILD)/libchela-%.so)
 
-.PHONY: all help demo check check-long lint fuzz bench install clean deps tests examples
-all: $(BUILD)/chela $(BUILD)/libchela.a $(BUILD)/libchela.so $(MODULE_SOS) $(BUILD)/chela.pc
+.PHONY: all help demo check check-long lint tidy format fuzz bench install clean deps tests examples
+all: $(BUILD)/chela $(BUILD)/libchela.a $(BUILD)/libchela.so $(MODULE_SOS) ## the program and the libraries (default)
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) Makefile | sort -u | expand -t 22
+	@echo '  options: BUILD=DIR CC=clang SANITIZE=address,undefined PREFIX=DIR DESTDIR=DIR'
 
 # --- what is built ----------------------------------------------------------
 $(BUILD)/obj/%.o: %.c
@@ -70,8 +75,6 @@ $(BUILD)/libchela.so: $(SO)
 	ln -sf $(<F) $@
 $(BUILD)/chela: $(CLI_OBJS) $(BUILD)/libchela.so
 	$(LINK) -o $@ $(CLI_OBJS) -L$(BUILD) -lchela -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../lib'
-$(BUILD)/chela.pc: scripts/chela.pc.in Makefile
-	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@PKGS@|$(PKGS)|; s|@LIBS@|$(LIBS)|' $< > $@
 
 define MODULE_RULE
 $(call objs,$(wildcard src/$(MODULE_$(1)_DIR)/*.c)): CPPFLAGS += $(call pkg,--cflags,$(MODULE_$(1)_PKGS))
@@ -79,3 +82,119 @@ $(BUILD)/libchela-$(1).so: $(call objs,$(wildcard src/$(MODULE_$(1)_DIR)/*.c)) $
 	$$(LINK) -shared -o $$@ $$(filter %.o,$$^) -L$(BUILD) -lchela -Wl,-rpath,'$$$$ORIGIN' $(call pkg,--libs,$(MODULE_$(1)_PKGS))
 endef
 $(foreach m,$(MODULES),$(eval $(call MODULE_RULE,$(m))))
+
+EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
+examples: $(EXAMPLES) ## the programs in examples/
+$(BUILD)/examples/%: examples/%.c $(BUILD)/libchela.so
+	@mkdir -p $(@D)
+	$(LINK) -Iinclude -std=gnu11 $(WARN) -o $@ $< -L$(BUILD) -lchela -Wl,-rpath,'$$ORIGIN/..' $(call pkg,--cflags --libs,libuv)
+
+# --- tests ------------------------------------------------------------------
+# unit/<layer>/test_*.c links its layer and earlier ones; replay/, scenario/
+# and fuzz/ link everything. tests/run runs them and counts the cases.
+SANITIZED := address,undefined
+HELPERS := llmserver tlsproxy
+LIBS_tlsproxy := -lssl -lcrypto
+UNIT := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*/test_*.c))
+WHOLE := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/replay/test_*.c tests/scenario/test_*.c))
+FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
+TOOLS := $(HELPERS:%=$(BUILD)/tests/support/%)
+TEST_PKGS := cmocka jansson
+TEST_LIBS = -Wl,--as-needed $(LDLIBS) $(call pkg,--libs,$(TEST_PKGS))
+SUPPORT := $(call objs,$(filter-out tests/support/fuzz_main.c,$(wildcard tests/support/*.c)))
+
+$(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests
+tests: all examples $(UNIT) $(WHOLE) $(FUZZ) $(TOOLS)
+
+define UNIT_RULE
+$(filter $(BUILD)/tests/unit/$(1)/%,$(UNIT)): $(BUILD)/tests/unit/$(1)/%: $(BUILD)/obj/tests/unit/$(1)/%.o $(SUPPORT) $(call upto,$(1),$(LAYERS))
+	@mkdir -p $$(@D)
+	$$(LINK) -o $$@ $$^ $$(TEST_LIBS)
+.PHONY: unit-$(1)
+unit-$(1): $(filter $(BUILD)/tests/unit/$(1)/%,$(UNIT))
+	@tests/run -b $(BUILD) unit/$(1)
+endef
+$(foreach l,$(LAYERS),$(eval $(call UNIT_RULE,$(l))))
+
+$(WHOLE): $(BUILD)/%: $(BUILD)/obj/%.o $(SUPPORT) $(BUILD)/libchela.a
+	@mkdir -p $(@D)
+	$(LINK) -o $@ $^ $(TEST_LIBS)
+# With libFuzzer its main, otherwise one that plays files.
+$(FUZZ): $(BUILD)/%: $(BUILD)/obj/%.o $(if $(FUZZER),,$(BUILD)/obj/tests/support/fuzz_main.o) $(BUILD)/libchela.a
+	@mkdir -p $(@D)
+	$(LINK) $(FUZZER) -o $@ $^ $(TEST_LIBS)
+# Stand-ins for the other side of the network share no code with src/.
+define HELPER_RULE
+$(BUILD)/tests/support/$(1): $(wildcard tests/support/$(1)/*.[ch])
+	@mkdir -p $$(@D)
+	$$(CC) -D_GNU_SOURCE -std=gnu11 $$(OPT) $$(WARN) -o $$@ $$(filter %.c,$$^) -lpthread $(LIBS_$(1))
+endef
+$(foreach h,$(HELPERS),$(eval $(call HELPER_RULE,$(h))))
+
+# --- what people type -------------------------------------------------------
+# On a bare machine the first pass has no compiler and no pkg-config: install
+# what is missing, then come back in a fresh make that finds it.
+again = @scripts/install-deps $(1) && $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
+
+.PHONY: demo-now check-now check-long-now fuzz-now
+demo: ## install what is missing, build, and watch an agent work
+	$(call again,build) demo-now
+check: ## install what is missing, build, and run all tests
+	$(call again,build test node) check-now
+check-long: ## check, and fuzzing, valgrind, thread sanitizer
+	$(call again,build test node long) check-long-now
+fuzz: ## fuzz every parser for FUZZ_SECONDS each
+	$(call again,build test long) fuzz-now CC=clang FUZZER=-fsanitize=fuzzer SANITIZE=fuzzer-no-link,$(SANITIZED)
+deps: ## install what is missing, for everything above
+	@scripts/install-deps build test node long
+
+demo-now: all
+	@scripts/demo $(BUILD)/chela
+TIER1 := lint unit fuzz replay scenario e2e
+ifdef SANITIZE
+check-now: tests
+	@tests/run -b $(BUILD) $(TIER1)
+else
+check-now: tests
+	@$(MAKE) --no-print-directory SANITIZE=$(SANITIZED) tests
+	@tests/run -b $(BUILD) $(TIER1) sdk -b $(BUILD)-$(subst $(comma),-,$(SANITIZED)) unit fuzz replay scenario e2e
+endif
+check-long-now: check-now
+	@$(MAKE) --no-print-directory SANITIZE=thread tests
+	@tests/run -b $(BUILD)-thread unit scenario e2e
+	@tests/run -b $(BUILD) -w 'valgrind -q --error-exitcode=99 --leak-check=full' -t 20 unit scenario
+	@$(MAKE) --no-print-directory fuzz
+fuzz-now: $(FUZZ)
+	@tests/fuzz/run $(BUILD) $(FUZZ_SECONDS)
+
+lint: ## layers, style, headers, scripts
+	@tests/run -b $(BUILD) lint
+tidy: ## clang-tidy over src/ (slow)
+	clang-tidy --quiet $(wildcard src/*/*.c src/*/*/*.c) -- $(CPPFLAGS) -std=gnu11
+format: ## show what clang-format would change in files that differ from HEAD
+	@git diff --name-only --diff-filter=d HEAD -- '*.c' '*.h' | while read -r f; do clang-format "$$f" | diff -u --label "$$f" "$$f" - || :; done
+bench: $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c)) ## measure against the floor (BENCH_DIR, BENCH_ARGS)
+	@scripts/bench $(BUILD) $(BENCH_DIR) $(BENCH_ARGS)
+$(BUILD)/bench/%: bench/%.c $(BUILD)/libchela.so
+	@mkdir -p $(@D)
+	$(LINK) $(CPPFLAGS) -std=gnu11 $(WARN) -o $@ $< -L$(BUILD) -lchela -Wl,-rpath,'$$ORIGIN/..' $(call pkg,--libs,$(PKGS))
+
+install: all ## into PREFIX, below DESTDIR
+	install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(PREFIX)/include/chela/sys $(LIBDIR)/pkgconfig $(PREFIX)/share/man/man1)
+	install -m 755 $(BUILD)/chela $(DESTDIR)$(PREFIX)/bin/
+	install -m 644 include/chela.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 include/chela/*.h $(DESTDIR)$(PREFIX)/include/chela/
+	install -m 644 include/chela/sys/*.h $(DESTDIR)$(PREFIX)/include/chela/sys/
+	install -m 644 $(BUILD)/libchela.a $(DESTDIR)$(LIBDIR)/
+	install -m 755 $(SO) $(DESTDIR)$(LIBDIR)/libchela.so.$(VERSION)
+	ln -sf libchela.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libchela.so.$(SOVERSION)
+	ln -sf libchela.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libchela.so
+	install -m 755 $(MODULE_SOS) $(DESTDIR)$(LIBDIR)/
+	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@PKGS@|$(PKGS)|; s|@LIBS@|$(LIBS)|' \
+	    scripts/chela.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/chela.pc
+	$(if $(wildcard docs/chela.1),install -m 644 docs/chela.1 $(DESTDIR)$(PREFIX)/share/man/man1/)
+
+clean: ## remove what was built
+	rm -rf $(BUILD) $(addprefix $(BUILD)-,address-undefined thread fuzzer-no-link-address-undefined)
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -1,0 +1,2 @@
+/* openssl is at home one folder down. */
+#include <openssl/ssl.h>

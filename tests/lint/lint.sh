@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# The tree as it is, under every check of tools/.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+
+scripts() {
+    git ls-files -co --exclude-standard | grep -v '^tests/lint/bad' | while read -r file; do
+        [ -f "$file" ] && head -n 1 "$file" | grep -qE '^#!.*\b(ba)?sh$' && echo "$file"
+    done
+}
+
+check "layers" tools/check_layers
+check "style" tools/check_style
+check "public headers compile alone" tools/check_headers
+check "the Makefile stays small" test "$(wc -l <Makefile)" -le 250
+if command -v shellcheck >/dev/null; then
+    # shellcheck disable=SC2046
+    check "shell scripts" shellcheck -x -e SC1091,SC2016 $(scripts)
+else
+    skip "shell scripts" "shellcheck is not installed"
+fi
+tap_done
