@@ -23,6 +23,7 @@ LIBS := -lhttp_parser -ldl -lpthread -lm
 MODULES := tls
 MODULE_tls_DIR := net/tls
 MODULE_tls_PKGS := libssl libcrypto
+MODULE_tls_ALONE := yes # uses nothing of libchela
 
 OPT ?= -O2 -g
 ifdef SANITIZE
@@ -78,8 +79,8 @@ $(BUILD)/chela: $(CLI_OBJS) $(BUILD)/libchela.so
 
 define MODULE_RULE
 $(call objs,$(wildcard src/$(MODULE_$(1)_DIR)/*.c)): CPPFLAGS += $(call pkg,--cflags,$(MODULE_$(1)_PKGS))
-$(BUILD)/libchela-$(1).so: $(call objs,$(wildcard src/$(MODULE_$(1)_DIR)/*.c)) $(SO) | $(BUILD)/libchela.so
-	$$(LINK) -shared -o $$@ $$(filter %.o,$$^) -L$(BUILD) -lchela -Wl,-rpath,'$$$$ORIGIN' $(call pkg,--libs,$(MODULE_$(1)_PKGS))
+$(BUILD)/libchela-$(1).so: $(call objs,$(wildcard src/$(MODULE_$(1)_DIR)/*.c)) $(if $(MODULE_$(1)_ALONE),,$(SO) | $(BUILD)/libchela.so)
+	$$(LINK) -shared -o $$@ $$(filter %.o,$$^) $(if $(MODULE_$(1)_ALONE),,-L$(BUILD) -lchela -Wl$(comma)-rpath$(comma)'$$$$ORIGIN') $(call pkg,--libs,$(MODULE_$(1)_PKGS))
 endef
 $(foreach m,$(MODULES),$(eval $(call MODULE_RULE,$(m))))
 
@@ -99,11 +100,15 @@ UNIT := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*/test_*.c))
 WHOLE := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/replay/test_*.c tests/scenario/test_*.c))
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
 TOOLS := $(HELPERS:%=$(BUILD)/tests/support/%)
-TEST_PKGS := cmocka jansson
+TEST_PKGS := cmocka jansson libssl libcrypto
 TEST_LIBS = -Wl,--as-needed $(LDLIBS) $(call pkg,--libs,$(TEST_PKGS))
-SUPPORT := $(call objs,$(filter-out tests/support/fuzz_main.c,$(wildcard tests/support/*.c)))
+SUPPORT := $(BUILD)/lib/support.a
 
 $(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests
+$(SUPPORT): $(call objs,$(filter-out tests/support/fuzz_main.c,$(wildcard tests/support/*.c)))
+	@mkdir -p $(@D); rm -f $@
+	$(AR) rcs $@ $^
+$(BUILD)/tests/unit/net/test_tls: | $(BUILD)/libchela-tls.so
 tests: all examples $(UNIT) $(WHOLE) $(FUZZ) $(TOOLS)
 
 define UNIT_RULE
@@ -155,7 +160,7 @@ ifdef SANITIZE
 check-now: tests
 	@tests/run -b $(BUILD) $(TIER1)
 else
-check-now: tests
+check-now: tests sdk
 	@$(MAKE) --no-print-directory SANITIZE=$(SANITIZED) tests
 	@tests/run -b $(BUILD) $(TIER1) sdk -b $(BUILD)-$(subst $(comma),-,$(SANITIZED)) unit fuzz replay scenario e2e
 endif
@@ -167,6 +172,9 @@ check-long-now: check-now
 fuzz-now: $(FUZZ)
 	@tests/fuzz/run $(BUILD) $(FUZZ_SECONDS)
 
+.PHONY: sdk
+sdk:
+	@tests/sdk/install $(BUILD)/sdk
 lint: ## layers, style, headers, scripts
 	@tests/run -b $(BUILD) lint
 tidy: ## clang-tidy over src/ (slow)

@@ -1,0 +1,22 @@
+/* httpd_tls.h -- TLS for httpd.h, with certificates made on the spot. */
+#ifndef SUPPORT_HTTPD_TLS_H
+#define SUPPORT_HTTPD_TLS_H
+#include "support/httpd.h"
+
+struct test_ca; /* a certificate authority that nobody trusts yet */
+
+struct test_ca *test_ca_new(void);
+void test_ca_free(struct test_ca *ca);
+
+/* Write its certificate to a new file; the caller unlinks and frees the name. */
+char *test_ca_write(const struct test_ca *ca);
+
+/* What a server needs to present a certificate of this authority. names: as in
+ * openssl's subjectAltName ("DNS:localhost,IP:127.0.0.1"). days: how long it
+ * is valid; negative for one that has expired. */
+void *test_ca_issue(const struct test_ca *ca, const char *names, int days);
+void test_ca_issue_free(void *layer_arg);
+
+extern const struct httpd_layer httpd_tls_layer;
+
+#endif

@@ -1,0 +1,69 @@
+/* server.h -- the parts of the test server: a request, what is said of it, the
+ * faulty pipe an answer goes through, and the two protocols. */
+#ifndef LLMSERVER_SERVER_H
+#define LLMSERVER_SERVER_H
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "json.h"
+
+enum api { API_NONE, API_ANTHROPIC, API_OPENAI };
+
+struct header {
+    char *name, *value; /* name in lower case */
+};
+
+struct request {
+    char *method, *path;
+    struct header headers[64];
+    size_t nheaders;
+    struct text body;
+    struct json *json; /* NULL when the body is not JSON */
+    const char *json_why;
+    enum api api;
+    char scenario[64], instance[64];
+    unsigned number; /* of this request within scenario and instance, from 0 */
+    unsigned conn;
+};
+const char *request_header(const struct request *rq, const char *name); /* NULL: absent */
+
+/* What a vendor would object to, and what it would let pass but is not well
+ * formed all the same. A fatal one is answered with HTTP 400. */
+struct problems {
+    struct text list; /* JSON strings, comma separated */
+    char fatal[300];  /* the first fatal one, or "" */
+};
+void check_request(const struct request *rq, struct problems *out);
+/* The signature this server puts under a thinking text, and wants back. */
+void thinking_signature(const char *text, size_t n, char out[32]);
+
+/* The way an answer's body takes to the client, with the faults that a
+ * reply's description asks for: cut, drip, crlf, garbage. */
+struct out {
+    int fd;
+    bool chunked, dead;
+    const char *eol;
+    long cut; /* bytes of the body after which the line goes dead; -1: never */
+    bool reset;
+    long drip_ms;
+    size_t piece;
+    size_t sent;
+};
+void out_init(struct out *o, int fd, const struct json *reply);
+void out_head(struct out *o, int status, const char *type, const struct text *extra, long length);
+void out_body(struct out *o, const void *p, size_t n);
+void out_event(struct out *o, const char *name, const struct text *data); /* name may be NULL */
+void out_end(struct out *o);
+/* Wait, or until the client has gone. */
+void out_wait(struct out *o, long ms);
+void out_raw(struct out *o, const void *p, size_t n);
+
+/* The bytes of "text", {"hex": "ff"}, {"repeat": "x", "times": 9}, {"deep": 9}. */
+void add_piece(struct text *t, const struct json *piece);
+/* One reply of a conversation in a protocol's own words. */
+void render_stream(struct out *o, const struct request *rq, const struct json *reply);
+void render_whole(struct text *body, const struct request *rq, const struct json *reply);
+/* Fills the body and returns the HTTP status. */
+int render_error(struct text *body, const struct request *rq, const struct json *error);
+
+#endif

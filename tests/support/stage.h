@@ -1,0 +1,47 @@
+/* stage.h -- a runtime on a clock of the test's own, an agent that talks to a
+ * fake model, and a log of what happened. */
+#ifndef TESTS_STAGE_H
+#define TESTS_STAGE_H
+#include "agent/driver.h"
+#include "support/fake_model.h"
+
+struct stage {
+    int64_t now; /* both clocks, ms */
+    struct ch_clock clock;
+    chela_runtime *rt;
+    chela_agent *agent;
+    chela_session *session;
+    chela_run *run; /* of stage_start; owned */
+    struct fake_model model;
+    struct ch_buf log;  /* "type(detail) type(detail)", see stage_log */
+    uint64_t next_seq;  /* what the next event must carry */
+    unsigned ends;      /* RUN_END events seen */
+    unsigned events;
+    void (*on_event)(struct stage *st, const struct chela_event *ev); /* optional */
+    long arg;           /* for on_event */
+};
+
+/* opts may be NULL; model and key are filled in. */
+void stage_open(struct stage *st, const struct chela_agent_opts *opts,
+                const struct fake_reply *replies, size_t n);
+#define STAGE_OPEN(st, opts, replies) stage_open(st, opts, replies, CH_LEN(replies))
+void stage_close(struct stage *st);
+
+void stage_start(struct stage *st, const char *text);
+/* Run until the run is over; time jumps to the next timer when nothing else
+ * can happen. Fails the test if nothing ever could. */
+void stage_finish(struct stage *st);
+/* start and finish */
+void stage_play(struct stage *st, const char *text);
+
+/* A tool on the loop that answers "NAME:ARGUMENTS". */
+void stage_tool(struct stage *st, const char *name, unsigned flags);
+
+/* Every call in the transcript has exactly one result, right after it, and
+ * there is no result without a call. */
+void stage_check_transcript(const struct stage *st);
+
+/* The run's end, "status/reason". */
+const char *stage_verdict(const struct stage *st);
+
+#endif
