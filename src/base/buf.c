@@ -37,6 +37,7 @@ char *ch_buf_reserve(struct ch_buf *b, size_t n) {
     size_t need = b->n + n + 1;
     if (need > b->cap) {
         size_t cap = CH_MAX(CH_MAX(b->cap + b->cap / 2, need), FIRST_CAP);
+        cap = CH_MIN(cap, max + 1);
         b->p = ch_realloc(b->p, cap);
         b->cap = cap;
     }

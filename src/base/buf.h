@@ -15,8 +15,8 @@
 
 struct ch_buf {
     char *p; /* owned; NULL while empty */
-    size_t n, cap;
-    size_t max; /* 0: CH_LIMIT_BUF */
+    size_t n, cap; /* cap counts the NUL and is at most max + 1 */
+    size_t max;    /* 0: CH_LIMIT_BUF */
     bool overflow;
 };
 
@@ -42,7 +42,11 @@ static inline int ch_buf_add_str(struct ch_buf *b, const char *s) {
     return ch_buf_add(b, s, strlen(s));
 }
 static inline int ch_buf_addc(struct ch_buf *b, char c) {
-    return ch_buf_add(b, &c, 1);
+    if (b->n + 1 >= b->cap || b->overflow)
+        return ch_buf_add(b, &c, 1);
+    b->p[b->n] = c;
+    ch_buf_commit(b, 1);
+    return 0;
 }
 #define CH_BUF_LIT(b, literal) ch_buf_add(b, "" literal, sizeof(literal) - 1)
 

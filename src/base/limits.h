@@ -18,6 +18,7 @@
 #define CH_LIMIT_JSON_TEXT (64 * CH_MB)  /* one JSON text */
 #define CH_LIMIT_YAML_FILE (4 * CH_MB)   /* one configuration or rule file */
 #define CH_LIMIT_YAML_NODES 262144       /* values of one, aliases expanded */
+#define CH_LIMIT_YAML_ANCHORS 1024       /* anchors of one */
 
 /* net */
 #define CH_LIMIT_URL (8 * CH_KB)
@@ -25,7 +26,10 @@
 #define CH_LIMIT_HTTP_BODY (64 * CH_MB)    /* a response that is not a stream */
 #define CH_LIMIT_HTTP_STREAM (256 * CH_MB) /* a streamed response */
 #define CH_LIMIT_SSE_EVENT (16 * CH_MB)    /* one server-sent event */
-#define CH_LIMIT_IDLE_CONNS 64             /* kept alive per runtime */
+#define CH_LIMIT_HTTP_HEADER_COUNT 256     /* lines of them */
+#define CH_LIMIT_HTTP_INTERIM 16           /* 1xx responses before the real one */
+#define CH_LIMIT_ADDRESSES 8               /* of one host, tried in turn */
+#define CH_LIMIT_IDLE_CONNS 1024           /* kept alive per runtime */
 
 /* model */
 #define CH_LIMIT_REPLY (32 * CH_MB)    /* text, reasoning, arguments of a reply */
@@ -33,6 +37,9 @@
 #define CH_LIMIT_CALLS_PER_REPLY 128   /* tool calls of one reply */
 #define CH_LIMIT_TOOL_NAME 128
 #define CH_LIMIT_CALL_ID 256
+#define CH_LIMIT_SCRIPT_RULES 4096           /* of one scripted model */
+#define CH_LIMIT_SCRIPT_PATTERN (4 * CH_KB)  /* one regular expression */
+#define CH_LIMIT_SCRIPT_SUBJECT (64 * CH_KB) /* what it is matched against */
 
 /* tool */
 #define CH_LIMIT_TOOLS 4096               /* in one registry */
@@ -40,6 +47,23 @@
 #define CH_LIMIT_RESULT_CHARS 16000       /* what a model is shown of it */
 #define CH_LIMIT_FILE_READ (16 * CH_MB)
 #define CH_LIMIT_LS_ENTRIES 2000
+#define CH_LIMIT_LS_SCAN 100000            /* entries read before sorting */
+#define CH_LIMIT_TOOL_DETAILS (256 * CH_KB) /* a result's JSON for programs */
+#define CH_LIMIT_TOOL_ERROR 4000           /* characters of an error's message */
+#define CH_LIMIT_RESULT_MEDIA (16 * CH_MB) /* base64 beside one result */
+#define CH_LIMIT_RESULT_PARTS 16           /* images and documents of one result */
+#define CH_LIMIT_COMMAND_TAIL 2000         /* bytes of output shown on failure */
+#define CH_LIMIT_PROGRESS_LINE 1000        /* bytes of one line of progress */
+#define CH_LIMIT_PROGRESS_QUEUE 64         /* lines of a call not yet delivered */
+#define CH_LIMIT_PATH 4096                 /* bytes of a path */
+#define CH_LIMIT_LINKS 40                  /* symbolic links on one path */
+#define CH_LIMIT_READ_LINES 2000           /* of one read, unless asked for less */
+#define CH_LIMIT_IMAGE_READ (3840 * CH_KB) /* 5 MB in base64: vendors take no more */
+#define CH_LIMIT_EDITS 100                 /* replacements of one edit */
+#define CH_LIMIT_CALC_TEXT 10000           /* bytes of an expression */
+#define CH_LIMIT_CALC_DEPTH 200            /* nesting of an expression */
+#define CH_LIMIT_CALC_DIGITS 10000         /* of an exact number */
+#define CH_LIMIT_CALC_WORK 300000000       /* digit operations of one expression */
 
 /* agent */
 #define CH_LIMIT_QUEUE 64             /* steering or follow-up messages waiting */
@@ -60,5 +84,10 @@
 #define CH_DEFAULT_IDLE_MS (120 * 1000)
 #define CH_DEFAULT_TOTAL_MS (3600 * 1000)
 #define CH_DEFAULT_RETRIES 2
+#define CH_DEFAULT_GRACE_MS 2000 /* a program, from SIGTERM to SIGKILL */
+#define CH_DEFAULT_DRAIN_MS 250  /* its output, after it has exited */
+#define CH_DEFAULT_KEEP_MS (60 * 1000)   /* an unused connection is kept */
+#define CH_DEFAULT_STAGGER_MS 250        /* before the next address is tried too */
+#define CH_DEFAULT_TCP_KEEPALIVE_S 60    /* so that NATs do not forget a long wait */
 
 #endif

@@ -22,8 +22,10 @@ static inline struct ch_sv ch_sv_str(const char *s) {
 static inline bool ch_sv_eq(struct ch_sv a, struct ch_sv b) {
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
+/* With a literal the length is a constant, and so is the comparison's. */
 static inline bool ch_sv_is(struct ch_sv a, const char *s) {
-    return ch_sv_eq(a, ch_sv_str(s));
+    size_t n = s ? strlen(s) : 0;
+    return a.n == n && (n == 0 || memcmp(a.p, s, n) == 0);
 }
 static inline bool ch_sv_starts(struct ch_sv a, const char *prefix) {
     size_t n = strlen(prefix);

@@ -105,6 +105,8 @@ unsigned ch_utf8_put(char out[4], uint32_t cp) {
 }
 
 int ch_utf8_add_valid(struct ch_buf *out, struct ch_sv s) {
+    if (s.n == 0)
+        return 0;
     const char *at = s.p, *end = s.p + s.n;
     int rc = 0;
     while (at < end && rc == 0) {

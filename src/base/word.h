@@ -7,6 +7,7 @@
  * asks for. */
 #ifndef CH_BASE_WORD_H
 #define CH_BASE_WORD_H
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -20,6 +21,29 @@ static inline uint64_t ch_word_load(const char *p) {
     w = __builtin_bswap64(w);
 #endif
     return w;
+}
+
+static inline uint32_t ch_word_load_half(const char *p) {
+    uint32_t w;
+    memcpy(&w, p, sizeof(w));
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    w = __builtin_bswap32(w);
+#endif
+    return w;
+}
+
+/* The n < 8 bytes at p, and zero bytes behind them; reads no other byte. From
+ * four bytes on two overlapping halves, below that first, middle and last. */
+static inline uint64_t ch_word_load_part(const char *p, size_t n) {
+    const unsigned char *b = (const unsigned char *)p;
+    if (n >= 4) {
+        uint64_t low = ch_word_load_half(p), high = ch_word_load_half(p + n - 4);
+        return low | high << 8 * (n - 4);
+    }
+    if (n == 0)
+        return 0;
+    size_t middle = n / 2, last = n - 1;
+    return b[0] | (uint64_t)b[middle] << 8 * middle | (uint64_t)b[last] << 8 * last;
 }
 
 /* Index of the first marked byte; mask must not be 0. */
