@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -13,7 +14,9 @@
 
 static void test_reads_up_to_the_limit(void **state) {
     (void)state;
-    char path[] = "/tmp/chela-file-XXXXXX";
+    const char *tmp = getenv("TMPDIR");
+    char path[256];
+    snprintf(path, sizeof(path), "%s/chela-file-XXXXXX", tmp ? tmp : "/tmp");
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     static char text[40000];

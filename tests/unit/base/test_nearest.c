@@ -9,19 +9,26 @@
 #include "base/mem.h"
 #include "base/nearest.h"
 
-static const char *const known[] = {"model", "mode", "tools", "workspaceDir", "timeoutSec", "id",
-                                    "maxTurns", "systemPrompt"};
+static const char *const known[] = {"model",      "mode", "tools",    "workspaceDir",
+                                    "timeoutSec", "id",   "maxTurns", "systemPrompt"};
 
 static const struct {
     const char *word, *want; /* want "": no suggestion */
 } cases[] = {
-    {"modle", "model"},         {"mdoel", "model"},
-    {"moodel", "model"},        {"modl", "model"},
-    {"Mode", "mode"},           {"workspace", "workspaceDir"},
-    {"workspace_dir", "workspaceDir"}, {"timeout", "timeoutSec"},
-    {"max_turns", "maxTurns"},  {"systemprompt", "systemPrompt"},
-    {"ids", "id"},              {"xyz", ""},
-    {"colour", ""},             {"", ""},
+    {"modle", "model"},
+    {"mdoel", "model"},
+    {"moodel", "model"},
+    {"modl", "model"},
+    {"Mode", "mode"},
+    {"workspace", "workspaceDir"},
+    {"workspace_dir", "workspaceDir"},
+    {"timeout", "timeoutSec"},
+    {"max_turns", "maxTurns"},
+    {"systemprompt", "systemPrompt"},
+    {"ids", "id"},
+    {"xyz", ""},
+    {"colour", ""},
+    {"", ""},
     {"cat", ""},
 };
 

@@ -1,0 +1,176 @@
+/* scripted_private.h -- what the files of the scripted model share.
+ *
+ *   scripted_rules.c   a rule file becomes a struct ch_script
+ *   scripted_talk.c    a request becomes a struct ch_talk: what rules look at
+ *   scripted_match.c   which rule fits, and {{templates}}
+ *   scripted_reply.c   a rule that fits becomes the bytes of a response
+ *   scripted.c         the transport: when which of the bytes go out
+ *   scripted_demo.c    the embedded rule file */
+#ifndef CH_MODEL_SCRIPTED_PRIVATE_H
+#define CH_MODEL_SCRIPTED_PRIVATE_H
+#include <regex.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/limits.h"
+#include "chela/error.h"
+#include "net/transport.h"
+#include "json/yaml.h"
+
+/* --- rules --------------------------------------------------------------- */
+
+enum ch_after {
+    CH_AFTER_ANYTHING, /* not asked for */
+    CH_AFTER_NONE,     /* no tool has returned since the last user text */
+    CH_AFTER_ANY,
+    CH_AFTER_TOOLS /* each of `after_tools` is in the latest batch */
+};
+
+struct ch_script_names {
+    const struct ch_sv *v;
+    size_t n;
+};
+
+struct ch_when {                           /* all that is set must hold */
+    const regex_t *user, *result, *system; /* NULL: anything */
+    enum ch_after after;
+    struct ch_script_names after_tools;
+    struct ch_script_names tools; /* each is offered in the request */
+    int64_t turn, message;        /* 0: any */
+    int is_error;                 /* -1: either */
+};
+
+struct ch_template {
+    struct ch_sv text;
+    struct ch_json_where where;
+    bool json; /* the text is JSON: what is filled in is escaped */
+};
+
+struct ch_script_call {
+    struct ch_sv tool, id; /* id empty: made up */
+    struct ch_template args;
+};
+
+enum ch_fail_kind { CH_FAIL_NOT, CH_FAIL_STATUS, CH_FAIL_IN_STREAM, CH_FAIL_NETWORK };
+
+struct ch_script_fail {
+    int64_t status;
+    struct ch_sv type, network;
+    struct ch_template message;
+    double retry_after; /* seconds; negative: not sent */
+};
+
+struct ch_rule {
+    size_t number; /* from 1, in the file */
+    struct ch_json_where where;
+    struct ch_when when;
+    struct ch_template say, think;
+    const struct ch_script_call *calls;
+    size_t ncalls;
+    enum ch_fail_kind failing;
+    struct ch_script_fail fail;
+    struct ch_sv stop;              /* empty: by content */
+    int64_t cut_after, stall_after; /* content pieces; -1: not */
+    int64_t delay_ms, pace_ms;
+    int64_t input, output, cache_read, cache_write; /* usage; -1: estimated */
+    int64_t times;                                  /* 0: any number */
+    int64_t used;
+};
+
+struct ch_script_pattern;
+
+struct ch_script {
+    struct ch_arena arena;
+    const char *name; /* of the file */
+    struct ch_rule *rules;
+    size_t nrules;
+    struct ch_script_pattern *patterns; /* compiled, to be freed */
+};
+
+/* Zero *s first; release it in any case. */
+int ch_script_read(struct ch_script *s, struct ch_sv text, const char *name,
+                   struct chela_error *err);
+void ch_script_release(struct ch_script *s);
+
+extern const char ch_scripted_demo[], ch_scripted_demo_end[];
+
+/* --- the conversation ---------------------------------------------------- */
+
+struct ch_talk_result {
+    const struct ch_talk_result *older;
+    struct ch_sv tool, text; /* text is NUL-terminated */
+    bool is_error;
+};
+
+struct ch_talk_call {
+    struct ch_talk_call *older;
+    struct ch_sv id, tool;
+    bool answered;
+};
+
+struct ch_talk {               /* texts live in the arena it was read into */
+    struct ch_sv user, system; /* NUL-terminated */
+    struct ch_sv model;
+    bool stream;
+    int64_t message; /* user texts so far */
+    int64_t turn;    /* model calls since the last one, this one included */
+    const struct ch_talk_result *newest;
+    size_t batch;               /* how many of the newest answer the last reply */
+    struct ch_talk_call *calls; /* newest first */
+    size_t ncalls;
+    const struct ch_json *tools; /* the request's, may be NULL */
+    size_t bytes;                /* of the request */
+};
+
+/* Read a request of the Messages API. CHELA_EINVAL when a real service would
+ * refuse it too: not JSON, no messages, calls and results that do not pair. */
+int ch_talk_read(struct ch_arena *a, struct ch_sv body, struct ch_talk *out,
+                 struct chela_error *err);
+
+/* --- matching ------------------------------------------------------------ */
+
+#define CH_SCRIPT_GROUPS 27 /* of a rule's patterns together */
+
+struct ch_match {
+    struct ch_rule *rule;
+    const struct ch_talk_result *result; /* what {{result}} is; may be NULL */
+    struct ch_sv groups[CH_SCRIPT_GROUPS];
+    size_t ngroups;
+};
+
+/* The first rule that fits and is not used up; false: there is none. */
+bool ch_script_match(const struct ch_script *s, const struct ch_talk *talk, struct ch_match *out);
+
+/* Capture groups that a rule's templates may name. */
+size_t ch_when_groups(const struct ch_when *w);
+
+/* Is every {{name}} known? Otherwise *bad is the one that is not. */
+bool ch_template_valid(const struct ch_template *t, size_t ngroups, struct ch_sv *bad);
+
+/* Append the text with its names filled in, once: what is filled in is not
+ * looked at again. CHELA_EINVAL for a result that does not exist. */
+int ch_template_expand(const struct ch_template *t, const struct ch_match *m,
+                       const struct ch_talk *talk, struct ch_buf *out, struct chela_error *err);
+
+/* --- the response -------------------------------------------------------- */
+
+enum ch_script_end { CH_END_WHOLE, CH_END_CUT, CH_END_STALL };
+
+struct ch_script_reply {
+    int status; /* 0: no response at all, see error */
+    struct chela_error error;
+    bool stream; /* the body is an event stream */
+    struct ch_buf body;
+    size_t length;          /* bytes of the body that go out */
+    enum ch_script_end end; /* and what happens after them */
+    int64_t delay_ms, pace_ms;
+    double retry_after; /* seconds; negative: no header */
+};
+
+/* Never fails: what is wrong becomes an error response of the protocol. serial
+ * numbers the responses of one script. */
+void ch_script_answer(struct ch_script *s, struct ch_sv body, uint64_t serial,
+                      struct ch_script_reply *out);
+void ch_script_reply_release(struct ch_script_reply *r);
+
+#endif
