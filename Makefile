@@ -11,8 +11,11 @@ PKG_CONFIG ?= pkg-config
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 FUZZ_SECONDS ?= 60
 BENCH_DIR ?= ../shared/bench
-BENCH_ARGS ?= --peers floor
+BENCH_ARGS ?= --peers floor --only cold,loop50,loop200,loop1000,stream,agents,parallel
 comma := ,
+# One short line a step; V=1 shows the commands.
+Q := $(if $(V),,@)
+say = @$(if $(V),:,printf '  %-5s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@))
 
 # A layer may include only the layers before it (tools/check_layers) and is
 # its own archive, so that a unit test of a layer links nothing later.
@@ -53,42 +56,50 @@ all: $(BUILD)/chela $(BUILD)/libchela.a $(BUILD)/libchela.so $(MODULE_SOS) ## th
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) Makefile | sort -u | expand -t 22
-	@echo '  options: BUILD=DIR CC=clang SANITIZE=address,undefined PREFIX=DIR DESTDIR=DIR'
+	@echo '  options: V=1 BUILD=DIR CC=clang SANITIZE=address,undefined PREFIX=DIR DESTDIR=DIR'
 
 # --- what is built ----------------------------------------------------------
 $(BUILD)/obj/%.o: %.c
+	$(call say,cc)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+
+$(BUILD)/obj/src/model/scripted_demo.o: src/model/demo.yaml
 
 define LAYER_RULE
 $(call archive,$(1)): $(call objs,$(call layer_src,$(1)))
 	@mkdir -p $$(@D); rm -f $$@
-	$$(AR) rcs $$@ $$^
+	$$(Q)$$(AR) rcs $$@ $$^
 endef
 $(foreach l,$(LAYERS),$(eval $(call LAYER_RULE,$(l))))
 
 $(BUILD)/libchela.a: $(LIB_OBJS)
+	$(call say,ar)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(Q)$(AR) rcs $@ $^
 $(SO): $(LIB_OBJS)
-	$(LINK) -shared -Wl,-soname,libchela.so.$(SOVERSION) -Wl,--no-undefined -o $@ $^ $(LDLIBS)
+	$(call say,link)
+	$(Q)$(LINK) -shared -Wl,-soname,libchela.so.$(SOVERSION) -Wl,--no-undefined -o $@ $^ $(LDLIBS)
 $(BUILD)/libchela.so: $(SO)
-	ln -sf $(<F) $@
+	@ln -sf $(<F) $@
 $(BUILD)/chela: $(CLI_OBJS) $(BUILD)/libchela.so
-	$(LINK) -o $@ $(CLI_OBJS) -L$(BUILD) -lchela -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../lib'
+	$(call say,link)
+	$(Q)$(LINK) -o $@ $(CLI_OBJS) -L$(BUILD) -lchela -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../lib'
 
 define MODULE_RULE
 $(call objs,$(wildcard src/$(MODULE_$(1)_DIR)/*.c)): CPPFLAGS += $(call pkg,--cflags,$(MODULE_$(1)_PKGS))
 $(BUILD)/libchela-$(1).so: $(call objs,$(wildcard src/$(MODULE_$(1)_DIR)/*.c)) $(if $(MODULE_$(1)_ALONE),,$(SO) | $(BUILD)/libchela.so)
-	$$(LINK) -shared -o $$@ $$(filter %.o,$$^) $(if $(MODULE_$(1)_ALONE),,-L$(BUILD) -lchela -Wl$(comma)-rpath$(comma)'$$$$ORIGIN') $(call pkg,--libs,$(MODULE_$(1)_PKGS))
+	$$(call say,link)
+	$$(Q)$$(LINK) -shared -o $$@ $$(filter %.o,$$^) $(if $(MODULE_$(1)_ALONE),,-L$(BUILD) -lchela -Wl$(comma)-rpath$(comma)'$$$$ORIGIN') $(call pkg,--libs,$(MODULE_$(1)_PKGS))
 endef
 $(foreach m,$(MODULES),$(eval $(call MODULE_RULE,$(m))))
 
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 examples: $(EXAMPLES) ## the programs in examples/
 $(BUILD)/examples/%: examples/%.c $(BUILD)/libchela.so
+	$(call say,cc)
 	@mkdir -p $(@D)
-	$(LINK) -Iinclude -std=gnu11 $(WARN) -o $@ $< -L$(BUILD) -lchela -Wl,-rpath,'$$ORIGIN/..' $(call pkg,--cflags --libs,libuv)
+	$(Q)$(LINK) -Iinclude -std=gnu11 $(WARN) -o $@ $< -L$(BUILD) -lchela -Wl,-rpath,'$$ORIGIN/..' $(call pkg,--cflags --libs,libuv)
 
 # --- tests ------------------------------------------------------------------
 # unit/<layer>/test_*.c links its layer and earlier ones; replay/, scenario/
@@ -113,8 +124,9 @@ tests: all examples $(UNIT) $(WHOLE) $(FUZZ) $(TOOLS)
 
 define UNIT_RULE
 $(filter $(BUILD)/tests/unit/$(1)/%,$(UNIT)): $(BUILD)/tests/unit/$(1)/%: $(BUILD)/obj/tests/unit/$(1)/%.o $(SUPPORT) $(call upto,$(1),$(LAYERS))
+	$$(call say,link)
 	@mkdir -p $$(@D)
-	$$(LINK) -o $$@ $$^ $$(TEST_LIBS)
+	$$(Q)$$(LINK) -o $$@ $$^ $$(TEST_LIBS)
 .PHONY: unit-$(1)
 unit-$(1): $(filter $(BUILD)/tests/unit/$(1)/%,$(UNIT))
 	@tests/run -b $(BUILD) unit/$(1)
@@ -122,17 +134,20 @@ endef
 $(foreach l,$(LAYERS),$(eval $(call UNIT_RULE,$(l))))
 
 $(WHOLE): $(BUILD)/%: $(BUILD)/obj/%.o $(SUPPORT) $(BUILD)/libchela.a
+	$(call say,link)
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $^ $(TEST_LIBS)
+	$(Q)$(LINK) -o $@ $^ $(TEST_LIBS)
 # With libFuzzer its main, otherwise one that plays files.
 $(FUZZ): $(BUILD)/%: $(BUILD)/obj/%.o $(if $(FUZZER),,$(BUILD)/obj/tests/support/fuzz_main.o) $(BUILD)/libchela.a
+	$(call say,link)
 	@mkdir -p $(@D)
-	$(LINK) $(FUZZER) -o $@ $^ $(TEST_LIBS)
+	$(Q)$(LINK) $(FUZZER) -o $@ $^ $(TEST_LIBS)
 # Stand-ins for the other side of the network share no code with src/.
 define HELPER_RULE
 $(BUILD)/tests/support/$(1): $(wildcard tests/support/$(1)/*.[ch])
+	$$(call say,cc)
 	@mkdir -p $$(@D)
-	$$(CC) -D_GNU_SOURCE -std=gnu11 $$(OPT) $$(WARN) -o $$@ $$(filter %.c,$$^) -lpthread $(LIBS_$(1))
+	$$(Q)$$(CC) -D_GNU_SOURCE -std=gnu11 $$(OPT) $$(WARN) -o $$@ $$(filter %.c,$$^) -lpthread $(LIBS_$(1))
 endef
 $(foreach h,$(HELPERS),$(eval $(call HELPER_RULE,$(h))))
 
@@ -183,9 +198,10 @@ format: ## show what clang-format would change in files that differ from HEAD
 	@git diff --name-only --diff-filter=d HEAD -- '*.c' '*.h' | while read -r f; do clang-format "$$f" | diff -u --label "$$f" "$$f" - || :; done
 bench: $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c)) ## measure against the floor (BENCH_DIR, BENCH_ARGS)
 	@scripts/bench $(BUILD) $(BENCH_DIR) $(BENCH_ARGS)
-$(BUILD)/bench/%: bench/%.c $(BUILD)/libchela.so
+$(BUILD)/bench/%: bench/%.c $(BUILD)/libchela.a
+	$(call say,cc)
 	@mkdir -p $(@D)
-	$(LINK) $(CPPFLAGS) -std=gnu11 $(WARN) -o $@ $< -L$(BUILD) -lchela -Wl,-rpath,'$$ORIGIN/..' $(call pkg,--libs,$(PKGS))
+	$(Q)$(LINK) $(CPPFLAGS) -std=gnu11 $(WARN) -o $@ $^ $(LDLIBS)
 
 install: all ## into PREFIX, below DESTDIR
 	install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(PREFIX)/include/chela/sys $(LIBDIR)/pkgconfig $(PREFIX)/share/man/man1)
