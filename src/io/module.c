@@ -1,0 +1,109 @@
+/* module.c -- see module.h.
+ *
+ * The dynamic linker is the registry: opening a module again gives the same
+ * one, under the linker's own lock, so there is no table of ours to guard.
+ * A module is never closed: the libraries under it keep threads, exit handlers
+ * and pointers that would outlive it. */
+#include "io/module.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+/* A module's name becomes part of a path. */
+static bool is_name(const char *name) {
+    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
+    return n > 0 && name[n] == '\0';
+}
+
+/* The directory of the object this code is in: libchela.so, or the program
+ * when it is linked statically. The linker reports a program by argv[0], which
+ * says nothing about where it is; Linux does. Relative paths are not trusted:
+ * they would be looked up in whatever directory is current now. */
+static int add_own_directory(struct ch_buf *out) {
+    Dl_info info;
+    char *to;
+
+    if (dladdr((void *)(uintptr_t)ch_module_load, &info) && info.dli_fname &&
+        info.dli_fname[0] == '/') {
+        ch_buf_add_str(out, info.dli_fname);
+    } else if ((to = ch_buf_reserve(out, 4096))) {
+        ssize_t n = readlink("/proc/self/exe", to, 4096);
+        ch_buf_commit(out, n > 0 ? (size_t)n : 0);
+    }
+    const char *slash = out->n ? memrchr(out->p, '/', out->n) : NULL;
+    if (!slash)
+        return CHELA_ENOENT;
+    out->n = (size_t)(slash - out->p);
+    out->p[out->n] = '\0';
+    return CHELA_OK;
+}
+
+static int check(const struct chela_module *m, const char *name, const char *kind,
+                 const char *path, struct chela_error *err) {
+    if (!m)
+        return ch_fail(err, CHELA_EMODULE, "%s is not a chela module", path);
+    if (m->abi != CHELA_MODULE_ABI)
+        return ch_fail(err, CHELA_EMODULE, "%s was built for module ABI %u, this chela has %u",
+                       path, (unsigned)m->abi, (unsigned)CHELA_MODULE_ABI);
+    if (strcmp(m->name, name) != 0 || strcmp(m->kind, kind) != 0)
+        return ch_fail(err, CHELA_EMODULE, "%s is module %s of kind %s, not %s of kind %s", path,
+                       m->name, m->kind, name, kind);
+    return CHELA_OK;
+}
+
+/* 1: there is no such file; else as ch_module_load. */
+static int try_path(const char *path, const char *name, const char *kind, const void **ops,
+                    struct chela_error *err) {
+    if (access(path, F_OK) != 0)
+        return 1;
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!handle)
+        return ch_fail(err, CHELA_EMODULE, "module %s cannot be loaded: %s", name, dlerror());
+    const struct chela_module *m = dlsym(handle, "chela_module");
+    int rc = check(m, name, kind, path, err);
+    if (rc == CHELA_OK)
+        *ops = m->ops;
+    return rc;
+}
+
+static int try_directory(struct ch_sv dir, const char *name, const char *kind,
+                         struct ch_buf *tried, const void **ops, struct chela_error *err) {
+    CH_BUF_AUTO path = {0};
+
+    if (dir.n == 0)
+        return 1;
+    ch_buf_addf(&path, "%.*s/libchela-%s.so", CH_SV_FMT(dir), name);
+    ch_buf_addf(tried, "%s%.*s", tried->n ? ", " : "", CH_SV_FMT(dir));
+    return try_path(ch_buf_str(&path), name, kind, ops, err);
+}
+
+int ch_module_load(const char *name, const char *kind, const char *search_path,
+                   const void **ops, struct chela_error *err) {
+    CH_BUF_AUTO tried = {0};
+    CH_BUF_AUTO own = {0};
+    struct ch_sv rest = ch_sv_str(search_path);
+    int rc = 1;
+
+    if (!is_name(name))
+        return ch_fail(err, CHELA_EINVAL, "bad module name");
+    while (rc == 1 && rest.p)
+        rc = try_directory(ch_sv_split(&rest, ':'), name, kind, &tried, ops, err);
+    if (rc == 1 && add_own_directory(&own) == CHELA_OK) {
+        rc = try_directory(ch_buf_sv(&own), name, kind, &tried, ops, err);
+        CH_BUF_LIT(&own, "/chela");
+        if (rc == 1)
+            rc = try_directory(ch_buf_sv(&own), name, kind, &tried, ops, err);
+    }
+    if (rc != 1)
+        return rc;
+    return ch_fail(err, CHELA_EMODULE,
+                   "libchela-%s.so was not found in %s: install it, or name its directory in "
+                   "CHELA_MODULE_PATH",
+                   name, ch_buf_str(&tried));
+}
