@@ -2,6 +2,7 @@
 #include "support/httpd_tls.h"
 
 #include <assert.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <stdlib.h>
@@ -91,6 +92,14 @@ void *test_ca_issue(const struct test_ca *ca, const char *names, int days) {
     SSL_CTX_set_alpn_select_cb(ctx, choose_http, NULL);
     X509_free(cert);
     EVP_PKEY_free(key);
+    return ctx;
+}
+
+/* The authority serves its own certificate. */
+void *test_ca_self(const struct test_ca *ca) {
+    SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
+    SSL_CTX_use_certificate(ctx, ca->cert);
+    SSL_CTX_use_PrivateKey(ctx, ca->key);
     return ctx;
 }
 

@@ -15,6 +15,8 @@ char *test_ca_write(const struct test_ca *ca);
  * openssl's subjectAltName ("DNS:localhost,IP:127.0.0.1"). days: how long it
  * is valid; negative for one that has expired. */
 void *test_ca_issue(const struct test_ca *ca, const char *names, int days);
+/* The same for a server that presents the authority's own certificate. */
+void *test_ca_self(const struct test_ca *ca);
 void test_ca_issue_free(void *layer_arg);
 
 extern const struct httpd_layer httpd_tls_layer;

@@ -1,0 +1,30 @@
+/* dial.h -- from host and port to a connected TCP socket.
+ *
+ * Literal addresses and localhost need no lookup; other names are resolved
+ * off the loop thread. The addresses are tried in the resolver's order with
+ * the families interleaved; the next attempt starts when one fails or has been
+ * silent for a quarter of a second, and the first to connect wins (RFC 8305,
+ * the simple part). There is no timeout here: whoever dials gives up with
+ * ch_dial_cancel. */
+#ifndef CH_NET_DIAL_H
+#define CH_NET_DIAL_H
+#include <uv.h>
+
+#include "io/loop.h"
+
+struct ch_dial;
+
+/* tcp is the caller's (ch_tcp_close) and set to TCP_NODELAY; NULL on failure,
+ * when err says why. Called exactly once, unless cancelled, and never from
+ * inside ch_dial_start; the dial is gone by then. */
+typedef void ch_dial_fn(uv_tcp_t *tcp, const struct chela_error *err, void *user);
+
+/* host is copied. what names the peer in messages ("proxy " or ""). */
+struct ch_dial *ch_dial_start(struct ch_loop *loop, const char *host, uint16_t port,
+                              const char *what, ch_dial_fn *fn, void *user);
+void ch_dial_cancel(struct ch_dial *d);
+
+/* Close and free a socket that has no owner any more. */
+void ch_tcp_close(uv_tcp_t *tcp);
+
+#endif

@@ -1,0 +1,456 @@
+/* http.c -- HTTP calls: one request, one response, four timeouts.
+ *
+ *   start --> CONNECT --ready--> FIRST_BYTE --bytes--> IDLE --last byte--> done
+ *      \----- a waiting connection ----^  \
+ *                                          reused and dead: CONNECT, once more
+ *
+ * A call borrows a connection for its life and gives it back to the pool only
+ * if the response ended cleanly: keep-alive agreed, request fully sent, not a
+ * byte too many. Everything else closes it.
+ *
+ * One timer serves all four timeouts. It is armed for the earliest moment that
+ * could matter and works out what is due when it fires, so data that arrives
+ * only stores a time.
+ *
+ * Callbacks may cancel the call they are for. A call that is cancelled while
+ * its response is being read stays in memory until the reader has returned. */
+#include "net/http.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "net/pool.h"
+#include "net/request.h"
+#include "net/response.h"
+
+enum phase { PHASE_CONNECT, PHASE_FIRST_BYTE, PHASE_IDLE };
+
+struct ch_http_call {
+    struct ch_http *http;
+    struct ch_http_call *prev, *next; /* all calls of the client */
+    const struct ch_http_request *req; /* borrowed until the end */
+    struct ch_http_handler handler;
+    void *user;
+
+    struct ch_url url;            /* views into req->url */
+    const struct ch_proxy *proxy; /* borrowed from the client; NULL: direct */
+    struct ch_conn *conn;
+    struct ch_buf head; /* the request's, from start until it is sent */
+    struct ch_response response;
+    bool reused;  /* conn had served another call */
+    bool retried; /* that had been so, and it was dead */
+    bool reading; /* inside ch_response_feed */
+    bool ended;   /* cancelled while reading; freed after it */
+
+    enum phase phase;
+    struct ch_timer timer;
+    int64_t since; /* when the phase began, or the last byte came */
+    int64_t total_due;
+
+    struct ch_task failing; /* reports *failure */
+    struct chela_error *failure; /* owned */
+};
+
+/* A proxy as configured: usable, or the reason why not. */
+struct proxy_setting {
+    struct ch_proxy *proxy;
+    struct chela_error *bad;
+};
+
+struct ch_http {
+    struct ch_transport transport;
+    struct ch_shared *shared;
+    struct ch_pool pool;
+    struct ch_http_call *calls;
+    struct proxy_setting proxy_http, proxy_https;
+    char *no_proxy, *user_agent; /* owned */
+};
+
+static int64_t now(const struct ch_http *h) {
+    return ch_mono_ms(ch_loop_clock(h->shared->loop));
+}
+
+/* --- the end of a call */
+
+static void free_call(struct ch_http_call *call) {
+    ch_response_release(&call->response);
+    ch_buf_release(&call->head);
+    ch_free(call->failure);
+    ch_free(call);
+}
+
+/* Take the call out of everything that could still reach it. */
+static void detach(struct ch_http_call *call) {
+    struct ch_http *h = call->http;
+
+    *(call->prev ? &call->prev->next : &h->calls) = call->next;
+    if (call->next)
+        call->next->prev = call->prev;
+    ch_timer_stop(h->shared->loop, &call->timer);
+    ch_task_cancel(h->shared->loop, &call->failing);
+    ch_conn_close(CH_TAKE(call->conn));
+}
+
+/* The last thing a call does; it is gone when this returns. */
+static void finish(struct ch_http_call *call, const struct chela_error *err) {
+    struct ch_http_handler handler = call->handler;
+    void *user = call->user;
+    struct chela_error *failure = CH_TAKE(call->failure); /* err may be it */
+
+    detach(call);
+    free_call(call);
+    handler.on_done(err, user);
+    ch_free(failure);
+}
+
+static void fail_now(struct ch_task *task) {
+    struct ch_http_call *call = CH_CONTAINER(task, struct ch_http_call, failing);
+    finish(call, call->failure);
+}
+
+static void fail_later(struct ch_http_call *call, const struct chela_error *err) {
+    call->failure = ch_memdup(err, sizeof(*err));
+    call->failing.fn = fail_now;
+    ch_task_defer(call->http->shared->loop, &call->failing);
+}
+
+static void http_cancel(struct ch_transport *t, struct ch_http_call *call) {
+    (void)t;
+    detach(call);
+    if (call->reading)
+        call->ended = true;
+    else
+        free_call(call);
+}
+
+/* --- timeouts */
+
+static int64_t or_default(int64_t ms, int64_t standard) {
+    return ms > 0 ? ms : standard;
+}
+
+static int64_t phase_limit(const struct ch_http_call *call) {
+    const struct ch_http_timeouts *t = &call->req->timeouts;
+    switch (call->phase) {
+    case PHASE_CONNECT:
+        return or_default(t->connect, CH_DEFAULT_CONNECT_MS);
+    case PHASE_FIRST_BYTE:
+        return or_default(t->first_byte, CH_DEFAULT_FIRST_BYTE_MS);
+    case PHASE_IDLE:
+        return or_default(t->idle, CH_DEFAULT_IDLE_MS);
+    }
+    CH_UNREACHABLE();
+}
+
+static const char *in_words(char out[32], int64_t ms) {
+    if (ms % 1000)
+        snprintf(out, 32, "%" PRId64 " ms", ms);
+    else
+        snprintf(out, 32, "%" PRId64 " s", ms / 1000);
+    return out;
+}
+
+static void describe_timeout(const struct ch_http_call *call, bool total,
+                             struct chela_error *err) {
+    static const char *const fmt[] = {
+        [PHASE_CONNECT] = "connect timeout: no connection to %s within %s",
+        [PHASE_FIRST_BYTE] = "first-byte timeout: no response from %s within %s",
+        [PHASE_IDLE] = "idle timeout: nothing more from %s for %s",
+    };
+    const char *peer = call->conn ? call->conn->label : "the peer";
+    char words[32];
+
+    if (total)
+        ch_fail(err, CHELA_ETIMEOUT, "total timeout: the response of %s took longer than %s",
+                peer,
+                in_words(words, or_default(call->req->timeouts.total, CH_DEFAULT_TOTAL_MS)));
+    else
+        ch_fail(err, CHELA_ETIMEOUT, fmt[call->phase], peer, in_words(words, phase_limit(call)));
+    if (call->response.head_out)
+        err->http_status = (int)call->response.parser.status_code;
+}
+
+static void on_timer(struct ch_timer *timer);
+
+/* Make sure the timer fires no later than the next moment that matters. */
+static void arm(struct ch_http_call *call) {
+    int64_t due = CH_MIN(call->since + phase_limit(call), call->total_due);
+    if (!ch_timer_armed(&call->timer) || due < call->timer.due)
+        ch_timer_start(call->http->shared->loop, &call->timer, due - now(call->http), on_timer);
+}
+
+static void on_timer(struct ch_timer *timer) {
+    struct ch_http_call *call = CH_CONTAINER(timer, struct ch_http_call, timer);
+    int64_t at = now(call->http);
+    bool total = at >= call->total_due;
+
+    if (!total && at < call->since + phase_limit(call)) {
+        arm(call);
+        return;
+    }
+    struct chela_error err = {0};
+    describe_timeout(call, total, &err);
+    finish(call, &err);
+}
+
+static void enter(struct ch_http_call *call, enum phase phase) {
+    call->phase = phase;
+    call->since = now(call->http);
+    arm(call);
+}
+
+/* --- the request on its way */
+
+static const struct ch_response_events response_events;
+static const struct ch_conn_events conn_events;
+
+static struct ch_route route_of(const struct ch_http_call *call) {
+    return (struct ch_route){call->url.host, call->url.port, call->url.tls, call->proxy};
+}
+
+static int write_head(struct ch_http_call *call, struct chela_error *err) {
+    const struct ch_proxy *proxy = call->url.tls ? NULL : call->proxy;
+    return ch_request_head(&call->head, call->req, &call->url, proxy, call->http->user_agent,
+                           err);
+}
+
+static void send_request(struct ch_http_call *call) {
+    ch_response_init(&call->response, call->conn->label, &response_events, call);
+    call->response.skip_body = strcmp(call->req->method, "HEAD") == 0;
+    if (call->req->max_body)
+        call->response.max_body = call->req->max_body;
+    enter(call, PHASE_FIRST_BYTE);
+    ch_conn_send(call->conn, &call->head, call->req->body, call->req->nbody);
+}
+
+static int connect_anew(struct ch_http_call *call, struct chela_error *err) {
+    struct ch_route route = route_of(call);
+    enter(call, PHASE_CONNECT);
+    return ch_conn_open(call->http->shared, &route, &conn_events, call, &call->conn, err);
+}
+
+/* A connection from the pool turned out to be dead: the request cannot have
+ * been answered, so ask again, this time where nothing can be stale. */
+static void retry(struct ch_http_call *call) {
+    struct chela_error err = {0};
+
+    call->retried = true;
+    call->reused = false;
+    ch_conn_close(CH_TAKE(call->conn));
+    ch_response_release(&call->response);
+    ch_buf_clear(&call->head);
+    int rc = write_head(call, &err);
+    if (rc == CHELA_OK)
+        rc = connect_anew(call, &err);
+    if (rc < 0)
+        finish(call, &err);
+}
+
+static void on_ready(struct ch_conn *c, void *user) {
+    (void)c;
+    send_request(user);
+}
+
+static void on_sent(struct ch_conn *c, void *user) {
+    struct ch_http_call *call = user;
+    (void)c;
+    if (call->phase == PHASE_FIRST_BYTE)
+        call->since = now(call->http); /* a long upload is not a slow answer */
+}
+
+/* --- the response */
+
+static bool on_response_head(const struct ch_http_head *head, void *user) {
+    struct ch_http_call *call = user;
+    if (call->proxy && !call->url.tls && head->status == 407)
+        return false; /* the proxy's word, not the peer's: on_bytes ends it */
+    if (call->handler.on_head)
+        call->handler.on_head(head, call->user);
+    return !call->ended;
+}
+
+static bool on_response_data(struct ch_sv data, void *user) {
+    struct ch_http_call *call = user;
+    call->handler.on_data(data, call->user);
+    return !call->ended;
+}
+
+static const struct ch_response_events response_events = {on_response_head, on_response_data};
+
+static void complete(struct ch_http_call *call, bool clean) {
+    if (clean && call->response.keep_alive && !call->conn->sending)
+        ch_pool_put(&call->http->pool, CH_TAKE(call->conn));
+    finish(call, NULL);
+}
+
+static void finish_refused(struct ch_http_call *call) {
+    struct chela_error err = {0};
+    ch_proxy_refused(call->proxy, 407, call->conn->label, &err);
+    finish(call, &err);
+}
+
+static bool may_retry(const struct ch_http_call *call) {
+    return call->reused && !call->retried;
+}
+
+static void on_bytes(struct ch_conn *c, struct ch_sv bytes, void *user) {
+    struct ch_http_call *call = user;
+    struct chela_error err = {0};
+    size_t used;
+
+    (void)c;
+    call->reading = true;
+    int rc = ch_response_feed(&call->response, bytes, &used, &err);
+    call->reading = false;
+    if (call->ended)
+        free_call(call);
+    else if (rc == CH_RESPONSE_DONE)
+        complete(call, used == bytes.n);
+    else if (rc == CH_RESPONSE_STOPPED)
+        finish_refused(call);
+    else if (rc < 0 && !ch_response_answered(&call->response) && may_retry(call))
+        retry(call); /* left over from what went before on this connection */
+    else if (rc < 0)
+        finish(call, &err);
+    else
+        enter(call, PHASE_IDLE);
+}
+
+static void on_gone(struct ch_conn *c, const struct chela_error *err, void *user) {
+    struct ch_http_call *call = user;
+    struct chela_error why = {0};
+
+    (void)c;
+    if (!call->response.any && may_retry(call)) {
+        retry(call);
+        return;
+    }
+    if (err)
+        why = *err;
+    else if (ch_response_eof(&call->response, &why) == CH_RESPONSE_DONE) {
+        finish(call, NULL);
+        return;
+    }
+    if (call->response.head_out)
+        why.http_status = (int)call->response.parser.status_code;
+    finish(call, &why);
+}
+
+static const struct ch_conn_events conn_events = {
+    .ready = on_ready, .sent = on_sent, .bytes = on_bytes, .gone = on_gone};
+
+/* --- starting a call */
+
+static int pick_proxy(struct ch_http_call *call, struct chela_error *err) {
+    const struct ch_http *h = call->http;
+    const struct proxy_setting *p = call->url.tls ? &h->proxy_https : &h->proxy_http;
+
+    if ((!p->proxy && !p->bad) || ch_proxy_bypass(ch_sv_str(h->no_proxy), &call->url))
+        return CHELA_OK;
+    if (p->bad) {
+        *err = *p->bad;
+        return err->code;
+    }
+    call->proxy = p->proxy;
+    return CHELA_OK;
+}
+
+static int prepare(struct ch_http_call *call, struct chela_error *err) {
+    int rc = ch_url_parse(ch_sv_str(call->req->url), &call->url, err);
+    if (rc < 0)
+        return rc;
+    if (call->url.userinfo.p)
+        return ch_fail(err, CHELA_EINVAL,
+                       "bad URL: credentials do not belong in it (before the '@')");
+    rc = pick_proxy(call, err);
+    return rc < 0 ? rc : write_head(call, err);
+}
+
+static int launch(struct ch_http_call *call, struct chela_error *err) {
+    int rc = prepare(call, err);
+    if (rc < 0)
+        return rc;
+    struct ch_route route = route_of(call);
+    call->conn = ch_pool_get(&call->http->pool, &route);
+    if (!call->conn)
+        return connect_anew(call, err);
+    call->reused = true;
+    ch_conn_hold(call->conn, &conn_events, call);
+    send_request(call);
+    return CHELA_OK;
+}
+
+static struct ch_http_call *http_start(struct ch_transport *t, const struct ch_http_request *req,
+                                       const struct ch_http_handler *handler, void *user) {
+    struct ch_http *h = CH_CONTAINER(t, struct ch_http, transport);
+    struct ch_http_call *call = ch_alloc(sizeof(*call));
+    struct chela_error err = {0};
+
+    call->http = h;
+    call->req = req;
+    call->handler = *handler;
+    call->user = user;
+    call->total_due = now(h) + or_default(req->timeouts.total, CH_DEFAULT_TOTAL_MS);
+    call->next = h->calls;
+    if (h->calls)
+        h->calls->prev = call;
+    h->calls = call;
+    if (launch(call, &err) < 0)
+        fail_later(call, &err);
+    return call;
+}
+
+/* --- the client */
+
+static const struct ch_transport_ops http_ops = {
+    .name = "http",
+    .start = http_start,
+    .cancel = http_cancel,
+};
+
+static struct proxy_setting read_proxy(const char *url) {
+    struct proxy_setting p = {0};
+    struct chela_error err = {0};
+    if (url && *url && ch_proxy_new(url, &p.proxy, &err) < 0)
+        p.bad = ch_memdup(&err, sizeof(err));
+    return p;
+}
+
+struct ch_http *ch_http_new(struct ch_loop *loop, const struct ch_http_opts *opts) {
+    static const struct ch_http_opts none;
+    struct ch_http *h = ch_alloc(sizeof(*h));
+
+    if (!opts)
+        opts = &none;
+    h->transport.ops = &http_ops;
+    h->shared = ch_shared_new(loop, opts->ca_file, opts->module_path);
+    ch_pool_init(&h->pool, loop);
+    h->proxy_http = read_proxy(opts->proxy_http);
+    h->proxy_https = read_proxy(opts->proxy_https);
+    h->no_proxy = ch_strdup(opts->no_proxy ? opts->no_proxy : "");
+    h->user_agent = ch_strdup(opts->user_agent ? opts->user_agent : "chela/" CHELA_VERSION);
+    return h;
+}
+
+void ch_http_close(struct ch_http *h) {
+    if (!h)
+        return;
+    while (h->calls)
+        http_cancel(&h->transport, h->calls);
+    ch_pool_release(&h->pool);
+    ch_proxy_free(h->proxy_http.proxy);
+    ch_proxy_free(h->proxy_https.proxy);
+    ch_free(h->proxy_http.bad);
+    ch_free(h->proxy_https.bad);
+    ch_free(h->no_proxy);
+    ch_free(h->user_agent);
+    ch_shared_unref(h->shared);
+    ch_free(h);
+}
+
+struct ch_transport *ch_http_transport(struct ch_http *h) {
+    return &h->transport;
+}

@@ -1,0 +1,131 @@
+/* request.c -- see request.h.
+ *
+ * Headers come from configuration, from hooks and from tools. One that frames
+ * the message (Content-Length, Transfer-Encoding, ...) or that holds a line
+ * break would let its author write a second request, so it is refused here,
+ * in the one place all requests pass. */
+#include "net/request.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+
+static bool is_token_char(unsigned char c) {
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'))
+        return true;
+    return c > ' ' && c < 0x7f && strchr("!#$%&'*+-.^_`|~", c);
+}
+
+static bool is_token(struct ch_sv s) {
+    for (size_t i = 0; i < s.n; i++)
+        if (!is_token_char((unsigned char)s.p[i]))
+            return false;
+    return s.n > 0;
+}
+
+static bool is_field_value(struct ch_sv s) {
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        if ((c < 0x20 && c != '\t') || c == 0x7f)
+            return false;
+    }
+    return true;
+}
+
+/* Headers about this connection or this message's framing: ours to set. */
+static bool is_reserved(struct ch_sv name) {
+    static const struct ch_sv reserved[] = {
+        {"content-length", 14}, {"transfer-encoding", 17}, {"connection", 10},
+        {"keep-alive", 10},     {"upgrade", 7},            {"expect", 6},
+        {"te", 2},              {"trailer", 7},            {"proxy-authorization", 19},
+        {"proxy-connection", 16},
+    };
+    for (size_t i = 0; i < CH_LEN(reserved); i++)
+        if (ch_sv_eq_nocase(name, reserved[i]))
+            return true;
+    return false;
+}
+
+static int check_header(const struct ch_header *h, struct chela_error *err) {
+    if (!is_token(h->name))
+        return ch_fail(err, CHELA_EINVAL, "bad HTTP header name");
+    if (!is_field_value(h->value))
+        return ch_fail(err, CHELA_EINVAL, "HTTP header %.*s holds a control character",
+                       CH_SV_FMT(h->name));
+    if (is_reserved(h->name))
+        return ch_fail(err, CHELA_EINVAL, "HTTP header %.*s is set by the client itself",
+                       CH_SV_FMT(h->name));
+    return CHELA_OK;
+}
+
+static uint64_t body_size(const struct ch_http_request *req) {
+    uint64_t n = 0;
+    for (size_t i = 0; i < req->nbody; i++)
+        n += req->body[i].n;
+    return n;
+}
+
+static bool has_body(struct ch_sv method) {
+    return !ch_sv_is(method, "GET") && !ch_sv_is(method, "HEAD") &&
+           !ch_sv_is(method, "DELETE") && !ch_sv_is(method, "OPTIONS");
+}
+
+static void add_header(struct ch_buf *out, struct ch_sv name, struct ch_sv value) {
+    ch_buf_add_sv(out, name);
+    CH_BUF_LIT(out, ": ");
+    ch_buf_add_sv(out, value);
+    CH_BUF_LIT(out, "\r\n");
+}
+
+static void add_request_line(struct ch_buf *out, const char *method, const struct ch_url *url,
+                             const struct ch_proxy *proxy) {
+    ch_buf_add_str(out, method);
+    ch_buf_addc(out, ' ');
+    if (proxy) {
+        CH_BUF_LIT(out, "http://");
+        ch_url_add_authority(out, url);
+    }
+    ch_url_add_target(out, url);
+    CH_BUF_LIT(out, " HTTP/1.1\r\n");
+}
+
+/* Close to the final size, so that the buffer is allocated once. */
+static size_t estimate(const struct ch_http_request *req, const struct ch_url *url) {
+    size_t n = 192 + 2 * url->host.n + url->target.n;
+    for (size_t i = 0; i < req->nheaders; i++)
+        n += req->headers[i].name.n + req->headers[i].value.n + 4;
+    return n;
+}
+
+int ch_request_head(struct ch_buf *out, const struct ch_http_request *req,
+                    const struct ch_url *url, const struct ch_proxy *proxy,
+                    const char *user_agent, struct chela_error *err) {
+    struct ch_sv method = ch_sv_str(req->method);
+    bool host_given = false, agent_given = false;
+
+    if (!is_token(method) || ch_sv_is(method, "CONNECT"))
+        return ch_fail(err, CHELA_EINVAL, "bad HTTP method");
+    for (size_t i = 0; i < req->nheaders; i++) {
+        int rc = check_header(&req->headers[i], err);
+        if (rc < 0)
+            return rc;
+        host_given |= ch_sv_eq_nocase(req->headers[i].name, CH_SV("host"));
+        agent_given |= ch_sv_eq_nocase(req->headers[i].name, CH_SV("user-agent"));
+    }
+    ch_buf_reserve(out, estimate(req, url));
+    add_request_line(out, req->method, url, proxy);
+    if (!host_given) {
+        CH_BUF_LIT(out, "Host: ");
+        ch_url_add_authority(out, url);
+        CH_BUF_LIT(out, "\r\n");
+    }
+    if (!agent_given)
+        add_header(out, CH_SV("User-Agent"), ch_sv_str(user_agent));
+    if (proxy && proxy->auth)
+        add_header(out, CH_SV("Proxy-Authorization"), ch_sv_str(proxy->auth));
+    for (size_t i = 0; i < req->nheaders; i++)
+        add_header(out, req->headers[i].name, req->headers[i].value);
+    uint64_t n = body_size(req);
+    if (n || has_body(method))
+        ch_buf_addf(out, "Content-Length: %llu\r\n", (unsigned long long)n);
+    return CH_BUF_LIT(out, "\r\n");
+}

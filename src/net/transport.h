@@ -1,0 +1,82 @@
+/* transport.h -- how bytes reach a model service and come back.
+ *
+ * One interface for the HTTP client, the scripted model and recorded
+ * cassettes, so that everything above is one code path. A transport moves
+ * bytes; it knows nothing of models, retries or JSON. */
+#ifndef CH_NET_TRANSPORT_H
+#define CH_NET_TRANSPORT_H
+#include <stdint.h>
+
+#include "base/sv.h"
+#include "chela/error.h"
+
+struct ch_header {
+    struct ch_sv name, value;
+};
+
+struct ch_http_timeouts { /* milliseconds, 0: the default in limits.h */
+    int64_t connect, first_byte, idle, total;
+};
+
+struct ch_http_request {
+    const char *method; /* "POST" */
+    const char *url;
+    const struct ch_header *headers; /* Host, Content-Length are added */
+    size_t nheaders;
+    const struct ch_sv *body; /* gather list, written without joining */
+    size_t nbody;
+    struct ch_http_timeouts timeouts;
+    uint64_t max_body; /* 0: CH_LIMIT_HTTP_STREAM */
+};
+
+struct ch_http_head {
+    int status;
+    const struct ch_header *headers; /* names in lower case */
+    size_t nheaders;
+};
+
+/* Any callback may cancel the call. Everything passed in is borrowed until the
+ * callback returns. */
+struct ch_http_handler {
+    void (*on_head)(const struct ch_http_head *head, void *user); /* optional */
+    void (*on_data)(struct ch_sv data, void *user);
+    /* Exactly one, last, unless cancelled: err is NULL when the response
+     * arrived whole, else says what failed: CHELA_ENET, ETLS, ETIMEOUT, ELIMIT,
+     * EPROTO; EINVAL for a bad URL or header; ECONFIG, EAUTH, EPERM for a proxy
+     * that is misconfigured or refuses; EMODULE. err->http_status is set if a
+     * status line had come. The call is gone by now. */
+    void (*on_done)(const struct chela_error *err, void *user);
+};
+
+struct ch_http_call;
+struct ch_transport;
+
+struct ch_transport_ops {
+    const char *name;
+    /* Start a request. req and what it points to (body included) must stay
+     * until on_done or cancel. No callback fires before start returns; also a
+     * bad URL is reported through on_done. */
+    struct ch_http_call *(*start)(struct ch_transport *t, const struct ch_http_request *req,
+                                  const struct ch_http_handler *handler, void *user);
+    /* Abandon a call: no callback after this, connection closed. */
+    void (*cancel)(struct ch_transport *t, struct ch_http_call *call);
+};
+
+struct ch_transport {
+    const struct ch_transport_ops *ops;
+};
+
+static inline struct ch_http_call *ch_transport_start(struct ch_transport *t,
+                                                      const struct ch_http_request *req,
+                                                      const struct ch_http_handler *handler,
+                                                      void *user) {
+    return t->ops->start(t, req, handler, user);
+}
+static inline void ch_transport_cancel(struct ch_transport *t, struct ch_http_call *call) {
+    t->ops->cancel(t, call);
+}
+
+/* Value of a header (name in lower case), {NULL,0} when absent. */
+struct ch_sv ch_header_find(const struct ch_header *headers, size_t n, const char *name);
+
+#endif

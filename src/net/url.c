@@ -1,0 +1,204 @@
+/* url.c -- see url.h. */
+#include "net/url.h"
+
+#include <arpa/inet.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/mem.h"
+
+#define HOST_MAX 253 /* of a DNS name in text form */
+#define LABEL_MAX 63
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+static bool is_host_char(char c) {
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+           c == '_';
+}
+
+size_t ch_ip_parse(struct ch_sv text, unsigned char out[16]) {
+    char z[INET6_ADDRSTRLEN];
+    if (text.n == 0 || text.n >= sizeof(z) || memchr(text.p, '\0', text.n))
+        return 0;
+    memcpy(z, text.p, text.n);
+    z[text.n] = '\0';
+    if (inet_pton(AF_INET, z, out) == 1)
+        return 4;
+    return inet_pton(AF_INET6, z, out) == 1 ? 16 : 0;
+}
+
+/* What inet_aton would take for (part of) an address: decimal, octal, hex. */
+static bool is_number(struct ch_sv label) {
+    if (ch_sv_starts(label, "0x") || ch_sv_starts(label, "0X"))
+        return true;
+    for (size_t i = 0; i < label.n; i++)
+        if (!is_digit(label.p[i]))
+            return false;
+    return label.n > 0;
+}
+
+static bool labels_ok(struct ch_sv host, struct ch_sv *last) {
+    struct ch_sv rest = host;
+    while (rest.p) {
+        struct ch_sv label = ch_sv_split(&rest, '.');
+        if (label.n == 0 || label.n > LABEL_MAX)
+            return false;
+        for (size_t i = 0; i < label.n; i++)
+            if (!is_host_char(label.p[i]))
+                return false;
+        *last = label;
+    }
+    return true;
+}
+
+static int parse_name(struct ch_sv host, struct ch_url *out, struct chela_error *err) {
+    struct ch_sv last = {0};
+    unsigned char ip[16];
+
+    if (host.n > 1 && host.p[host.n - 1] == '.')
+        host.n--; /* the root's dot: same host, but not its name in TLS */
+    if (host.n == 0)
+        return ch_fail(err, CHELA_EINVAL, "bad URL: no host");
+    if (host.n > HOST_MAX || !labels_ok(host, &last))
+        return ch_fail(err, CHELA_EINVAL, "bad URL: not a host name (ASCII or punycode)");
+    out->host = host;
+    out->kind = CH_HOST_NAME;
+    if (!is_number(last))
+        return CHELA_OK;
+    if (ch_ip_parse(host, ip) != 4)
+        return ch_fail(err, CHELA_EINVAL, "bad URL: \"%.*s\" is not an IPv4 address",
+                       CH_SV_FMT(host));
+    out->kind = CH_HOST_IPV4;
+    return CHELA_OK;
+}
+
+/* text starts at '['; *rest gets what follows the ']'. */
+static int parse_ipv6(struct ch_sv text, struct ch_url *out, struct ch_sv *rest,
+                      struct chela_error *err) {
+    unsigned char ip[16];
+    const char *end = memchr(text.p, ']', text.n);
+    struct ch_sv host = end ? ch_sv(text.p + 1, (size_t)(end - text.p) - 1) : ch_sv("", 0);
+
+    if (ch_ip_parse(host, ip) != 16)
+        return ch_fail(err, CHELA_EINVAL, "bad URL: not an IPv6 address in brackets");
+    out->host = host;
+    out->kind = CH_HOST_IPV6;
+    *rest = ch_sv(end + 1, text.n - host.n - 2);
+    return CHELA_OK;
+}
+
+/* ":8080", ":" or nothing. */
+static int parse_port(struct ch_sv text, struct ch_url *out, struct chela_error *err) {
+    unsigned port = 0;
+
+    out->port = out->tls ? 443 : 80;
+    if (text.n == 0 || (text.n == 1 && text.p[0] == ':'))
+        return CHELA_OK;
+    for (size_t i = 1; i < text.n && port <= UINT16_MAX; i++) {
+        if (!is_digit(text.p[i]))
+            return ch_fail(err, CHELA_EINVAL, "bad URL: the port is not a number");
+        port = port * 10 + (unsigned)(text.p[i] - '0');
+    }
+    if (text.p[0] != ':' || port == 0 || port > UINT16_MAX)
+        return ch_fail(err, CHELA_EINVAL, "bad URL: the port is not in 1..65535");
+    out->port = (uint16_t)port;
+    return CHELA_OK;
+}
+
+static int parse_authority(struct ch_sv text, struct ch_url *out, struct chela_error *err) {
+    const char *at = text.n ? memrchr(text.p, '@', text.n) : NULL;
+    struct ch_sv port = {0};
+    int rc;
+
+    out->userinfo = (struct ch_sv){0};
+    if (at) {
+        out->userinfo = ch_sv(text.p, (size_t)(at - text.p));
+        text = ch_sv(at + 1, text.n - out->userinfo.n - 1);
+    }
+    if (text.n && text.p[0] == '[') {
+        rc = parse_ipv6(text, out, &port, err);
+    } else {
+        const char *colon = text.n ? memchr(text.p, ':', text.n) : NULL;
+        struct ch_sv host = ch_sv(text.p, colon ? (size_t)(colon - text.p) : text.n);
+        port = ch_sv(text.p + host.n, text.n - host.n);
+        rc = parse_name(host, out, err);
+    }
+    return rc < 0 ? rc : parse_port(port, out, err);
+}
+
+static int parse_scheme(struct ch_sv *text, struct ch_url *out, struct chela_error *err) {
+    const char *colon = memchr(text->p, ':', CH_MIN(text->n, 32));
+    struct ch_sv scheme = ch_sv(text->p, colon ? (size_t)(colon - text->p) : 0);
+
+    if (!colon || !ch_sv_starts(ch_sv(colon, text->n - scheme.n), "://"))
+        return ch_fail(err, CHELA_EINVAL, "bad URL: it must start with http:// or https://");
+    out->tls = ch_sv_eq_nocase(scheme, CH_SV("https"));
+    if (!out->tls && !ch_sv_eq_nocase(scheme, CH_SV("http")))
+        return ch_fail(err, CHELA_EINVAL, "unsupported URL scheme \"%.*s\" (http and https work)",
+                       CH_SV_FMT(scheme));
+    *text = ch_sv(colon + 3, text->n - scheme.n - 3);
+    return CHELA_OK;
+}
+
+/* A byte that could end the request line early, or that two parsers could
+ * read differently, has no place in a URL. */
+static bool is_url_char(char c) {
+    return c > ' ' && c < 0x7f && c != '\\';
+}
+
+int ch_url_parse(struct ch_sv text, struct ch_url *out, struct chela_error *err) {
+    if (text.n == 0)
+        return ch_fail(err, CHELA_EINVAL, "bad URL: it is empty");
+    if (text.n > CH_LIMIT_URL)
+        return ch_fail(err, CHELA_ELIMIT, "bad URL: longer than %zu bytes", CH_LIMIT_URL);
+    for (size_t i = 0; i < text.n; i++)
+        if (!is_url_char(text.p[i]))
+            return ch_fail(err, CHELA_EINVAL,
+                           "bad URL: byte 0x%02x must be percent-encoded",
+                           (unsigned char)text.p[i]);
+    int rc = parse_scheme(&text, out, err);
+    if (rc < 0)
+        return rc;
+    size_t n = 0;
+    while (n < text.n && !memchr("/?#", text.p[n], 3))
+        n++;
+    struct ch_sv rest = ch_sv(text.p + n, text.n - n);
+    out->target = ch_sv_split(&rest, '#');
+    return parse_authority(ch_sv(text.p, n), out, err);
+}
+
+static bool ends_nocase(struct ch_sv s, struct ch_sv tail) {
+    return s.n >= tail.n && ch_sv_eq_nocase(ch_sv(s.p + s.n - tail.n, tail.n), tail);
+}
+
+bool ch_url_is_loopback(const struct ch_url *u) {
+    static const unsigned char mapped[13] = {[10] = 0xff, 0xff, 127};
+    static const unsigned char one[16] = {[15] = 1};
+    unsigned char ip[16];
+
+    switch (ch_ip_parse(u->host, ip)) {
+    case 4:
+        return ip[0] == 127;
+    case 16:
+        return memcmp(ip, one, 16) == 0 || memcmp(ip, mapped, 13) == 0;
+    }
+    return ch_sv_eq_nocase(u->host, CH_SV("localhost")) ||
+           ends_nocase(u->host, CH_SV(".localhost"));
+}
+
+int ch_url_add_authority(struct ch_buf *out, const struct ch_url *u) {
+    const char *fmt = u->kind == CH_HOST_IPV6 ? "[%.*s]" : "%.*s";
+    int rc = ch_buf_addf(out, fmt, CH_SV_FMT(u->host));
+    if (u->port != (u->tls ? 443 : 80))
+        rc = ch_buf_addf(out, ":%u", u->port);
+    return rc;
+}
+
+int ch_url_add_target(struct ch_buf *out, const struct ch_url *u) {
+    if (u->target.n == 0 || u->target.p[0] != '/')
+        ch_buf_addc(out, '/');
+    return ch_buf_add_sv(out, u->target);
+}
