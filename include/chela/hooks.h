@@ -3,8 +3,8 @@
  * All hooks are optional; several sets may be added and are called in that
  * order, on the loop thread. Each returns CHELA_GO to go on, or CHELA_HALT to
  * end the run as cancelled; the decisions a hook may make are the fields of
- * the struct it is handed. Texts put into those fields are copied when the
- * hook returns. */
+ * the struct it is handed. Texts put into those fields are copied right after
+ * the hook returned, so they must not be on its stack. */
 #ifndef CHELA_HOOKS_H
 #define CHELA_HOOKS_H
 #include "chela/session.h"

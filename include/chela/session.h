@@ -107,7 +107,7 @@ struct chela_agent_opts { /* all strings are copied */
     const char *tools;             /* built-ins to offer, globs: "read,ls"; NULL: none */
     const char *deny;              /* and those to leave out */
     const char *tool_choice;       /* auto any none NAME */
-    const char *reserved_mode;     /* NULL or "react" */
+    const char *mode;              /* NULL or "react" */
     enum chela_reasoning reasoning;
     int64_t max_output_tokens;
     const double *temperature;     /* NULL: the model's default */
@@ -170,7 +170,7 @@ struct chela_run_opts {
 /* Start; text is copied. Exactly one RUN_END event follows unless the session
  * or runtime is closed first. CHELA_EBUSY while a run is in progress: steer it
  * or queue a follow-up. CHELA_ESTATE while one is paused: answer its calls.
- * The run belongs to the session and lives until its next run starts. */
+ * out may be NULL; otherwise the caller owns *out and frees it, any time. */
 CHELA_API int chela_run_start(chela_session *s, const char *text, size_t len,
                               const struct chela_run_opts *opts, chela_run **out,
                               struct chela_error *err);
@@ -182,10 +182,13 @@ CHELA_API int chela_run_steer(chela_run *run, const char *text, size_t len);
 /* A message that waits until the run would end, and then goes on with it. */
 CHELA_API int chela_run_follow_up(chela_run *run, const char *text, size_t len);
 
-/* Any thread, any time until the session is closed; later calls and calls
- * after the end do nothing. The run ends with status "cancelled"; its history
- * stays valid. reason may be NULL. */
+/* Any thread, as long as the caller holds the run and the runtime is open; a
+ * second call and a call after the end do nothing. The run ends with status
+ * "cancelled"; its history stays valid. reason may be NULL. */
 CHELA_API void chela_cancel(chela_run *run, const char *reason);
+
+/* Give the handle back; NULL is a no-op. The run itself goes on. */
+CHELA_API void chela_run_free(chela_run *run);
 
 /* Answer a call that the run handed to the host (CLIENT_TOOL_REQUIRED).
  * CHELA_ENOENT: no such call waits. CHELA_EEXIST: answered before. */
@@ -197,7 +200,7 @@ CHELA_API int chela_run_resume(chela_session *s, const struct chela_run_opts *op
 
 /* Block until the run has ended or paused. Not with a host's loop. */
 CHELA_API int chela_run_wait(chela_run *run);
-/* NULL while it runs; else as in RUN_END, valid as long as the run. */
+/* NULL while it runs; else as in RUN_END, valid as long as the handle. */
 CHELA_API const char *chela_run_status(const chela_run *run);
 CHELA_API const char *chela_run_reason(const chela_run *run);
 CHELA_API const char *chela_run_text(const chela_run *run);

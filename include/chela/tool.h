@@ -56,6 +56,10 @@ struct chela_tool_opts {
     enum chela_permission permission;
     unsigned flags;          /* enum chela_tool_flags */
     int64_t timeout_ms;      /* 0: 30 s; -1: none */
+    /* Optional: the tool's own rules, beyond what a schema can say. Called on
+     * the loop thread before anybody is asked to approve the call, so it must
+     * return at once. Refuse by setting an error result. */
+    chela_tool_fn *check;
 };
 #define CHELA_TOOL_OPTS(...) {.size = sizeof(struct chela_tool_opts), __VA_ARGS__}
 
@@ -108,7 +112,8 @@ CHELA_API int chela_result_error(chela_call *call, const char *type, const char 
 
 /* True once the run was cancelled or the call timed out: stop early. */
 CHELA_API bool chela_call_cancelled(const chela_call *call);
-/* One line of progress for people watching; any thread. */
+/* One line of progress for people watching; any thread. Lines that come faster
+ * than they can be shown are dropped. */
 CHELA_API void chela_call_progress(chela_call *call, const char *text);
 
 /* Only with CHELA_TOOL_ON_LOOP: keep the call open after fn returns; finish it

@@ -53,7 +53,7 @@ char *ch_arena_bytes(struct ch_arena *a, size_t n);
 struct ch_sv ch_arena_sv(struct ch_arena *a, struct ch_sv s);
 char *ch_arena_str(struct ch_arena *a, struct ch_sv s);
 char *ch_arena_printf(struct ch_arena *a, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
+    __attribute__((format(printf, 2, 3), nonnull(2)));
 
 #define CH_ARENA_AUTO                                                          \
     __attribute__((cleanup(ch_arena_release))) struct ch_arena

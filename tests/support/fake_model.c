@@ -61,12 +61,10 @@ static void advance(struct ch_task *task) {
         send_piece(c, len);
     else if (!c->reply->hang)
         finish(c);
-    else
-        return;
     c->calling = false;
     if (c->cancelled)
         call_free(c);
-    else
+    else if (!c->reply->hang || c->sent < len)
         ch_task_defer(c->model->loop, &c->task);
 }
 

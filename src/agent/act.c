@@ -1,0 +1,174 @@
+/* act.c -- the tool calls of one reply, from start to results. */
+#include <stdio.h>
+
+#include "agent/driver.h"
+
+static void call_event(chela_run *run, enum chela_event_type type, const struct ch_block *call) {
+    struct chela_event ev = {.type = type,
+                             .call = {.id = ch_str(call->id),
+                                      .name = ch_str(call->name),
+                                      .arguments = ch_str(call->text)}};
+    ch_emit(run, &ev);
+}
+
+static char *dup_opt(const char *s) {
+    return s ? ch_strdup(s) : NULL;
+}
+
+static enum ch_before before(const struct ch_block *call, char **arguments, char **feedback,
+                             void *user) {
+    chela_run *run = user;
+    struct chela_before_tool b = {.id = ch_str(call->id),
+                                  .name = ch_str(call->name),
+                                  .arguments = ch_str(call->text)};
+    if (run->dead || !ch_hook_before_tool(run, &b))
+        return CH_BEFORE_STOP;
+    if (b.action == CHELA_TOOL_SKIP) {
+        *feedback = ch_strdup(b.feedback ? b.feedback : "This call was not allowed to run.");
+        return CH_BEFORE_SKIP;
+    }
+    *arguments = dup_opt(b.new_arguments);
+    return b.action == CHELA_TOOL_HAND_OVER ? CH_BEFORE_CLIENT : CH_BEFORE_RUN;
+}
+
+static enum ch_before invalid(const struct ch_block *call, const char *problem, char **name,
+                              char **arguments, char **feedback, void *user) {
+    chela_run *run = user;
+    struct chela_invalid_call c = {.id = ch_str(call->id),
+                                   .name = ch_str(call->name),
+                                   .arguments = ch_str(call->text),
+                                   .problem = problem};
+    if (run->dead || !ch_hook_invalid(run, &c))
+        return CH_BEFORE_STOP;
+    if (c.action == CHELA_INVALID_FEEDBACK && c.feedback) {
+        *feedback = ch_strdup(c.feedback);
+        return CH_BEFORE_SKIP;
+    }
+    if (c.action == CHELA_INVALID_REPAIR) {
+        *name = dup_opt(c.new_name);
+        *arguments = dup_opt(c.new_arguments);
+    }
+    return CH_BEFORE_RUN;
+}
+
+static void started(const struct ch_block *call, void *user) {
+    call_event(user, CHELA_EV_TOOL_START, call);
+}
+
+static void progress(const struct ch_block *call, struct ch_sv text, void *user) {
+    struct chela_event ev = {.type = CHELA_EV_TOOL_PROGRESS,
+                             .note = {.text = ch_str(text), .id = ch_str(call->id)}};
+    ch_emit(user, &ev);
+}
+
+static struct chela_event result_event(const struct ch_result *r) {
+    return (struct chela_event){.type = CHELA_EV_TOOL_RESULT,
+                                .result = {.id = ch_str(r->id),
+                                           .name = ch_str(r->name),
+                                           .is_error = r->is_error,
+                                           .retryable = r->retryable,
+                                           .truncated = r->truncated,
+                                           .error_type = r->error_type,
+                                           .content = ch_str(r->content),
+                                           .details = ch_str(r->details),
+                                           .duration_ms = r->duration_ms}};
+}
+
+static void after(const struct ch_result *r, char **content, void *user) {
+    chela_run *run = user;
+    if (run->dead)
+        return;
+    struct chela_event ev = result_event(r);
+    struct chela_after_tool a = {.result = &ev};
+    ch_hook_after_tool(run, &a);
+    *content = dup_opt(a.content);
+}
+
+static void finished(const struct ch_block *call, const struct ch_result *r, void *user) {
+    (void)call;
+    struct chela_event ev = result_event(r);
+    ch_emit(user, &ev);
+}
+
+static void left_to_host(const struct ch_block *call, void *user) {
+    call_event(user, CHELA_EV_CLIENT_TOOL_REQUIRED, call);
+}
+
+static void over(size_t waiting, void *user) {
+    chela_run *run = user;
+    bool left_to_resume = run->m.state == CH_RUN_WAITING && run->interrupt == CH_IN_INPUT;
+    if (run->dead || left_to_resume)
+        return;
+    run->waiting = waiting;
+    if (waiting)
+        ch_drive(run, &(struct ch_input){.kind = CH_IN_UNANSWERED});
+    else
+        ch_act_done(run);
+}
+
+static const struct ch_batch_ops ops = {
+    .before = before,
+    .invalid = invalid,
+    .started = started,
+    .progress = progress,
+    .after = after,
+    .finished = finished,
+    .client = left_to_host,
+    .over = over,
+};
+
+void ch_act(chela_run *run) {
+    const chela_session *s = run->session;
+    const chela_agent *a = s->agent;
+    struct ch_batch_opts opts = {.loop = run->loop,
+                                 .workers = a->rt->workers,
+                                 .registry = &a->registry,
+                                 .workspace = a->workspace,
+                                 .session = s->key,
+                                 .run = run->id,
+                                 .turn = run->m.turns,
+                                 .parallel = a->parallel,
+                                 .max_calls = ch_run_calls_left(&run->m),
+                                 .ops = &ops,
+                                 .user = run};
+    run->batch = ch_batch_start(run->reply, &opts);
+    if (run->steering.n > 0)
+        ch_batch_skip(run->batch, "Skipped: a new message from the user came first.");
+}
+
+static void count_results(const struct ch_msg *m, struct ch_input *in) {
+    for (uint32_t i = 0; i < m->nblocks; i += 1u + m->blocks[i].span) {
+        bool failed = m->blocks[i].flags & CH_F_ERROR;
+        in->any_ok |= !failed;
+        in->trailing_errors = failed ? in->trailing_errors + 1 : 0;
+    }
+}
+
+/* A hook's halt, a cancel and the deadline all wait for this moment, so that
+ * the transcript has a result for every call. */
+static enum ch_in what_ended_it(chela_run *run, const struct ch_batch_totals *t) {
+    if (run->interrupt != CH_IN_INPUT)
+        return run->interrupt;
+    return t->stop || run->halt ? CH_IN_CANCEL : CH_IN_RESULTS;
+}
+
+void ch_act_done(chela_run *run) {
+    struct ch_batch_totals totals = ch_batch_totals(run->batch);
+    struct ch_msg *m = ch_batch_message(run->batch, ch_run_now(run));
+    struct ch_input in = {.kind = what_ended_it(run, &totals),
+                          .calls = (unsigned)(totals.calls - totals.refused),
+                          .over_limit = totals.refused > 0,
+                          .terminated = totals.terminated};
+    count_results(m, &in);
+    ch_batch_close(run->batch);
+    run->batch = NULL;
+    run->halt = false;
+    run->interrupt = CH_IN_INPUT;
+    if (ch_transcript_add(&run->session->transcript, m) < 0) {
+        ch_break(run, &(struct chela_error){.message = "the session's history is full"});
+        return;
+    }
+    if (in.kind == CH_IN_CANCEL && !run->error[0])
+        snprintf(run->error, sizeof(run->error), "stopped by a hook");
+    ch_drive(run, &in);
+}

@@ -1,0 +1,275 @@
+/* agent.c -- a definition: model, prompt, tools, limits. */
+#include "agent/agent.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "json/writer.h"
+#include "prompt/system.h"
+#include "tool/builtin.h"
+
+static char *dup_opt(const char *s) {
+    return s ? ch_strdup(s) : NULL;
+}
+
+/* 0 is the default, negative is none: kept as negative. */
+static int64_t limit_or(int64_t given, int64_t otherwise) {
+    return given == 0 ? otherwise : given;
+}
+
+static struct ch_run_limits resolve_limits(const struct chela_agent_opts *o) {
+    return (struct ch_run_limits){
+        .max_turns = limit_or(o->limits.max_turns, CH_DEFAULT_MAX_TURNS),
+        .max_tool_calls = limit_or(o->limits.max_tool_calls, CH_DEFAULT_MAX_TOOL_CALLS),
+        .max_errors = limit_or(o->limits.max_consecutive_errors, CH_DEFAULT_MAX_ERRORS),
+        .token_budget = limit_or(o->limits.token_budget, -1),
+        .cost_budget = o->limits.cost_budget_usd > 0 ? o->limits.cost_budget_usd : -1,
+        .retries = o->max_retries < 0 ? 0 : o->max_retries ? o->max_retries : CH_DEFAULT_RETRIES,
+    };
+}
+
+static int resolve_workspace(chela_agent *a, const char *dir, struct chela_error *err) {
+    char *path = realpath(dir ? dir : ".", NULL);
+    if (!path)
+        return ch_fail(err, CHELA_ENOENT, "workspace '%s': %s", dir ? dir : ".", strerror(errno));
+    a->workspace = ch_strdup(path);
+    free(path);
+    if (access(a->workspace, X_OK) < 0)
+        return ch_fail(err, CHELA_EPERM, "workspace '%s': %s", a->workspace, strerror(errno));
+    return 0;
+}
+
+static int add_target(chela_agent *a, const char *spec, const struct chela_agent_opts *opts,
+                      struct chela_error *err) {
+    struct ch_target *t;
+    int rc = ch_target_new(a->rt, spec, opts, &t, err);
+    if (rc < 0)
+        return rc;
+    a->targets = ch_realloc(a->targets, (a->ntargets + 1) * sizeof(struct ch_target *));
+    a->targets[a->ntargets++] = t;
+    return 0;
+}
+
+/* Address and key given for the first model do not hold for its fallbacks. */
+static int add_fallbacks(chela_agent *a, const char *const *specs, struct chela_error *err) {
+    static const struct chela_agent_opts none = CHELA_AGENT_OPTS(.id = NULL);
+    for (; specs && *specs; specs++) {
+        int rc = add_target(a, *specs, &none, err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int add_tools(chela_agent *a, const struct chela_agent_opts *o, struct chela_error *err) {
+    if (!o->tools)
+        return 0;
+    return ch_builtin_add(&a->registry, o->tools, o->deny, err);
+}
+
+static int check_mode(const char *mode, struct chela_error *err) {
+    if (!mode || strcmp(mode, "react") == 0)
+        return 0;
+    return ch_fail(err, CHELA_EINVAL, "unknown mode '%s' (known: react)", mode);
+}
+
+static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_error *err) {
+    a->id = ch_strdup(o->id ? o->id : "main");
+    a->tool_choice = dup_opt(o->tool_choice);
+    a->reasoning = o->reasoning;
+    a->max_output_tokens = o->max_output_tokens;
+    a->has_temperature = o->temperature != NULL;
+    a->temperature = o->temperature ? *o->temperature : 0;
+    a->parallel = o->parallel;
+    a->no_stream = o->no_stream;
+    a->timeouts = (struct ch_http_timeouts){.connect = o->connect_timeout_ms,
+                                            .first_byte = o->first_byte_timeout_ms,
+                                            .idle = o->idle_timeout_ms};
+    a->limits = resolve_limits(o);
+    a->timeout_ms = limit_or(o->limits.timeout_ms, CH_DEFAULT_RUN_MS);
+    int rc = check_mode(o->mode, err);
+    if (rc == 0)
+        rc = resolve_workspace(a, o->workspace, err);
+    if (rc == 0)
+        rc = add_target(a, o->model ? o->model : chela_default_model(a->rt, NULL), o, err);
+    if (rc == 0)
+        rc = add_fallbacks(a, o->fallbacks, err);
+    if (rc == 0)
+        rc = add_tools(a, o, err);
+    if (rc < 0)
+        return rc;
+    a->limits.models = (unsigned)a->ntargets;
+    a->system = o->system ? ch_strdup(o->system) : ch_system_prompt(a->workspace);
+    return 0;
+}
+
+int chela_agent_new(chela_runtime *rt, const struct chela_agent_opts *given, chela_agent **out,
+                    struct chela_error *err) {
+    struct chela_agent_opts opts = {0};
+    if (given)
+        memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
+    chela_agent *a = ch_alloc(sizeof(*a));
+    a->rt = rt;
+    ch_list_init(&a->sessions);
+    ch_list_add(&rt->agents, &a->link);
+    int rc = fill(a, &opts, err);
+    if (rc < 0) {
+        ch_agent_free(a);
+        return rc;
+    }
+    *out = a;
+    return 0;
+}
+
+static void free_targets(struct ch_target **targets, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        ch_target_free(targets[i]);
+    ch_free(targets);
+}
+
+void ch_agent_free(chela_agent *a) {
+    for (chela_session *s; (s = CH_LIST_FIRST(&a->sessions, chela_session, link));)
+        chela_session_close(s);
+    ch_sessions_bury(a->rt);
+    ch_list_del(&a->link);
+    free_targets(a->targets, a->ntargets);
+    free_targets(a->patched, a->npatched);
+    ch_registry_release(&a->registry);
+    ch_free(a->hooks);
+    ch_free(a->id);
+    ch_free(a->system);
+    ch_free(a->workspace);
+    ch_free(a->tool_choice);
+    ch_free(a);
+}
+
+int chela_agent_hooks(chela_agent *a, const struct chela_hooks *given) {
+    struct chela_hooks hooks = {0};
+    memcpy(&hooks, given, CH_MIN(given->size, sizeof(hooks)));
+    a->hooks = ch_realloc(a->hooks, (a->nhooks + 1) * sizeof(hooks));
+    a->hooks[a->nhooks++] = hooks;
+    return 0;
+}
+
+/* --- tools */
+
+int chela_agent_add_tool(chela_agent *a, const struct chela_tool_opts *given,
+                         struct chela_error *err) {
+    struct chela_tool_opts opts = {0};
+    memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
+    return ch_registry_add(&a->registry, &opts, NULL, NULL, err);
+}
+
+int chela_agent_tool(chela_agent *a, const char *name, const char *description, const char *schema,
+                     chela_tool_fn *fn, void *user) {
+    struct chela_tool_opts opts = CHELA_TOOL_OPTS(.name = name, .description = description,
+                                                  .schema = schema, .fn = fn, .user = user);
+    return ch_registry_add(&a->registry, &opts, NULL, NULL, NULL);
+}
+
+int chela_agent_remove_tool(chela_agent *a, const char *name) {
+    return ch_registry_remove(&a->registry, name);
+}
+
+int chela_agent_add_command(chela_agent *a, const struct chela_command_opts *given,
+                            struct chela_error *err) {
+    struct ch_command_opts opts = {.argv = given->argv, .cwd = given->cwd};
+    memcpy(&opts.tool, &given->tool, CH_MIN(given->tool.size, sizeof(opts.tool)));
+    return ch_command_add(&a->registry, &opts, err);
+}
+
+char *chela_agent_tools_json(const chela_agent *a) {
+    static const char *const effects[] = {"once", "keyed", "read"};
+    static const char *const permissions[] = {"admin", "write", "read"};
+    struct ch_buf out = {0};
+    struct ch_jw w = ch_jw(&out);
+    ch_jw_begin(&w, '[');
+    for (size_t i = 0; i < a->registry.n; i++) {
+        const struct ch_tool *t = a->registry.tools[i];
+        ch_jw_begin(&w, '{');
+        ch_jw_kcstr(&w, "name", t->name);
+        ch_jw_kcstr(&w, "summary", t->summary);
+        ch_jw_kcstr(&w, "description", t->description);
+        ch_jw_kcstr(&w, "effect", effects[t->effect]);
+        ch_jw_kcstr(&w, "permission", permissions[t->permission]);
+        ch_jw_kraw(&w, "schema", ch_sv_str(t->schema));
+        ch_jw_end(&w, '}');
+    }
+    ch_jw_end(&w, ']');
+    return ch_buf_take(&out);
+}
+
+/* --- one call by hand: a batch of one, waited for */
+
+struct single_call {
+    struct ch_buf out;
+    bool over;
+};
+
+static void write_single(const struct ch_block *call, const struct ch_result *r, void *user) {
+    (void)call;
+    struct single_call *one = user;
+    struct ch_jw w = ch_jw(&one->out);
+    ch_jw_begin(&w, '{');
+    ch_jw_kstr(&w, "id", r->id);
+    ch_jw_kstr(&w, "name", r->name);
+    ch_jw_kbool(&w, "is_error", r->is_error);
+    ch_jw_kcstr(&w, "error_type", r->error_type);
+    ch_jw_kbool(&w, "retryable", r->retryable);
+    ch_jw_kstr(&w, "content", r->content);
+    ch_jw_kraw(&w, "details", r->details.n ? r->details : CH_SV("null"));
+    ch_jw_kbool(&w, "truncated", r->truncated);
+    ch_jw_kint(&w, "duration_ms", r->duration_ms);
+    ch_jw_end(&w, '}');
+}
+
+static void single_over(size_t waiting, void *user) {
+    (void)waiting;
+    ((struct single_call *)user)->over = true;
+}
+
+static bool is_object(const char *json) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v;
+    return ch_json_parse(&arena, ch_sv_str(json), CH_JSON_STRICT, &v, NULL, NULL) == 0 &&
+           v->type == CH_JSON_OBJECT;
+}
+
+char *chela_agent_call_tool(chela_agent *a, const char *name, const char *arguments,
+                            struct chela_error *err) {
+    static const struct ch_batch_ops ops = {.finished = write_single, .over = single_over};
+    if (!a->rt->own_loop) {
+        ch_fail(err, CHELA_ESTATE, "a blocking call needs a loop of our own");
+        return NULL;
+    }
+    const char *args = arguments && *arguments ? arguments : "{}";
+    struct ch_block call = {.type = CH_BLOCK_TOOL_CALL,
+                            .flags = is_object(args) ? 0 : CH_F_INVALID,
+                            .id = CH_SV("call_1"),
+                            .name = ch_sv_str(name),
+                            .text = ch_sv_str(args)};
+    struct ch_msg *reply = ch_msg_new(CH_MSG_ASSISTANT, &call, 1, NULL, CH_SV(""), 0);
+    struct single_call one = {0};
+    struct ch_batch_opts opts = {.loop = a->rt->loop,
+                                 .workers = a->rt->workers,
+                                 .registry = &a->registry,
+                                 .workspace = a->workspace,
+                                 .session = "cli",
+                                 .run = "call",
+                                 .max_calls = 1,
+                                 .ops = &ops,
+                                 .user = &one};
+    struct ch_batch *b = ch_batch_start(reply, &opts);
+    int rc = ch_loop_run(a->rt->loop, &one.over);
+    ch_batch_close(b);
+    ch_msg_free(reply);
+    if (rc == 0 && one.out.n)
+        return ch_buf_take(&one.out);
+    ch_buf_release(&one.out);
+    ch_fail(err, rc < 0 ? rc : CHELA_ESTATE, "tool %s is run by the host, not here", name);
+    return NULL;
+}

@@ -1,0 +1,119 @@
+/* agent.h -- the structs behind the public handles.
+ *
+ * runtime > agent > session > run: each is owned by the one before it and
+ * freed with it, except that a run is also held by whoever holds its handle.
+ * Everything here belongs to the loop thread. */
+#ifndef CH_AGENT_AGENT_H
+#define CH_AGENT_AGENT_H
+#include <stdatomic.h>
+
+#include "agent/run.h"
+#include "base/list.h"
+#include "chela/hooks.h"
+#include "chela/session.h"
+#include "io/worker.h"
+#include "model/codec.h"
+#include "net/http.h"
+#include "tool/batch.h"
+
+struct ch_scripted;
+
+/* A server as configured: overrides of a built-in one, or a new one. */
+struct ch_provider_conf {
+    struct ch_provider_conf *next;
+    char *name, *api, *base_url, *api_key, *api_key_env; /* owned, may be NULL */
+    struct ch_header *headers;                           /* owned texts */
+    size_t nheaders;
+    char *extra_body; /* members without the braces */
+    unsigned quirks_on, quirks_off;
+};
+
+/* "provider/model" made concrete: where to send, how to encode. */
+struct ch_target {
+    char *spec; /* "anthropic/claude-sonnet-4-6" */
+    char *model;
+    char *provider, *base_url, *api_key; /* owned; ep borrows them */
+    struct ch_endpoint ep;
+    struct ch_scripted *scripted; /* owned; NULL unless served in process */
+    struct ch_transport *transport;
+};
+
+struct chela_runtime {
+    struct ch_loop *loop;
+    struct ch_workers *workers;
+    struct ch_http *http;
+    bool own_loop;
+    const char *(*env)(const char *name, void *user);
+    void *user;
+    struct chela_runtime_opts *log; /* owned copy; NULL when silent */
+    char *module_path, *ca_file;
+    struct ch_provider_conf *providers;
+    struct ch_list agents;
+    struct ch_list closed; /* sessions to be freed once the stack is clear */
+    struct ch_task bury;
+    unsigned running; /* runs in progress */
+    bool idle;        /* running == 0, for ch_loop_run */
+    char *default_model;
+    const char *default_model_why;
+};
+
+struct chela_agent {
+    struct ch_link link; /* in the runtime's agents */
+    chela_runtime *rt;
+    char *id, *system, *workspace, *tool_choice;
+    struct ch_target **targets; /* the model and its fallbacks */
+    size_t ntargets;
+    struct ch_target **patched; /* models that hooks asked for */
+    size_t npatched;
+    struct ch_registry registry;
+    struct chela_hooks *hooks;
+    size_t nhooks;
+    enum chela_reasoning reasoning;
+    int64_t max_output_tokens;
+    bool has_temperature;
+    double temperature;
+    unsigned parallel;
+    bool no_stream;
+    struct ch_http_timeouts timeouts;
+    struct ch_run_limits limits;
+    int64_t timeout_ms; /* of a run; negative: none */
+    struct ch_list sessions;
+    chela_session *own; /* of chela_ask */
+};
+
+struct chela_session {
+    struct ch_link link; /* in the agent's sessions, then in the runtime's closed */
+    chela_agent *agent;
+    char *key;
+    struct ch_transcript transcript;
+    struct ch_encoder encoder;
+    uint64_t revision;          /* of the request's head and tail */
+    uint64_t registry_revision; /* the tools it was made from */
+    bool patched;               /* the last request was changed by a hook */
+    chela_run *run;             /* the last one; a reference */
+};
+
+/* --- target.c */
+int ch_target_new(chela_runtime *rt, const char *spec, const struct chela_agent_opts *opts,
+                  struct ch_target **out, struct chela_error *err);
+void ch_target_free(struct ch_target *t);
+CH_DEFINE_AUTO(ch_target)
+void ch_provider_conf_free(struct ch_provider_conf *list);
+
+/* --- discover.c */
+char *ch_discover_model(chela_runtime *rt, const char **why); /* owned by the caller */
+
+/* --- agent.c, session.c: freeing what the runtime owns */
+void ch_agent_free(chela_agent *agent);
+void ch_sessions_bury(chela_runtime *rt); /* free what chela_session_close left */
+
+/* --- runtime.c */
+/* chela_runtime_new with a clock of the caller's. */
+int ch_runtime_open(const struct chela_runtime_opts *opts, const struct ch_clock *clock,
+                    chela_runtime **out, struct chela_error *err);
+const char *ch_runtime_env(const chela_runtime *rt, const char *name);
+
+/* "run_3f9c..." from the system's random source; out holds 24 bytes. */
+void ch_random_id(const char *prefix, char out[24]);
+
+#endif

@@ -1,0 +1,366 @@
+/* driver.c -- the middle of a run: step, event log, interruption, end.
+ *
+ *   ch_drive(input) -> ch_run_step -> events of what changed -> perform action
+ *
+ * think.c and act.c perform the two long actions and call ch_drive with their
+ * outcome. Every run sends exactly one RUN_END (one more for each time it is
+ * resumed), and only finish() and pause_run() send it. */
+#include "agent/driver.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/random.h>
+
+#include "base/limits.h"
+#include "base/log.h"
+
+static chela_runtime *runtime(const chela_run *run) {
+    return run->session->agent->rt;
+}
+
+int64_t ch_run_now(const chela_run *run) {
+    return ch_now_ms(ch_loop_clock(run->loop));
+}
+
+/* --- events */
+
+bool ch_emit(chela_run *run, struct chela_event *ev) {
+    if (run->dead)
+        return false;
+    ev->run = run->id;
+    ev->seq = run->m.seq++;
+    ev->ts = ch_run_now(run);
+    if (run->on_event)
+        run->on_event(ev, run->user);
+    return !run->dead;
+}
+
+void ch_warn(chela_run *run, const char *fmt, ...) {
+    char text[CHELA_ERROR_MAX];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    struct chela_event ev = {.type = CHELA_EV_WARNING, .note.text = ch_str(ch_sv_str(text))};
+    ch_emit(run, &ev);
+}
+
+static struct chela_usage public_usage(const struct ch_usage *u) {
+    return (struct chela_usage){
+        .input = u->input,
+        .output = u->output,
+        .cache_read = u->cache_read,
+        .cache_write = u->cache_write,
+        .reasoning = u->reasoning,
+        .cost_usd = -1, /* no price table yet: unknown, not zero */
+    };
+}
+
+static bool emit_start(chela_run *run) {
+    const chela_agent *a = run->session->agent;
+    struct chela_event ev = {
+        .type = CHELA_EV_RUN_START,
+        .start = {run->session->key, a->id, a->targets[run->m.model]->spec, "react"}};
+    return ch_emit(run, &ev);
+}
+
+static bool emit_turn_end(chela_run *run) {
+    if (!run->turn_open)
+        return true;
+    run->turn_open = false;
+    struct chela_event ev = {
+        .type = CHELA_EV_TURN_END,
+        .turn = {run->m.turns, run->stop_reason, public_usage(&run->turn_usage)}};
+    ch_hook_after_model(run, &ev);
+    return ch_emit(run, &ev);
+}
+
+static bool emit_states(chela_run *run, enum ch_run_state from) {
+    for (unsigned i = 0; i < run->m.npath; i++) {
+        struct chela_event ev = {
+            .type = CHELA_EV_STATE,
+            .state = {ch_run_state_name(from), ch_run_state_name(run->m.path[i])}};
+        from = run->m.path[i];
+        if (!ch_emit(run, &ev))
+            return false;
+    }
+    return true;
+}
+
+static void emit_end(chela_run *run) {
+    struct chela_event ev = {
+        .type = CHELA_EV_RUN_END,
+        .end = {
+            .status = ch_status_name(ch_reason_status(run->m.reason)),
+            .reason = ch_reason_name(run->m.reason),
+            .text = ch_str(ch_buf_sv(&run->text)),
+            .error = ch_str(ch_sv_str(run->error)),
+            .turns = run->m.turns,
+            .tool_calls = run->m.tool_calls,
+            .usage = public_usage(&run->m.usage),
+        }};
+    ch_hook_run_end(run, &ev);
+    if (!run->dead)
+        ch_emit(run, &ev);
+}
+
+/* --- counting runs in progress */
+
+static void set_active(chela_run *run, bool active) {
+    if (run->active == active)
+        return;
+    chela_runtime *rt = runtime(run);
+    run->active = active;
+    rt->running += active ? 1 : -1u;
+    rt->idle = rt->running == 0;
+    if (active)
+        ch_loop_hold(rt->loop);
+    else
+        ch_loop_release(rt->loop);
+}
+
+static void on_deadline(struct ch_timer *t) {
+    chela_run *run = CH_CONTAINER(t, chela_run, deadline);
+    snprintf(run->error, sizeof(run->error), "the run took longer than %lld s",
+             (long long)run->session->agent->timeout_ms / 1000);
+    ch_interrupt(run, CH_IN_DEADLINE, "the run's time is up");
+}
+
+static void activate(chela_run *run) {
+    int64_t ms = run->session->agent->timeout_ms;
+    run->over = false;
+    set_active(run, true);
+    if (ms >= 0)
+        ch_timer_start(run->loop, &run->deadline, ms, on_deadline);
+}
+
+/* Nothing more happens until the host acts. What a paused run still needs
+ * (its batch) is kept. */
+static void deactivate(chela_run *run) {
+    ch_timer_stop(run->loop, &run->deadline);
+    ch_timer_stop(run->loop, &run->retry);
+    run->over = true;
+    set_active(run, false);
+}
+
+static void drop_work(chela_run *run) {
+    ch_think_abort(run);
+    if (run->decoding)
+        ch_decoder_release(&run->decoder);
+    run->decoding = false;
+    ch_batch_close(run->batch);
+    run->batch = NULL;
+    ch_arena_release(&run->arena);
+}
+
+/* --- actions */
+
+static void finish(chela_run *run) {
+    size_t unread = run->steering.n + run->follow_ups.n;
+    if (run->m.warn_empty)
+        ch_warn(run, "the model gave no answer");
+    if (unread && !run->dead)
+        ch_warn(run, "%zu queued message%s not delivered: the run ended first", unread,
+                unread == 1 ? " was" : "s were");
+    if (run->dead)
+        return;
+    drop_work(run);
+    deactivate(run);
+    emit_end(run);
+}
+
+static void pause_run(chela_run *run) {
+    deactivate(run);
+    emit_end(run);
+}
+
+static void on_retry(struct ch_timer *t) {
+    ch_think(CH_CONTAINER(t, chela_run, retry));
+}
+
+/* Up to a quarter less than planned, so that many clients do not come back in
+ * step. What a server asked for is never undercut. */
+static int64_t with_jitter(int64_t ms, bool asked_for) {
+    unsigned char dice = 0;
+    if (!asked_for && getrandom(&dice, 1, GRND_NONBLOCK) == 1)
+        ms -= ms * dice / (4 * 255);
+    return ms;
+}
+
+static void call_model(chela_run *run, const struct ch_input *in) {
+    const chela_agent *a = run->session->agent;
+    struct ch_sv reason = ch_sv_str(run->error);
+    struct chela_event ev;
+    if (run->m.fell_back) {
+        ev = (struct chela_event){.type = CHELA_EV_FALLBACK,
+                                  .fallback = {a->targets[run->m.model - 1]->spec,
+                                               a->targets[run->m.model]->spec, ch_str(reason)}};
+        if (!ch_emit(run, &ev))
+            return;
+    }
+    if (run->m.delay_ms == 0) {
+        ch_think(run);
+        return;
+    }
+    int64_t ms = with_jitter(run->m.delay_ms, in->retry_after_ms > 0);
+    ev = (struct chela_event){.type = CHELA_EV_RETRY,
+                              .retry = {run->m.attempt, ms, ch_str(reason)}};
+    if (ch_emit(run, &ev))
+        ch_timer_start(run->loop, &run->retry, ms, on_retry);
+}
+
+static void perform(chela_run *run, enum ch_do todo, const struct ch_input *in) {
+    switch (todo) {
+    case CH_DO_NOTHING:
+        return;
+    case CH_DO_CALL_MODEL:
+        call_model(run, in);
+        return;
+    case CH_DO_CALL_TOOLS:
+        ch_act(run);
+        return;
+    case CH_DO_ASK_HOST:
+        pause_run(run);
+        return;
+    case CH_DO_FINISH:
+        finish(run);
+        return;
+    }
+}
+
+/* A turn is a model call and the tools it asked for; trying the call again,
+ * with this model or the next, is still the same turn. */
+static bool turn_is_over(enum ch_do todo, const struct ch_input *in) {
+    return todo == CH_DO_FINISH || (todo == CH_DO_CALL_MODEL && in->kind != CH_IN_FAILED);
+}
+
+void ch_drive(chela_run *run, const struct ch_input *in) {
+    enum ch_run_state from = run->m.state;
+    enum ch_do todo = ch_run_step(&run->m, in);
+    if (turn_is_over(todo, in) && !emit_turn_end(run))
+        return;
+    if (!emit_states(run, from))
+        return;
+    if (run->halt && todo != CH_DO_FINISH) {
+        ch_interrupt(run, CH_IN_CANCEL, "stopped by a hook");
+        return;
+    }
+    perform(run, todo, in);
+}
+
+/* --- interruption */
+
+void ch_interrupt(chela_run *run, enum ch_in kind, const char *why) {
+    if (ch_run_over(&run->m) || run->dead || run->interrupt != CH_IN_INPUT)
+        return;
+    run->halt = false;
+    if (kind == CH_IN_CANCEL && !run->error[0])
+        snprintf(run->error, sizeof(run->error), "%s", why ? why : "cancelled");
+    ch_timer_stop(run->loop, &run->retry);
+    ch_think_abort(run);
+    if (run->over) { /* paused: it comes back to life for its last words */
+        activate(run);
+        if (!emit_start(run))
+            return;
+    }
+    if (!run->batch) {
+        run->stop_reason = "cancelled";
+        ch_drive(run, &(struct ch_input){.kind = kind});
+        return;
+    }
+    run->interrupt = kind; /* act.c goes on once every call has its result */
+    ch_batch_cancel(run->batch, why ? why : "the run was cancelled");
+}
+
+void ch_break(chela_run *run, const struct chela_error *err) {
+    snprintf(run->error, sizeof(run->error), "%s", err->message);
+    ch_interrupt(run, CH_IN_BROKEN, err->message);
+}
+
+/* Cancelling is the one thing other threads may do: the first call posts the
+ * run to its loop, with a reference. */
+static void on_cancel(struct ch_post *post) {
+    chela_run *run = CH_CONTAINER(post, chela_run, cancel);
+    ch_interrupt(run, CH_IN_CANCEL, run->cancel_reason);
+    ch_run_unref(run);
+}
+
+void chela_cancel(chela_run *run, const char *reason) {
+    if (!run || atomic_exchange(&run->cancelled, true))
+        return;
+    run->cancel_reason = reason ? ch_strdup(reason) : NULL;
+    run->cancel.fn = on_cancel;
+    atomic_fetch_add(&run->refs, 1);
+    ch_loop_post(run->loop, &run->cancel);
+}
+
+/* --- life */
+
+chela_run *ch_run_new(chela_session *s, const struct chela_run_opts *opts) {
+    chela_run *run = ch_alloc(sizeof(*run));
+    atomic_init(&run->refs, 1);
+    atomic_init(&run->cancelled, false);
+    run->session = s;
+    run->loop = s->agent->rt->loop;
+    run->on_event = opts->on_event;
+    run->user = opts->user;
+    run->interrupt = CH_IN_INPUT;
+    run->stop_reason = "error";
+    ch_random_id("run_", run->id);
+    ch_run_init(&run->m, &s->agent->limits);
+    ch_queue_init(&run->steering);
+    ch_queue_init(&run->follow_ups);
+    return run;
+}
+
+static void begin(struct ch_task *task) {
+    chela_run *run = CH_CONTAINER(task, chela_run, begin);
+    bool resumed = run->m.state == CH_RUN_WAITING;
+    if (!emit_start(run))
+        return;
+    if (resumed)
+        ch_act_done(run);
+    else
+        ch_drive(run, &(struct ch_input){.kind = CH_IN_INPUT});
+}
+
+void ch_run_begin(chela_run *run) {
+    activate(run);
+    run->begin.fn = begin;
+    ch_task_defer(run->loop, &run->begin);
+}
+
+/* Stop everything at once; called from anywhere, also from our own callbacks,
+ * so no memory is freed here. */
+void ch_run_close(chela_run *run) {
+    ch_task_cancel(run->loop, &run->begin);
+    ch_timer_stop(run->loop, &run->deadline);
+    ch_timer_stop(run->loop, &run->retry);
+    ch_think_abort(run);
+    set_active(run, false);
+    run->dead = true;
+}
+
+/* The session's part in the run ends; nothing of it is on the stack. */
+void ch_run_bury(chela_run *run) {
+    drop_work(run);
+    if (ch_loop_unpost(run->loop, &run->cancel))
+        ch_run_unref(run);
+    run->session = NULL;
+    ch_run_unref(run);
+}
+
+void ch_run_unref(chela_run *run) {
+    if (atomic_fetch_sub(&run->refs, 1) != 1)
+        return;
+    ch_queue_release(&run->steering);
+    ch_queue_release(&run->follow_ups);
+    ch_buf_release(&run->text);
+    ch_free(run->cancel_reason);
+    ch_free(run);
+}
+
+void chela_run_free(chela_run *run) {
+    if (run)
+        ch_run_unref(run);
+}

@@ -1,0 +1,111 @@
+/* driver.h -- the run as it happens: performs what run.c decides.
+ *
+ * driver.c holds the middle: begin, step, event log, interruption, end.
+ * think.c makes model calls, act.c runs tool calls; each reports back through
+ * ch_drive(). Nothing here decides what comes next.
+ *
+ * A session may be closed from inside any callback. So whoever calls out
+ * (ch_emit, a hook) looks at run->dead afterwards and returns if it is set;
+ * memory stays until the loop's next iteration. */
+#ifndef CH_AGENT_DRIVER_H
+#define CH_AGENT_DRIVER_H
+#include "agent/agent.h"
+
+/* Texts waiting to be delivered, in order. */
+struct ch_queue {
+    struct ch_list list;
+    size_t n;
+};
+
+struct chela_run {
+    atomic_uint refs;
+    chela_session *session;
+    struct ch_loop *loop;
+    char id[24];
+    struct ch_run m;
+    chela_event_fn *on_event;
+    void *user;
+
+    bool active;    /* counted in rt->running, the loop is held */
+    bool over;      /* ended or paused; RUN_END was sent */
+    bool dead;      /* closed: touch nothing, say nothing */
+    bool turn_open; /* TURN_START was sent, TURN_END not yet */
+    bool halt;      /* a hook asked to end the run */
+    enum ch_in interrupt; /* waiting for the tools to end; CH_IN_INPUT: none */
+
+    /* thinking */
+    struct ch_target *target;
+    struct ch_http_call *call;
+    struct ch_decoder decoder;
+    bool decoding;         /* decoder is initialised */
+    struct ch_arena arena; /* of this turn: request, hooks' texts */
+    struct ch_http_request http;
+    struct ch_sv body[3];
+    bool output_shown;
+    const char *stop_reason; /* for TURN_END */
+    struct ch_usage turn_usage;
+
+    /* acting */
+    const struct ch_msg *reply; /* in the transcript */
+    struct ch_batch *batch;
+    size_t waiting; /* calls the host has not answered yet */
+
+    struct ch_timer deadline, retry;
+    struct ch_task begin;
+    struct ch_queue steering, follow_ups;
+    bool deliver_follow_up;
+    atomic_bool cancelled;
+    struct ch_post cancel; /* on its way once cancelled is set */
+    char *cancel_reason;
+
+    struct ch_buf text; /* the answer so far */
+    char error[CHELA_ERROR_MAX];
+};
+
+/* --- driver.c */
+chela_run *ch_run_new(chela_session *s, const struct chela_run_opts *opts);
+void ch_run_begin(chela_run *run);                  /* deferred to the next iteration */
+void ch_run_close(chela_run *run);                  /* at once, from anywhere */
+void ch_run_bury(chela_run *run);                   /* later: free what was closed */
+void ch_run_unref(chela_run *run);
+bool ch_emit(chela_run *run, struct chela_event *ev); /* false: run->dead */
+void ch_drive(chela_run *run, const struct ch_input *in);
+void ch_interrupt(chela_run *run, enum ch_in kind, const char *why);
+void ch_warn(chela_run *run, const char *fmt, ...) CHELA_PRINTF(2, 3);
+/* The runtime itself failed: end the run with err's message. */
+void ch_break(chela_run *run, const struct chela_error *err);
+int64_t ch_run_now(const chela_run *run);
+
+static inline struct chela_str ch_str(struct ch_sv s) {
+    return (struct chela_str){s.p, s.n};
+}
+static inline struct ch_sv ch_unstr(struct chela_str s) {
+    return ch_sv(s.p, s.n);
+}
+
+/* --- think.c */
+void ch_think(chela_run *run);       /* make the model call that m describes */
+void ch_think_abort(chela_run *run); /* drop it, if any */
+
+/* --- act.c */
+void ch_act(chela_run *run);         /* run the calls of run->reply */
+/* All calls are answered: results into the transcript, m is told. */
+void ch_act_done(chela_run *run);
+
+/* --- queue.c */
+void ch_queue_init(struct ch_queue *q);
+void ch_queue_release(struct ch_queue *q);
+int ch_queue_push(struct ch_queue *q, const char *text, size_t len);
+/* The oldest text; the caller frees it (ch_free). NULL when empty. */
+char *ch_queue_pop(struct ch_queue *q, size_t *len);
+
+/* --- hooks.c: each calls all sets in order; false: a hook said halt */
+bool ch_hook_before_model(chela_run *run, struct chela_turn_patch *patch);
+bool ch_hook_delta(chela_run *run, const struct chela_event *ev);
+bool ch_hook_after_model(chela_run *run, const struct chela_event *ev);
+bool ch_hook_invalid(chela_run *run, struct chela_invalid_call *call);
+bool ch_hook_before_tool(chela_run *run, struct chela_before_tool *call);
+bool ch_hook_after_tool(chela_run *run, struct chela_after_tool *call);
+void ch_hook_run_end(chela_run *run, const struct chela_event *ev);
+
+#endif

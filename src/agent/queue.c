@@ -1,0 +1,44 @@
+/* queue.c -- messages that wait for their moment in a run. */
+#include "agent/driver.h"
+#include "base/limits.h"
+
+struct note {
+    struct ch_link link;
+    size_t len;
+    char *text;
+};
+
+void ch_queue_init(struct ch_queue *q) {
+    ch_list_init(&q->list);
+    q->n = 0;
+}
+
+void ch_queue_release(struct ch_queue *q) {
+    char *text;
+    while ((text = ch_queue_pop(q, NULL)))
+        ch_free(text);
+}
+
+int ch_queue_push(struct ch_queue *q, const char *text, size_t len) {
+    if (q->n >= CH_LIMIT_QUEUE || len > CH_LIMIT_INPUT)
+        return CHELA_ELIMIT;
+    struct note *note = ch_alloc(sizeof(*note));
+    note->text = ch_strndup(text, len);
+    note->len = len;
+    ch_list_add(&q->list, &note->link);
+    q->n++;
+    return 0;
+}
+
+char *ch_queue_pop(struct ch_queue *q, size_t *len) {
+    struct note *note = CH_LIST_FIRST(&q->list, struct note, link);
+    if (!note)
+        return NULL;
+    ch_list_del(&note->link);
+    q->n--;
+    char *text = note->text;
+    if (len)
+        *len = note->len;
+    ch_free(note);
+    return text;
+}

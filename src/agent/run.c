@@ -1,0 +1,243 @@
+/* run.c -- the run machine; see run.h.
+ *
+ *             input                 reply with calls
+ *   OBSERVE ---------> THINK -----------------------------> ACT
+ *      ^               |  ^ \--- retry, pause, nudge --/     | every call has
+ *      |               |  |                                  | one result
+ *      |               |  `---------- continue ----------.   v
+ *      |               |                                REFLECT <--- WAITING
+ *      `- follow-up ---+--- reply without calls --> DONE    |          ^
+ *                      |                                    |          | calls left
+ *   any --- cancel, deadline, limit, failure ---> ERROR <---'    ACT --' to the host
+ *
+ * The content of a reply decides, not its stop reason: complete calls are run
+ * whatever the vendor called the end. The exceptions are a refusal, whose
+ * calls are not looked at, and a failed reply, which is never used. */
+#include "agent/run.h"
+
+#include <assert.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+
+#define FIRST_DELAY_MS 500
+#define LONGEST_DELAY_MS 8000
+#define LONGEST_RETRY_AFTER_MS 60000
+
+const char *ch_run_state_name(enum ch_run_state s) {
+    static const char *const names[] = {
+#define NAME(name) #name,
+        CH_RUN_STATES(NAME)
+#undef NAME
+    };
+    return names[s];
+}
+
+static const struct {
+    const char *name;
+    enum ch_status status;
+} reasons[] = {
+#define ROW(name, text, status) {text, CH_STATUS_##status},
+    CH_REASONS(ROW)
+#undef ROW
+};
+
+const char *ch_reason_name(enum ch_reason r) {
+    return reasons[r].name;
+}
+
+enum ch_status ch_reason_status(enum ch_reason r) {
+    return reasons[r].status;
+}
+
+const char *ch_status_name(enum ch_status s) {
+    static const char *const names[] = {"running", "done", "stopped", "error", "cancelled", "paused"};
+    return names[s];
+}
+
+void ch_run_init(struct ch_run *r, const struct ch_run_limits *limits) {
+    *r = (struct ch_run){.limits = *limits};
+}
+
+size_t ch_run_calls_left(const struct ch_run *r) {
+    if (r->limits.max_tool_calls < 0)
+        return SIZE_MAX;
+    size_t max = (size_t)r->limits.max_tool_calls;
+    return max > r->tool_calls ? max - r->tool_calls : 0;
+}
+
+static void enter(struct ch_run *r, enum ch_run_state next) {
+    assert(r->npath < CH_LEN(r->path));
+    r->path[r->npath++] = next;
+    r->state = next; /* the only write */
+}
+
+static enum ch_do finish(struct ch_run *r, enum ch_reason reason) {
+    r->reason = reason;
+    enter(r, ch_reason_status(reason) == CH_STATUS_DONE ? CH_RUN_DONE : CH_RUN_ERROR);
+    return CH_DO_FINISH;
+}
+
+static bool reached(int64_t limit, int64_t value) {
+    return limit >= 0 && value >= limit;
+}
+
+/* The limit that forbids another model call, if any. */
+static enum ch_reason exhausted(const struct ch_run *r) {
+    if (reached(r->limits.max_errors, r->errors))
+        return CH_REASON_TOO_MANY_ERRORS;
+    if (reached(r->limits.max_turns, r->turns))
+        return CH_REASON_MAX_TURNS;
+    if (reached(r->limits.token_budget, r->usage.input + r->usage.output))
+        return CH_REASON_TOKEN_BUDGET;
+    if (r->limits.cost_budget >= 0 && r->cost >= r->limits.cost_budget)
+        return CH_REASON_COST_BUDGET;
+    return CH_REASON_NONE;
+}
+
+/* A new model call, unless a limit stands against it. */
+static enum ch_do think(struct ch_run *r) {
+    enum ch_reason limit = exhausted(r);
+    if (limit != CH_REASON_NONE)
+        return finish(r, limit);
+    r->turns++;
+    r->attempt = 0;
+    enter(r, CH_RUN_THINK);
+    return CH_DO_CALL_MODEL;
+}
+
+static enum ch_do observe_and_think(struct ch_run *r) {
+    enter(r, CH_RUN_OBSERVE);
+    return think(r);
+}
+
+static int64_t backoff(unsigned attempt, int64_t retry_after_ms) {
+    if (retry_after_ms > 0)
+        return CH_MIN(retry_after_ms, LONGEST_RETRY_AFTER_MS);
+    int64_t delay = FIRST_DELAY_MS;
+    while (attempt-- && delay < LONGEST_DELAY_MS)
+        delay *= 2;
+    return CH_MIN(delay, LONGEST_DELAY_MS);
+}
+
+/* Same call again, then the next model of the chain, then the end. A reply of
+ * which something was shown is not tried again: the reader would see it twice. */
+static enum ch_do on_failed(struct ch_run *r, const struct ch_input *in) {
+    bool may_repeat = in->retryable && !in->output_shown;
+    bool waits_too_long = in->retry_after_ms > LONGEST_RETRY_AFTER_MS;
+    if (may_repeat && !waits_too_long && (int)r->attempt < r->limits.retries) {
+        r->delay_ms = backoff(r->attempt, in->retry_after_ms);
+        r->attempt++;
+        return CH_DO_CALL_MODEL;
+    }
+    r->errors++;
+    bool other_model_may_do = in->cls != CH_ERR_REFUSED && !in->output_shown;
+    if (other_model_may_do && r->model + 1 < r->limits.models &&
+        !reached(r->limits.max_errors, r->errors)) {
+        r->model++;
+        r->attempt = 0;
+        r->fell_back = true;
+        return CH_DO_CALL_MODEL;
+    }
+    return finish(r, in->cls == CH_ERR_OVERFLOW ? CH_REASON_CONTEXT_OVERFLOW : CH_REASON_MODEL_ERROR);
+}
+
+static enum ch_do on_empty_reply(struct ch_run *r) {
+    if (r->nudged) {
+        r->warn_empty = true;
+        return finish(r, CH_REASON_COMPLETED);
+    }
+    r->nudged = r->nudge = true;
+    return observe_and_think(r);
+}
+
+static enum ch_do on_reply(struct ch_run *r, const struct ch_input *in) {
+    r->usage.input += in->usage.input;
+    r->usage.output += in->usage.output;
+    r->usage.cache_read += in->usage.cache_read;
+    r->usage.cache_write += in->usage.cache_write;
+    r->usage.reasoning += in->usage.reasoning;
+    r->cost += in->cost;
+    if (in->has_text)
+        r->errors = 0;
+    r->pauses = in->stop == CH_STOP_PAUSE ? r->pauses + 1 : 0;
+
+    if (in->stop == CH_STOP_REFUSAL)
+        return finish(r, CH_REASON_REFUSED);
+    if (in->stop == CH_STOP_PAUSE)
+        return r->pauses > CH_LIMIT_PAUSES ? finish(r, CH_REASON_COMPLETED) : think(r);
+    if (in->calls > 0) {
+        enter(r, CH_RUN_ACT);
+        return CH_DO_CALL_TOOLS;
+    }
+    if (!in->has_text)
+        return on_empty_reply(r);
+    if (in->stop == CH_STOP_LENGTH)
+        return finish(r, CH_REASON_LENGTH);
+    r->nudged = false;
+    return in->follow_ups ? observe_and_think(r) : finish(r, CH_REASON_COMPLETED);
+}
+
+static enum ch_do on_results(struct ch_run *r, const struct ch_input *in) {
+    r->tool_calls += in->calls;
+    r->errors = in->any_ok ? in->trailing_errors : r->errors + in->trailing_errors;
+    if (in->terminated)
+        return finish(r, CH_REASON_COMPLETED);
+    enter(r, CH_RUN_REFLECT);
+    if (in->over_limit)
+        return finish(r, CH_REASON_MAX_TOOL_CALLS);
+    return observe_and_think(r);
+}
+
+static enum ch_do on_unanswered(struct ch_run *r) {
+    r->reason = CH_REASON_CLIENT_TOOL;
+    enter(r, CH_RUN_WAITING);
+    return CH_DO_ASK_HOST;
+}
+
+/* What may end a run from outside, whatever it is doing. */
+static enum ch_reason interruption(enum ch_in kind) {
+    switch (kind) {
+    case CH_IN_CANCEL:
+        return CH_REASON_CANCELLED;
+    case CH_IN_DEADLINE:
+        return CH_REASON_DEADLINE;
+    case CH_IN_BROKEN:
+        return CH_REASON_INTERNAL;
+    default:
+        return CH_REASON_NONE;
+    }
+}
+
+enum ch_do ch_run_step(struct ch_run *r, const struct ch_input *in) {
+    r->npath = 0;
+    r->delay_ms = 0;
+    r->nudge = r->fell_back = false;
+    if (ch_run_over(r))
+        return CH_DO_NOTHING;
+    enum ch_reason stop = interruption(in->kind);
+    if (stop != CH_REASON_NONE)
+        return finish(r, stop);
+
+    switch (r->state) {
+    case CH_RUN_OBSERVE:
+        assert(in->kind == CH_IN_INPUT);
+        return think(r);
+    case CH_RUN_THINK:
+        assert(in->kind == CH_IN_REPLY || in->kind == CH_IN_FAILED);
+        return in->kind == CH_IN_REPLY ? on_reply(r, in) : on_failed(r, in);
+    case CH_RUN_ACT:
+        assert(in->kind == CH_IN_RESULTS || in->kind == CH_IN_UNANSWERED);
+        return in->kind == CH_IN_RESULTS ? on_results(r, in) : on_unanswered(r);
+    case CH_RUN_WAITING:
+        assert(in->kind == CH_IN_RESULTS);
+        r->reason = CH_REASON_NONE;
+        enter(r, CH_RUN_ACT);
+        return on_results(r, in);
+    case CH_RUN_REFLECT:
+    case CH_RUN_DONE:
+    case CH_RUN_ERROR:
+        break;
+    }
+    CH_UNREACHABLE();
+}

@@ -1,0 +1,148 @@
+/* run.h -- what a run does next: a pure machine.
+ *
+ * No socket, clock, file or memory in here: a struct without pointers and one
+ * step function, input -> action. driver.c performs the action and feeds the
+ * outcome back. So every path is tested without a network, and a run can be
+ * saved at any step and go on elsewhere. Input after the end is ignored: a
+ * late callback is harmless. */
+#ifndef CH_AGENT_RUN_H
+#define CH_AGENT_RUN_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/codec.h"
+
+#define CH_RUN_STATES(X)                                                                           \
+    X(OBSERVE) X(THINK) X(ACT) X(REFLECT) X(WAITING) X(DONE) X(ERROR)
+
+enum ch_run_state {
+#define CH_RUN_STATE_ENUM(name) CH_RUN_##name,
+    CH_RUN_STATES(CH_RUN_STATE_ENUM)
+#undef CH_RUN_STATE_ENUM
+};
+
+/* X(enum, "reason", status) */
+#define CH_REASONS(X)                                                                              \
+    X(NONE, "", RUNNING)                                                                           \
+    X(COMPLETED, "task_completed", DONE)                                                           \
+    X(REFUSED, "refused", DONE)                                                                    \
+    X(LENGTH, "length", DONE)                                                                      \
+    X(MAX_TURNS, "max_turns_exceeded", STOPPED)                                                    \
+    X(MAX_TOOL_CALLS, "max_tool_calls_exceeded", STOPPED)                                          \
+    X(TOKEN_BUDGET, "token_budget_exceeded", STOPPED)                                              \
+    X(COST_BUDGET, "cost_budget_exceeded", STOPPED)                                                \
+    X(DEADLINE, "deadline_exceeded", STOPPED)                                                      \
+    X(TOO_MANY_ERRORS, "too_many_errors", STOPPED)                                                 \
+    X(CONTEXT_OVERFLOW, "context_overflow", ERROR)                                                 \
+    X(MODEL_ERROR, "model_error", ERROR)                                                           \
+    X(INTERNAL, "internal_error", ERROR)                                                           \
+    X(CANCELLED, "cancelled", CANCELLED)                                                           \
+    X(CLIENT_TOOL, "client_tool_required", PAUSED)
+
+enum ch_reason {
+#define CH_REASON_ENUM(name, text, status) CH_REASON_##name,
+    CH_REASONS(CH_REASON_ENUM)
+#undef CH_REASON_ENUM
+};
+
+enum ch_status {
+    CH_STATUS_RUNNING,
+    CH_STATUS_DONE,
+    CH_STATUS_STOPPED,
+    CH_STATUS_ERROR,
+    CH_STATUS_CANCELLED,
+    CH_STATUS_PAUSED
+};
+
+const char *ch_run_state_name(enum ch_run_state s); /* "OBSERVE" */
+const char *ch_reason_name(enum ch_reason r);       /* "task_completed" */
+enum ch_status ch_reason_status(enum ch_reason r);
+const char *ch_status_name(enum ch_status s); /* "done" */
+
+struct ch_run_limits { /* resolved: negative means none */
+    int64_t max_turns, max_tool_calls, max_errors;
+    int64_t token_budget; /* input + output */
+    double cost_budget;   /* US dollars */
+    int retries;          /* of one model call */
+    unsigned models;      /* length of the fallback chain, at least 1 */
+};
+
+enum ch_do {
+    CH_DO_NOTHING,    /* wait for what is under way */
+    CH_DO_CALL_MODEL, /* after delay_ms; `attempt` and `model` say which */
+    CH_DO_CALL_TOOLS,
+    CH_DO_ASK_HOST,   /* paused: calls are left for the host to answer */
+    CH_DO_FINISH,
+};
+
+struct ch_run {
+    enum ch_run_state state;
+    enum ch_reason reason;
+    struct ch_run_limits limits;
+    uint64_t seq; /* of the next event; goes on over a pause */
+
+    unsigned turns;      /* model calls, retries not counted */
+    unsigned tool_calls; /* asked for by the model */
+    unsigned errors;     /* in a row: failed results and failed model calls */
+    unsigned pauses;     /* replies in a row that the vendor paused */
+    bool nudged;         /* an empty reply was answered with a nudge */
+    struct ch_usage usage;
+    double cost; /* US dollars so far; only counted when known */
+
+    /* of the model call to make */
+    unsigned attempt; /* 0: the first try */
+    unsigned model;   /* index in the fallback chain */
+    int64_t delay_ms;
+    bool nudge;       /* tell the model that its reply was empty */
+    bool fell_back;   /* this step moved on to another model */
+    bool warn_empty;  /* done, but there is no answer */
+
+    /* states passed through in the last step, for the event log */
+    enum ch_run_state path[6];
+    unsigned npath;
+};
+
+enum ch_in {
+    CH_IN_INPUT,    /* messages were added, the run may begin */
+    CH_IN_REPLY,    /* the model answered */
+    CH_IN_FAILED,   /* the model call failed */
+    CH_IN_RESULTS,  /* every call has a result */
+    CH_IN_UNANSWERED, /* the rest is done, some calls are the host's to run */
+    CH_IN_DEADLINE,
+    CH_IN_CANCEL,
+    CH_IN_BROKEN,   /* the runtime itself failed */
+};
+
+struct ch_input {
+    enum ch_in kind;
+    /* REPLY */
+    enum ch_stop stop;
+    unsigned calls;     /* tool calls in it, cut ones included */
+    bool has_text;
+    struct ch_usage usage;
+    double cost;
+    unsigned follow_ups; /* waiting in the queue */
+    /* FAILED */
+    enum ch_error_class cls;
+    bool retryable;
+    int64_t retry_after_ms;
+    bool output_shown; /* some of the reply was already delivered */
+    /* RESULTS */
+    unsigned trailing_errors; /* error results after the last good one */
+    bool any_ok;
+    bool over_limit; /* calls were refused because of max_tool_calls */
+    bool terminated; /* a tool ended the run */
+};
+
+void ch_run_init(struct ch_run *r, const struct ch_run_limits *limits);
+
+enum ch_do ch_run_step(struct ch_run *r, const struct ch_input *in);
+
+static inline bool ch_run_over(const struct ch_run *r) {
+    return r->state == CH_RUN_DONE || r->state == CH_RUN_ERROR;
+}
+
+/* Tool calls that may still be run, or SIZE_MAX. */
+size_t ch_run_calls_left(const struct ch_run *r);
+
+#endif

@@ -1,0 +1,238 @@
+/* session.c -- a conversation: its transcript, its one run at a time. */
+#include "agent/driver.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "json/writer.h"
+
+static bool key_is_open(const chela_runtime *rt, const char *key) {
+    for (CH_LIST_EACH(i, &rt->agents)) {
+        const chela_agent *a = CH_CONTAINER(i, chela_agent, link);
+        for (CH_LIST_EACH(j, &a->sessions))
+            if (strcmp(CH_CONTAINER(j, chela_session, link)->key, key) == 0)
+                return true;
+    }
+    return false;
+}
+
+int chela_session_new(chela_agent *agent, const char *key, chela_session **out,
+                      struct chela_error *err) {
+    char fresh[24];
+    if (key && key_is_open(agent->rt, key))
+        return ch_fail(err, CHELA_EEXIST, "session '%s' is open already", key);
+    if (!key)
+        ch_random_id("s_", fresh);
+    chela_session *s = ch_alloc(sizeof(*s));
+    s->agent = agent;
+    s->key = ch_strdup(key ? key : fresh);
+    ch_list_add(&agent->sessions, &s->link);
+    *out = s;
+    return 0;
+}
+
+/* May be called from inside one of the session's own callbacks: everything
+ * stops now, memory goes when the stack is clear. */
+void chela_session_close(chela_session *s) {
+    if (!s)
+        return;
+    chela_runtime *rt = s->agent->rt;
+    if (s->agent->own == s)
+        s->agent->own = NULL;
+    if (s->run)
+        ch_run_close(s->run);
+    ch_list_del(&s->link);
+    ch_list_add(&rt->closed, &s->link);
+    ch_task_defer(rt->loop, &rt->bury);
+}
+
+void ch_sessions_bury(chela_runtime *rt) {
+    for (chela_session *s; (s = CH_LIST_FIRST(&rt->closed, chela_session, link));) {
+        ch_list_del(&s->link);
+        if (s->run)
+            ch_run_bury(s->run);
+        ch_transcript_release(&s->transcript);
+        ch_encoder_release(&s->encoder);
+        ch_free(s->key);
+        ch_free(s);
+    }
+}
+
+const char *chela_session_key(const chela_session *s) {
+    return s->key;
+}
+
+char *chela_session_messages_json(const chela_session *s) {
+    struct ch_buf out = {0};
+    struct ch_jw w = ch_jw(&out);
+    ch_jw_begin(&w, '[');
+    for (size_t i = 0; i < s->transcript.n; i++)
+        ch_msg_write(s->transcript.msgs[i], &w);
+    ch_jw_end(&w, ']');
+    return ch_buf_take(&out);
+}
+
+/* --- runs */
+
+static bool is_paused(const chela_run *run) {
+    return run && run->over && run->m.state == CH_RUN_WAITING;
+}
+
+static struct chela_run_opts run_opts(const struct chela_run_opts *given) {
+    struct chela_run_opts opts = {0};
+    if (given)
+        memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
+    return opts;
+}
+
+static void hand_out(chela_run *run, chela_run **out) {
+    if (!out)
+        return;
+    atomic_fetch_add(&run->refs, 1);
+    *out = run;
+}
+
+static enum ch_msg_kind message_kind(enum chela_input_kind kind) {
+    switch (kind) {
+    case CHELA_INPUT_EVENT:
+        return CH_MSG_EVENT;
+    case CHELA_INPUT_TIMER:
+        return CH_MSG_TIMER;
+    case CHELA_INPUT_WEBHOOK:
+        return CH_MSG_WEBHOOK;
+    case CHELA_INPUT_USER:
+        break;
+    }
+    return CH_MSG_USER;
+}
+
+int chela_run_start(chela_session *s, const char *text, size_t len,
+                    const struct chela_run_opts *given, chela_run **out, struct chela_error *err) {
+    struct chela_run_opts opts = run_opts(given);
+    if (s->run && !s->run->over)
+        return ch_fail(err, CHELA_EBUSY, "session '%s' is busy with a run", s->key);
+    if (is_paused(s->run))
+        return ch_fail(err, CHELA_ESTATE, "session '%s' waits for answers to its tool calls", s->key);
+    if (len > CH_LIMIT_INPUT)
+        return ch_fail(err, CHELA_ELIMIT, "the input is larger than %zu MB", CH_LIMIT_INPUT / CH_MB);
+
+    chela_run *run = ch_run_new(s, &opts);
+    struct ch_msg *m = ch_msg_text(message_kind(opts.kind), ch_sv(text, len), ch_run_now(run));
+    if (ch_transcript_add(&s->transcript, m) < 0) {
+        ch_run_unref(run);
+        return ch_fail(err, CHELA_ELIMIT, "session '%s' is full", s->key);
+    }
+    if (s->run)
+        ch_run_bury(s->run);
+    s->run = run;
+    hand_out(run, out);
+    ch_run_begin(run);
+    return 0;
+}
+
+int chela_run_resume(chela_session *s, const struct chela_run_opts *given, chela_run **out,
+                     struct chela_error *err) {
+    if (!is_paused(s->run))
+        return ch_fail(err, CHELA_ESTATE, "session '%s' has no paused run", s->key);
+    if (s->run->waiting > 0)
+        return ch_fail(err, CHELA_ESTATE, "session '%s' still waits for answers", s->key);
+    if (given) {
+        struct chela_run_opts opts = run_opts(given);
+        s->run->on_event = opts.on_event;
+        s->run->user = opts.user;
+    }
+    hand_out(s->run, out);
+    ch_run_begin(s->run);
+    return 0;
+}
+
+int chela_session_answer(chela_session *s, const char *call_id, const char *content, size_t len,
+                         int is_error, struct chela_error *err) {
+    if (!s->run || !s->run->batch)
+        return ch_fail(err, CHELA_ENOENT, "no call '%s' waits for an answer", call_id);
+    int rc =
+        ch_batch_answer(s->run->batch, ch_sv_str(call_id), ch_sv(content, len), is_error, err);
+    if (rc == 0)
+        s->run->waiting--;
+    return rc;
+}
+
+static int enqueue(chela_run *run, struct ch_queue *q, const char *text, size_t len) {
+    if (run->over || run->dead)
+        return CHELA_ESTATE;
+    return ch_queue_push(q, text, len);
+}
+
+int chela_run_steer(chela_run *run, const char *text, size_t len) {
+    int rc = enqueue(run, &run->steering, text, len);
+    if (rc == 0 && run->batch)
+        ch_batch_skip(run->batch, "Skipped: a new message from the user came first.");
+    return rc;
+}
+
+int chela_run_follow_up(chela_run *run, const char *text, size_t len) {
+    return enqueue(run, &run->follow_ups, text, len);
+}
+
+int chela_run_wait(chela_run *run) {
+    if (run->over || run->dead)
+        return 0;
+    if (!run->session->agent->rt->own_loop)
+        return CHELA_ESTATE;
+    return ch_loop_run(run->loop, &run->over);
+}
+
+static bool has_ended(const chela_run *run) {
+    return run->over || run->dead;
+}
+
+const char *chela_run_status(const chela_run *run) {
+    if (run->dead && !run->over)
+        return ch_status_name(CH_STATUS_CANCELLED);
+    return run->over ? ch_status_name(ch_reason_status(run->m.reason)) : NULL;
+}
+
+const char *chela_run_reason(const chela_run *run) {
+    if (run->dead && !run->over)
+        return ch_reason_name(CH_REASON_CANCELLED);
+    return run->over ? ch_reason_name(run->m.reason) : NULL;
+}
+
+const char *chela_run_text(const chela_run *run) {
+    return has_ended(run) ? ch_buf_str(&run->text) : NULL;
+}
+
+const char *chela_run_error(const chela_run *run) {
+    return has_ended(run) ? run->error : NULL;
+}
+
+/* --- one question, one answer */
+
+static int code_of(const chela_run *run) {
+    switch (ch_reason_status(run->m.reason)) {
+    case CH_STATUS_STOPPED:
+        return CHELA_ELIMIT;
+    case CH_STATUS_CANCELLED:
+        return CHELA_ECANCELED;
+    case CH_STATUS_PAUSED:
+        return CHELA_ESTATE;
+    default:
+        return CHELA_EMODEL;
+    }
+}
+
+char *chela_ask(chela_agent *agent, const char *text, struct chela_error *err) {
+    chela_run *run;
+    if (!agent->own && chela_session_new(agent, NULL, &agent->own, err) < 0)
+        return NULL;
+    if (chela_run_start(agent->own, text, strlen(text), NULL, &run, err) < 0)
+        return NULL;
+    int rc = chela_run_wait(run);
+    char *answer = NULL;
+    if (rc < 0)
+        ch_fail(err, rc, "chela_ask needs a loop of its own");
+    else if (ch_reason_status(run->m.reason) == CH_STATUS_DONE)
+        answer = ch_strndup(ch_buf_str(&run->text), run->text.n);
+    else
+        ch_fail(err, code_of(run), "%s: %s", ch_reason_name(run->m.reason), run->error);
+    chela_run_free(run);
+    return answer;
+}

@@ -1,0 +1,257 @@
+/* target.c -- from "provider/model" to where requests go.
+ *
+ * Order for each field: what the agent says, then what was configured for the
+ * provider, then the built-in table. A key is looked for in the same order;
+ * a server on this machine, or one whose address was given by hand, may do
+ * without. Every key that is found is registered for redaction. */
+#include "agent/agent.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "json/json.h"
+#include "model/provider.h"
+#include "model/scripted.h"
+
+static const struct {
+    const char *name;
+    unsigned bit;
+} quirk_names[] = {
+    {"max_tokens", CH_Q_MAX_TOKENS},
+    {"no_stream_usage", CH_Q_NO_STREAM_USAGE},
+    {"no_developer_role", CH_Q_NO_DEVELOPER},
+    {"no_tool_choice", CH_Q_NO_TOOL_CHOICE},
+    {"string_content", CH_Q_STRING_CONTENT},
+    {"replay_reasoning", CH_Q_REPLAY_REASONING},
+    {"short_ids", CH_Q_ID9},
+    {"bearer", CH_Q_BEARER},
+    {"no_cache_marks", CH_Q_NO_CACHE_MARKS},
+};
+
+static int parse_quirks(const char *list, struct ch_provider_conf *c, struct chela_error *err) {
+    struct ch_sv rest = ch_sv_str(list);
+    while (rest.n) {
+        struct ch_sv name = ch_sv_trim(ch_sv_split(&rest, ','));
+        bool off = name.n && name.p[0] == '-';
+        if (off)
+            name = ch_sv(name.p + 1, name.n - 1);
+        unsigned bit = 0;
+        for (size_t i = 0; i < CH_LEN(quirk_names); i++)
+            if (ch_sv_is(name, quirk_names[i].name))
+                bit = quirk_names[i].bit;
+        if (!bit && name.n)
+            return ch_fail(err, CHELA_ECONFIG, "provider %s: unknown quirk '%.*s'", c->name,
+                           CH_SV_FMT(name));
+        *(off ? &c->quirks_off : &c->quirks_on) |= bit;
+    }
+    return 0;
+}
+
+static int parse_headers(const char *const *lines, struct ch_provider_conf *c,
+                         struct chela_error *err) {
+    size_t n = 0;
+    while (lines[n])
+        n++;
+    c->headers = ch_alloc((n + 1) * sizeof(*c->headers));
+    for (size_t i = 0; i < n; i++) {
+        struct ch_sv rest = ch_sv_str(lines[i]);
+        struct ch_sv name = ch_sv_trim(ch_sv_split(&rest, ':'));
+        struct ch_sv value = ch_sv_trim(rest);
+        if (!name.n || !rest.p)
+            return ch_fail(err, CHELA_ECONFIG, "provider %s: a header needs the form 'Name: value'",
+                           c->name);
+        c->headers[c->nheaders++] = (struct ch_header){
+            ch_sv(ch_strndup(name.p, name.n), name.n), ch_sv(ch_strndup(value.p, value.n), value.n)};
+    }
+    return 0;
+}
+
+/* `{"a":1}` is kept as `"a":1`, ready to be put among other members. */
+static int parse_extra_body(const char *json, struct ch_provider_conf *c, struct chela_error *err) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v;
+    struct ch_sv text = ch_sv_trim(ch_sv_str(json));
+    if (ch_json_parse(&arena, text, CH_JSON_STRICT, &v, NULL, NULL) < 0 || v->type != CH_JSON_OBJECT)
+        return ch_fail(err, CHELA_ECONFIG, "provider %s: extra body is no JSON object", c->name);
+    struct ch_sv inner = ch_sv_trim(ch_sv(text.p + 1, text.n - 2));
+    c->extra_body = ch_strndup(inner.p, inner.n);
+    return 0;
+}
+
+static void conf_free(struct ch_provider_conf *c) {
+    ch_free(c->name);
+    ch_free(c->api);
+    ch_free(c->base_url);
+    ch_free(c->api_key);
+    ch_free(c->api_key_env);
+    ch_free(c->extra_body);
+    for (size_t i = 0; i < c->nheaders; i++) {
+        ch_free((char *)c->headers[i].name.p);
+        ch_free((char *)c->headers[i].value.p);
+    }
+    ch_free(c->headers);
+    ch_free(c);
+}
+
+void ch_provider_conf_free(struct ch_provider_conf *list) {
+    while (list) {
+        struct ch_provider_conf *next = list->next;
+        conf_free(list);
+        list = next;
+    }
+}
+
+static char *dup_opt(const char *s) {
+    return s ? ch_strdup(s) : NULL;
+}
+
+int chela_runtime_provider(chela_runtime *rt, const struct chela_provider_opts *opts,
+                           struct chela_error *err) {
+    if (!opts->name || !*opts->name)
+        return ch_fail(err, CHELA_EINVAL, "a provider needs a name");
+    if (opts->api && strcmp(opts->api, "scripted") != 0 && !ch_codec_find(ch_sv_str(opts->api)))
+        return ch_fail(err, CHELA_ECONFIG, "provider %s: unknown api '%s' (known: %s)", opts->name,
+                       opts->api, ch_codec_names());
+    struct ch_provider_conf *c = ch_alloc(sizeof(*c));
+    c->name = ch_strdup(opts->name);
+    c->api = dup_opt(opts->api);
+    c->base_url = dup_opt(opts->base_url);
+    c->api_key = dup_opt(opts->api_key);
+    c->api_key_env = dup_opt(opts->api_key_env);
+    int rc = opts->quirks ? parse_quirks(opts->quirks, c, err) : 0;
+    if (rc == 0 && opts->headers)
+        rc = parse_headers(opts->headers, c, err);
+    if (rc == 0 && opts->extra_body)
+        rc = parse_extra_body(opts->extra_body, c, err);
+    if (rc < 0) {
+        conf_free(c);
+        return rc;
+    }
+    c->next = rt->providers; /* the newest wins */
+    rt->providers = c;
+    return 0;
+}
+
+static const struct ch_provider_conf *find_conf(const chela_runtime *rt, struct ch_sv name) {
+    for (const struct ch_provider_conf *c = rt->providers; c; c = c->next)
+        if (ch_sv_is(name, c->name))
+            return c;
+    return NULL;
+}
+
+static const char *first_of(const char *a, const char *b, const char *c) {
+    return a ? a : b ? b : c;
+}
+
+static const char *env_key(const chela_runtime *rt, const char *name) {
+    const char *v = name ? ch_runtime_env(rt, name) : NULL;
+    return v && *v ? v : NULL;
+}
+
+static int find_key(struct ch_target *t, const chela_runtime *rt,
+                    const struct chela_agent_opts *opts, const struct ch_provider_conf *conf,
+                    const struct ch_provider *known, struct chela_error *err) {
+    const char *named = opts->api_key_env ? opts->api_key_env : conf ? conf->api_key_env : NULL;
+    const char *key = opts->api_key;
+    if (!key && opts->api_key_env)
+        key = env_key(rt, opts->api_key_env);
+    if (!key && !opts->api_key_env)
+        key = first_of(conf ? conf->api_key : NULL, env_key(rt, named),
+                       env_key(rt, known ? known->key_env : NULL));
+    if (key) {
+        t->api_key = ch_strdup(key);
+        ch_redact_add(key);
+        return 0;
+    }
+    if (named)
+        return ch_fail(err, CHELA_EAUTH, "no API key for %s: %s is not set", t->provider, named);
+    bool by_hand = opts->base_url || (conf && conf->base_url);
+    if (by_hand || !known || known->local || !known->key_env)
+        return 0;
+    return ch_fail(err, CHELA_EAUTH, "no API key for %s: set %s", t->provider, known->key_env);
+}
+
+static char *without_trailing_slash(const char *url) {
+    size_t n = strlen(url);
+    while (n && url[n - 1] == '/')
+        n--;
+    return ch_strndup(url, n);
+}
+
+static int connect_target(struct ch_target *t, chela_runtime *rt,
+                          const struct chela_agent_opts *opts,
+                          const struct ch_provider_conf *conf, const struct ch_provider *known,
+                          struct chela_error *err) {
+    const char *api = first_of(conf ? conf->api : NULL, known ? known->api : NULL, NULL);
+    if (!api)
+        return ch_fail(err, CHELA_ECONFIG, "provider %s: its api is not configured", t->provider);
+    if (strcmp(api, "scripted") == 0) {
+        t->ep.codec = &ch_codec_anthropic;
+        t->base_url = ch_strdup("scripted:");
+        int rc = ch_scripted_new(rt->loop, t->model, &t->scripted, err);
+        t->transport = rc == 0 ? ch_scripted_transport(t->scripted) : NULL;
+        return rc;
+    }
+    t->ep.codec = ch_codec_find(ch_sv_str(api));
+    if (!t->ep.codec)
+        return ch_fail(err, CHELA_ECONFIG, "provider %s: unknown api '%s' (known: %s)", t->provider,
+                       api, ch_codec_names());
+    const char *url =
+        first_of(opts->base_url, conf ? conf->base_url : NULL, known ? known->base_url : NULL);
+    if (!url)
+        return ch_fail(err, CHELA_ECONFIG, "provider %s needs a base URL", t->provider);
+    t->base_url = without_trailing_slash(url);
+    t->transport = ch_http_transport(rt->http);
+    return find_key(t, rt, opts, conf, known, err);
+}
+
+static int unknown_provider(struct ch_sv name, struct chela_error *err) {
+    CH_BUF_AUTO known = {0};
+    for (const struct ch_provider *p = ch_providers; p->name; p++)
+        ch_buf_addf(&known, " %s", p->name);
+    return ch_fail(err, CHELA_ECONFIG, "unknown provider '%.*s' (known:%s; others go into the configuration)",
+                   CH_SV_FMT(name), ch_buf_str(&known));
+}
+
+int ch_target_new(chela_runtime *rt, const char *spec, const struct chela_agent_opts *opts,
+                  struct ch_target **out, struct chela_error *err) {
+    struct ch_sv model = ch_sv_str(spec);
+    struct ch_sv provider = ch_sv_split(&model, '/');
+    if (!provider.n || !model.n)
+        return ch_fail(err, CHELA_ECONFIG, "model '%s' is not of the form provider/model", spec);
+    const struct ch_provider_conf *conf = find_conf(rt, provider);
+    const struct ch_provider *known = ch_provider_find(provider);
+    if (!conf && !known)
+        return unknown_provider(provider, err);
+
+    CH_AUTO(ch_target) t = ch_alloc(sizeof(*t));
+    t->spec = ch_strdup(spec);
+    t->model = ch_strndup(model.p, model.n);
+    t->provider = ch_strndup(provider.p, provider.n);
+    int rc = connect_target(t, rt, opts, conf, known, err);
+    if (rc < 0)
+        return rc;
+    t->ep.provider = t->provider;
+    t->ep.base_url = t->base_url;
+    t->ep.api_key = t->api_key;
+    t->ep.quirks = known ? known->quirks : 0;
+    if (conf) {
+        t->ep.quirks = (t->ep.quirks | conf->quirks_on) & ~conf->quirks_off;
+        t->ep.headers = conf->headers;
+        t->ep.nheaders = conf->nheaders;
+        t->ep.extra_body = ch_sv_str(conf->extra_body);
+    }
+    *out = CH_TAKE(t);
+    return 0;
+}
+
+void ch_target_free(struct ch_target *t) {
+    if (!t)
+        return;
+    ch_scripted_close(t->scripted);
+    ch_free(t->spec);
+    ch_free(t->model);
+    ch_free(t->provider);
+    ch_free(t->base_url);
+    ch_free(t->api_key);
+    ch_free(t);
+}

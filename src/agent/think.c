@@ -1,0 +1,352 @@
+/* think.c -- one model call: build the request, send it, fold the reply.
+ *
+ *   deliver queued messages -> hooks may patch the turn -> encode what is new
+ *   -> transport -> decoder -> events as they come -> reply into transcript
+ *
+ * The reply joins the transcript only if it is good: a failed, cut off or
+ * refused reply leaves no trace in the history that is sent again. */
+#include <stdio.h>
+
+#include "agent/driver.h"
+#include "base/error.h"
+#include "base/log.h"
+
+static const char nudge_text[] =
+    "Your last reply was empty. Answer the request, or say what you need to go on.";
+
+/* --- messages that wait for this moment */
+
+static bool deliver(chela_run *run, enum ch_msg_kind kind, struct ch_sv text) {
+    struct ch_msg *m = ch_msg_text(kind, text, ch_run_now(run));
+    if (ch_transcript_add(&run->session->transcript, m) == 0)
+        return true;
+    struct chela_error err = {0};
+    ch_fail(&err, CHELA_ELIMIT, "the session's history is full");
+    ch_break(run, &err);
+    return false;
+}
+
+static bool deliver_next(chela_run *run, struct ch_queue *q, enum chela_event_type type) {
+    size_t len;
+    CH_AUTOFREE char *text = ch_queue_pop(q, &len);
+    if (!deliver(run, CH_MSG_USER, ch_sv(text, len)))
+        return false;
+    struct chela_event ev = {.type = type, .note.text = {text, len}};
+    return ch_emit(run, &ev);
+}
+
+/* All that steers; a follow-up only when the run would have ended, one at a
+ * time. */
+static bool deliver_queued(chela_run *run) {
+    bool had_ended = run->deliver_follow_up;
+    run->deliver_follow_up = false;
+    if (run->m.nudge && !deliver(run, CH_MSG_EVENT, ch_sv_str(nudge_text)))
+        return false;
+    bool steered = run->steering.n > 0;
+    while (run->steering.n > 0)
+        if (!deliver_next(run, &run->steering, CHELA_EV_STEERING))
+            return false;
+    if (had_ended && !steered && run->follow_ups.n > 0)
+        return deliver_next(run, &run->follow_ups, CHELA_EV_FOLLOW_UP);
+    return true;
+}
+
+/* --- the request */
+
+/* The model this turn uses: what a hook asked for, else the chain's. Targets
+ * that hooks name are kept: the same name is usually asked for again. */
+static struct ch_target *find_target(chela_run *run, const char *spec, struct chela_error *err) {
+    static const struct chela_agent_opts none = CHELA_AGENT_OPTS(.id = NULL);
+    chela_agent *a = run->session->agent;
+    if (!spec)
+        return a->targets[run->m.model];
+    for (size_t i = 0; i < a->ntargets; i++)
+        if (strcmp(a->targets[i]->spec, spec) == 0)
+            return a->targets[i];
+    for (size_t i = 0; i < a->npatched; i++)
+        if (strcmp(a->patched[i]->spec, spec) == 0)
+            return a->patched[i];
+    struct ch_target *t;
+    if (ch_target_new(a->rt, spec, &none, &t, err) < 0)
+        return NULL;
+    a->patched = ch_realloc(a->patched, (a->npatched + 1) * sizeof(struct ch_target *));
+    a->patched[a->npatched++] = t;
+    return t;
+}
+
+static void choose_tools(chela_run *run, const char *only, struct ch_model_request *req) {
+    const struct ch_registry *r = &run->session->agent->registry;
+    struct ch_tool_def *defs = ch_arena_alloc(&run->arena, (r->n + 1) * sizeof(*defs));
+    ch_registry_defs(r, defs);
+    size_t n = 0;
+    for (size_t i = 0; i < r->n; i++)
+        if (!only || ch_tool_matches(ch_sv_str(only), defs[i].name))
+            defs[n++] = defs[i];
+    req->tools = defs;
+    req->ntools = n;
+}
+
+static void choose_choice(const char *choice, struct ch_model_request *req) {
+    static const struct {
+        const char *name;
+        enum ch_tool_choice value;
+    } known[] = {{"auto", CH_CHOICE_AUTO}, {"any", CH_CHOICE_ANY}, {"none", CH_CHOICE_NONE}};
+    if (!choice)
+        return;
+    req->choice = CH_CHOICE_ONE;
+    req->choice_name = ch_sv_str(choice);
+    for (size_t i = 0; i < CH_LEN(known); i++)
+        if (strcmp(choice, known[i].name) == 0)
+            req->choice = known[i].value;
+}
+
+static bool is_patched(const struct chela_turn_patch *p) {
+    return p->system || p->tools || p->tool_choice || p->temperature || p->max_output_tokens;
+}
+
+/* Head and tail of the body are encoded again only when this moves on. */
+static uint64_t revision(chela_run *run, const struct chela_turn_patch *patch) {
+    chela_session *s = run->session;
+    uint64_t tools = s->agent->registry.revision;
+    bool patched = is_patched(patch);
+    if (patched || s->patched || tools != s->registry_revision || s->revision == 0)
+        s->revision++;
+    s->patched = patched;
+    s->registry_revision = tools;
+    return s->revision;
+}
+
+static void describe(chela_run *run, const struct chela_turn_patch *patch,
+                     struct ch_model_request *req) {
+    const chela_session *s = run->session;
+    const chela_agent *a = s->agent;
+    const double *temperature =
+        patch->temperature ? patch->temperature : a->has_temperature ? &a->temperature : NULL;
+    *req = (struct ch_model_request){
+        .endpoint = &run->target->ep,
+        .model = ch_sv_str(run->target->model),
+        .system = ch_sv_str(patch->system ? patch->system : a->system),
+        .messages = (const struct ch_msg *const *)s->transcript.msgs,
+        .nmessages = s->transcript.n,
+        .no_parallel = a->parallel == 1,
+        .no_stream = a->no_stream,
+        .max_output_tokens =
+            patch->max_output_tokens ? patch->max_output_tokens : a->max_output_tokens,
+        .has_temperature = temperature != NULL,
+        .temperature = temperature ? *temperature : 0,
+        .effort = (enum ch_effort)a->reasoning,
+        .revision = revision(run, patch),
+    };
+    choose_tools(run, patch->tools, req);
+    choose_choice(patch->tool_choice ? patch->tool_choice : a->tool_choice, req);
+}
+
+static int encode(chela_run *run, const struct chela_turn_patch *patch, size_t *ntools,
+                  struct chela_error *err) {
+    struct ch_encoder *e = &run->session->encoder;
+    struct ch_model_request req;
+    run->target = find_target(run, patch->model, err);
+    if (!run->target)
+        return err->code;
+    describe(run, patch, &req);
+    *ntools = req.ntools;
+    int rc = ch_encoder_update(e, &req, err);
+    if (rc == 0)
+        rc = req.endpoint->codec->http(&req, &run->arena, &run->http, err);
+    if (rc < 0)
+        return rc;
+    run->body[0] = ch_buf_sv(&e->head);
+    run->body[1] = ch_buf_sv(&e->messages);
+    run->body[2] = ch_buf_sv(&e->tail);
+    run->http.body = run->body;
+    run->http.nbody = CH_LEN(run->body);
+    run->http.timeouts = run->session->agent->timeouts;
+    return 0;
+}
+
+/* --- the reply */
+
+static void on_model_event(const struct ch_model_event *mev, void *user) {
+    chela_run *run = user;
+    struct chela_event ev;
+    if (run->halt || run->dead)
+        return;
+    if (mev->type == CH_MEV_CALL_DELTA) {
+        ev.type = CHELA_EV_TOOL_CALL_DELTA;
+        ev.call.index = mev->index;
+        ev.call.id = ch_str(mev->id);
+        ev.call.name = ch_str(mev->name);
+        ev.call.arguments = ch_str(mev->text);
+    } else {
+        ev.type = mev->type == CH_MEV_TEXT ? CHELA_EV_TEXT_DELTA : CHELA_EV_REASONING_DELTA;
+        ev.delta.text = ch_str(mev->text);
+        ev.delta.so_far = ch_str(mev->so_far);
+        run->output_shown |= mev->type == CH_MEV_TEXT;
+    }
+    if (ch_hook_delta(run, &ev))
+        ch_emit(run, &ev);
+}
+
+static bool is_call(const struct ch_block *b) {
+    return b->type == CH_BLOCK_TOOL_CALL;
+}
+
+/* The text a person sees, into run->text; a refusal's words if there is no
+ * other. Returns whether there was any. */
+static bool take_text(chela_run *run, const struct ch_msg *m) {
+    static const enum ch_block_type kinds[] = {CH_BLOCK_TEXT, CH_BLOCK_REFUSAL};
+    for (size_t k = 0; m && k < CH_LEN(kinds); k++) {
+        bool any = false;
+        for (uint32_t i = 0; i < m->nblocks; i++)
+            any |= m->blocks[i].type == kinds[k] && ch_sv_trim(m->blocks[i].text).n > 0;
+        if (!any)
+            continue;
+        ch_buf_clear(&run->text);
+        for (uint32_t i = 0; i < m->nblocks; i++)
+            if (m->blocks[i].type == kinds[k])
+                ch_buf_add_sv(&run->text, m->blocks[i].text);
+        return true;
+    }
+    return false;
+}
+
+static bool emit_calls(chela_run *run, const struct ch_msg *m, unsigned *calls) {
+    for (uint32_t i = 0; i < m->nblocks; i++) {
+        const struct ch_block *b = &m->blocks[i];
+        if (!is_call(b))
+            continue;
+        ++*calls;
+        bool whole = !(b->flags & (CH_F_CUT | CH_F_INVALID));
+        struct chela_event ev = {.type = CHELA_EV_TOOL_CALL,
+                                 .call = {.index = *calls - 1,
+                                          .id = ch_str(b->id),
+                                          .name = ch_str(b->name),
+                                          .arguments = ch_str(whole ? b->text : CH_SV("{}"))}};
+        if (!ch_emit(run, &ev))
+            return false;
+    }
+    return true;
+}
+
+static void on_failure(chela_run *run, const struct ch_reply *r) {
+    snprintf(run->error, sizeof(run->error), "%s: %.*s", run->target->spec,
+             CH_SV_FMT(r->error.message));
+    ch_redact(run->error);
+    run->stop_reason = "error";
+    run->turn_usage = r->usage;
+    ch_drive(run, &(struct ch_input){.kind = CH_IN_FAILED,
+                                     .cls = r->error.cls,
+                                     .retryable = r->error.retryable,
+                                     .retry_after_ms = r->error.retry_after_ms,
+                                     .output_shown = run->output_shown});
+}
+
+/* Keep the reply; a refused one does not become history. */
+static const struct ch_msg *keep_reply(chela_run *run, struct ch_reply *r) {
+    struct ch_msg *m = CH_TAKE(r->msg);
+    if (m && r->stop != CH_STOP_REFUSAL)
+        return ch_transcript_add(&run->session->transcript, m) == 0 ? m : NULL;
+    ch_msg_free(m);
+    return NULL;
+}
+
+static void on_reply(chela_run *run, struct ch_reply *r) {
+    struct ch_input in = {.kind = CH_IN_REPLY,
+                          .stop = r->stop,
+                          .has_text = take_text(run, r->msg),
+                          .usage = r->usage};
+    run->stop_reason = ch_stop_name(r->stop);
+    run->turn_usage = r->usage;
+    run->error[0] = '\0';
+    run->reply = keep_reply(run, r);
+    if (run->reply && !emit_calls(run, run->reply, &in.calls))
+        return;
+    in.follow_ups = (unsigned)(run->steering.n + run->follow_ups.n);
+    run->deliver_follow_up = in.calls == 0;
+    ch_drive(run, &in);
+}
+
+/* --- the transport's callbacks */
+
+static void on_head(const struct ch_http_head *head, void *user) {
+    ch_decoder_head(&((chela_run *)user)->decoder, head);
+}
+
+static void end_call(chela_run *run, const struct chela_error *err) {
+    run->call = NULL;
+    ch_decoder_end(&run->decoder, err, ch_run_now(run));
+    struct ch_reply *r = &run->decoder.reply;
+    if (run->halt)
+        ch_interrupt(run, CH_IN_CANCEL, "stopped by a hook");
+    else if (r->error.cls != CH_ERR_NONE)
+        on_failure(run, r);
+    else
+        on_reply(run, r);
+}
+
+/* Once the decoder has its terminal marker the rest of the body is not waited
+ * for; the connection is kept only if the body ends by itself. */
+static void on_data(struct ch_sv data, void *user) {
+    chela_run *run = user;
+    ch_decoder_feed(&run->decoder, data);
+    if (run->halt && !run->dead)
+        ch_interrupt(run, CH_IN_CANCEL, "stopped by a hook");
+}
+
+static void on_done(const struct chela_error *err, void *user) {
+    end_call(user, err);
+}
+
+static const struct ch_http_handler handler = {on_head, on_data, on_done};
+
+static bool announce(chela_run *run, size_t ntools) {
+    struct chela_event ev;
+    if (!run->turn_open) {
+        run->turn_open = true;
+        ev = (struct chela_event){.type = CHELA_EV_TURN_START, .turn.turn = run->m.turns};
+        if (!ch_emit(run, &ev))
+            return false;
+    }
+    ev = (struct chela_event){
+        .type = CHELA_EV_MODEL_REQUEST,
+        .request = {.turn = run->m.turns,
+                    .model = run->target->spec,
+                    .messages = run->session->transcript.n,
+                    .tools = ntools,
+                    .bytes = run->body[0].n + run->body[1].n + run->body[2].n}};
+    return ch_emit(run, &ev);
+}
+
+void ch_think(chela_run *run) {
+    struct chela_turn_patch patch = {.turn = run->m.turns};
+    struct chela_error err = {0};
+    size_t ntools = 0;
+    ch_arena_clear(&run->arena);
+    run->output_shown = false;
+    if (!deliver_queued(run))
+        return;
+    bool go = ch_hook_before_model(run, &patch);
+    if (run->dead)
+        return;
+    if (!go) {
+        ch_interrupt(run, CH_IN_CANCEL, "stopped by a hook");
+        return;
+    }
+    if (encode(run, &patch, &ntools, &err) < 0) {
+        ch_break(run, &err);
+        return;
+    }
+    if (!announce(run, ntools))
+        return;
+    if (run->decoding)
+        ch_decoder_release(&run->decoder);
+    ch_decoder_init(&run->decoder, run->target->ep.codec, on_model_event, run);
+    run->decoding = true;
+    run->call = ch_transport_start(run->target->transport, &run->http, &handler, run);
+}
+
+void ch_think_abort(chela_run *run) {
+    struct ch_http_call *call = CH_TAKE(run->call);
+    if (call)
+        ch_transport_cancel(run->target->transport, call);
+}
