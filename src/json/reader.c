@@ -1,0 +1,293 @@
+/* reader.c -- text to nodes in one pass.
+ *
+ * The nodes grow at the front of the arena's free room and unescaped strings
+ * at its back, so a small text costs no allocation of its own and what is left
+ * between the two is the arena's again. When the two meet, the nodes move to a
+ * larger block; they refer to each other by distance only.
+ *
+ * There is no stack: while a container is open, its `nodes` field holds the
+ * index of the container around it, and gets its final value on closing.
+ *
+ * Nodes are addressed as r->nodes[i] and never by a pointer that is kept,
+ * since decoding a string may move them. */
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "json/scan.h"
+
+#define NO_PARENT UINT64_MAX
+
+_Static_assert(sizeof(struct ch_json) == 16, "nodes are two words");
+_Static_assert(CH_LIMIT_JSON_TEXT <= UINT32_MAX / 4, "lengths fit in 32 bits");
+
+struct reader {
+    struct ch_arena *arena;
+    struct ch_sv text;
+    const char *end; /* of text */
+    enum ch_json_mode mode;
+    struct ch_json *nodes; /* in the arena's free room until the end */
+    size_t cap;            /* nodes that fit before the decoded strings */
+    struct ch_scan_fail fail;
+    bool too_deep;
+};
+
+static void use_room(struct reader *r, size_t bytes) {
+    r->nodes = (struct ch_json *)(void *)ch_arena_reserve(r->arena, bytes);
+    r->cap = (size_t)(r->arena->end - (char *)r->nodes) / sizeof(struct ch_json);
+}
+
+/* Most texts have a node for eight bytes or more. */
+static void first_room(struct reader *r) {
+    use_room(r, (r->text.n / 8 + 8) * sizeof(struct ch_json));
+}
+
+/* Room for another node and for `bytes` of string behind it. Every two bytes
+ * of text make one node at most, apart from containers still open, so doubling
+ * ends there. */
+__attribute__((noinline)) static void more_room(struct reader *r, size_t used, size_t bytes) {
+    struct ch_json *from = r->nodes;
+    size_t most = r->text.n / 2 + CH_LIMIT_JSON_DEPTH + 2;
+    size_t want = CH_MAX(CH_MIN(used * 2, most), used + 8);
+    use_room(r, want * sizeof(struct ch_json) + bytes);
+    memcpy(r->nodes, from, used * sizeof(struct ch_json));
+}
+
+static char *string_room(struct reader *r, size_t used, size_t bytes) {
+    struct ch_arena *a = r->arena;
+    if ((size_t)(a->end - (char *)(r->nodes + used)) < bytes)
+        more_room(r, used, bytes);
+    a->end -= bytes;
+    r->cap = (size_t)(a->end - (char *)r->nodes) / sizeof(struct ch_json);
+    return a->end;
+}
+
+static const char *refuse(struct reader *r, const char *at, const char *why) {
+    r->fail = (struct ch_scan_fail){at, why};
+    return NULL;
+}
+
+/* A string that is not plain from `at` on; node i is filled. */
+__attribute__((noinline)) static const char *rich_string(struct reader *r, const char *start,
+                                                         const char *at, size_t i) {
+    struct ch_scan_string s;
+    if (!ch_scan_string_rest(at, r->end, r->mode, &s, &r->fail))
+        return NULL;
+    size_t n = (size_t)(s.quote - start);
+    const char *contents = start;
+    if (s.decode) {
+        char *out = string_room(r, i + 1, n + s.extra);
+        n = ch_scan_decode(start, s.quote, out);
+        contents = out;
+    }
+    r->nodes[i] = (struct ch_json){.type = CH_JSON_STRING, .n = (uint32_t)n, .s = contents};
+    return s.quote + 1;
+}
+
+/* The string whose opening quote was passed. */
+static inline const char *read_string(struct reader *r, const char *start, size_t i) {
+    const char *at = ch_scan_plain(start, r->end);
+    if (at == r->end || *at != '"')
+        return rich_string(r, start, at, i);
+    r->nodes[i] = (struct ch_json){
+        .type = CH_JSON_STRING, .flags = CH_JSON_PLAIN, .n = (uint32_t)(at - start), .s = start};
+    return at + 1;
+}
+
+static inline const char *read_number(struct reader *r, const char *at, size_t i) {
+    bool integer;
+    const char *next = ch_scan_number(at, r->end, &integer, &r->fail);
+    if (!next)
+        return NULL;
+    r->nodes[i] = (struct ch_json){.type = CH_JSON_NUMBER,
+                                   .flags = integer ? CH_JSON_INTEGER : 0,
+                                   .n = (uint32_t)(next - at),
+                                   .s = at};
+    return next;
+}
+
+static inline const char *read_literal(struct reader *r, const char *at, size_t i) {
+    enum ch_json_type type;
+    const char *next = ch_scan_literal(at, r->end, &type, &r->fail);
+    if (next)
+        r->nodes[i] = (struct ch_json){.type = (uint8_t)type};
+    return next;
+}
+
+/* A member's name and colon, up to its value. */
+static inline const char *read_key(struct reader *r, const char *at, size_t i) {
+    at = ch_scan_space(at, r->end);
+    if (at == r->end || *at != '"')
+        return refuse(r, at, "expected a member name in quotes");
+    if (i == r->cap)
+        more_room(r, i, 0);
+    at = read_string(r, at + 1, i);
+    if (!at)
+        return NULL;
+    at = ch_scan_space(at, r->end);
+    if (at == r->end || *at != ':')
+        return refuse(r, at, "expected ':' after a member name");
+    return at + 1;
+}
+
+static char closer(uint8_t type) {
+    return type == CH_JSON_OBJECT ? '}' : ']';
+}
+
+static const char *bad_separator(struct reader *r, const char *at, uint8_t type) {
+    return refuse(r, at, type == CH_JSON_OBJECT ? "expected ',' or '}'" : "expected ',' or ']'");
+}
+
+/* Reads a value and all it contains; returns where it ends, NULL on failure.
+ * *count is the number of nodes.
+ *
+ *   member --name:--> value --[ {--> value, member or close
+ *     ^                 ^    \--scalar--> counted --end of the outermost-->
+ *     \-------,---------+------,------------/   ^ \--] }--> close
+ *                                              \--------------/          */
+static const char *read_nodes(struct reader *r, const char *at, size_t *count) {
+    const char *end = r->end;
+    uint64_t open = NO_PARENT; /* the innermost open container */
+    uint8_t within = CH_JSON_NULL;
+    unsigned depth = 0;
+    size_t i = 0; /* the next node */
+    goto value;
+
+member:
+    at = read_key(r, at, i++);
+    if (!at)
+        return NULL;
+value:
+    at = ch_scan_space(at, end);
+    if (i == r->cap)
+        more_room(r, i, 0);
+    switch (at < end ? *at : '\0') {
+    case '"':
+        at = read_string(r, at + 1, i);
+        break;
+    case '{':
+    case '[':
+        if (++depth > CH_LIMIT_JSON_DEPTH) {
+            r->too_deep = true;
+            return refuse(r, at, "nested too deeply");
+        }
+        within = *at == '{' ? CH_JSON_OBJECT : CH_JSON_ARRAY;
+        r->nodes[i] = (struct ch_json){.type = within, .nodes = open};
+        open = i++;
+        at = ch_scan_space(at + 1, end);
+        if (at < end && *at == closer(within))
+            goto close;
+        if (within == CH_JSON_OBJECT)
+            goto member;
+        goto value;
+    case '-':
+    case '0' ... '9':
+        at = read_number(r, at, i);
+        break;
+    default:
+        at = read_literal(r, at, i);
+        break;
+    }
+    if (!at)
+        return NULL;
+    i++;
+counted:
+    if (open == NO_PARENT) {
+        *count = i;
+        return at;
+    }
+    r->nodes[open].n++;
+    at = ch_scan_space(at, end);
+    if (at < end && *at == ',') {
+        at++;
+        if (within == CH_JSON_OBJECT)
+            goto member;
+        goto value;
+    }
+    if (at == end || *at != closer(within))
+        return bad_separator(r, at, within);
+close:
+    at++;
+    struct ch_json *done = &r->nodes[open];
+    uint64_t parent = done->nodes;
+    done->nodes = i - open;
+    open = parent;
+    within = open == NO_PARENT ? CH_JSON_NULL : r->nodes[open].type;
+    depth--;
+    goto counted;
+}
+
+struct ch_json_where ch_json_locate(struct ch_sv text, size_t offset) {
+    struct ch_json_where w = {.offset = offset, .line = 1, .column = 1};
+    for (size_t i = 0; i < offset; i++) {
+        if (text.p[i] == '\n') {
+            w.line++;
+            w.column = 1;
+        } else if (((unsigned char)text.p[i] & 0xc0) != 0x80) {
+            w.column++;
+        }
+    }
+    return w;
+}
+
+static int report(const struct reader *r, struct ch_json_where *where, struct chela_error *err) {
+    const struct ch_scan_fail *f = &r->fail;
+    if (!where && !err)
+        return r->too_deep ? CHELA_ELIMIT : CHELA_EPARSE;
+    struct ch_json_where w = ch_json_locate(r->text, (size_t)(f->at - r->text.p));
+    if (where)
+        *where = w;
+    if (r->too_deep)
+        return ch_fail(err, CHELA_ELIMIT, "line %u, column %u: nested more than %d deep", w.line,
+                       w.column, CH_LIMIT_JSON_DEPTH);
+    return ch_fail(err, CHELA_EPARSE, "line %u, column %u: %s", w.line, w.column,
+                   f->at == r->end ? "unexpected end of text" : f->why);
+}
+
+static bool starts_with_bom(struct ch_sv text) {
+    return text.n >= 3 && memcmp(text.p, "\xef\xbb\xbf", 3) == 0;
+}
+
+/* Reads r->text and puts the arena's marks around what was made. */
+static bool read_text(struct reader *r, const struct ch_json **out) {
+    size_t count;
+    const char *at = r->text.p;
+    if (starts_with_bom(r->text)) {
+        if (r->mode == CH_JSON_STRICT) {
+            refuse(r, at, "byte order mark");
+            return false;
+        }
+        at += 3;
+    }
+    first_room(r);
+    at = read_nodes(r, at, &count);
+    if (!at)
+        return false;
+    at = ch_scan_space(at, r->end);
+    if (at != r->end) {
+        refuse(r, at, "unexpected text after the value");
+        return false;
+    }
+    r->arena->at = (char *)(r->nodes + count);
+    *out = r->nodes;
+    return true;
+}
+
+int ch_json_parse(struct ch_arena *a, struct ch_sv text, enum ch_json_mode mode,
+                  const struct ch_json **out, struct ch_json_where *where,
+                  struct chela_error *err) {
+    if (text.n > CH_LIMIT_JSON_TEXT) {
+        if (where)
+            *where = (struct ch_json_where){.line = 1, .column = 1};
+        return ch_fail(err, CHELA_ELIMIT, "JSON text of %zu bytes, more than %zu", text.n,
+                       CH_LIMIT_JSON_TEXT);
+    }
+    if (!text.p)
+        text = CH_SV("");
+    struct ch_arena before = *a;
+    struct reader r = {.arena = a, .text = text, .end = text.p + text.n, .mode = mode};
+    if (read_text(&r, out))
+        return 0;
+    if (a->head == before.head)
+        *a = before; /* strings decoded in vain */
+    return report(&r, where, err);
+}
