@@ -1,0 +1,296 @@
+/* pull.c -- see pull.h.
+ *
+ * The state between calls is a position, a depth and whether a comma is due;
+ * which kind of container is open is known to the caller, who entered it. Only
+ * skipping a container meets nesting that nobody walks, and keeps one bit for
+ * each level of it. */
+#include "json/pull.h"
+
+#include "json/scan.h"
+
+static bool fail(struct ch_pull *p) {
+    p->failed = true;
+    p->at = p->end;
+    return false;
+}
+
+void ch_pull_init(struct ch_pull *p, struct ch_sv text, struct ch_buf *scratch) {
+    if (!text.p)
+        text = CH_SV("");
+    *p = (struct ch_pull){.at = text.p, .end = text.p + text.n, .scratch = scratch, .fresh = true};
+    if (text.n >= 3 && memcmp(text.p, "\xef\xbb\xbf", 3) == 0)
+        p->at += 3;
+    if (text.n > CH_LIMIT_JSON_TEXT)
+        fail(p);
+}
+
+/* A value ended at `at`. */
+static inline bool ended(struct ch_pull *p, const char *at) {
+    p->at = at;
+    p->fresh = false;
+    if (CH_SCAN_LIKELY(p->depth > 0))
+        return true;
+    p->at = ch_scan_space(at, p->end);
+    return p->at == p->end || fail(p);
+}
+
+char ch_pull_peek(struct ch_pull *p) {
+    return ch_scan_next(&p->at, p->end);
+}
+
+/* Decoding never makes a string longer than three times its source. */
+static char *scratch_room(struct ch_pull *p, const char *from) {
+    if (!p->scratch_ready) {
+        ch_buf_clear(p->scratch);
+        p->scratch_ready = ch_buf_reserve(p->scratch, 3 * (size_t)(p->end - from));
+        if (!p->scratch_ready)
+            return NULL;
+    }
+    return p->scratch->p + p->scratch->n;
+}
+
+__attribute__((noinline)) static const char *rich_string(struct ch_pull *p, const char *start,
+                                                         const char *at, struct ch_sv *out) {
+    struct ch_scan_string s;
+    struct ch_scan_fail why;
+    if (!ch_scan_string_rest(at, p->end, CH_JSON_REPLACE, &s, &why))
+        return NULL;
+    if (!s.decode) {
+        *out = ch_sv(start, (size_t)(s.quote - start));
+        return s.quote + 1;
+    }
+    char *room = scratch_room(p, start);
+    if (!room)
+        return NULL;
+    *out = ch_sv(room, ch_scan_decode(start, s.quote, room));
+    ch_buf_commit(p->scratch, out->n);
+    return s.quote + 1;
+}
+
+/* The string whose opening quote is at `at`; its end, or NULL. */
+static inline const char *take_string(struct ch_pull *p, const char *at, struct ch_sv *out) {
+    const char *start = at + 1, *stop = ch_scan_plain(start, p->end);
+    if (stop == p->end || *stop != '"')
+        return rich_string(p, start, stop, out);
+    *out = ch_sv(start, (size_t)(stop - start));
+    return stop + 1;
+}
+
+/* Something else than what was asked for. */
+static bool pass_over(struct ch_pull *p) {
+    ch_pull_skip(p);
+    return false;
+}
+
+bool ch_pull_enter(struct ch_pull *p, char open) {
+    const char *at = p->at;
+    if (ch_scan_next(&at, p->end) != open)
+        return pass_over(p);
+    if (p->depth == CH_LIMIT_PULL_DEPTH)
+        return fail(p);
+    p->at = at + 1;
+    p->depth++;
+    p->fresh = true;
+    return true;
+}
+
+/* The container's closing is at `at`. */
+static bool leave(struct ch_pull *p, const char *at) {
+    p->depth--;
+    ended(p, at + 1);
+    return false;
+}
+
+bool ch_pull_key(struct ch_pull *p, struct ch_sv *key) {
+    const char *at = p->at, *end = p->end;
+    char c = ch_scan_next(&at, end);
+    if (c == '}' && p->depth)
+        return leave(p, at);
+    if (!p->fresh) {
+        if (c != ',')
+            return fail(p);
+        at++;
+        c = ch_scan_next(&at, end);
+    }
+    if (c != '"' || !(at = take_string(p, at, key)))
+        return fail(p);
+    if (ch_scan_next(&at, end) != ':')
+        return fail(p);
+    p->at = at + 1;
+    return true;
+}
+
+bool ch_pull_item(struct ch_pull *p) {
+    const char *at = p->at;
+    char c = ch_scan_next(&at, p->end);
+    if (c == ']' && p->depth)
+        return leave(p, at);
+    if (!p->fresh) {
+        if (c != ',')
+            return fail(p);
+        at++;
+        c = ch_scan_next(&at, p->end);
+    }
+    if (c == ']' || c == '\0')
+        return fail(p);
+    p->at = at;
+    return true;
+}
+
+bool ch_pull_str(struct ch_pull *p, struct ch_sv *out) {
+    const char *at = p->at;
+    if (ch_scan_next(&at, p->end) != '"')
+        return pass_over(p);
+    at = take_string(p, at, out);
+    return at ? ended(p, at) : fail(p);
+}
+
+/* A number as a node, for the functions that know what it is worth. */
+static inline bool take_number(struct ch_pull *p, struct ch_json *v) {
+    struct ch_scan_fail why;
+    bool integer;
+    const char *start = p->at;
+    char c = ch_scan_next(&start, p->end);
+    if (c != '-' && !ch_scan_is_digit(c))
+        return pass_over(p);
+    const char *at = ch_scan_number(start, p->end, &integer, &why);
+    if (!at)
+        return fail(p);
+    *v = (struct ch_json){.type = CH_JSON_NUMBER, .n = (uint32_t)(at - start), .s = start};
+    return ended(p, at);
+}
+
+bool ch_pull_int(struct ch_pull *p, int64_t *out) {
+    struct ch_json v;
+    return take_number(p, &v) && ch_json_as_int(&v, out);
+}
+
+bool ch_pull_double(struct ch_pull *p, double *out) {
+    struct ch_json v;
+    if (!take_number(p, &v))
+        return false;
+    *out = ch_json_double(&v, 0);
+    return true;
+}
+
+bool ch_pull_bool(struct ch_pull *p, bool *out) {
+    char c = ch_pull_peek(p);
+    ch_pull_skip(p);
+    if (p->failed || (c != 't' && c != 'f'))
+        return false;
+    *out = c == 't';
+    return true;
+}
+
+static const char *skip_string(const char *at, const char *end) {
+    struct ch_scan_string s;
+    struct ch_scan_fail why;
+    at = ch_scan_plain(at, end);
+    if (at < end && *at == '"')
+        return at + 1;
+    return ch_scan_string_rest(at, end, CH_JSON_REPLACE, &s, &why) ? s.quote + 1 : NULL;
+}
+
+static const char *skip_scalar(const char *at, const char *end) {
+    struct ch_scan_fail why;
+    enum ch_json_type type;
+    bool integer;
+    if (at < end && *at == '"')
+        return skip_string(at + 1, end);
+    if (at < end && (*at == '-' || ch_scan_is_digit(*at)))
+        return ch_scan_number(at, end, &integer, &why);
+    return ch_scan_literal(at, end, &type, &why);
+}
+
+/* Past a member's name and colon. */
+static const char *skip_name(const char *at, const char *end) {
+    at = ch_scan_space(at, end);
+    if (at == end || *at != '"' || !(at = skip_string(at + 1, end)))
+        return NULL;
+    at = ch_scan_space(at, end);
+    return at < end && *at == ':' ? at + 1 : NULL;
+}
+
+/* The containers open while skipping, one bit each: set for an object. */
+struct levels {
+    uint64_t bits[(CH_LIMIT_PULL_DEPTH + 63) / 64];
+    unsigned n;
+};
+
+static bool in_object(const struct levels *l) {
+    return l->bits[(l->n - 1) / 64] >> (l->n - 1) % 64 & 1;
+}
+
+static void push(struct levels *l, bool object) {
+    uint64_t bit = UINT64_C(1) << l->n % 64;
+    uint64_t *word = &l->bits[l->n++ / 64];
+    *word = object ? *word | bit : *word & ~bit;
+}
+
+/* Past a container's opening and, in an object, its first name; or past the
+ * whole of it if it is empty. */
+static const char *skip_open(const char *at, const char *end, struct levels *l) {
+    char close = (char)(*at + 2); /* in ASCII, } is { + 2 and ] is [ + 2 */
+    bool object = *at == '{';
+    at = ch_scan_space(at + 1, end);
+    if (at < end && *at == close)
+        return at + 1;
+    push(l, object);
+    return object ? skip_name(at, end) : at;
+}
+
+/* Past the closings and the comma that follow a value, up to the next value;
+ * or to the end of the outermost container. */
+static const char *skip_separators(const char *at, const char *end, struct levels *l) {
+    while (at && l->n) {
+        bool object = in_object(l);
+        at = ch_scan_space(at, end);
+        if (at < end && *at == ',')
+            return object ? skip_name(at + 1, end) : at + 1;
+        if (at == end || *at != (object ? '}' : ']'))
+            return NULL;
+        l->n--;
+        at++;
+    }
+    return at;
+}
+
+static const char *skip_value(const char *at, const char *end, unsigned levels_left) {
+    struct levels l = {0};
+    do {
+        at = ch_scan_space(at, end);
+        if (at < end && (*at == '{' || *at == '[')) {
+            unsigned before = l.n;
+            if (before == levels_left)
+                return NULL;
+            at = skip_open(at, end, &l);
+            if (l.n > before)
+                continue;
+        } else {
+            at = skip_scalar(at, end);
+        }
+        at = skip_separators(at, end, &l);
+    } while (at && l.n);
+    return at;
+}
+
+void ch_pull_skip(struct ch_pull *p) {
+    if (p->failed)
+        return;
+    const char *at = skip_value(p->at, p->end, CH_LIMIT_PULL_DEPTH - p->depth);
+    if (at)
+        ended(p, at);
+    else
+        fail(p);
+}
+
+bool ch_pull_raw(struct ch_pull *p, struct ch_sv *out) {
+    if (p->failed)
+        return false;
+    const char *start = ch_scan_space(p->at, p->end);
+    const char *at = skip_value(start, p->end, CH_LIMIT_PULL_DEPTH - p->depth);
+    if (!at)
+        return fail(p);
+    *out = ch_sv(start, (size_t)(at - start));
+    return ended(p, at);
+}

@@ -1,0 +1,129 @@
+/* repair.c -- the small mistakes models make in arguments they did finish.
+ *
+ * Inside strings: raw control characters become escapes, and an escape JSON
+ * does not know becomes what its writer most likely meant:
+ *
+ *   \' \` and "\ "   the character: the backslash was needless
+ *   \x41             the character, as in C, Python and JavaScript
+ *   \ud800           U+FFFD, when its other half is missing
+ *   any other        itself, with its backslash: \d and \. are regular
+ *                    expressions, \033 belongs to a shell
+ *
+ * Outside strings: a comma between a value and ] or } is dropped. Nothing is
+ * ever added that could end a string or a container, so what was cut off stays
+ * refused. */
+#include "json/scan.h"
+
+struct repair {
+    const char *at, *end;
+    const char *copied; /* what stands before this is in out */
+    struct ch_buf *out;
+    bool changed;
+};
+
+/* Put `text` in place of the source up to `next`. */
+static void replace(struct repair *r, struct ch_sv text, const char *next) {
+    ch_buf_add(r->out, r->copied, (size_t)(r->at - r->copied));
+    ch_buf_add_sv(r->out, text);
+    r->at = r->copied = next;
+    r->changed = true;
+}
+
+static void replace_by_code(struct repair *r, unsigned code, const char *next) {
+    static const char hex[] = "0123456789abcdef";
+    char escape[] = {'\\', 'u', '0', '0', hex[code >> 4 & 15], hex[code & 15]};
+    if (code >= 0x20 && code < 0x7f && code != '"' && code != '\\')
+        replace(r, ch_sv((char[]){(char)code}, 1), next);
+    else
+        replace(r, ch_sv(escape, sizeof(escape)), next);
+}
+
+static void repair_control(struct repair *r) {
+    switch (*r->at) {
+    case '\n':
+        replace(r, CH_SV("\\n"), r->at + 1);
+        break;
+    case '\r':
+        replace(r, CH_SV("\\r"), r->at + 1);
+        break;
+    case '\t':
+        replace(r, CH_SV("\\t"), r->at + 1);
+        break;
+    default:
+        replace_by_code(r, (unsigned char)*r->at, r->at + 1);
+        break;
+    }
+}
+
+/* The value of the two hexadecimal digits of \xHH, -1 if they are not there. */
+static int hex2(const struct repair *r) {
+    char digits[4] = {'0', '0', 0, 0};
+    if (r->end - r->at < 4)
+        return -1;
+    memcpy(digits + 2, r->at + 2, 2);
+    return ch_scan_hex4(digits, digits + 4);
+}
+
+static void repair_escape(struct repair *r) {
+    struct ch_scan_fail why;
+    const char *next = ch_scan_escape(r->at, r->end, CH_JSON_STRICT, &why);
+    if (next) {
+        r->at = next;
+        return;
+    }
+    if (r->end - r->at < 2) {
+        r->at = r->end; /* cut off: stays as it is */
+        return;
+    }
+    char c = r->at[1];
+    if (c == '\'' || c == '`' || c == ' ')
+        replace(r, ch_sv(r->at + 1, 1), r->at + 2);
+    else if (c == 'x' && hex2(r) >= 0)
+        replace_by_code(r, (unsigned)hex2(r), r->at + 4);
+    else if (c == 'u' && ch_scan_hex4(r->at + 2, r->end) >= 0)
+        replace(r, CH_SV("\\ufffd"), r->at + 6);
+    else
+        replace(r, CH_SV("\\\\"), r->at + 1);
+}
+
+/* From behind the opening quote to behind the closing one, or to the end. */
+static void repair_string(struct repair *r) {
+    while ((r->at = ch_scan_plain(r->at, r->end)) < r->end) {
+        if (*r->at == '"') {
+            r->at++;
+            return;
+        }
+        if (*r->at == '\\')
+            repair_escape(r);
+        else if ((unsigned char)*r->at < 0x20)
+            repair_control(r);
+        else
+            r->at++;
+    }
+}
+
+/* Is the comma at r->at one too many? before: the last byte that was no white
+ * space, which must have ended a value. */
+static bool is_trailing_comma(const struct repair *r, char before) {
+    const char *next = ch_scan_space(r->at + 1, r->end);
+    return next < r->end && (*next == ']' || *next == '}') && before && !strchr("[{,:", before);
+}
+
+bool ch_json_repair(struct ch_sv text, struct ch_buf *out) {
+    if (text.n == 0)
+        return false;
+    struct repair r = {.at = text.p, .end = text.p + text.n, .copied = text.p, .out = out};
+    char before = '\0';
+    while ((r.at = ch_scan_space(r.at, r.end)) < r.end) {
+        if (*r.at == ',' && is_trailing_comma(&r, before)) {
+            replace(&r, CH_SV(""), r.at + 1);
+            continue;
+        }
+        before = *r.at++;
+        if (before == '"')
+            repair_string(&r);
+    }
+    if (r.changed)
+        ch_buf_add(out, r.copied, (size_t)(r.end - r.copied));
+    return r.changed;
+}
