@@ -27,19 +27,21 @@ static const struct {
     const char *prefix;
     size_t least; /* characters that must follow */
 } key_shapes[] = {
-    {"sk-", 8},     {"sk_", 16},    {"AIza", 20},        {"gsk_", 16},  {"xai-", 16},
-    {"hf_", 16},    {"ghp_", 16},   {"github_pat_", 16}, {"glpat-", 8}, {"xoxb-", 8},
-    {"xoxp-", 8},   {"AKIA", 12},   {"ASIA", 12},        {"eyJ", 24},
+    {"sk-", 8},   {"sk_", 16},  {"AIza", 20},        {"gsk_", 16},  {"xai-", 16},
+    {"hf_", 16},  {"ghp_", 16}, {"github_pat_", 16}, {"glpat-", 8}, {"xoxb-", 8},
+    {"xoxp-", 8}, {"AKIA", 12}, {"ASIA", 12},        {"eyJ", 24},
 };
 
 static const struct {
     const char *name;
     bool header; /* its value is secret whatever it looks like */
 } key_names[] = {
-    {"api-key", true},       {"authorization", true},     {"security-token", true},
-    {"api_key", false},      {"apikey", false},           {"access_token", false},
-    {"refresh_token", false}, {"secret_access_key", false}, {"secret_key", false},
-    {"client_secret", false}, {"app_secret", false},       {"password", false},
+    {"api-key", true},        {"authorization", true},
+    {"security-token", true}, {"api_key", false},
+    {"apikey", false},        {"access_token", false},
+    {"refresh_token", false}, {"secret_access_key", false},
+    {"secret_key", false},    {"client_secret", false},
+    {"app_secret", false},    {"password", false},
 };
 
 static const char *const auth_schemes[] = {"bearer ", "basic ", "token "};

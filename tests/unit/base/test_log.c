@@ -32,9 +32,9 @@ static void test_areas(void **state) {
         const char *list, *area;
         bool wanted;
     } cases[] = {
-        {NULL, "net", false},      {"", "net", false},        {"net", "net", true},
-        {"net,sse", "sse", true},  {" net , sse ", "sse", true}, {"net", "ne", false},
-        {"ne", "net", false},      {"all", "anything", true}, {"sse,all", "x", true},
+        {NULL, "net", false},     {"", "net", false},           {"net", "net", true},
+        {"net,sse", "sse", true}, {" net , sse ", "sse", true}, {"net", "ne", false},
+        {"ne", "net", false},     {"all", "anything", true},    {"sse,all", "x", true},
         {",,", "net", false},
     };
     CH_BUF_AUTO got = {0};
@@ -113,8 +113,7 @@ static void test_by_looks(void **state) {
         {"{\"api_key\": \"k3y-with-digits\"}", "{\"api_key\": \"***\"}"},
         {"OPENAI_API_KEY=abcDEF123 next", "OPENAI_API_KEY=*** next"},
         {"https://h/v1?access_token=Zm9vYmFy&x=1", "https://h/v1?access_token=***&x=1"},
-        {"https://h/v1?key=AIzaSyA12345678901234567890123456789012",
-         "https://h/v1?key=***"},
+        {"https://h/v1?key=AIzaSyA12345678901234567890123456789012", "https://h/v1?key=***"},
         {"key sk-abcdefgh1 refused", "key *** refused"},
         {"(sk-proj-A_b-c123456)", "(***)"},
         {"token ghp_0123456789abcdef0123", "token ***"},

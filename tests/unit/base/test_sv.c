@@ -46,11 +46,8 @@ static void test_split(void **state) {
     static const struct {
         const char *in, *want[4];
     } cases[] = {
-        {"a,b,c", {"a", "b", "c"}},
-        {"a", {"a"}},
-        {",", {"", ""}},
-        {"a,", {"a", ""}},
-        {",a", {"", "a"}},
+        {"a,b,c", {"a", "b", "c"}}, {"a", {"a"}},      {",", {"", ""}},
+        {"a,", {"a", ""}},          {",a", {"", "a"}},
     };
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         struct ch_sv rest = ch_sv_str(cases[i].in);

@@ -29,10 +29,25 @@ static void test_all_code_points(void **state) {
 static void test_invalid(void **state) {
     (void)state;
     static const char *const bad[] = {
-        "\x80",         "\xbf",         "\xc0\x80",         "\xc1\xbf",         "\xc2",
-        "\xc2\x41",     "\xe0\x9f\xbf", "\xe0\x80\x80",     "\xed\xa0\x80",     "\xed\xbf\xbf",
-        "\xe4\xbd",     "\xe4\x41\x41", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80",
-        "\xf0\x9f\x98", "\xff",         "\xfe",             "\xf8\x88\x80\x80\x80",
+        "\x80",
+        "\xbf",
+        "\xc0\x80",
+        "\xc1\xbf",
+        "\xc2",
+        "\xc2\x41",
+        "\xe0\x9f\xbf",
+        "\xe0\x80\x80",
+        "\xed\xa0\x80",
+        "\xed\xbf\xbf",
+        "\xe4\xbd",
+        "\xe4\x41\x41",
+        "\xf0\x8f\xbf\xbf",
+        "\xf4\x90\x80\x80",
+        "\xf5\x80\x80\x80",
+        "\xf0\x9f\x98",
+        "\xff",
+        "\xfe",
+        "\xf8\x88\x80\x80\x80",
     };
     for (size_t i = 0; i < CH_LEN(bad); i++) {
         struct ch_sv s = ch_sv_str(bad[i]);
@@ -96,8 +111,10 @@ static void test_cut(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_code_points), cmocka_unit_test(test_invalid),
-        cmocka_unit_test(test_runs),            cmocka_unit_test(test_replacement),
+        cmocka_unit_test(test_all_code_points),
+        cmocka_unit_test(test_invalid),
+        cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_replacement),
         cmocka_unit_test(test_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
