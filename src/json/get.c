@@ -1,0 +1,74 @@
+/* get.c -- the public look into a JSON text: one value by RFC 6901 pointer.
+ *
+ * Each call reads the text anew. That suits who wants a field or two of a
+ * text of ours; hot paths inside the library hold the value tree (json.h). */
+#include "chela/json.h"
+
+#include "base/mem.h"
+#include "json/json.h"
+#include "json/writer.h"
+
+/* An object's member name with ~1 and ~0 resolved. */
+static struct ch_sv unescape(struct ch_arena *a, struct ch_sv token) {
+    if (!memchr(token.p, '~', token.n))
+        return token;
+    char *p = ch_arena_alloc(a, token.n);
+    size_t n = 0;
+    for (size_t i = 0; i < token.n; i++) {
+        bool escaped = token.p[i] == '~' && i + 1 < token.n &&
+                       (token.p[i + 1] == '0' || token.p[i + 1] == '1');
+        p[n++] = !escaped ? token.p[i] : token.p[++i] == '0' ? '~' : '/';
+    }
+    return ch_sv(p, n);
+}
+
+/* "0", "17", but neither "01" nor "-1": those name no element. */
+static const struct ch_json *element(const struct ch_json *array, struct ch_sv token) {
+    size_t i = 0;
+    if (token.n == 0 || token.n > 9 || (token.n > 1 && token.p[0] == '0'))
+        return NULL;
+    for (size_t at = 0; at < token.n; at++) {
+        if (token.p[at] < '0' || token.p[at] > '9')
+            return NULL;
+        i = i * 10 + (size_t)(token.p[at] - '0');
+    }
+    return ch_json_at(array, i);
+}
+
+static const struct ch_json *resolve(struct ch_arena *a, const struct ch_json *v,
+                                     const char *pointer) {
+    struct ch_sv rest = ch_sv_str(pointer);
+    if (rest.n == 0)
+        return v;
+    if (ch_sv_split(&rest, '/').n > 0)
+        return NULL; /* a pointer starts with a slash */
+    while (v && rest.p) {
+        struct ch_sv token = ch_sv_split(&rest, '/');
+        v = ch_json_is(v, CH_JSON_ARRAY) ? element(v, token)
+                                         : ch_json_get_sv(v, unescape(a, token));
+    }
+    return v;
+}
+
+char *chela_json_get(const char *json, size_t len, const char *pointer, size_t *out_len) {
+    struct ch_arena arena = {0};
+    struct ch_buf out = {0};
+    const struct ch_json *v = NULL;
+
+    if (ch_json_parse(&arena, ch_sv(json, len), CH_JSON_STRICT, &v, NULL, NULL) == 0)
+        v = resolve(&arena, v, pointer);
+    if (ch_json_is(v, CH_JSON_STRING)) {
+        ch_buf_add_sv(&out, ch_json_str(v));
+    } else if (v) {
+        struct ch_jw w = ch_jw(&out);
+        ch_jw_value(&w, v);
+    }
+    ch_arena_release(&arena);
+    if (!v || out.overflow) {
+        ch_buf_release(&out);
+        return NULL;
+    }
+    if (out_len)
+        *out_len = out.n;
+    return ch_buf_take(&out);
+}

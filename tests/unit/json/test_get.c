@@ -1,0 +1,60 @@
+/* test_get.c -- one value of a JSON text by pointer. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "chela/json.h"
+
+static const char text[] = "{\"a\":[10,{\"b\":\"x\\ny\"},true],\"\":null,\"m~n\":1.50,\"a/b\":\"\","
+                           "\"~1\":7,\"o\":{\"k\": [ 1 ] }}";
+
+static const struct {
+    const char *json, *pointer, *want; /* want NULL: no such value */
+} cases[] = {
+    {"[1, 2]", "", "[1,2]"},      {"\"s\"", "", "s"},
+    {text, "/a/0", "10"},         {text, "/a/1/b", "x\ny"},
+    {text, "/a/2", "true"},       {text, "/a/1", "{\"b\":\"x\\ny\"}"},
+    {text, "/", "null"},          {text, "/m~0n", "1.50"},
+    {text, "/a~1b", ""},          {text, "/~01", "7"},
+    {text, "/o", "{\"k\":[1]}"},  {text, "/a/3", NULL},
+    {text, "/a/-", NULL},         {text, "/a/01", NULL},
+    {text, "/a/", NULL},          {text, "/a/99999999999999999999", NULL},
+    {text, "/a/0/b", NULL},       {text, "/nope", NULL},
+    {text, "/nope/deeper", NULL}, {text, "a", NULL},
+    {"{\"a\":", "/a", NULL},      {"", "", NULL},
+};
+
+static void test_table(void **state) {
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        size_t len = 12345;
+        char *got = chela_json_get(cases[i].json, strlen(cases[i].json), cases[i].pointer, &len);
+        if (!got != !cases[i].want || (got && strcmp(got, cases[i].want) != 0))
+            fail_msg("%s: got '%s', want '%s'", cases[i].pointer, got ? got : "(none)",
+                     cases[i].want ? cases[i].want : "(none)");
+        assert_int_equal(len, got ? strlen(got) : 12345);
+        ch_free(got);
+    }
+}
+
+static void test_nul_inside(void **state) {
+    (void)state;
+    size_t len;
+    char *got = chela_json_get("\"a\\u0000b\"", 10, "", &len);
+    assert_int_equal(len, 3);
+    assert_memory_equal(got, "a\0b", 4);
+    ch_free(got);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_nul_inside),
+    };
+    return cmocka_run_group_tests_name("json/get", tests, NULL, NULL);
+}
