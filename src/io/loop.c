@@ -1,0 +1,384 @@
+/* loop.c -- tasks, posts, running and closing; timers are in timer.c.
+ *
+ * Three libuv handles serve a runtime: `idle` is active while tasks are queued
+ * (an active idle handle makes libuv poll without blocking), `wake` brings
+ * posts in from other threads, the timers' `alarm` rings for the earliest one.
+ *
+ * Whether the loop is alive, for us or in a host's uv_run, is decided by one
+ * reference: `wake` is ref'ed while somebody holds the loop and unref'ed
+ * otherwise; `alarm` is never ref'ed, `idle` always.
+ *
+ * The struct outlives every callback into it: memory is freed by libuv's close
+ * callbacks (host's loop) or on the way out of ch_loop_run (own loop). So
+ * dispatchers may look at loop->closing after calling out. */
+#include <assert.h>
+
+#include "base/error.h"
+#include "io/loop_private.h"
+#include "io/sigpipe.h"
+
+/* --- task lists: circular, with the head as sentinel */
+
+static void list_init(struct ch_task *head) {
+    head->prev = head->next = head;
+}
+
+static bool list_empty(const struct ch_task *head) {
+    return head->next == head;
+}
+
+static void list_append(struct ch_task *head, struct ch_task *t) {
+    t->next = head;
+    t->prev = head->prev;
+    head->prev->next = t;
+    head->prev = t;
+}
+
+static void list_unlink(struct ch_task *t) {
+    t->prev->next = t->next;
+    t->next->prev = t->prev;
+    t->prev = t->next = NULL;
+}
+
+static void list_move(struct ch_task *to, struct ch_task *from) {
+    if (list_empty(from))
+        return;
+    from->next->prev = to->prev;
+    from->prev->next = to;
+    to->prev->next = from->next;
+    to->prev = from->prev;
+    list_init(from);
+}
+
+static void list_drop(struct ch_task *head) {
+    while (!list_empty(head))
+        list_unlink(head->next);
+}
+
+/* Call every task of a list that may change while we do. */
+static void list_call(struct ch_task *head) {
+    while (!list_empty(head)) {
+        struct ch_task *t = head->next;
+        list_unlink(t);
+        t->fn(t);
+    }
+}
+
+/* --- tasks */
+
+static void on_idle(uv_idle_t *idle) {
+    struct ch_loop *loop = idle->data;
+
+    list_move(&loop->batch, &loop->queued);
+    loop->calling++;
+    list_call(&loop->batch);
+    loop->calling--;
+    if (list_empty(&loop->queued) && !loop->closing)
+        uv_idle_stop(&loop->idle);
+}
+
+void ch_task_defer(struct ch_loop *loop, struct ch_task *t) {
+    if (loop->closing || ch_task_queued(t))
+        return;
+    if (list_empty(&loop->queued))
+        uv_idle_start(&loop->idle, on_idle);
+    list_append(&loop->queued, t);
+}
+
+void ch_task_cancel(struct ch_loop *loop, struct ch_task *t) {
+    (void)loop; /* an idle handle left active costs one empty pass */
+    if (ch_task_queued(t))
+        list_unlink(t);
+}
+
+void ch_loop_at_close(struct ch_loop *loop, struct ch_task *t) {
+    list_append(&loop->closers, t);
+}
+
+/* --- posts */
+
+void ch_loop_post(struct ch_loop *loop, struct ch_post *p) {
+    p->next = NULL;
+    pthread_mutex_lock(&loop->lock);
+    if (!loop->deaf) {
+        bool first = !loop->posts;
+        *loop->posts_end = p;
+        loop->posts_end = &p->next;
+        if (first)
+            uv_async_send(&loop->wake);
+    }
+    pthread_mutex_unlock(&loop->lock);
+}
+
+static struct ch_post *take_posts(struct ch_loop *loop) {
+    pthread_mutex_lock(&loop->lock);
+    struct ch_post *all = loop->posts;
+    loop->posts = NULL;
+    loop->posts_end = &loop->posts;
+    pthread_mutex_unlock(&loop->lock);
+    return all;
+}
+
+static void on_wake(uv_async_t *wake) {
+    struct ch_loop *loop = wake->data;
+    struct ch_post *p;
+
+    loop->arrived = take_posts(loop);
+    loop->calling++;
+    while ((p = loop->arrived)) {
+        loop->arrived = p->next;
+        p->fn(p);
+    }
+    loop->calling--;
+}
+
+/* Unlink p from the list at *at; returns where the list now ends. */
+static struct ch_post **without(struct ch_post **at, struct ch_post *p, bool *found) {
+    while (*at) {
+        if (*at == p) {
+            *at = p->next;
+            *found = true;
+        } else {
+            at = &(*at)->next;
+        }
+    }
+    return at;
+}
+
+bool ch_loop_unpost(struct ch_loop *loop, struct ch_post *p) {
+    bool found = false;
+
+    without(&loop->arrived, p, &found);
+    pthread_mutex_lock(&loop->lock);
+    loop->posts_end = without(&loop->posts, p, &found);
+    pthread_mutex_unlock(&loop->lock);
+    return found;
+}
+
+static bool has_posts(struct ch_loop *loop) {
+    pthread_mutex_lock(&loop->lock);
+    bool any = loop->posts != NULL;
+    pthread_mutex_unlock(&loop->lock);
+    return any;
+}
+
+/* --- holds */
+
+/* With a test's clock a plain hold does not count: it would mean waiting for a
+ * time that cannot come. */
+static void update_ref(struct ch_loop *loop) {
+    if (loop->closing)
+        return;
+    if (loop->thread_holds > 0 || (loop->holds > 0 && !loop->manual))
+        uv_ref((uv_handle_t *)&loop->wake);
+    else
+        uv_unref((uv_handle_t *)&loop->wake);
+}
+
+void ch_loop_hold(struct ch_loop *loop) {
+    loop->holds++;
+    update_ref(loop);
+}
+
+void ch_loop_release(struct ch_loop *loop) {
+    assert(loop->holds > 0);
+    loop->holds--;
+    update_ref(loop);
+}
+
+void ch_loop_hold_thread(struct ch_loop *loop) {
+    loop->thread_holds++;
+    update_ref(loop);
+}
+
+void ch_loop_release_thread(struct ch_loop *loop) {
+    assert(loop->thread_holds > 0);
+    loop->thread_holds--;
+    update_ref(loop);
+}
+
+/* --- making and closing */
+
+static int init_uv(struct ch_loop *loop, uv_loop_t *host, struct chela_error *err) {
+    int rc = host ? 0 : uv_loop_init(&loop->own);
+    if (rc < 0)
+        return ch_fail(err, CHELA_EIO, "cannot create an event loop: %s", uv_strerror(rc));
+    loop->uv = host ? host : &loop->own;
+
+    /* The first async handle of a loop needs a file descriptor; the rest
+     * cannot fail. */
+    rc = uv_async_init(loop->uv, &loop->wake, on_wake);
+    if (rc < 0) {
+        if (!host)
+            uv_loop_close(&loop->own);
+        return ch_fail(err, CHELA_EIO, "cannot use the event loop: %s", uv_strerror(rc));
+    }
+    return 0;
+}
+
+int ch_loop_new(uv_loop_t *host, const struct ch_clock *clock, struct ch_loop **out,
+                struct chela_error *err) {
+    struct ch_loop *loop = ch_alloc(sizeof(*loop));
+
+    int rc = init_uv(loop, host, err);
+    if (rc < 0) {
+        ch_free(loop);
+        return rc;
+    }
+    loop->clock = clock ? clock : &ch_clock_system;
+    loop->manual = clock && clock != &ch_clock_system;
+    loop->wake.data = loop;
+    uv_unref((uv_handle_t *)&loop->wake);
+    uv_idle_init(loop->uv, &loop->idle);
+    loop->idle.data = loop;
+    ch_timers_init(loop);
+    loop->handles = 3;
+    pthread_mutex_init(&loop->lock, NULL);
+    loop->posts_end = &loop->posts;
+    list_init(&loop->queued);
+    list_init(&loop->batch);
+    list_init(&loop->closers);
+    *out = loop;
+    return 0;
+}
+
+static void destroy(struct ch_loop *loop) {
+    void (*done)(void *) = loop->done;
+    void *user = loop->user;
+
+    pthread_mutex_destroy(&loop->lock);
+    ch_free(loop);
+    if (done)
+        done(user);
+}
+
+static void on_handle_closed(uv_handle_t *h) {
+    struct ch_loop *loop = h->data;
+
+    loop->handles--;
+    if (loop->handles == 0 && loop->uv != &loop->own && !loop->running)
+        destroy(loop);
+}
+
+/* A handle that somebody forgot is a bug, but must not become a hang. */
+static void insist_on_closing(uv_handle_t *h, void *user) {
+    (void)user;
+    assert(uv_is_closing(h));
+    if (!uv_is_closing(h))
+        uv_close(h, NULL);
+}
+
+static void finish_own(struct ch_loop *loop) {
+    uv_walk(loop->uv, insist_on_closing, NULL);
+    uv_run(loop->uv, UV_RUN_DEFAULT);
+    int rc = uv_loop_close(loop->uv);
+    assert(rc == 0);
+    if (rc == 0) /* else leaked: libuv still points into it */
+        destroy(loop);
+}
+
+static void start_closing(struct ch_loop *loop) {
+    list_call(&loop->closers);
+    loop->closing = true;
+    list_drop(&loop->queued);
+    list_drop(&loop->batch);
+    ch_timers_drop(loop);
+    pthread_mutex_lock(&loop->lock);
+    loop->deaf = true;
+    pthread_mutex_unlock(&loop->lock);
+    take_posts(loop);
+    loop->arrived = NULL;
+    uv_close((uv_handle_t *)&loop->wake, on_handle_closed);
+    uv_close((uv_handle_t *)&loop->idle, on_handle_closed);
+    uv_close((uv_handle_t *)&loop->timers.alarm, on_handle_closed);
+}
+
+void ch_loop_close(struct ch_loop *loop, void (*done)(void *), void *user) {
+    if (!loop || loop->closing)
+        return;
+    loop->done = done;
+    loop->user = user;
+    start_closing(loop);
+    if (loop->uv == &loop->own && !loop->running)
+        finish_own(loop);
+}
+
+uv_loop_t *ch_loop_uv(struct ch_loop *loop) {
+    return loop->uv;
+}
+
+const struct ch_clock *ch_loop_clock(const struct ch_loop *loop) {
+    return loop->clock;
+}
+
+/* --- running */
+
+/* Let libuv make one pass. UV_RUN_NOWAIT does nothing in a loop that is not
+ * alive, and posts do not make it so: hence the reference. A pass that may
+ * block must not have it, or it would wait for posts nobody sends. */
+static void pass(struct ch_loop *loop, uv_run_mode mode) {
+    if (mode == UV_RUN_NOWAIT)
+        uv_ref((uv_handle_t *)&loop->wake);
+    uv_run(loop->uv, mode);
+    update_ref(loop);
+}
+
+static int run_until(struct ch_loop *loop, const bool *stop) {
+    while (!*stop) {
+        if (loop->manual) {
+            ch_timers_fire(loop);
+            if (loop->closing)
+                return CHELA_ECANCELED;
+            if (*stop)
+                break;
+        }
+        if ((loop->manual && ch_timers_due(loop)) || has_posts(loop))
+            pass(loop, UV_RUN_NOWAIT);
+        else if (uv_loop_alive(loop->uv))
+            pass(loop, UV_RUN_ONCE);
+        else
+            return CHELA_ESTATE;
+        if (loop->closing)
+            return CHELA_ECANCELED;
+    }
+    return 0;
+}
+
+/* Leave ch_loop_run or ch_loop_tick; a close that happened meanwhile is
+ * completed here, and the loop is gone. */
+static void leave(struct ch_loop *loop, struct ch_sigpipe *guard) {
+    loop->running = false;
+    loop->stop = NULL;
+    if (loop->closing && loop->uv == &loop->own)
+        finish_own(loop);
+    else if (loop->closing && loop->handles == 0)
+        destroy(loop);
+    ch_sigpipe_restore(guard);
+}
+
+int ch_loop_run(struct ch_loop *loop, const bool *stop) {
+    if (loop->running || loop->calling > 0)
+        return CHELA_EBUSY;
+
+    struct ch_sigpipe guard;
+    ch_sigpipe_block(&guard);
+    loop->running = true;
+    loop->stop = stop;
+    int rc = run_until(loop, stop);
+    leave(loop, &guard);
+    return rc;
+}
+
+void ch_loop_tick(struct ch_loop *loop) {
+    if (loop->running || loop->calling > 0)
+        return;
+
+    struct ch_sigpipe guard;
+    ch_sigpipe_block(&guard);
+    loop->running = true;
+    if (loop->manual)
+        ch_timers_fire(loop);
+    if (!loop->closing)
+        pass(loop, UV_RUN_NOWAIT);
+    leave(loop, &guard);
+}

@@ -1,0 +1,64 @@
+/* loop_private.h -- struct ch_loop, for loop.c, timer.c and child.c. */
+#ifndef CH_IO_LOOP_PRIVATE_H
+#define CH_IO_LOOP_PRIVATE_H
+#include <pthread.h>
+#include <uv.h>
+
+#include "io/loop.h"
+
+/* One armed timer. `at` is a lower bound of timer->due: a timer that is pushed
+ * back keeps its place until the old time comes. */
+struct ch_due {
+    int64_t at;
+    uint64_t seq; /* order of arming; decides between equal times */
+    struct ch_timer *timer;
+};
+
+struct ch_timers {
+    struct ch_due *heap; /* owned; the earliest first */
+    size_t n, cap;
+    uint64_t next_seq;
+    uv_timer_t alarm;  /* not used with a test's clock; never ref'ed */
+    int64_t alarm_set; /* when it will ring, INT64_MAX: not set */
+};
+
+struct ch_loop {
+    uv_loop_t *uv; /* &own, or borrowed from the host */
+    uv_loop_t own;
+    const struct ch_clock *clock; /* borrowed */
+    bool manual;                  /* a test holds the clock */
+
+    bool running;     /* inside ch_loop_run or ch_loop_tick */
+    bool closing;     /* ch_loop_close was called */
+    unsigned calling; /* depth of tasks, timers and posts being called */
+    const bool *stop; /* of the ch_loop_run in progress, else NULL */
+    unsigned holds, thread_holds;
+
+    uv_idle_t idle;         /* active while tasks are queued, so we never block */
+    struct ch_task queued;  /* list heads */
+    struct ch_task batch;   /* tasks of the iteration in progress */
+    struct ch_task closers; /* run by ch_loop_close */
+
+    struct ch_timers timers;
+
+    uv_async_t wake; /* ref'ed while held: this is what keeps a loop alive */
+    pthread_mutex_t lock;
+    struct ch_post *posts, **posts_end; /* under lock */
+    bool deaf;                          /* under lock: closing, drop posts */
+    struct ch_post *arrived;            /* taken off posts, not yet called */
+
+    unsigned handles; /* of ours that libuv has not closed yet */
+    void (*done)(void *);
+    void *user;
+};
+
+void ch_timers_init(struct ch_loop *loop);
+void ch_timers_fire(struct ch_loop *loop); /* what is due now */
+bool ch_timers_due(struct ch_loop *loop);  /* whether anything is */
+void ch_timers_drop(struct ch_loop *loop); /* disarm all, free the heap */
+
+/* Have t->fn called by ch_loop_close, for what outlives its owner in the loop.
+ * ch_task_cancel takes it back. */
+void ch_loop_at_close(struct ch_loop *loop, struct ch_task *t);
+
+#endif

@@ -1,0 +1,185 @@
+/* timer.c -- timers in a binary heap, with one libuv timer for the earliest.
+ *
+ * Network code pushes an idle timeout back on every chunk it reads, and almost
+ * none of these timers ever fires. So arming later is lazy: only timer->due
+ * changes. The heap is ordered by ch_due.at, which is never later than the
+ * timer's due; when an entry comes to the top too early it is moved to where
+ * it belongs. The alarm is lazy in the same way: it may ring with nothing due,
+ * and is then set again.
+ *
+ * A pass fires only timers that were armed before it began, so a timer that
+ * re-arms itself with 0 ms cannot keep the loop from its other work. */
+#include "io/loop_private.h"
+
+#include "base/mem.h"
+
+static int64_t now(const struct ch_loop *loop) {
+    return ch_mono_ms(loop->clock);
+}
+
+static bool before(const struct ch_due *a, const struct ch_due *b) {
+    return a->at < b->at || (a->at == b->at && a->seq < b->seq);
+}
+
+static void put(struct ch_timers *ts, size_t i, struct ch_due d) {
+    ts->heap[i] = d;
+    d.timer->place = i + 1;
+}
+
+static void sift_up(struct ch_timers *ts, size_t i, struct ch_due d) {
+    while (i > 0) {
+        size_t parent = (i - 1) / 2;
+        if (!before(&d, &ts->heap[parent]))
+            break;
+        put(ts, i, ts->heap[parent]);
+        i = parent;
+    }
+    put(ts, i, d);
+}
+
+static void sift_down(struct ch_timers *ts, size_t i, struct ch_due d) {
+    for (;;) {
+        size_t child = 2 * i + 1;
+        if (child >= ts->n)
+            break;
+        if (child + 1 < ts->n && before(&ts->heap[child + 1], &ts->heap[child]))
+            child++;
+        if (!before(&ts->heap[child], &d))
+            break;
+        put(ts, i, ts->heap[child]);
+        i = child;
+    }
+    put(ts, i, d);
+}
+
+static void insert(struct ch_timers *ts, struct ch_timer *t) {
+    if (ts->n == ts->cap) {
+        ts->cap = ts->cap ? 2 * ts->cap : 16;
+        ts->heap = ch_realloc(ts->heap, ts->cap * sizeof(*ts->heap));
+    }
+    ts->n++;
+    sift_up(ts, ts->n - 1, (struct ch_due){t->due, ts->next_seq++, t});
+}
+
+static void take_out(struct ch_timers *ts, struct ch_timer *t) {
+    size_t i = t->place - 1;
+    struct ch_due last = ts->heap[--ts->n];
+
+    t->place = 0;
+    if (last.timer == t)
+        return;
+    if (i > 0 && before(&last, &ts->heap[(i - 1) / 2]))
+        sift_up(ts, i, last);
+    else
+        sift_down(ts, i, last);
+}
+
+/* The entry of the timer that is really due first, NULL if none is armed. */
+static const struct ch_due *earliest(struct ch_timers *ts) {
+    while (ts->n > 0) {
+        struct ch_due d = ts->heap[0];
+        if (d.timer->due == d.at)
+            return &ts->heap[0];
+        d.at = d.timer->due;
+        sift_down(ts, 0, d);
+    }
+    return NULL;
+}
+
+static void on_alarm(uv_timer_t *alarm);
+
+static void set_alarm(struct ch_loop *loop) {
+    struct ch_timers *ts = &loop->timers;
+
+    if (loop->manual || loop->closing || ts->n == 0 || ts->heap[0].at >= ts->alarm_set)
+        return;
+    /* libuv counts from the time it remembers, which may be long ago. */
+    uv_update_time(loop->uv);
+    int64_t wait = ts->heap[0].at - now(loop);
+    uv_timer_start(&ts->alarm, on_alarm, wait > 0 ? (uint64_t)wait : 0, 0);
+    ts->alarm_set = ts->heap[0].at;
+}
+
+static void on_alarm(uv_timer_t *alarm) {
+    struct ch_loop *loop = alarm->data;
+
+    ch_timers_fire(loop);
+    loop->timers.alarm_set = INT64_MAX;
+    earliest(&loop->timers);
+    set_alarm(loop);
+    /* libuv 1.44 runs timers before it polls: do not block if we are done. */
+    if (loop->stop && !loop->closing && *loop->stop)
+        uv_stop(loop->uv);
+}
+
+void ch_timers_init(struct ch_loop *loop) {
+    loop->timers.alarm_set = INT64_MAX;
+    uv_timer_init(loop->uv, &loop->timers.alarm);
+    uv_unref((uv_handle_t *)&loop->timers.alarm);
+    loop->timers.alarm.data = loop;
+}
+
+void ch_timers_drop(struct ch_loop *loop) {
+    struct ch_timers *ts = &loop->timers;
+
+    for (size_t i = 0; i < ts->n; i++)
+        ts->heap[i].timer->place = 0;
+    ch_free(ts->heap);
+    ts->heap = NULL;
+    ts->n = ts->cap = 0;
+}
+
+bool ch_timers_due(struct ch_loop *loop) {
+    const struct ch_due *d = earliest(&loop->timers);
+    return d && d->at <= now(loop);
+}
+
+void ch_timers_fire(struct ch_loop *loop) {
+    struct ch_timers *ts = &loop->timers;
+    int64_t t0 = now(loop);
+    uint64_t limit = ts->next_seq;
+    const struct ch_due *d;
+
+    loop->calling++;
+    while ((d = earliest(ts)) && d->at <= t0 && d->seq < limit) {
+        struct ch_timer *t = d->timer;
+        take_out(ts, t);
+        t->fn(t);
+    }
+    loop->calling--;
+}
+
+void ch_timer_start(struct ch_loop *loop, struct ch_timer *t, int64_t ms,
+                    void (*fn)(struct ch_timer *t)) {
+    struct ch_timers *ts = &loop->timers;
+    int64_t t0 = now(loop);
+
+    if (loop->closing)
+        return;
+    t->fn = fn;
+    t->due = ms <= 0 ? t0 : ms > INT64_MAX - t0 ? INT64_MAX : t0 + ms;
+    if (!t->place) {
+        insert(ts, t);
+    } else if (t->due < ts->heap[t->place - 1].at) {
+        sift_up(ts, t->place - 1, (struct ch_due){t->due, ts->next_seq++, t});
+    } else {
+        return; /* later: seen to when the old time comes */
+    }
+    set_alarm(loop);
+}
+
+/* The alarm stays set: one idle wake-up is cheaper than setting it again for
+ * the next request. */
+void ch_timer_stop(struct ch_loop *loop, struct ch_timer *t) {
+    if (t->place)
+        take_out(&loop->timers, t);
+}
+
+int64_t ch_loop_next_due(const struct ch_loop *loop) {
+    /* Tidying the top of the heap changes no timer, so const is kept. */
+    const struct ch_due *d = earliest((struct ch_timers *)&loop->timers);
+    if (!d)
+        return -1;
+    int64_t wait = d->at - now(loop);
+    return wait > 0 ? wait : 0;
+}
