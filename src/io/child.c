@@ -1,0 +1,477 @@
+/* child.c -- the life of one program; spawn.c starts it.
+ *
+ *   RUNNING --leader exits--> DRAINING --pipes closed, or enough--> OVER
+ *      |  \--timeout, stop: TERM to the group, KILL after the grace
+ *      \----closed by its owner: KILL--> ORPHAN --leader exits--> OVER
+ *   FAILED (not started) --next iteration--> OVER
+ *
+ * The leader is watched through a pidfd and stays a zombie (WNOWAIT) until its
+ * group needs no more signals: as long as it is not reaped, its number cannot
+ * belong to anybody else, so kill(-pid) never hits a stranger.
+ *
+ * Four descriptors are polled: stdin, stdout, stderr, pidfd. The struct is
+ * freed when it is OVER and libuv has let go of the last of them, so callbacks
+ * may look at c->state after calling out. One timer serves the three waits,
+ * which never overlap: for the timeout, for SIGTERM to work, for the pipes. */
+#include "io/child.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "io/loop_private.h"
+#include "io/sigpipe.h"
+#include "io/spawn.h"
+
+#define CHUNK (16 * CH_KB)
+#define CHUNKS_PER_PASS 8   /* then other work gets its turn */
+#define CHUNKS_AT_END 64    /* the largest pipe Linux gives to anyone: 1 MB */
+#define POLL_EXIT_MS 10     /* where there is no pidfd: old kernels, valgrind */
+#define KILLED_WAIT_MS 1000 /* for killed programs when the loop closes */
+
+enum state { FAILED, RUNNING, DRAINING, ORPHAN, OVER };
+
+struct watch {
+    uv_poll_t poll;
+    int fd; /* owned; -1 when closed */
+};
+
+struct output {
+    struct watch watch;
+    struct ch_buf kept;
+    uint64_t total;
+};
+
+struct ch_child {
+    struct ch_loop *loop;
+    ch_child_output_fn *on_output;
+    ch_child_fn *done;
+    void *user;
+    enum state state;
+    unsigned handles; /* uv handles not closed yet */
+
+    pid_t pid;
+    bool reaped; /* the status was collected, by us or by the host */
+    struct watch exit;
+    uv_timer_t exit_poll; /* used instead where there is no pidfd */
+    bool polling;
+    int exit_code, signal;
+
+    struct watch feed;
+    struct ch_buf input;
+    size_t fed;
+    struct output out[2]; /* stdout, stderr */
+
+    struct ch_timer wait;
+    int64_t grace_ms;
+    bool timed_out, stopped;
+
+    struct ch_task task;    /* reports FAILED; ends an ORPHAN when the loop closes */
+    struct chela_error err; /* why it FAILED */
+};
+
+static void free_if_over(struct ch_child *c) {
+    if (c->state != OVER || c->handles > 0)
+        return;
+    ch_buf_release(&c->input);
+    ch_buf_release(&c->out[0].kept);
+    ch_buf_release(&c->out[1].kept);
+    ch_free(c);
+}
+
+/* --- watching descriptors */
+
+static int watch_open(struct ch_child *c, struct watch *w, int fd) {
+    int rc = uv_poll_init(c->loop->uv, &w->poll, fd);
+    if (rc < 0)
+        return rc;
+    w->poll.data = c;
+    w->fd = fd;
+    c->handles++;
+    return 0;
+}
+
+static void on_watch_closed(uv_handle_t *h) {
+    struct ch_child *c = h->data;
+    c->handles--;
+    free_if_over(c);
+}
+
+static void watch_close(struct watch *w) {
+    if (w->fd < 0)
+        return;
+    uv_close((uv_handle_t *)&w->poll, on_watch_closed);
+    close(w->fd);
+    w->fd = -1;
+}
+
+static bool pipes_closed(const struct ch_child *c) {
+    return c->out[0].watch.fd < 0 && c->out[1].watch.fd < 0;
+}
+
+/* --- the end */
+
+static void signal_group(const struct ch_child *c, int sig) {
+    if (!c->reaped)
+        kill(-c->pid, sig);
+}
+
+static void reap(struct ch_child *c) {
+    if (c->reaped)
+        return;
+    while (waitpid(c->pid, NULL, WNOHANG) < 0 && errno == EINTR)
+        ;
+    c->reaped = true;
+}
+
+static void close_streams(struct ch_child *c) {
+    watch_close(&c->feed);
+    watch_close(&c->out[0].watch);
+    watch_close(&c->out[1].watch);
+    ch_timer_stop(c->loop, &c->wait);
+}
+
+static void close_exit(struct ch_child *c) {
+    watch_close(&c->exit);
+    if (c->polling)
+        uv_close((uv_handle_t *)&c->exit_poll, on_watch_closed);
+    c->polling = false;
+}
+
+static void close_all(struct ch_child *c) {
+    close_streams(c);
+    close_exit(c);
+}
+
+static bool read_output(struct ch_child *c, int which, int chunks);
+
+static void finish(struct ch_child *c) {
+    if (c->stopped || c->timed_out || !pipes_closed(c))
+        signal_group(c, SIGKILL);
+    reap(c);
+    for (int i = 0; i < 2; i++)
+        if (!read_output(c, i, CHUNKS_AT_END))
+            return;
+    close_all(c);
+    c->state = OVER;
+
+    struct ch_child_result result = {
+        .exit_code = c->exit_code,
+        .signal = c->signal,
+        .timed_out = c->timed_out,
+        .stopped = c->stopped,
+        .out = ch_buf_sv(&c->out[0].kept),
+        .err = ch_buf_sv(&c->out[1].kept),
+        .out_total = c->out[0].total,
+        .err_total = c->out[1].total,
+    };
+    c->done(&result, NULL, c->user);
+    free_if_over(c);
+}
+
+static void on_drained(struct ch_timer *t) {
+    finish(CH_CONTAINER(t, struct ch_child, wait));
+}
+
+static void finish_orphan(struct ch_child *c) {
+    reap(c);
+    close_all(c);
+    ch_task_cancel(c->loop, &c->task);
+    c->state = OVER;
+    free_if_over(c);
+}
+
+/* The leader has exited and is a zombie, unless the host reaped it. */
+static void on_exited(struct ch_child *c) {
+    close_exit(c);
+    watch_close(&c->feed);
+    if (c->state == ORPHAN) {
+        finish_orphan(c);
+        return;
+    }
+    ch_loop_release(c->loop);
+    c->state = DRAINING;
+    if (pipes_closed(c))
+        finish(c);
+    else
+        ch_timer_start(c->loop, &c->wait, CH_DEFAULT_DRAIN_MS, on_drained);
+}
+
+/* Whether the leader has exited; collects how, but leaves the zombie. */
+static bool has_exited(struct ch_child *c) {
+    siginfo_t info = {0};
+    int rc;
+
+    do
+        rc = waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT);
+    while (rc < 0 && errno == EINTR);
+    if (rc == 0 && info.si_pid == 0)
+        return false;
+    c->exit_code = rc == 0 && info.si_code == CLD_EXITED ? info.si_status : -1;
+    c->signal = rc == 0 && info.si_code != CLD_EXITED ? info.si_status : 0;
+    c->reaped = rc < 0;
+    return true;
+}
+
+static void on_exit_event(uv_poll_t *poll, int status, int events) {
+    struct ch_child *c = poll->data;
+    (void)status, (void)events;
+    if (has_exited(c))
+        on_exited(c);
+}
+
+static void on_exit_poll(uv_timer_t *timer) {
+    struct ch_child *c = timer->data;
+    if (has_exited(c))
+        on_exited(c);
+}
+
+static void watch_exit(struct ch_child *c) {
+    int fd = (int)syscall(SYS_pidfd_open, c->pid, 0);
+
+    if (fd >= 0 && watch_open(c, &c->exit, fd) == 0) {
+        uv_poll_start(&c->exit.poll, UV_READABLE, on_exit_event);
+        return;
+    }
+    if (fd >= 0)
+        close(fd);
+    /* Not a ch_timer: a test that holds the clock still waits for programs. */
+    uv_timer_init(c->loop->uv, &c->exit_poll);
+    c->exit_poll.data = c;
+    c->handles++;
+    c->polling = true;
+    uv_timer_start(&c->exit_poll, on_exit_poll, POLL_EXIT_MS, POLL_EXIT_MS);
+}
+
+/* --- what it says */
+
+/* Keep what fits; false if the callback closed the child. */
+static bool take_output(struct ch_child *c, int which, const char *p, size_t n) {
+    struct output *o = &c->out[which];
+    size_t room = o->kept.max - o->kept.n, keep = CH_MIN(n, room);
+
+    o->total += n;
+    if (keep == 0)
+        return true;
+    ch_buf_add(&o->kept, p, keep);
+    if (c->on_output)
+        c->on_output(which + 1, ch_sv(p, keep), c->user);
+    return c->state == RUNNING || c->state == DRAINING;
+}
+
+/* Read what is there, at most so many chunks; false if the callback closed
+ * the child. */
+static bool read_output(struct ch_child *c, int which, int chunks) {
+    struct watch *w = &c->out[which].watch;
+    char chunk[CHUNK];
+
+    while (w->fd >= 0 && chunks-- > 0) {
+        ssize_t n = read(w->fd, chunk, sizeof(chunk));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            break;
+        if (n <= 0)
+            watch_close(w);
+        else if (!take_output(c, which, chunk, (size_t)n))
+            return false;
+    }
+    return true;
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events) {
+    struct ch_child *c = poll->data;
+    int which = poll == &c->out[1].watch.poll;
+    (void)events;
+
+    if (status < 0) /* libuv has stopped polling */
+        watch_close(&c->out[which].watch);
+    if (read_output(c, which, CHUNKS_PER_PASS) && c->state == DRAINING && pipes_closed(c))
+        finish(c);
+}
+
+/* --- what it is told */
+
+static ssize_t write_quietly(int fd, const char *p, size_t n) {
+    struct ch_sigpipe guard;
+
+    ch_sigpipe_block(&guard);
+    ssize_t done = write(fd, p, n);
+    ch_sigpipe_restore(&guard);
+    return done;
+}
+
+/* A program that closes its stdin early is not interested: no error. */
+static void feed(struct ch_child *c) {
+    while (c->fed < c->input.n) {
+        ssize_t n = write_quietly(c->feed.fd, c->input.p + c->fed, c->input.n - c->fed);
+        if (n < 0 && errno == EAGAIN)
+            return;
+        if (n < 0 && errno != EINTR)
+            break;
+        c->fed += n > 0 ? (size_t)n : 0;
+    }
+    watch_close(&c->feed);
+    ch_buf_release(&c->input);
+}
+
+static void on_writable(uv_poll_t *poll, int status, int events) {
+    struct ch_child *c = poll->data;
+    (void)events;
+
+    if (status < 0) /* POLLERR: nobody reads any more */
+        watch_close(&c->feed);
+    else
+        feed(c);
+}
+
+/* --- ending it early */
+
+static void on_grace_over(struct ch_timer *t) {
+    signal_group(CH_CONTAINER(t, struct ch_child, wait), SIGKILL);
+}
+
+/* While draining, on_drained is on its way and will kill the group. */
+static void terminate(struct ch_child *c) {
+    signal_group(c, SIGTERM);
+    if (c->state == RUNNING)
+        ch_timer_start(c->loop, &c->wait, c->grace_ms, on_grace_over);
+}
+
+static void on_timeout(struct ch_timer *t) {
+    struct ch_child *c = CH_CONTAINER(t, struct ch_child, wait);
+    c->timed_out = true;
+    terminate(c);
+}
+
+void ch_child_stop(struct ch_child *c) {
+    if ((c->state != RUNNING && c->state != DRAINING) || c->stopped)
+        return;
+    c->stopped = true;
+    if (!c->timed_out)
+        terminate(c);
+}
+
+/* The loop closes before a killed leader is gone: give it a moment. */
+static void on_loop_close(struct ch_task *t) {
+    struct ch_child *c = CH_CONTAINER(t, struct ch_child, task);
+    struct pollfd p = {.fd = c->exit.fd, .events = POLLIN};
+
+    if (p.fd >= 0)
+        poll(&p, 1, KILLED_WAIT_MS);
+    finish_orphan(c);
+}
+
+/* The leader needs reaping, so the struct stays in the loop until it is gone,
+ * without keeping the loop alive. */
+static void orphan(struct ch_child *c) {
+    signal_group(c, SIGKILL);
+    close_streams(c);
+    ch_loop_release(c->loop);
+    uv_unref(c->polling ? (uv_handle_t *)&c->exit_poll : (uv_handle_t *)&c->exit.poll);
+    c->task = (struct ch_task){.fn = on_loop_close};
+    ch_loop_at_close(c->loop, &c->task);
+    c->state = ORPHAN;
+}
+
+void ch_child_close(struct ch_child *c) {
+    if (!c || c->state == ORPHAN || c->state == OVER)
+        return;
+    if (c->state == RUNNING) {
+        orphan(c);
+        return;
+    }
+    if (c->state == DRAINING) {
+        signal_group(c, SIGKILL);
+        reap(c);
+    }
+    close_all(c);
+    ch_task_cancel(c->loop, &c->task);
+    c->state = OVER;
+    free_if_over(c);
+}
+
+/* --- starting */
+
+static void report_failure(struct ch_task *t) {
+    struct ch_child *c = CH_CONTAINER(t, struct ch_child, task);
+
+    c->state = OVER;
+    c->done(NULL, &c->err, c->user);
+    free_if_over(c);
+}
+
+/* Hand our ends of the pipes to their watches, or close them. */
+static int open_watches(struct ch_child *c, struct ch_stdio *io, const char *who) {
+    struct watch *watches[3] = {&c->feed, &c->out[0].watch, &c->out[1].watch};
+    int rc = 0;
+
+    for (int i = 0; i < 3; i++) {
+        if (io->ours[i] < 0)
+            continue;
+        if (rc == 0)
+            rc = watch_open(c, watches[i], io->ours[i]);
+        if (rc < 0)
+            close(io->ours[i]);
+    }
+    return rc < 0 ? ch_fail(&c->err, CHELA_ELIMIT, "cannot run %s: %s", who, uv_strerror(rc)) : 0;
+}
+
+static int start(struct ch_child *c, const struct ch_child_opts *opts) {
+    struct ch_stdio io;
+
+    if (!opts->argv || !opts->argv[0] || !opts->argv[0][0])
+        return ch_fail(&c->err, CHELA_EINVAL, "cannot run a program without a name");
+    int rc = ch_stdio_open(&io, opts->input.n > 0, opts->argv[0], &c->err);
+    if (rc < 0)
+        return rc;
+    rc = open_watches(c, &io, opts->argv[0]);
+    if (rc == 0)
+        rc = ch_spawn(opts, &io, &c->pid, &c->err);
+    ch_stdio_close_theirs(&io);
+    return rc;
+}
+
+static void set_going(struct ch_child *c, const struct ch_child_opts *opts) {
+    c->state = RUNNING;
+    ch_loop_hold(c->loop);
+    watch_exit(c);
+    for (int i = 0; i < 2; i++)
+        uv_poll_start(&c->out[i].watch.poll, UV_READABLE, on_readable);
+    if (opts->timeout_ms > 0)
+        ch_timer_start(c->loop, &c->wait, opts->timeout_ms, on_timeout);
+    if (opts->input.n > 0) {
+        uv_poll_start(&c->feed.poll, UV_WRITABLE, on_writable);
+        c->input.max = opts->input.n;
+        ch_buf_add_sv(&c->input, opts->input);
+        feed(c);
+    }
+}
+
+struct ch_child *ch_child_start(struct ch_loop *loop, const struct ch_child_opts *opts,
+                                ch_child_output_fn *on_output, ch_child_fn *done, void *user) {
+    struct ch_child *c = ch_alloc(sizeof(*c));
+
+    c->loop = loop;
+    c->on_output = on_output;
+    c->done = done;
+    c->user = user;
+    c->grace_ms = opts->grace_ms > 0 ? opts->grace_ms : CH_DEFAULT_GRACE_MS;
+    c->feed.fd = c->exit.fd = c->out[0].watch.fd = c->out[1].watch.fd = -1;
+    for (int i = 0; i < 2; i++)
+        ch_buf_init(&c->out[i].kept, opts->max_output ? opts->max_output : CH_LIMIT_TOOL_OUTPUT);
+
+    if (start(c, opts) == 0) {
+        set_going(c, opts);
+        return c;
+    }
+    close_all(c);
+    c->task.fn = report_failure;
+    ch_task_defer(loop, &c->task);
+    return c;
+}

@@ -1,0 +1,209 @@
+/* spawn.c -- posix_spawn with a clean slate; see spawn.h.
+ *
+ * posix_spawn does not copy the page tables of a large host and reports a
+ * failed exec as its own return value. The program is looked for here, not in
+ * the new process: in the PATH that the program will have, so that the message
+ * can tell "not found" from "not executable". Relative entries of PATH are
+ * skipped: what runs must not depend on where. */
+#include "io/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "base/error.h"
+#include "io/child.h"
+
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
+
+static int code_for(int errnum) {
+    switch (errnum) {
+    case ENOENT:
+    case ENOTDIR:
+        return CHELA_ENOENT;
+    case EACCES:
+    case EPERM:
+        return CHELA_EPERM;
+    case E2BIG:
+    case EMFILE:
+    case ENFILE:
+    case EAGAIN:
+    case ENOMEM:
+        return CHELA_ELIMIT;
+    default:
+        return CHELA_EIO;
+    }
+}
+
+static int cannot_run(struct chela_error *err, const char *who, int errnum) {
+    return ch_fail(err, code_for(errnum), "cannot run %s: %s", who, uv_strerror(-errnum));
+}
+
+/* --- standard streams */
+
+static void close_fd(int *fd) {
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+/* Move *fd above 2, where a host that closed its own stdin may have put it. */
+static int move_up(int *fd) {
+    if (*fd > 2)
+        return 0;
+    int high = fcntl(*fd, F_DUPFD_CLOEXEC, 3);
+    if (high < 0)
+        return -1;
+    close(*fd);
+    *fd = high;
+    return 0;
+}
+
+static int open_pipe(int *reading, int *writing) {
+    int fds[2];
+
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        return -1;
+    *reading = fds[0];
+    *writing = fds[1];
+    return move_up(reading) < 0 || move_up(writing) < 0 ? -1 : 0;
+}
+
+static int open_null(int *fd) {
+    *fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return *fd < 0 || move_up(fd) < 0 ? -1 : 0;
+}
+
+int ch_stdio_open(struct ch_stdio *io, bool feed, const char *who, struct chela_error *err) {
+    *io = (struct ch_stdio){{-1, -1, -1}, {-1, -1, -1}};
+    if ((feed ? open_pipe(&io->theirs[0], &io->ours[0]) : open_null(&io->theirs[0])) == 0 &&
+        open_pipe(&io->ours[1], &io->theirs[1]) == 0 &&
+        open_pipe(&io->ours[2], &io->theirs[2]) == 0)
+        return 0;
+
+    int errnum = errno;
+    ch_stdio_close_theirs(io);
+    for (int i = 0; i < 3; i++)
+        close_fd(&io->ours[i]);
+    return cannot_run(err, who, errnum);
+}
+
+void ch_stdio_close_theirs(struct ch_stdio *io) {
+    for (int i = 0; i < 3; i++)
+        close_fd(&io->theirs[i]);
+}
+
+/* --- finding the program */
+
+static const char *path_of(const char *const *env) {
+    for (; *env; env++)
+        if (strncmp(*env, "PATH=", 5) == 0)
+            return *env + 5;
+    return DEFAULT_PATH;
+}
+
+/* 0, or an errno value. */
+static int check_program(const char *path) {
+    struct stat st;
+
+    if (stat(path, &st) < 0)
+        return errno;
+    if (!S_ISREG(st.st_mode))
+        return EACCES;
+    return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) < 0 ? errno : 0;
+}
+
+/* Leave the path to execute in *found. A name with a slash is taken as it is:
+ * it counts from the new working directory, and exec will judge it. */
+static int find_program(const char *name, const char *const *env, struct ch_buf *found,
+                        struct chela_error *err) {
+    struct ch_sv rest = ch_sv_str(path_of(env));
+    bool denied = false;
+
+    if (strchr(name, '/'))
+        return ch_buf_add_str(found, name);
+    while (rest.p && name[0]) {
+        struct ch_sv dir = ch_sv_split(&rest, ':');
+        if (dir.n == 0 || dir.p[0] != '/')
+            continue;
+        ch_buf_clear(found);
+        ch_buf_addf(found, "%.*s/%s", CH_SV_FMT(dir), name);
+        int rc = check_program(ch_buf_str(found));
+        if (rc == 0)
+            return 0;
+        denied |= rc == EACCES;
+    }
+    if (denied)
+        return ch_fail(err, CHELA_EPERM, "cannot run %s: the file in PATH is not executable", name);
+    return ch_fail(err, CHELA_ENOENT, "cannot run %s: not found in PATH", name);
+}
+
+/* --- starting it */
+
+/* posix_spawn says only errno; find out what it was about. */
+static int explain(struct chela_error *err, const struct ch_child_opts *opts, const char *path,
+                   int errnum) {
+    const char *who = opts->argv[0];
+    struct stat st;
+
+    if (opts->cwd && stat(opts->cwd, &st) < 0)
+        return ch_fail(err, code_for(errno), "cannot run %s: working directory %s: %s", who,
+                       opts->cwd, uv_strerror(-errno));
+    if (opts->cwd && !S_ISDIR(st.st_mode))
+        return ch_fail(err, CHELA_ENOENT, "cannot run %s: working directory %s: not a directory",
+                       who, opts->cwd);
+    if (opts->cwd && faccessat(AT_FDCWD, opts->cwd, X_OK, AT_EACCESS) < 0)
+        return ch_fail(err, CHELA_EPERM, "cannot run %s: working directory %s: %s", who, opts->cwd,
+                       uv_strerror(-errno));
+    if (errnum == ENOEXEC)
+        return ch_fail(err, CHELA_EIO, "cannot run %s: not a program (no #! line?)", who);
+    if (errnum == ENOENT && path[0] == '/' && stat(path, &st) == 0)
+        return ch_fail(err, CHELA_ENOENT, "cannot run %s: its interpreter is missing", who);
+    return cannot_run(err, who, errnum);
+}
+
+static void set_actions(posix_spawn_file_actions_t *actions, const struct ch_child_opts *opts,
+                        const struct ch_stdio *io) {
+    posix_spawn_file_actions_init(actions);
+    for (int i = 0; i < 3; i++)
+        posix_spawn_file_actions_adddup2(actions, io->theirs[i], i);
+    posix_spawn_file_actions_addclosefrom_np(actions, 3);
+    if (opts->cwd)
+        posix_spawn_file_actions_addchdir_np(actions, opts->cwd);
+}
+
+static void set_attributes(posix_spawnattr_t *attr) {
+    sigset_t all, none;
+
+    sigfillset(&all);
+    sigemptyset(&none);
+    posix_spawnattr_init(attr);
+    posix_spawnattr_setflags(attr,
+                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setsigdefault(attr, &all);
+    posix_spawnattr_setsigmask(attr, &none);
+}
+
+int ch_spawn(const struct ch_child_opts *opts, const struct ch_stdio *io, pid_t *pid,
+             struct chela_error *err) {
+    const char *const *env = opts->env ? opts->env : (const char *const *)environ;
+    CH_BUF_AUTO path = {0};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+
+    int rc = find_program(opts->argv[0], env, &path, err);
+    if (rc < 0)
+        return rc;
+    set_actions(&actions, opts, io);
+    set_attributes(&attr);
+    /* POSIX keeps the strings untouched; its types are older than const. */
+    rc = posix_spawn(pid, ch_buf_str(&path), &actions, &attr, (char *const *)opts->argv,
+                     (char *const *)env);
+    posix_spawnattr_destroy(&attr);
+    posix_spawn_file_actions_destroy(&actions);
+    return rc == 0 ? 0 : explain(err, opts, ch_buf_str(&path), rc);
+}
