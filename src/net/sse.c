@@ -1,0 +1,188 @@
+/* sse.c -- see sse.h.
+ *
+ * The hot path is an event of one or two whole lines inside the chunk: name
+ * and data are then slices of the chunk and nothing is copied. What is not
+ * delivered by the end of a feed is copied out of the chunk (keep_rest).
+ *
+ * Finding line ends is two memchr runs over each chunk, one for LF and one for
+ * CR: each keeps the next hit until the line has moved past it, so a stream
+ * that uses only one of them is still scanned once. */
+#include "net/sse.h"
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/mem.h"
+
+/* Where the next LF and CR are; at or behind the line's start: not known. */
+struct line_ends {
+    const char *lf, *cr, *end;
+};
+
+void ch_sse_init(struct ch_sse *s, size_t max, ch_sse_fn *fn, void *user) {
+    *s = (struct ch_sse){.fn = fn, .user = user, .max = max ? max : CH_LIMIT_SSE_EVENT};
+    ch_buf_init(&s->line, s->max);
+    ch_buf_init(&s->data, s->max);
+    ch_buf_init(&s->name, s->max);
+    s->name_now = s->data_now = ch_sv("", 0);
+}
+
+void ch_sse_release(struct ch_sse *s) {
+    ch_buf_release(&s->line);
+    ch_buf_release(&s->data);
+    ch_buf_release(&s->name);
+    s->stopped = true;
+}
+
+static int too_large(struct ch_sse *s, struct chela_error *err) {
+    s->stopped = true;
+    return ch_fail(err, CHELA_ELIMIT, "an event of the stream is larger than %zu bytes", s->max);
+}
+
+static const char *find(const char *from, const char *end, char c) {
+    const char *hit = memchr(from, c, (size_t)(end - from));
+    return hit ? hit : end;
+}
+
+/* End of the line that starts at p, or e->end. */
+static const char *line_end(struct line_ends *e, const char *p) {
+    if (e->lf < p)
+        e->lf = find(p, e->end, '\n');
+    if (e->cr < p)
+        e->cr = find(p, e->end, '\r');
+    return CH_MIN(e->lf, e->cr);
+}
+
+/* Deliver the event. `stopped` is set around the call, so that a callback that
+ * returns false may have released s. */
+static bool dispatch(struct ch_sse *s) {
+    struct ch_sv name = s->name_now, data = s->data_now;
+    bool has_data = s->has_data;
+
+    s->has_data = false;
+    s->name_now = s->data_now = ch_sv("", 0);
+    if (!has_data)
+        return true;
+    s->stopped = true;
+    if (!s->fn(name, data, s->user))
+        return false;
+    s->stopped = false;
+    return true;
+}
+
+/* Copy a slice into its buffer, unless it is there already. */
+static void keep(struct ch_buf *b, struct ch_sv *now) {
+    if (now->p == b->p)
+        return;
+    ch_buf_clear(b);
+    if (now->n > 0) /* most events have no name: no buffer for it */
+        ch_buf_add_sv(b, *now);
+    *now = ch_buf_sv(b);
+}
+
+static bool add_data(struct ch_sse *s, struct ch_sv value) {
+    if (!s->has_data) {
+        s->has_data = true;
+        s->data_now = value;
+        return true;
+    }
+    if (value.n >= s->max || s->data_now.n > s->max - value.n - 1)
+        return false;
+    keep(&s->data, &s->data_now);
+    ch_buf_addc(&s->data, '\n');
+    ch_buf_add_sv(&s->data, value);
+    s->data_now = ch_buf_sv(&s->data);
+    return true;
+}
+
+/* One line that is not empty. Fields other than data and event are ignored,
+ * and so are comments, whose field name is empty. */
+static bool take_field(struct ch_sse *s, struct ch_sv line) {
+    const char *colon = memchr(line.p, ':', line.n);
+    struct ch_sv field = ch_sv(line.p, colon ? (size_t)(colon - line.p) : line.n);
+    struct ch_sv value = ch_sv("", 0);
+
+    if (colon) {
+        size_t skip = field.n + 1;
+        skip += skip < line.n && line.p[skip] == ' ';
+        value = ch_sv(line.p + skip, line.n - skip);
+    }
+    if (ch_sv_eq(field, CH_SV("data")))
+        return add_data(s, value);
+    if (ch_sv_eq(field, CH_SV("event")))
+        s->name_now = value;
+    return true;
+}
+
+/* Returns false when decoding is over: stopped, or *rc says why. */
+static bool take_line(struct ch_sse *s, struct ch_sv line, int *rc, struct chela_error *err) {
+    if (line.n > s->max) {
+        *rc = too_large(s, err);
+        return false;
+    }
+    if (!s->past_bom) {
+        s->past_bom = true;
+        if (ch_sv_starts(line, "\xef\xbb\xbf"))
+            line = ch_sv(line.p + 3, line.n - 3);
+    }
+    if (line.n == 0)
+        return dispatch(s);
+    if (!take_field(s, line)) {
+        *rc = too_large(s, err);
+        return false;
+    }
+    return true;
+}
+
+/* The chunk ends: copy what the event in progress and the line in progress
+ * have of it. `carried` means that s->line is still being added to. */
+static int keep_rest(struct ch_sse *s, struct ch_sv rest, bool carried, struct chela_error *err) {
+    keep(&s->name, &s->name_now);
+    keep(&s->data, &s->data_now);
+    if (!carried)
+        ch_buf_clear(&s->line);
+    if (rest.n > 0 && ch_buf_add_sv(&s->line, rest) < 0)
+        return too_large(s, err);
+    return 0;
+}
+
+int ch_sse_feed(struct ch_sse *s, struct ch_sv bytes, struct chela_error *err) {
+    if (s->stopped || bytes.n == 0)
+        return 0;
+
+    const char *p = bytes.p, *end = p + bytes.n, *at;
+    bool carried = s->line.n > 0;
+    int rc = 0;
+
+    p += s->after_cr && *p == '\n';
+    s->after_cr = false;
+    struct line_ends ends = {find(p, end, '\n'), find(p, end, '\r'), end};
+    while ((at = line_end(&ends, p)) < end) {
+        struct ch_sv line = ch_sv(p, (size_t)(at - p));
+        if (carried) {
+            carried = false;
+            if (ch_buf_add_sv(&s->line, line) < 0)
+                return too_large(s, err);
+            line = ch_buf_sv(&s->line);
+        }
+        p = at + 1;
+        if (*at == '\r') {
+            s->after_cr = p == end;
+            p += p < end && *p == '\n';
+        }
+        if (!take_line(s, line, &rc, err))
+            return rc;
+    }
+    return keep_rest(s, ch_sv(p, (size_t)(end - p)), carried, err);
+}
+
+int ch_sse_end(struct ch_sse *s, struct chela_error *err) {
+    int rc = 0;
+
+    if (s->stopped)
+        return 0;
+    if (s->line.n > 0 && !take_line(s, ch_buf_sv(&s->line), &rc, err))
+        return rc;
+    if (dispatch(s))
+        s->stopped = true;
+    return 0;
+}
