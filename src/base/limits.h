@@ -29,6 +29,7 @@
 #define CH_LIMIT_HTTP_HEADER_COUNT 256     /* lines of them */
 #define CH_LIMIT_HTTP_INTERIM 16           /* 1xx responses before the real one */
 #define CH_LIMIT_ADDRESSES 8               /* of one host, tried in turn */
+#define CH_LIMIT_DNS_NAMES 64              /* whose addresses are remembered */
 #define CH_LIMIT_IDLE_CONNS 1024           /* kept alive per runtime */
 
 /* model */
@@ -71,6 +72,11 @@
 #define CH_LIMIT_HISTORY (512 * CH_MB) /* one session's transcript in memory */
 #define CH_LIMIT_PAUSES 5             /* `pause` replies in a row */
 
+/* config */
+#define CH_LIMIT_CONFIG_ITEMS 1024   /* agents, providers or tools of a file */
+#define CH_LIMIT_CONFIG_WARNINGS 50  /* that are told one by one */
+#define CH_LIMIT_KEY_FILE (16 * CH_KB)
+
 /* defaults that are settings, not bounds */
 #define CH_DEFAULT_MAX_TURNS 25
 #define CH_DEFAULT_MAX_TOOL_CALLS 200
@@ -87,6 +93,7 @@
 #define CH_DEFAULT_GRACE_MS 2000 /* a program, from SIGTERM to SIGKILL */
 #define CH_DEFAULT_DRAIN_MS 250  /* its output, after it has exited */
 #define CH_DEFAULT_KEEP_MS (60 * 1000)   /* an unused connection is kept */
+#define CH_DEFAULT_DNS_MS (30 * 1000)    /* a host's addresses are remembered */
 #define CH_DEFAULT_STAGGER_MS 250        /* before the next address is tried too */
 #define CH_DEFAULT_TCP_KEEPALIVE_S 60    /* so that NATs do not forget a long wait */
 

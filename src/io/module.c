@@ -44,8 +44,8 @@ static int add_own_directory(struct ch_buf *out) {
     return CHELA_OK;
 }
 
-static int check(const struct chela_module *m, const char *name, const char *kind,
-                 const char *path, struct chela_error *err) {
+static int check(const struct chela_module *m, const char *name, const char *kind, const char *path,
+                 struct chela_error *err) {
     if (!m)
         return ch_fail(err, CHELA_EMODULE, "%s is not a chela module", path);
     if (m->abi != CHELA_MODULE_ABI)
@@ -72,8 +72,8 @@ static int try_path(const char *path, const char *name, const char *kind, const 
     return rc;
 }
 
-static int try_directory(struct ch_sv dir, const char *name, const char *kind,
-                         struct ch_buf *tried, const void **ops, struct chela_error *err) {
+static int try_directory(struct ch_sv dir, const char *name, const char *kind, struct ch_buf *tried,
+                         const void **ops, struct chela_error *err) {
     CH_BUF_AUTO path = {0};
 
     if (dir.n == 0)
@@ -83,8 +83,8 @@ static int try_directory(struct ch_sv dir, const char *name, const char *kind,
     return try_path(ch_buf_str(&path), name, kind, ops, err);
 }
 
-int ch_module_load(const char *name, const char *kind, const char *search_path,
-                   const void **ops, struct chela_error *err) {
+int ch_module_load(const char *name, const char *kind, const char *search_path, const void **ops,
+                   struct chela_error *err) {
     CH_BUF_AUTO tried = {0};
     CH_BUF_AUTO own = {0};
     struct ch_sv rest = ch_sv_str(search_path);

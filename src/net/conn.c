@@ -16,6 +16,13 @@
 #include "io/sigpipe.h"
 #include "net/response.h"
 
+/* A write that libuv finishes, with the bytes if they have no other home. */
+struct ch_conn_write {
+    uv_write_t req;
+    struct ch_conn *conn;
+    char bytes[];
+};
+
 struct ch_tunnel {
     struct ch_response response; /* to CONNECT */
     int status;
@@ -52,11 +59,14 @@ static size_t send_now(struct ch_conn *c, uv_buf_t *bufs, size_t n) {
     return k > 0 ? (size_t)k : 0;
 }
 
-static void send_later(struct ch_conn *c, const uv_buf_t *bufs, size_t n) {
+static void send_later(struct ch_conn *c, struct ch_conn_write *w, const uv_buf_t *bufs, size_t n) {
     struct ch_sigpipe guard;
 
+    w->conn = c;
+    c->writing = w;
     ch_sigpipe_block(&guard);
-    c->writing = uv_write(&c->write, (uv_stream_t *)c->tcp, bufs, (unsigned)n, on_written) == 0;
+    /* Fails only for a socket that is closed or was never connected. */
+    uv_write(&w->req, (uv_stream_t *)c->tcp, bufs, (unsigned)n, on_written);
     ch_sigpipe_restore(&guard);
 }
 
@@ -93,8 +103,9 @@ static bool flush(struct ch_conn *c) {
         if (taken == buf.len)
             continue;
         buf.len -= taken;
-        buf.base = c->blocked = ch_memdup(s->cipher + taken, buf.len);
-        send_later(c, &buf, 1);
+        struct ch_conn_write *w = ch_malloc(sizeof(*w) + buf.len);
+        buf.base = memcpy(w->bytes, s->cipher + taken, buf.len);
+        send_later(c, w, &buf, 1);
         return false;
     }
     return true;
@@ -148,16 +159,15 @@ static void send_plain(struct ch_conn *c) {
     } else {
         bufs->base += taken;
         bufs->len -= taken;
-        send_later(c, bufs, n);
+        send_later(c, ch_malloc(sizeof(struct ch_conn_write)), bufs, n);
     }
     ch_free(many);
 }
 
 static void on_written(uv_write_t *req, int status) {
-    struct ch_conn *c = CH_CONTAINER(req, struct ch_conn, write);
+    struct ch_conn *c = CH_CONTAINER(req, struct ch_conn_write, req)->conn;
 
-    ch_free(CH_TAKE(c->blocked));
-    c->writing = false;
+    ch_free(CH_TAKE(c->writing));
     if (c->state == CH_CONN_CLOSED || status < 0)
         return; /* after a failure, reading says what became of the peer */
     bool completed = true;
@@ -179,8 +189,7 @@ static void set_message(struct ch_conn *c, struct ch_buf *head, const struct ch_
     c->sending = true;
 }
 
-void ch_conn_send(struct ch_conn *c, struct ch_buf *head, const struct ch_sv *body,
-                  size_t nbody) {
+void ch_conn_send(struct ch_conn *c, struct ch_buf *head, const struct ch_sv *body, size_t nbody) {
     set_message(c, head, body, nbody);
     if (c->tls)
         pump(c);
@@ -385,9 +394,13 @@ int ch_conn_open(struct ch_shared *shared, const struct ch_route *route,
     c->proxy = route->proxy;
     c->label = make_label(route);
     ch_conn_hold(c, events, user);
-    c->dial = c->proxy ? ch_dial_start(shared->loop, c->proxy->host, c->proxy->port, "proxy ",
-                                       on_dialed, c)
-                       : ch_dial_start(shared->loop, c->host, c->port, "", on_dialed, c);
+    struct ch_dial_opts to = {shared->loop, shared->resolver, c->host, c->port, ""};
+    if (c->proxy) {
+        to.host = c->proxy->host;
+        to.port = c->proxy->port;
+        to.what = "proxy ";
+    }
+    c->dial = ch_dial_start(&to, on_dialed, c);
     /* While the peer is being reached: the first load takes milliseconds. */
     int rc = route->tls ? ch_shared_need_tls(shared, err) : CHELA_OK;
     if (rc < 0)
@@ -398,7 +411,7 @@ int ch_conn_open(struct ch_shared *shared, const struct ch_route *route,
 }
 
 static void free_conn(struct ch_conn *c) {
-    ch_free(c->blocked);
+    ch_free(c->writing);
     ch_free(c->label);
     ch_free(c->host);
     ch_free(c->tcp);

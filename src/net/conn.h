@@ -46,9 +46,9 @@ enum ch_conn_state {
 
 struct ch_conn {
     enum ch_conn_state state;
-    bool writing;  /* a libuv write is in flight */
-    bool sending;  /* the holder's message is not yet all with the kernel */
-    struct ch_shared *shared; /* a reference */
+    bool sending;                  /* the holder's message is not yet all with the kernel */
+    struct ch_conn_write *writing; /* what libuv still has to write; owned */
+    struct ch_shared *shared;      /* a reference */
     const struct ch_conn_events *events;
     void *user;
 
@@ -62,13 +62,11 @@ struct ch_conn {
     struct ch_tunnel *tunnel; /* while TUNNEL; owned */
     uv_tcp_t *tcp;            /* afterwards; owned */
     struct chela_tls *tls;    /* from HANDSHAKE on, if wanted; owned */
-    uv_write_t write;
 
     struct ch_buf head;       /* what is being sent: a head of our own and */
     const struct ch_sv *body; /* a borrowed list of body pieces */
     size_t nbody;
     size_t piece, offset; /* TLS: how far it is encrypted; piece 0 is the head */
-    char *blocked;        /* TLS: encrypted bytes the kernel did not take; owned */
 
     struct ch_conn *prev, *next; /* pool.c: the list of idle connections */
     int64_t idle_since;          /* pool.c */
@@ -89,8 +87,7 @@ void ch_conn_hold(struct ch_conn *c, const struct ch_conn_events *events, void *
 /* Send head (taken) and the pieces of body, which must stay until `sent` or
  * ch_conn_close. One message at a time. A failure to send is not reported by
  * itself: the peer may have answered first, so reading decides. */
-void ch_conn_send(struct ch_conn *c, struct ch_buf *head, const struct ch_sv *body,
-                  size_t nbody);
+void ch_conn_send(struct ch_conn *c, struct ch_buf *head, const struct ch_sv *body, size_t nbody);
 
 /* An idle connection does not keep the loop running. */
 void ch_conn_set_idle(struct ch_conn *c, bool idle);

@@ -1,35 +1,21 @@
 /* dial.c -- see dial.h.
  *
- * libuv keeps three kinds of memory until its own callbacks have run: the
- * lookup, the connect request and the socket. Each is an allocation of its own
- * with a pointer back to the dial, cut when the dial ends first; so ending a
- * dial is immediate and nothing is shared afterwards. */
+ * libuv keeps the connect request and the socket of an attempt until its own
+ * callbacks have run. They are allocations of their own with a pointer back to
+ * the dial, cut when the dial ends first; so ending a dial is immediate and
+ * nothing is shared afterwards. */
 #include "net/dial.h"
 
-#include <netdb.h>
-#include <stdio.h>
 #include <strings.h>
 
 #include "base/error.h"
-#include "base/limits.h"
 #include "base/mem.h"
-
-union address {
-    struct sockaddr any;
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
-};
 
 struct attempt {
     uv_connect_t req;
     uv_tcp_t *tcp;
     struct ch_dial *dial; /* NULL: nobody waits any more */
     struct attempt *next;
-};
-
-struct lookup {
-    uv_getaddrinfo_t req;
-    struct ch_dial *dial; /* NULL: nobody waits any more */
 };
 
 struct ch_dial {
@@ -39,13 +25,14 @@ struct ch_dial {
     const char *what; /* static */
     ch_dial_fn *fn;
     void *user;
-    struct lookup *lookup;
+    struct ch_resolver *resolver; /* borrowed */
+    struct ch_lookup lookup;
     struct attempt *attempts; /* in flight */
     size_t count, tried;
     struct ch_timer stagger;
     struct ch_task failing;
-    int error; /* libuv's; see note_error */
-    union address addresses[CH_LIMIT_ADDRESSES];
+    int error;                   /* libuv's; see note_error */
+    union ch_address *addresses; /* owned; with the port */
 };
 
 static void try_next(struct ch_dial *d);
@@ -61,16 +48,14 @@ void ch_tcp_close(uv_tcp_t *tcp) {
 void ch_dial_cancel(struct ch_dial *d) {
     if (!d)
         return;
-    if (d->lookup) {
-        d->lookup->dial = NULL;
-        uv_cancel((uv_req_t *)&d->lookup->req);
-    }
+    ch_lookup_cancel(&d->lookup);
     for (struct attempt *a = d->attempts; a; a = a->next) {
         a->dial = NULL;
         ch_tcp_close(a->tcp);
     }
     ch_timer_stop(d->loop, &d->stagger);
     ch_task_cancel(d->loop, &d->failing);
+    ch_free(d->addresses);
     ch_free(d->host);
     ch_free(d);
 }
@@ -80,8 +65,8 @@ static void describe(const struct ch_dial *d, struct chela_error *err) {
 
     switch (d->error) {
     case UV_ECONNREFUSED:
-        ch_fail(err, CHELA_ENET, "connection refused by %s%s%s%s:%u", d->what, open, d->host,
-                close, d->port);
+        ch_fail(err, CHELA_ENET, "connection refused by %s%s%s%s:%u", d->what, open, d->host, close,
+                d->port);
         return;
     case UV_EAI_NONAME:
     case UV_EAI_NODATA:
@@ -103,6 +88,7 @@ static void fail_now(struct ch_task *task) {
     void *user = d->user;
 
     describe(d, &err);
+    ch_resolver_forget(d->resolver, d->host);
     ch_dial_cancel(d);
     fn(NULL, &err, user);
 }
@@ -148,7 +134,7 @@ static void on_connect(uv_connect_t *req, int status) {
     fn(tcp, NULL, user);
 }
 
-static int begin_attempt(struct ch_dial *d, const union address *to) {
+static int begin_attempt(struct ch_dial *d, const union ch_address *to) {
     uv_tcp_t *tcp = ch_alloc(sizeof(*tcp));
     struct attempt *a = ch_alloc(sizeof(*a));
 
@@ -186,82 +172,65 @@ static void try_next(struct ch_dial *d) {
         ch_timer_start(d->loop, &d->stagger, CH_DEFAULT_STAGGER_MS, on_stagger);
 }
 
-static const struct addrinfo *skip_to(const struct addrinfo *at, bool same, int family) {
-    while (at && ((at->ai_family == family) != same ||
-                  (at->ai_family != AF_INET && at->ai_family != AF_INET6)))
-        at = at->ai_next;
-    return at;
-}
-
-/* Keep the resolver's order within a family, alternate between the two. */
-static void keep_addresses(struct ch_dial *d, const struct addrinfo *list) {
-    int first = list->ai_family;
-    const struct addrinfo *side[2] = {skip_to(list, true, first), skip_to(list, false, first)};
-
-    for (unsigned turn = 0; d->count < CH_LIMIT_ADDRESSES && (side[0] || side[1]); turn++) {
-        const struct addrinfo **from = &side[turn % 2];
-        if (!*from)
-            continue;
-        memcpy(&d->addresses[d->count++], (*from)->ai_addr, (*from)->ai_addrlen);
-        *from = skip_to((*from)->ai_next, turn % 2 == 0, first);
-    }
-}
-
-static void on_lookup(uv_getaddrinfo_t *req, int status, struct addrinfo *list) {
-    struct lookup *l = CH_CONTAINER(req, struct lookup, req);
-    struct ch_dial *d = l->dial;
-
-    ch_free(l);
-    if (d) {
-        d->lookup = NULL;
-        if (status == 0 && list)
-            keep_addresses(d, list);
+static void set_addresses(struct ch_dial *d, const union ch_address *list, size_t n) {
+    d->addresses = ch_memdup(list, n * sizeof(*list));
+    d->count = n;
+    for (size_t i = 0; i < n; i++) {
+        if (list[i].any.sa_family == AF_INET)
+            d->addresses[i].v4.sin_port = htons(d->port);
         else
-            d->error = status ? status : UV_EAI_NONAME;
+            d->addresses[i].v6.sin6_port = htons(d->port);
     }
-    uv_freeaddrinfo(list);
-    if (d)
-        try_next(d);
 }
 
-static void begin_lookup(struct ch_dial *d) {
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-    struct lookup *l = ch_alloc(sizeof(*l));
-    char port[8];
+static void on_lookup(struct ch_lookup *l, const struct ch_addresses *list, int error) {
+    struct ch_dial *d = CH_CONTAINER(l, struct ch_dial, lookup);
 
-    snprintf(port, sizeof(port), "%u", d->port);
-    int rc = uv_getaddrinfo(ch_loop_uv(d->loop), &l->req, on_lookup, d->host, port, &hints);
-    if (rc < 0) {
-        ch_free(l);
+    if (list)
+        set_addresses(d, list->at, list->n);
+    else
+        note_error(d, error);
+    try_next(d);
+}
+
+/* What needs no lookup: addresses, and localhost, which is both of these. */
+static size_t literals(const char *host, union ch_address out[2]) {
+    if (strcasecmp(host, "localhost") == 0) {
+        uv_ip6_addr("::1", 0, &out[0].v6);
+        uv_ip4_addr("127.0.0.1", 0, &out[1].v4);
+        return 2;
+    }
+    return uv_ip4_addr(host, 0, &out->v4) == 0 || uv_ip6_addr(host, 0, &out->v6) == 0;
+}
+
+static void find_addresses(struct ch_dial *d) {
+    const struct ch_addresses *list = NULL;
+    union ch_address few[2];
+    size_t n = literals(d->host, few);
+
+    d->lookup.fn = on_lookup;
+    int rc = n ? 0 : ch_resolver_ask(d->resolver, d->host, &d->lookup, &list);
+    if (n)
+        set_addresses(d, few, n);
+    else if (list)
+        set_addresses(d, list->at, list->n);
+    else if (rc == 0)
+        return; /* on_lookup goes on */
+    if (rc < 0)
         note_error(d, rc);
-        fail_later(d);
-        return;
-    }
-    l->dial = d;
-    d->lookup = l;
+    try_next(d);
 }
 
-static bool literal(struct ch_dial *d, const char *text) {
-    union address *to = &d->addresses[d->count];
-    bool ok = uv_ip4_addr(text, d->port, &to->v4) == 0 || uv_ip6_addr(text, d->port, &to->v6) == 0;
-    d->count += ok;
-    return ok;
-}
-
-struct ch_dial *ch_dial_start(struct ch_loop *loop, const char *host, uint16_t port,
-                              const char *what, ch_dial_fn *fn, void *user) {
+struct ch_dial *ch_dial_start(const struct ch_dial_opts *opts, ch_dial_fn *fn, void *user) {
     struct ch_dial *d = ch_alloc(sizeof(*d));
 
-    *d = (struct ch_dial){.loop = loop, .host = ch_strdup(host), .port = port, .what = what,
-                          .fn = fn, .user = user};
-    if (strcasecmp(host, "localhost") == 0) {
-        literal(d, "::1");
-        literal(d, "127.0.0.1");
-        try_next(d);
-    } else if (literal(d, host)) {
-        try_next(d);
-    } else {
-        begin_lookup(d);
-    }
+    d->loop = opts->loop;
+    d->resolver = opts->resolver;
+    d->host = ch_strdup(opts->host);
+    d->port = opts->port;
+    d->what = opts->what;
+    d->fn = fn;
+    d->user = user;
+    find_addresses(d);
     return d;
 }

@@ -1,16 +1,15 @@
 /* dial.h -- from host and port to a connected TCP socket.
  *
- * Literal addresses and localhost need no lookup; other names are resolved
- * off the loop thread. The addresses are tried in the resolver's order with
- * the families interleaved; the next attempt starts when one fails or has been
- * silent for a quarter of a second, and the first to connect wins (RFC 8305,
- * the simple part). There is no timeout here: whoever dials gives up with
- * ch_dial_cancel. */
+ * Literal addresses and localhost need no lookup; see resolve.h for the rest.
+ * The addresses are tried in turn, IPv6 and IPv4 alternating; the next attempt starts when one
+ * fails or has been silent for a quarter of a second, and the first to connect wins (RFC 8305, the
+ * simple part). There is no timeout here: whoever dials gives up with ch_dial_cancel. */
 #ifndef CH_NET_DIAL_H
 #define CH_NET_DIAL_H
 #include <uv.h>
 
 #include "io/loop.h"
+#include "net/resolve.h"
 
 struct ch_dial;
 
@@ -19,9 +18,15 @@ struct ch_dial;
  * inside ch_dial_start; the dial is gone by then. */
 typedef void ch_dial_fn(uv_tcp_t *tcp, const struct chela_error *err, void *user);
 
-/* host is copied. what names the peer in messages ("proxy " or ""). */
-struct ch_dial *ch_dial_start(struct ch_loop *loop, const char *host, uint16_t port,
-                              const char *what, ch_dial_fn *fn, void *user);
+struct ch_dial_opts {
+    struct ch_loop *loop;
+    struct ch_resolver *resolver; /* must outlive the dial */
+    const char *host;             /* copied */
+    uint16_t port;
+    const char *what; /* static; put before the host in messages: "proxy " or "" */
+};
+
+struct ch_dial *ch_dial_start(const struct ch_dial_opts *opts, ch_dial_fn *fn, void *user);
 void ch_dial_cancel(struct ch_dial *d);
 
 /* Close and free a socket that has no owner any more. */

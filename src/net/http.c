@@ -30,7 +30,7 @@ enum phase { PHASE_CONNECT, PHASE_FIRST_BYTE, PHASE_IDLE };
 
 struct ch_http_call {
     struct ch_http *http;
-    struct ch_http_call *prev, *next; /* all calls of the client */
+    struct ch_http_call *prev, *next;  /* all calls of the client */
     const struct ch_http_request *req; /* borrowed until the end */
     struct ch_http_handler handler;
     void *user;
@@ -38,7 +38,6 @@ struct ch_http_call {
     struct ch_url url;            /* views into req->url */
     const struct ch_proxy *proxy; /* borrowed from the client; NULL: direct */
     struct ch_conn *conn;
-    struct ch_buf head; /* the request's, from start until it is sent */
     struct ch_response response;
     bool reused;  /* conn had served another call */
     bool retried; /* that had been so, and it was dead */
@@ -50,7 +49,7 @@ struct ch_http_call {
     int64_t since; /* when the phase began, or the last byte came */
     int64_t total_due;
 
-    struct ch_task failing; /* reports *failure */
+    struct ch_task failing;      /* reports *failure */
     struct chela_error *failure; /* owned */
 };
 
@@ -77,7 +76,6 @@ static int64_t now(const struct ch_http *h) {
 
 static void free_call(struct ch_http_call *call) {
     ch_response_release(&call->response);
-    ch_buf_release(&call->head);
     ch_free(call->failure);
     ch_free(call);
 }
@@ -153,8 +151,7 @@ static const char *in_words(char out[32], int64_t ms) {
     return out;
 }
 
-static void describe_timeout(const struct ch_http_call *call, bool total,
-                             struct chela_error *err) {
+static void describe_timeout(const struct ch_http_call *call, bool total, struct chela_error *err) {
     static const char *const fmt[] = {
         [PHASE_CONNECT] = "connect timeout: no connection to %s within %s",
         [PHASE_FIRST_BYTE] = "first-byte timeout: no response from %s within %s",
@@ -164,8 +161,7 @@ static void describe_timeout(const struct ch_http_call *call, bool total,
     char words[32];
 
     if (total)
-        ch_fail(err, CHELA_ETIMEOUT, "total timeout: the response of %s took longer than %s",
-                peer,
+        ch_fail(err, CHELA_ETIMEOUT, "total timeout: the response of %s took longer than %s", peer,
                 in_words(words, or_default(call->req->timeouts.total, CH_DEFAULT_TOTAL_MS)));
     else
         ch_fail(err, CHELA_ETIMEOUT, fmt[call->phase], peer, in_words(words, phase_limit(call)));
@@ -211,19 +207,17 @@ static struct ch_route route_of(const struct ch_http_call *call) {
     return (struct ch_route){call->url.host, call->url.port, call->url.tls, call->proxy};
 }
 
-static int write_head(struct ch_http_call *call, struct chela_error *err) {
-    const struct ch_proxy *proxy = call->url.tls ? NULL : call->proxy;
-    return ch_request_head(&call->head, call->req, &call->url, proxy, call->http->user_agent,
-                           err);
-}
-
 static void send_request(struct ch_http_call *call) {
+    const struct ch_proxy *absolute = call->url.tls ? NULL : call->proxy;
+    struct ch_buf head = {0};
+
     ch_response_init(&call->response, call->conn->label, &response_events, call);
     call->response.skip_body = strcmp(call->req->method, "HEAD") == 0;
     if (call->req->max_body)
         call->response.max_body = call->req->max_body;
     enter(call, PHASE_FIRST_BYTE);
-    ch_conn_send(call->conn, &call->head, call->req->body, call->req->nbody);
+    ch_request_head(&head, call->req, &call->url, absolute, call->http->user_agent);
+    ch_conn_send(call->conn, &head, call->req->body, call->req->nbody);
 }
 
 static int connect_anew(struct ch_http_call *call, struct chela_error *err) {
@@ -241,11 +235,7 @@ static void retry(struct ch_http_call *call) {
     call->reused = false;
     ch_conn_close(CH_TAKE(call->conn));
     ch_response_release(&call->response);
-    ch_buf_clear(&call->head);
-    int rc = write_head(call, &err);
-    if (rc == CHELA_OK)
-        rc = connect_anew(call, &err);
-    if (rc < 0)
+    if (connect_anew(call, &err) < 0)
         finish(call, &err);
 }
 
@@ -365,8 +355,8 @@ static int prepare(struct ch_http_call *call, struct chela_error *err) {
     if (call->url.userinfo.p)
         return ch_fail(err, CHELA_EINVAL,
                        "bad URL: credentials do not belong in it (before the '@')");
-    rc = pick_proxy(call, err);
-    return rc < 0 ? rc : write_head(call, err);
+    rc = ch_request_check(call->req, err);
+    return rc < 0 ? rc : pick_proxy(call, err);
 }
 
 static int launch(struct ch_http_call *call, struct chela_error *err) {

@@ -32,8 +32,7 @@ static void add_decoded(struct ch_buf *out, struct ch_sv s) {
 }
 
 static void add_base64(struct ch_buf *out, struct ch_sv s) {
-    static const char digits[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
     for (size_t i = 0; i < s.n; i += 3) {
         size_t have = CH_MIN(s.n - i, (size_t)3);
@@ -134,8 +133,7 @@ static bool name_matches(struct ch_sv entry, struct ch_sv host) {
         return ch_sv_eq_nocase(entry, host);
     if (ch_sv_eq_nocase(ch_sv(entry.p + 1, entry.n - 1), host))
         return true;
-    return host.n > entry.n &&
-           ch_sv_eq_nocase(ch_sv(host.p + host.n - entry.n, entry.n), entry);
+    return host.n > entry.n && ch_sv_eq_nocase(ch_sv(host.p + host.n - entry.n, entry.n), entry);
 }
 
 /* Take ":port" off the entry; false when it names another port. More than one

@@ -9,9 +9,9 @@
 #include "net/url.h"
 
 struct ch_proxy {
-    char *host;     /* owned */
+    char *host; /* owned */
     uint16_t port;
-    char *auth;     /* owned: the value of Proxy-Authorization, or NULL */
+    char *auth; /* owned: the value of Proxy-Authorization, or NULL */
 };
 
 /* url: "http://user:password@host:3128"; the scheme may be left out. */

@@ -34,9 +34,15 @@ static bool is_field_value(struct ch_sv s) {
 /* Headers about this connection or this message's framing: ours to set. */
 static bool is_reserved(struct ch_sv name) {
     static const struct ch_sv reserved[] = {
-        {"content-length", 14}, {"transfer-encoding", 17}, {"connection", 10},
-        {"keep-alive", 10},     {"upgrade", 7},            {"expect", 6},
-        {"te", 2},              {"trailer", 7},            {"proxy-authorization", 19},
+        {"content-length", 14},
+        {"transfer-encoding", 17},
+        {"connection", 10},
+        {"keep-alive", 10},
+        {"upgrade", 7},
+        {"expect", 6},
+        {"te", 2},
+        {"trailer", 7},
+        {"proxy-authorization", 19},
         {"proxy-connection", 16},
     };
     for (size_t i = 0; i < CH_LEN(reserved); i++)
@@ -65,8 +71,8 @@ static uint64_t body_size(const struct ch_http_request *req) {
 }
 
 static bool has_body(struct ch_sv method) {
-    return !ch_sv_is(method, "GET") && !ch_sv_is(method, "HEAD") &&
-           !ch_sv_is(method, "DELETE") && !ch_sv_is(method, "OPTIONS");
+    return !ch_sv_is(method, "GET") && !ch_sv_is(method, "HEAD") && !ch_sv_is(method, "DELETE") &&
+           !ch_sv_is(method, "OPTIONS");
 }
 
 static void add_header(struct ch_buf *out, struct ch_sv name, struct ch_sv value) {
@@ -96,11 +102,8 @@ static size_t estimate(const struct ch_http_request *req, const struct ch_url *u
     return n;
 }
 
-int ch_request_head(struct ch_buf *out, const struct ch_http_request *req,
-                    const struct ch_url *url, const struct ch_proxy *proxy,
-                    const char *user_agent, struct chela_error *err) {
+int ch_request_check(const struct ch_http_request *req, struct chela_error *err) {
     struct ch_sv method = ch_sv_str(req->method);
-    bool host_given = false, agent_given = false;
 
     if (!is_token(method) || ch_sv_is(method, "CONNECT"))
         return ch_fail(err, CHELA_EINVAL, "bad HTTP method");
@@ -108,24 +111,35 @@ int ch_request_head(struct ch_buf *out, const struct ch_http_request *req,
         int rc = check_header(&req->headers[i], err);
         if (rc < 0)
             return rc;
-        host_given |= ch_sv_eq_nocase(req->headers[i].name, CH_SV("host"));
-        agent_given |= ch_sv_eq_nocase(req->headers[i].name, CH_SV("user-agent"));
     }
+    return CHELA_OK;
+}
+
+static bool is_given(const struct ch_http_request *req, struct ch_sv name) {
+    for (size_t i = 0; i < req->nheaders; i++)
+        if (ch_sv_eq_nocase(req->headers[i].name, name))
+            return true;
+    return false;
+}
+
+void ch_request_head(struct ch_buf *out, const struct ch_http_request *req,
+                     const struct ch_url *url, const struct ch_proxy *proxy,
+                     const char *user_agent) {
     ch_buf_reserve(out, estimate(req, url));
     add_request_line(out, req->method, url, proxy);
-    if (!host_given) {
+    if (!is_given(req, CH_SV("host"))) {
         CH_BUF_LIT(out, "Host: ");
         ch_url_add_authority(out, url);
         CH_BUF_LIT(out, "\r\n");
     }
-    if (!agent_given)
+    if (!is_given(req, CH_SV("user-agent")))
         add_header(out, CH_SV("User-Agent"), ch_sv_str(user_agent));
     if (proxy && proxy->auth)
         add_header(out, CH_SV("Proxy-Authorization"), ch_sv_str(proxy->auth));
     for (size_t i = 0; i < req->nheaders; i++)
         add_header(out, req->headers[i].name, req->headers[i].value);
     uint64_t n = body_size(req);
-    if (n || has_body(method))
+    if (n || has_body(ch_sv_str(req->method)))
         ch_buf_addf(out, "Content-Length: %llu\r\n", (unsigned long long)n);
-    return CH_BUF_LIT(out, "\r\n");
+    CH_BUF_LIT(out, "\r\n");
 }

@@ -181,8 +181,8 @@ static int fail(struct ch_response *r, struct chela_error *err) {
         rc = ch_fail(err, CHELA_EPROTO, "%s did not answer in HTTP: %s", r->peer,
                      http_errno_description(e));
     else if (r->refused == REFUSED_NAME)
-        rc = ch_fail(err, CHELA_EPROTO, "malformed HTTP response from %s: a header name with a "
-                     "space", r->peer);
+        rc =
+            ch_fail(err, CHELA_EPROTO, "malformed HTTP response from %s: bad header name", r->peer);
     else
         rc = ch_fail(err, CHELA_EPROTO, "malformed HTTP response from %s: %s", r->peer,
                      http_errno_description(e));

@@ -9,6 +9,7 @@ struct ch_shared *ch_shared_new(struct ch_loop *loop, const char *ca_file,
     struct ch_shared *s = ch_alloc(sizeof(*s));
     s->refs = 1;
     s->loop = loop;
+    s->resolver = ch_resolver_new(loop);
     s->in = ch_malloc(CH_READ_SIZE);
     s->ca_file = ca_file ? ch_strdup(ca_file) : NULL;
     s->module_path = module_path ? ch_strdup(module_path) : NULL;
@@ -25,6 +26,7 @@ void ch_shared_unref(struct ch_shared *s) {
         return;
     if (s->tls_context)
         s->tls->context_free(s->tls_context);
+    ch_resolver_free(s->resolver);
     ch_free(s->in);
     ch_free(s->plain);
     ch_free(s->cipher);

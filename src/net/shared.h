@@ -1,5 +1,5 @@
-/* shared.h -- what all connections of one client share: the loop, the read
- * buffers and the TLS settings.
+/* shared.h -- what all connections of one client share: the loop, the resolver,
+ * the read buffers and the TLS settings.
  *
  * Reading happens in callbacks that use up what they get before they return,
  * so one buffer serves all connections and a waiting one costs no buffer at
@@ -9,6 +9,7 @@
 #define CH_NET_SHARED_H
 #include "chela/sys/tls.h"
 #include "io/loop.h"
+#include "net/resolve.h"
 
 #define CH_READ_SIZE ((size_t)64 * 1024)
 #define CH_PLAIN_SIZE ((size_t)16 * 1024)  /* one TLS record */
@@ -17,16 +18,16 @@
 struct ch_shared {
     unsigned refs;
     struct ch_loop *loop;
-    char *in;     /* owned: CH_READ_SIZE bytes from a socket */
-    char *plain;  /* owned: decrypted bytes; NULL until TLS is used */
-    char *cipher; /* owned: encrypted bytes on their way out; ditto */
-    char *ca_file, *module_path; /* owned; may be NULL */
+    struct ch_resolver *resolver; /* owned */
+    char *in;                     /* owned: CH_READ_SIZE bytes from a socket */
+    char *plain;                  /* owned: decrypted bytes; NULL until TLS is used */
+    char *cipher;                 /* owned: encrypted bytes on their way out; ditto */
+    char *ca_file, *module_path;  /* owned; may be NULL */
     const struct chela_tls_ops *tls;
     struct chela_tls_context *tls_context; /* owned */
 };
 
-struct ch_shared *ch_shared_new(struct ch_loop *loop, const char *ca_file,
-                                const char *module_path);
+struct ch_shared *ch_shared_new(struct ch_loop *loop, const char *ca_file, const char *module_path);
 struct ch_shared *ch_shared_ref(struct ch_shared *s);
 void ch_shared_unref(struct ch_shared *s);
 

@@ -15,8 +15,7 @@ static bool is_digit(char c) {
 }
 
 static bool is_host_char(char c) {
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-           c == '_';
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
 }
 
 size_t ch_ip_parse(struct ch_sv text, unsigned char out[16]) {
@@ -156,8 +155,7 @@ int ch_url_parse(struct ch_sv text, struct ch_url *out, struct chela_error *err)
         return ch_fail(err, CHELA_ELIMIT, "bad URL: longer than %zu bytes", CH_LIMIT_URL);
     for (size_t i = 0; i < text.n; i++)
         if (!is_url_char(text.p[i]))
-            return ch_fail(err, CHELA_EINVAL,
-                           "bad URL: byte 0x%02x must be percent-encoded",
+            return ch_fail(err, CHELA_EINVAL, "bad URL: byte 0x%02x must be percent-encoded",
                            (unsigned char)text.p[i]);
     int rc = parse_scheme(&text, out, err);
     if (rc < 0)

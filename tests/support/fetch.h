@@ -10,7 +10,7 @@ enum fetch_stop { FETCH_GO_ON, FETCH_CANCEL_AT_HEAD, FETCH_CANCEL_AT_DATA };
 struct fetch {
     struct ch_http_request req; /* set before fetch_start; method defaults to GET */
     enum fetch_stop stop;
-    void (*then)(struct fetch *f); /* called in on_done; optional */
+    void (*then)(struct fetch *f);    /* called in on_done; optional */
     void (*at_head)(struct fetch *f); /* called in on_head; optional */
     void *user;
 

@@ -74,8 +74,8 @@ static int choose_http(SSL *ssl, const unsigned char **out, unsigned char *n,
                        const unsigned char *in, unsigned in_n, void *user) {
     static const unsigned char ours[] = "\x08http/1.1";
     (void)ssl, (void)user;
-    int rc = SSL_select_next_proto((unsigned char **)(uintptr_t)out, n, ours, sizeof(ours) - 1,
-                                   in, in_n);
+    int rc = SSL_select_next_proto((unsigned char **)(uintptr_t)out, n, ours, sizeof(ours) - 1, in,
+                                   in_n);
     return rc == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
@@ -128,8 +128,7 @@ static void drain(SSL *ssl, struct ch_buf *out) {
         ch_buf_commit(out, (size_t)BIO_read(bio, to, (int)n));
 }
 
-static void layer_feed(void *layer, struct ch_sv bytes, struct ch_buf *plain,
-                       struct ch_buf *out) {
+static void layer_feed(void *layer, struct ch_sv bytes, struct ch_buf *plain, struct ch_buf *out) {
     int n;
     BIO_write(SSL_get_rbio(layer), bytes.p, (int)bytes.n);
     do {

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -85,7 +86,8 @@ static void silent(struct httpd_conn *c, struct ch_sv request, void *user) {
 
 static void test_get(void **state) {
     struct env *e = *state;
-    struct ch_header headers[] = {{CH_SV("X-One"), CH_SV("1")}, {CH_SV("x-two"), CH_SV("\xc3\xa9 b")}};
+    struct ch_header headers[] = {{CH_SV("X-One"), CH_SV("1")},
+                                  {CH_SV("x-two"), CH_SV("\xc3\xa9 b")}};
     struct fetch f = {.req = {.headers = headers, .nheaders = 2}};
     CH_BUF_AUTO want = {0};
 
@@ -206,8 +208,10 @@ static void test_request_is_refused(void **state) {
     open_server(e, hello, NULL);
     open_client(e, NULL);
     for (size_t i = 0; i < CH_LEN(table); i++) {
-        struct fetch f = {.req = {.method = table[i].method, .url = e->url,
-                                  .headers = &table[i].header, .nheaders = 1}};
+        struct fetch f = {.req = {.method = table[i].method,
+                                  .url = e->url,
+                                  .headers = &table[i].header,
+                                  .nheaders = 1}};
         fetch_run(&f, e->transport, e->loop);
         if (f.err.code != CHELA_EINVAL || !strstr(f.err.message, table[i].message))
             fail_msg("%zu: %d %s", i, f.err.code, f.err.message);
@@ -289,6 +293,53 @@ static void test_next_address(void **state) {
     fetch_release(&f);
 }
 
+/* Listen where the queue is full already: the kernel answers nobody. */
+static int full_listener(struct sockaddr *at, socklen_t n, int fillers[4]) {
+    int fd = socket(at->sa_family, SOCK_STREAM, 0);
+
+    if (bind(fd, at, n) < 0) {
+        close(fd);
+        return -1;
+    }
+    assert_int_equal(listen(fd, 0), 0);
+    assert_int_equal(getsockname(fd, at, &n), 0);
+    for (int i = 0; i < 4; i++) {
+        fillers[i] = socket(at->sa_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        int rc = connect(fillers[i], at, n);
+        assert_true(rc == 0 || errno == EINPROGRESS);
+    }
+    return fd;
+}
+
+static void close_all(int fd, const int fillers[4]) {
+    close(fd);
+    for (int i = 0; i < 4; i++)
+        close(fillers[i]);
+}
+
+/* ::1 says nothing at all; 127.0.0.1 is tried a quarter of a second later. */
+static void test_silent_address(void **state) {
+    struct env *e = *state;
+    struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    struct fetch f = {.req = {.url = e->url}};
+    int fillers[4];
+
+    open_server(e, hello, NULL);
+    open_client(e, NULL);
+    at.sin6_port = htons((uint16_t)httpd_port(e->server));
+    int fd = full_listener((struct sockaddr *)&at, sizeof(at), fillers);
+    if (fd < 0)
+        skip(); /* no IPv6 here */
+    snprintf(e->url, sizeof(e->url), "http://localhost:%u/", httpd_port(e->server));
+    int64_t start = ch_mono_ms(&ch_clock_system);
+    fetch_run(&f, e->transport, e->loop);
+    int64_t took = ch_mono_ms(&ch_clock_system) - start;
+    assert_int_equal(f.err.code, 0);
+    assert_true(took >= CH_DEFAULT_STAGGER_MS - 10);
+    fetch_release(&f);
+    close_all(fd, fillers);
+}
+
 /* --- the response, over a socket */
 
 static void test_responses(void **state) {
@@ -296,12 +347,15 @@ static void test_responses(void **state) {
         const char *method, *answer, *body;
         int status;
     } table[] = {
-        {"GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", "abc", 200},
-        {"GET", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", "x", 200},
+        {"GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", "abc",
+         200},
+        {"GET", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", "x",
+         200},
         {"GET", "HTTP/1.1 204 No Content\r\n\r\n", "", 204},
         {"GET", "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", "", 304},
         {"HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", "", 200},
-        {"GET", "HTTP/1.1 302 Found\r\nLocation: http://evil.test/\r\nContent-Length: 0\r\n\r\n", "", 302},
+        {"GET", "HTTP/1.1 302 Found\r\nLocation: http://evil.test/\r\nContent-Length: 0\r\n\r\n",
+         "", 302},
         {"POST", "HTTP/1.1 500 Oops\r\nContent-Length: 2\r\n\r\n{}", "{}", 500},
     };
     struct env *e = *state;
@@ -335,8 +389,10 @@ static void test_closed_by_the_server(void **state) {
         {"HTTP/1.0 200 OK\r\n\r\nuntil the end", 0, 0, ""},
         {"", CHELA_ENET, 0, "without a response"},
         {"HTTP/1.1 200 OK\r\nConte", CHELA_ENET, 0, "before the response was complete"},
-        {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", CHELA_ENET, 200, "before the response"},
-        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab", CHELA_ENET, 200, "before the"},
+        {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", CHELA_ENET, 200,
+         "before the response"},
+        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab", CHELA_ENET, 200,
+         "before the"},
         {"SSH-2.0-x\r\n", CHELA_EPROTO, 0, "did not answer in HTTP"},
         {"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", CHELA_EPROTO, 200,
          "malformed HTTP response"},
@@ -694,7 +750,10 @@ static void test_timeouts(void **state) {
     } table[] = {
         {silent, {.first_byte = 40}, "first-byte timeout: no response from %s within 40 ms", 0},
         {stalls, {.idle = 40}, "idle timeout: nothing more from %s for 40 ms", 200},
-        {drips, {.idle = 1000, .total = 60}, "total timeout: the response of %s took longer than 60 ms", 200},
+        {drips,
+         {.idle = 1000, .total = 60},
+         "total timeout: the response of %s took longer than 60 ms",
+         200},
         {silent, {.total = 60}, "total timeout: the response of %s took longer than 60 ms", 0},
         {silent, {.first_byte = 1000}, "first-byte timeout: no response from %s within 1 s", 0},
     };
@@ -734,40 +793,23 @@ static void test_no_timeout_while_data_comes(void **state) {
     fetch_release(&f);
 }
 
-/* A listener whose queue is full: the kernel answers nobody. */
-static int full_listener(unsigned *port, int fillers[4]) {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t n = sizeof(at);
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&at, n), 0);
-    assert_int_equal(listen(fd, 0), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &n), 0);
-    for (int i = 0; i < 4; i++) {
-        fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-        if (connect(fillers[i], (struct sockaddr *)&at, n) == 0)
-            continue;
-    }
-    *port = ntohs(at.sin_port);
-    return fd;
-}
-
 static void test_connect_timeout(void **state) {
     struct env *e = *state;
     struct fetch f = {.req = {.url = e->url, .timeouts = {.connect = 50}}};
     char want[96];
-    unsigned port;
-    int fillers[4], fd = full_listener(&port, fillers);
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fillers[4], fd = full_listener((struct sockaddr *)&at, sizeof(at), fillers);
+    unsigned port = ntohs(at.sin_port);
 
     open_client(e, NULL);
     snprintf(e->url, sizeof(e->url), "http://127.0.0.1:%u/", port);
-    snprintf(want, sizeof(want), "connect timeout: no connection to 127.0.0.1:%u within 50 ms", port);
+    snprintf(want, sizeof(want), "connect timeout: no connection to 127.0.0.1:%u within 50 ms",
+             port);
     fetch_run(&f, e->transport, e->loop);
     assert_int_equal(f.err.code, CHELA_ETIMEOUT);
     assert_string_equal(f.err.message, want);
     fetch_release(&f);
-    close(fd);
-    for (int i = 0; i < 4; i++)
-        close(fillers[i]);
+    close_all(fd, fillers);
 }
 
 /* --- cancelling */
@@ -1024,6 +1066,7 @@ int main(void) {
         CASE(test_bad_urls),
         CASE(test_refused),
         CASE(test_next_address),
+        CASE(test_silent_address),
         CASE(test_responses),
         CASE(test_closed_by_the_server),
         CASE(test_every_cut),

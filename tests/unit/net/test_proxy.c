@@ -134,8 +134,7 @@ static void test_refusal(void **state) {
     assert_int_equal(ch_proxy_new("http://u:longsecret@proxy.test:3128", &p, NULL), 0);
     for (size_t i = 0; i < CH_LEN(table); i++) {
         struct chela_error err = {0};
-        assert_int_equal(ch_proxy_refused(p, table[i].status, "api.test:443", &err),
-                         table[i].code);
+        assert_int_equal(ch_proxy_refused(p, table[i].status, "api.test:443", &err), table[i].code);
         assert_non_null(strstr(err.message, "proxy.test:3128"));
         assert_null(strstr(err.message, "longsecret"));
     }

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/limits.h"
@@ -32,7 +33,7 @@ struct env {
     struct ch_buf seen; /* the last request the server got */
     struct ch_buf proxy_seen;
     const char *proxy_answer; /* NULL: open the tunnel */
-    size_t size; /* of the body that `large` sends */
+    size_t size;              /* of the body that `large` sends */
 };
 
 /* .../build/tests/unit/net/test_tls: the modules are three levels up. */
@@ -75,8 +76,8 @@ static int tear_down(void **state) {
 
 static void open_server(struct env *e, httpd_fn *on_request, const char *names, int days) {
     e->identity = test_ca_issue(e->ca, names, days);
-    struct httpd_opts opts = {.on_request = on_request, .user = e, .layer = &httpd_tls_layer,
-                              .layer_arg = e->identity};
+    struct httpd_opts opts = {
+        .on_request = on_request, .user = e, .layer = &httpd_tls_layer, .layer_arg = e->identity};
     e->server = httpd_new(ch_loop_uv(e->loop), &opts);
     snprintf(e->url, sizeof(e->url), "https://127.0.0.1:%u/x", httpd_port(e->server));
 }
@@ -131,7 +132,8 @@ static void test_not_trusted(void **state) {
         int days;
         bool trusted;
     } table[] = {
-        {NAMES, "TLS with 127.0.0.1: certificate verify failed: unable to get local issuer", 1, false},
+        {NAMES, "TLS with 127.0.0.1: certificate verify failed: unable to get local issuer", 1,
+         false},
         {NAMES, "certificate verify failed: certificate has expired", -1, true},
         {"DNS:other.test", "certificate verify failed: IP address mismatch", 1, true},
         {"IP:127.0.0.2", "certificate verify failed: IP address mismatch", 1, true},
@@ -163,12 +165,22 @@ static void test_wrong_name(void **state) {
                    "TLS with localhost: certificate verify failed: hostname mismatch");
 }
 
+/* What OpenSSL's users set for all programs counts here too. */
+static void test_trust_from_the_environment(void **state) {
+    struct env *e = *state;
+    open_server(e, hello, NAMES, 1);
+    open_client(e, (struct ch_http_opts){0});
+    setenv("SSL_CERT_FILE", e->ca_file, 1);
+    get_hello(e);
+    unsetenv("SSL_CERT_FILE");
+}
+
 static void test_self_signed(void **state) {
     struct env *e = *state;
     struct test_ca *own = test_ca_new();
     e->identity = test_ca_self(own);
-    struct httpd_opts opts = {.on_request = hello, .user = e, .layer = &httpd_tls_layer,
-                              .layer_arg = e->identity};
+    struct httpd_opts opts = {
+        .on_request = hello, .user = e, .layer = &httpd_tls_layer, .layer_arg = e->identity};
     e->server = httpd_new(ch_loop_uv(e->loop), &opts);
     snprintf(e->url, sizeof(e->url), "https://127.0.0.1:%u/x", httpd_port(e->server));
     open_client(e, (struct ch_http_opts){.ca_file = e->ca_file});
@@ -381,9 +393,12 @@ static void test_tunnel_refused(void **state) {
         const char *answer, *message;
         int code;
     } table[] = {
-        {"HTTP/1.1 407 Auth\r\nContent-Length: 3\r\n\r\nwho", "wants credentials (HTTP 407)", CHELA_EAUTH},
-        {"HTTP/1.1 403 No\r\n\r\n", "refused a connection to api.test:8443 (HTTP 403)", CHELA_EPERM},
-        {"HTTP/1.1 502 Bad\r\nContent-Length: 0\r\n\r\n", "refused a connection to api.test:8443", CHELA_ENET},
+        {"HTTP/1.1 407 Auth\r\nContent-Length: 3\r\n\r\nwho", "wants credentials (HTTP 407)",
+         CHELA_EAUTH},
+        {"HTTP/1.1 403 No\r\n\r\n", "refused a connection to api.test:8443 (HTTP 403)",
+         CHELA_EPERM},
+        {"HTTP/1.1 502 Bad\r\nContent-Length: 0\r\n\r\n", "refused a connection to api.test:8443",
+         CHELA_ENET},
         {"HTTP/1.1 200 OK\r\n\r\nearly", "broke the CONNECT", CHELA_EPROTO},
         {"SSH-2.0-x\r\n", "the proxy did not answer in HTTP", CHELA_EPROTO},
     };
@@ -430,6 +445,7 @@ int main(void) {
         CASE(test_trusted),
         CASE(test_not_trusted),
         CASE(test_wrong_name),
+        CASE(test_trust_from_the_environment),
         CASE(test_self_signed),
         CASE(test_peer_without_tls),
         CASE(test_end_and_truncation),

@@ -34,7 +34,8 @@ static const struct {
     {"http://a@b:c@example.com/", "0 0 example.com 80 / a@b:c"},
     {"http://@example.com/", "0 0 example.com 80 / "},
     {"http://example.com/a@b:c//d", "0 0 example.com 80 /a@b:c//d -"},
-    {"https://x.test/v1beta/models/m:stream?alt=sse", "1 0 x.test 443 /v1beta/models/m:stream?alt=sse -"},
+    {"https://x.test/v1beta/models/m:stream?alt=sse",
+     "1 0 x.test 443 /v1beta/models/m:stream?alt=sse -"},
     {"http://xn--bcher-kva.example/", "0 0 xn--bcher-kva.example 80 / -"},
 };
 
@@ -159,12 +160,18 @@ static void test_loopback(void **state) {
         const char *url;
         bool want;
     } table[] = {
-        {"http://localhost/", true},      {"http://LocalHost./", true},
-        {"http://a.localhost/", true},    {"http://127.0.0.1/", true},
-        {"http://127.255.0.9/", true},    {"http://[::1]/", true},
-        {"http://[::ffff:127.0.0.1]/", true}, {"http://localhost.example/", false},
-        {"http://notlocalhost/", false},  {"http://128.0.0.1/", false},
-        {"http://[::2]/", false},         {"http://[::ffff:10.0.0.1]/", false},
+        {"http://localhost/", true},
+        {"http://LocalHost./", true},
+        {"http://a.localhost/", true},
+        {"http://127.0.0.1/", true},
+        {"http://127.255.0.9/", true},
+        {"http://[::1]/", true},
+        {"http://[::ffff:127.0.0.1]/", true},
+        {"http://localhost.example/", false},
+        {"http://notlocalhost/", false},
+        {"http://128.0.0.1/", false},
+        {"http://[::2]/", false},
+        {"http://[::ffff:10.0.0.1]/", false},
     };
     (void)state;
     for (size_t i = 0; i < CH_LEN(table); i++) {
@@ -194,12 +201,9 @@ static void test_authority(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),
-        cmocka_unit_test(test_bad),
-        cmocka_unit_test(test_nul_and_length),
-        cmocka_unit_test(test_messages_keep_secrets),
-        cmocka_unit_test(test_loopback),
-        cmocka_unit_test(test_authority),
+        cmocka_unit_test(test_good),           cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_nul_and_length), cmocka_unit_test(test_messages_keep_secrets),
+        cmocka_unit_test(test_loopback),       cmocka_unit_test(test_authority),
     };
     return cmocka_run_group_tests_name("url", tests, NULL, NULL);
 }
