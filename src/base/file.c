@@ -31,7 +31,7 @@ static int read_all(int fd, const char *path, size_t max, struct ch_buf *out,
     }
 }
 
-int ch_file_read(const char *path, size_t max, struct ch_buf *out, struct chela_error *err) {
+int ch_file_load(const char *path, size_t max, struct ch_buf *out, struct chela_error *err) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return ch_fail(err, errno == ENOENT ? CHELA_ENOENT : CHELA_EIO, "%s: %s", path,

@@ -262,7 +262,7 @@ static int read_script(struct ch_script *script, const char *name, struct chela_
         return ch_script_read(script, ch_sv(ch_scripted_demo, n), "demo", err);
     }
     CH_BUF_AUTO text = {0};
-    int rc = ch_file_read(name, CH_LIMIT_YAML_FILE, &text, err);
+    int rc = ch_file_load(name, CH_LIMIT_YAML_FILE, &text, err);
     return rc < 0 ? rc : ch_script_read(script, ch_buf_sv(&text), name, err);
 }
 

@@ -27,12 +27,12 @@ static void test_reads_up_to_the_limit(void **state) {
     CH_BUF_AUTO out = {0};
     struct chela_error err = {0};
     ch_buf_add_str(&out, "before ");
-    assert_int_equal(ch_file_read(path, sizeof(text), &out, &err), 0);
+    assert_int_equal(ch_file_load(path, sizeof(text), &out, &err), 0);
     assert_int_equal(out.n, 7 + sizeof(text));
     assert_memory_equal(out.p + 7, text, sizeof(text));
 
     ch_buf_clear(&out);
-    assert_int_equal(ch_file_read(path, sizeof(text) - 1, &out, &err), CHELA_ELIMIT);
+    assert_int_equal(ch_file_load(path, sizeof(text) - 1, &out, &err), CHELA_ELIMIT);
     assert_non_null(strstr(err.message, "larger than 39999 bytes"));
     unlink(path);
 }
@@ -41,9 +41,9 @@ static void test_failures_name_the_path(void **state) {
     (void)state;
     CH_BUF_AUTO out = {0};
     struct chela_error err = {0};
-    assert_int_equal(ch_file_read("/nonexistent/x", 10, &out, &err), CHELA_ENOENT);
+    assert_int_equal(ch_file_load("/nonexistent/x", 10, &out, &err), CHELA_ENOENT);
     assert_string_equal(err.message, "/nonexistent/x: No such file or directory");
-    assert_int_equal(ch_file_read("/", 10, &out, &err), CHELA_EIO);
+    assert_int_equal(ch_file_load("/", 10, &out, &err), CHELA_EIO);
     assert_string_equal(err.message, "/: Is a directory");
 }
 
