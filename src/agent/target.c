@@ -12,21 +12,6 @@
 #include "model/provider.h"
 #include "model/scripted.h"
 
-static const struct {
-    const char *name;
-    unsigned bit;
-} quirk_names[] = {
-    {"max_tokens", CH_Q_MAX_TOKENS},
-    {"no_stream_usage", CH_Q_NO_STREAM_USAGE},
-    {"no_developer_role", CH_Q_NO_DEVELOPER},
-    {"no_tool_choice", CH_Q_NO_TOOL_CHOICE},
-    {"string_content", CH_Q_STRING_CONTENT},
-    {"replay_reasoning", CH_Q_REPLAY_REASONING},
-    {"short_ids", CH_Q_ID9},
-    {"bearer", CH_Q_BEARER},
-    {"no_cache_marks", CH_Q_NO_CACHE_MARKS},
-};
-
 static int parse_quirks(const char *list, struct ch_provider_conf *c, struct chela_error *err) {
     struct ch_sv rest = ch_sv_str(list);
     while (rest.n) {
@@ -34,10 +19,7 @@ static int parse_quirks(const char *list, struct ch_provider_conf *c, struct che
         bool off = name.n && name.p[0] == '-';
         if (off)
             name = ch_sv(name.p + 1, name.n - 1);
-        unsigned bit = 0;
-        for (size_t i = 0; i < CH_LEN(quirk_names); i++)
-            if (ch_sv_is(name, quirk_names[i].name))
-                bit = quirk_names[i].bit;
+        unsigned bit = ch_quirk_find(name);
         if (!bit && name.n)
             return ch_fail(err, CHELA_ECONFIG, "provider %s: unknown quirk '%.*s'", c->name,
                            CH_SV_FMT(name));
@@ -233,7 +215,7 @@ int ch_target_new(chela_runtime *rt, const char *spec, const struct chela_agent_
     t->ep.provider = t->provider;
     t->ep.base_url = t->base_url;
     t->ep.api_key = t->api_key;
-    t->ep.quirks = known ? known->quirks : 0;
+    t->ep.quirks = known ? known->quirks : ch_quirks_of_api(ch_sv_str(t->ep.codec->name));
     if (conf) {
         t->ep.quirks = (t->ep.quirks | conf->quirks_on) & ~conf->quirks_off;
         t->ep.headers = conf->headers;
