@@ -106,15 +106,17 @@ static const char *path_of(const char *const *env) {
     return DEFAULT_PATH;
 }
 
-/* 0, or an errno value. */
-static int check_program(const char *path) {
+enum found { NOT_THERE, NOT_EXECUTABLE, EXECUTABLE };
+
+/* A directory of PATH that we may not search holds nothing for us. */
+static enum found check_program(const char *path) {
     struct stat st;
 
     if (stat(path, &st) < 0)
-        return errno;
-    if (!S_ISREG(st.st_mode))
-        return EACCES;
-    return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) < 0 ? errno : 0;
+        return NOT_THERE;
+    if (!S_ISREG(st.st_mode) || faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) < 0)
+        return NOT_EXECUTABLE;
+    return EXECUTABLE;
 }
 
 /* Leave the path to execute in *found. A name with a slash is taken as it is:
@@ -132,10 +134,10 @@ static int find_program(const char *name, const char *const *env, struct ch_buf 
             continue;
         ch_buf_clear(found);
         ch_buf_addf(found, "%.*s/%s", CH_SV_FMT(dir), name);
-        int rc = check_program(ch_buf_str(found));
-        if (rc == 0)
+        enum found rc = check_program(ch_buf_str(found));
+        if (rc == EXECUTABLE)
             return 0;
-        denied |= rc == EACCES;
+        denied |= rc == NOT_EXECUTABLE;
     }
     if (denied)
         return ch_fail(err, CHELA_EPERM, "cannot run %s: the file in PATH is not executable", name);

@@ -572,12 +572,16 @@ static void test_start_failures(void **state) {
     check_refused(CHELA_EINVAL, "cannot run a program without a name");
 
     assert_non_null(mkdtemp(dir));
+    char in_path[64];
+    snprintf(in_path, sizeof(in_path), "PATH=:bin:%s", dir);
+    chmod(dir, 0); /* keeps out all but root */
+    RUN(.argv = ARGV("plain"), .env = ARGV(in_path));
+    check_refused(CHELA_ENOENT, "cannot run plain: not found in PATH");
+    chmod(dir, 0700);
     const char *path = make_file("plain", "echo hi\n", 0644);
     RUN(.argv = ARGV(path));
     snprintf(want, sizeof(want), "cannot run %s: permission denied", path);
     check_refused(CHELA_EPERM, want);
-    char in_path[64];
-    snprintf(in_path, sizeof(in_path), "PATH=:bin:%s", dir);
     RUN(.argv = ARGV("plain"), .env = ARGV(in_path));
     check_refused(CHELA_EPERM, "cannot run plain: the file in PATH is not executable");
     unlink(path);
