@@ -51,7 +51,7 @@ CLI_OBJS := $(call objs,$(wildcard src/cli/*.c))
 SO := $(BUILD)/libchela.so.$(SOVERSION)
 MODULE_SOS := $(MODULES:%=$(BUILD)/libchela-%.so)
 
-.PHONY: all help demo check check-long lint tidy format fuzz bench install clean deps tests examples
+.PHONY: all help demo check check-long lint tidy format fuzz bench install clean deps tests examples man
 all: $(BUILD)/chela $(BUILD)/libchela.a $(BUILD)/libchela.so $(MODULE_SOS) ## the program and the libraries (default)
 
 help: ## list the targets
@@ -132,6 +132,13 @@ unit-$(1): $(filter $(BUILD)/tests/unit/$(1)/%,$(UNIT))
 	@tests/run -b $(BUILD) unit/$(1)
 endef
 $(foreach l,$(LAYERS),$(eval $(call UNIT_RULE,$(l))))
+# The program's own files are tested as they are linked: on the public library.
+$(filter $(BUILD)/tests/unit/cli/%,$(UNIT)): $(BUILD)/%: $(BUILD)/obj/%.o $(filter-out %/main.o,$(CLI_OBJS)) $(BUILD)/libchela.so
+	$(call say,link)
+	@mkdir -p $(@D)
+	$(Q)$(LINK) -o $@ $(filter %.o,$^) -L$(BUILD) -lchela -Wl,-rpath,'$$ORIGIN/../../..' $(TEST_LIBS)
+man: $(BUILD)/chela ## write docs/chela.1 from the program's tables
+	$< help --man > docs/chela.1
 
 $(WHOLE): $(BUILD)/%: $(BUILD)/obj/%.o $(SUPPORT) $(BUILD)/libchela.a
 	$(call say,link)

@@ -1,0 +1,57 @@
+/* args.h -- flags, described once.
+ *
+ * A command has one table of options. The parser, the --help text and the
+ * manual all read that table, so they cannot disagree. Values are written
+ * straight into the command's own struct, at the offset the row names. */
+#ifndef CH_CLI_ARGS_H
+#define CH_CLI_ARGS_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "chela/error.h"
+
+struct ch_real { /* a number of which 0 is a proper value */
+    bool set;
+    double value;
+};
+
+enum ch_opt_kind {
+    CH_OPT_SWITCH, /* bool: no value */
+    CH_OPT_TEXT,   /* const char *: borrowed from argv */
+    CH_OPT_CHOICE, /* const char *: one of the words of .value, "a|b|c" */
+    CH_OPT_INT,    /* int64_t in min..max */
+    CH_OPT_REAL,   /* struct ch_real in min..max */
+};
+
+struct ch_opt {
+    const char *name; /* without dashes; NULL ends a table */
+    char letter;      /* short form, 0 for none */
+    enum ch_opt_kind kind;
+    size_t at;         /* offset of the field in the command's struct */
+    const char *value; /* what help calls the value, or the choices */
+    double min, max;
+    const char *group; /* heading in help; rows of a group are neighbours */
+    const char *help;
+};
+
+struct ch_args {
+    const char **words; /* what is no flag, in order; owned array, borrowed texts */
+    size_t n;
+    bool help; /* --help or -h was there */
+};
+
+/* Sort argv (argc entries, the command's name not among them) into flags,
+ * written to *into, and words. `later` (may be NULL, ends with NULL) lists
+ * flags that are known but not supported in this version. Takes --flag value,
+ * --flag=value, -x, -xyz, -x value, -xvalue; after "--" all are words, and "-"
+ * always is. The last of a repeated flag counts.
+ *
+ * Returns 0, or CHELA_EINVAL with the first problem in *err; the rest is read
+ * all the same, so that --output is known to who reports the problem. Release
+ * args in both cases. */
+int ch_args_parse(const struct ch_opt *opts, const char *const *later, int argc, char *const *argv,
+                  void *into, struct ch_args *args, struct chela_error *err);
+void ch_args_release(struct ch_args *args);
+
+#endif

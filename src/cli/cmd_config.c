@@ -1,0 +1,157 @@
+/* cmd_config.c -- `chela config`: the configuration file by itself. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cmd.h"
+#include "cli/draft.h"
+#include "cli/out.h"
+#include "cli/problem.h"
+#include "cli/setup.h"
+
+struct flags {
+    struct ch_setup_flags setup;
+};
+
+static const struct ch_opt check_opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+static const struct ch_opt schema_opts[] = {{.name = NULL}};
+
+/* --- check ---------------------------------------------------------------------- */
+
+/* Are the models known? A key that is missing is not the file's fault. */
+static int check_models(struct ch_setup *s, struct chela_error *err) {
+    struct chela_agent_opts opt = CHELA_AGENT_OPTS(.id = NULL);
+    struct chela_error why = {0};
+    chela_agent *agent;
+
+    int rc = chela_config_agent(s->config, s->flags->agent, &opt, err);
+    if (rc < 0 || !opt.model)
+        return rc;
+    if (chela_agent_new(s->rt, &opt, &agent, &why) == 0)
+        return CHELA_OK;
+    if (why.code != CHELA_EAUTH)
+        return ch_problem(err, CHELA_ECONFIG, "%s: %s", s->config_path, why.message);
+    ch_console_note(s->console, "warning: %s", why.message);
+    s->warnings++;
+    return CHELA_OK;
+}
+
+/* As far as `run` would go without asking a model. */
+static int check_file(struct ch_setup *s, struct chela_error *err) {
+    static const char *const none[] = {NULL};
+    struct chela_agent_opts opt = CHELA_AGENT_OPTS(.model = "scripted/demo", .fallbacks = none);
+    chela_agent *agent;
+
+    int rc = ch_setup_config(s, err);
+    if (rc == 0 && !s->config)
+        return ch_problem(
+            err, CHELA_ECONFIG,
+            "there is no configuration file to check (./chela.yaml or --config FILE)");
+    if (rc == 0)
+        rc = ch_setup_runtime(s, err);
+    if (rc == 0)
+        rc = check_models(s, err);
+    if (rc == 0)
+        rc = ch_setup_agent(s, &opt, &agent, err);
+    return rc;
+}
+
+static void report(struct ch_console *c, const struct ch_setup *s) {
+    char *line = s->warnings ? ch_format("%s: ok, %u warning%s\n", s->config_path, s->warnings,
+                                         s->warnings == 1 ? "" : "s")
+                             : ch_format("%s: ok\n", s->config_path);
+    ch_console_print(c, line, strlen(line));
+    free(line);
+}
+
+static int check(const struct flags *f, struct ch_console *c, const struct ch_env *env) {
+    struct ch_setup setup = {.env = env, .flags = &f->setup, .console = c};
+    struct chela_error err = {0};
+    int code = CH_EXIT_DONE;
+
+    if (check_file(&setup, &err) == 0) {
+        report(c, &setup);
+    } else {
+        ch_console_error(c, "%s", err.message);
+        code = ch_problem_exit(&err);
+    }
+    ch_setup_release(&setup);
+    return code;
+}
+
+static int run_check(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    struct flags f = {0};
+    struct ch_args args;
+    struct ch_console console;
+    int code = ch_cmd_parse(cmd, env, argc, argv, &f, &args);
+
+    if (code < 0) {
+        ch_console_init(&console, env, ch_setup_verbosity(&f.setup), f.setup.no_color);
+        if (args.n > 0) {
+            ch_console_error(&console,
+                             "config check takes no words (--config FILE names the file)");
+            code = CH_EXIT_USAGE;
+        } else {
+            code = ch_console_exit(&console, check(&f, &console, env));
+        }
+        ch_console_release(&console);
+    }
+    ch_args_release(&args);
+    return code;
+}
+
+/* --- schema --------------------------------------------------------------------- */
+
+static void print_schema(struct ch_console *c) {
+    char *schema = chela_config_schema();
+    struct ch_draft d;
+    ch_draft_init(&d);
+    ch_json_pretty(d.f, schema, strlen(schema));
+    ch_draft_finish(&d);
+    ch_console_print(c, d.p, d.n);
+    chela_free(schema);
+    free(d.p);
+}
+
+static int run_schema(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    struct ch_args args;
+    struct ch_console console;
+    int code = ch_cmd_parse(cmd, env, argc, argv, NULL, &args);
+
+    if (code < 0) {
+        ch_console_init(&console, env, CH_NORMAL, false);
+        if (args.n > 0) {
+            ch_console_error(&console, "config schema takes no words");
+            code = CH_EXIT_USAGE;
+        } else {
+            print_schema(&console);
+            code = ch_console_exit(&console, CH_EXIT_DONE);
+        }
+        ch_console_release(&console);
+    }
+    ch_args_release(&args);
+    return code;
+}
+
+const struct ch_cmd ch_cmd_config_check = {
+    .name = "config check",
+    .args = "",
+    .summary = "is the configuration file right?",
+    .about = "Reads the configuration file that 'chela run' would use and says what is wrong with "
+             "it, with line and column. Unknown keys are warnings.",
+    .opts = check_opts,
+    .run = run_check,
+};
+
+const struct ch_cmd ch_cmd_config_schema = {
+    .name = "config schema",
+    .args = "",
+    .summary = "JSON Schema of the configuration",
+    .about = "Prints the JSON Schema of chela.yaml, for editors that complete and check YAML.",
+    .opts = schema_opts,
+    .run = run_schema,
+};

@@ -1,0 +1,372 @@
+/* cmd_run.c -- `chela run`: one task, one answer.
+ *
+ * Whatever happens, a reader of json or jsonl gets exactly one run_end as the
+ * last line: the run's own, or one made here when no run came about. */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cmd.h"
+#include "cli/draft.h"
+#include "cli/mem.h"
+#include "cli/out.h"
+#include "cli/problem.h"
+#include "cli/setup.h"
+#include "cli/signal.h"
+#include "cli/status.h"
+
+struct flags {
+    struct ch_setup_flags setup;
+    const char *model, *base_url, *api_key_env, *ca_file;
+    const char *session, *system, *mode, *tool_choice, *reasoning, *output;
+    int64_t max_turns, max_tool_calls, max_errors, max_output_tokens, token_budget;
+    struct ch_real temperature, timeout;
+    bool no_stream;
+};
+
+#define AT(field) offsetof(struct flags, field)
+#define MANY 1e12
+
+static const struct ch_opt opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    {"session", 0, CH_OPT_TEXT, AT(session), "KEY", 0, 0, "Configuration",
+     "name of the conversation; without it a fresh one"},
+    {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",
+     "such as anthropic/claude-sonnet-4-6 or ollama/qwen3"},
+    {"base-url", 0, CH_OPT_TEXT, AT(base_url), "URL", 0, 0, "Model",
+     "address of the service instead of the provider's own"},
+    {"api-key-env", 0, CH_OPT_TEXT, AT(api_key_env), "NAME", 0, 0, "Model",
+     "environment variable that holds the key"},
+    {"ca-file", 0, CH_OPT_TEXT, AT(ca_file), "FILE", 0, 0, "Model",
+     "certificates to trust (PEM) instead of the system's"},
+    {"system", 0, CH_OPT_TEXT, AT(system), "TEXT|@FILE", 0, 0, "Model",
+     "instructions for the model"},
+    {"reasoning", 0, CH_OPT_CHOICE, AT(reasoning), "off|low|medium|high", 0, 0, "Model",
+     "how much the model thinks before it answers"},
+    {"temperature", 0, CH_OPT_REAL, AT(temperature), "X", 0, 2, "Model",
+     "0 to 2; without it the model's own default"},
+    {"max-output-tokens", 0, CH_OPT_INT, AT(max_output_tokens), "N", 1, MANY, "Model",
+     "longest reply of the model"},
+    {"no-stream", 0, CH_OPT_SWITCH, AT(no_stream), NULL, 0, 0, "Model",
+     "ask for whole replies instead of streams"},
+    {"mode", 0, CH_OPT_TEXT, AT(mode), "react", 0, 0, "Model",
+     "how the agent works: think, act, look at the result, again"},
+    CH_SETUP_OPTS_TOOLS(struct flags),
+    {"tool-choice", 0, CH_OPT_TEXT, AT(tool_choice), "auto|any|none|NAME", 0, 0, "Tools",
+     "whether the model may, must or must not call tools, or which"},
+    {"max-turns", 0, CH_OPT_INT, AT(max_turns), "N", 1, MANY, "Limits",
+     "model calls in the run (25)"},
+    {"max-tool-calls", 0, CH_OPT_INT, AT(max_tool_calls), "N", 1, MANY, "Limits",
+     "tool calls in the run (200)"},
+    {"max-errors", 0, CH_OPT_INT, AT(max_errors), "N", 1, MANY, "Limits", "failures in a row (3)"},
+    {"token-budget", 0, CH_OPT_INT, AT(token_budget), "N", 1, MANY, "Limits",
+     "tokens in and out of the run together (no limit)"},
+    {"timeout", 0, CH_OPT_REAL, AT(timeout), "SEC", 0.001, 31536000, "Limits",
+     "time for the whole run in seconds (1800)"},
+    {"output", 0, CH_OPT_CHOICE, AT(output), "text|json|jsonl", 0, 0, "Output",
+     "the answer as text; the end of the run as a JSON object; or all its events, one JSON object "
+     "a line"},
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+static const char *const later[] = {"store",  "approve", "sandbox",     "schema", "image",
+                                    "record", "replay",  "cost-budget", NULL};
+static const char *const later_modes[] = {"plan", "route", "heartbeat", NULL};
+
+enum format { TEXT, JSON, JSONL };
+
+struct run {
+    struct flags flags;
+    struct ch_args args;
+    struct ch_console console;
+    struct ch_text text;
+    struct ch_signals *signals; /* owned */
+    struct ch_status *status;   /* owned */
+    chela_run *handle;          /* owned; NULL before the start */
+    enum format format;
+    char *id;     /* owned: of the run, NULL before its first event */
+    uint64_t seq; /* of the next event */
+    bool ended;   /* run_end has come */
+    int code;     /* the exit code it stands for */
+};
+
+/* --- events ------------------------------------------------------------------- */
+
+static int exit_code(const char *status) {
+    static const struct {
+        const char *status;
+        int code;
+    } codes[] = {{"done", CH_EXIT_DONE},
+                 {"stopped", CH_EXIT_STOPPED},
+                 {"cancelled", CH_EXIT_CANCELLED},
+                 {"paused", CH_EXIT_PAUSED}};
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+        if (strcmp(status, codes[i].status) == 0)
+            return codes[i].code;
+    return CH_EXIT_ERROR;
+}
+
+static void on_end(struct run *r, const struct chela_event *ev) {
+    r->ended = true;
+    r->code = exit_code(ev->end.status);
+    ch_status_free(r->status);
+    r->status = NULL;
+    if (r->format == JSON)
+        ch_json_event(&r->console, ev);
+    if (!ch_console_failure(&r->console))
+        ch_text_outcome(&r->console, ev);
+}
+
+static void on_event(const struct chela_event *ev, void *user) {
+    struct run *r = user;
+    if (!r->id)
+        r->id = ch_dup(ev->run);
+    r->seq = ev->seq + 1;
+    ch_status_event(r->status, ev);
+    if (r->format == JSONL)
+        ch_json_event(&r->console, ev);
+    else
+        ch_text_event(&r->text, ev);
+    if (ev->type == CHELA_EV_RUN_END)
+        on_end(r, ev);
+    else if (ch_console_failure(&r->console))
+        chela_cancel(r->handle, "nobody reads the output");
+}
+
+/* --- failures before and around the run ------------------------------------------ */
+
+static int64_t now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* The run_end that no run will send. */
+static void send_end(struct run *r, const struct chela_error *err) {
+    bool cancelled = err->code == CHELA_ECANCELED;
+    struct chela_event ev = {
+        .type = CHELA_EV_RUN_END, .run = r->id ? r->id : "", .seq = r->seq, .ts = now_ms()};
+    ev.end.status = cancelled ? "cancelled" : "error";
+    ev.end.reason = cancelled ? "cancelled" : "internal_error";
+    ev.end.text = (struct chela_str){"", 0};
+    ev.end.error = (struct chela_str){err->message, strlen(err->message)};
+    ev.end.usage.cost_usd = -1;
+    ch_json_event(&r->console, &ev);
+}
+
+static int fail(struct run *r, const struct chela_error *err) {
+    ch_status_free(r->status);
+    r->status = NULL;
+    ch_console_error(&r->console, "%s", err->message);
+    if (r->format != TEXT && !r->ended)
+        send_end(r, err);
+    return ch_problem_exit(err);
+}
+
+/* --- prompt ------------------------------------------------------------------------ */
+
+static void say_waiting(void *user) {
+    ch_console_note(user, "reading the prompt from standard input; end it with Ctrl-D, or start "
+                          "with </dev/null if there is none");
+}
+
+static bool asks_for_stdin(const struct ch_args *args) {
+    for (size_t i = 0; i < args->n; i++)
+        if (strcmp(args->words[i], "-") == 0)
+            return true;
+    return false;
+}
+
+/* The words joined by spaces, a blank line, standard input. */
+static struct ch_input join(const struct ch_args *args, const struct ch_input *in) {
+    struct ch_draft d;
+    const char *gap = "";
+
+    ch_draft_init(&d);
+    for (size_t i = 0; i < args->n; i++) {
+        if (strcmp(args->words[i], "-") == 0)
+            continue;
+        fprintf(d.f, "%s%s", gap, args->words[i]);
+        gap = " ";
+    }
+    if (in->n > 0) {
+        fputs(*gap ? "\n\n" : "", d.f);
+        fwrite(in->p, 1, in->n, d.f);
+    }
+    ch_draft_finish(&d);
+    return (struct ch_input){.p = d.p, .n = d.n};
+}
+
+static int read_prompt(struct run *r, struct ch_input *prompt, struct chela_error *err) {
+    struct ch_input in = {0};
+    bool asked = asks_for_stdin(&r->args);
+    if (asked || ch_input_piped()) {
+        int rc = ch_input_stdin(CH_INPUT_PROMPT, ch_signals_fd(r->signals), say_waiting,
+                                &r->console, &in, err);
+        if (rc < 0)
+            return rc;
+    }
+    *prompt = join(&r->args, &in);
+    ch_input_release(&in);
+    if (prompt->n > CH_INPUT_PROMPT)
+        return ch_problem(err, CHELA_ELIMIT, "the prompt is larger than %d MB",
+                          CH_INPUT_PROMPT >> 20);
+    if (strspn(prompt->p, " \t\r\n") == prompt->n)
+        return ch_problem(err, CHELA_EINVAL,
+                          "there is no prompt; usage: chela run [flags] PROMPT... ('chela run "
+                          "--help')");
+    return CHELA_OK;
+}
+
+/* --- the run ------------------------------------------------------------------------- */
+
+static enum chela_reasoning reasoning(const char *word) {
+    static const char *const words[] = {"", "off", "low", "medium", "high"};
+    for (int i = CHELA_REASONING_OFF; word && i <= CHELA_REASONING_HIGH; i++)
+        if (strcmp(words[i], word) == 0)
+            return (enum chela_reasoning)i;
+    return CHELA_REASONING_DEFAULT;
+}
+
+static struct chela_agent_opts agent_opts(const struct flags *f, const char *system) {
+    return (struct chela_agent_opts)CHELA_AGENT_OPTS(
+            .model = f->model, .base_url = f->base_url, .api_key_env = f->api_key_env,
+            .system = system, .tool_choice = f->tool_choice, .mode = f->mode,
+            .reasoning = reasoning(f->reasoning), .max_output_tokens = f->max_output_tokens,
+            .temperature = f->temperature.set ? &f->temperature.value : NULL,
+            .no_stream = f->no_stream,
+            .limits = {.max_turns = f->max_turns,
+                       .max_tool_calls = f->max_tool_calls,
+                       .max_consecutive_errors = f->max_errors,
+                       .token_budget = f->token_budget,
+                       .timeout_ms = f->timeout.set ? (int64_t)(f->timeout.value * 1000) : 0});
+}
+
+static int converse(struct run *r, chela_agent *agent, const struct ch_input *prompt,
+                    struct chela_error *err) {
+    chela_session *session;
+    struct chela_run_opts opt = CHELA_RUN_OPTS(.on_event = on_event, .user = r);
+    int rc = chela_session_new(agent, r->flags.session, &session, err);
+    if (rc < 0)
+        return rc;
+    r->status = r->format == JSONL ? NULL : ch_status_new(&r->console);
+    rc = chela_run_start(session, prompt->p, prompt->n, &opt, &r->handle, err);
+    if (rc < 0)
+        return rc;
+    ch_signals_attach(r->signals, r->handle);
+    rc = chela_run_wait(r->handle);
+    ch_signals_detach(r->signals);
+    if (r->code == CH_EXIT_PAUSED)
+        ch_console_error(&r->console,
+                         "session %s waits for an answer that only a program using the library "
+                         "can give",
+                         chela_session_key(session));
+    chela_run_free(r->handle);
+    r->handle = NULL;
+    if (!r->ended)
+        return ch_problem(err, rc < 0 ? rc : CHELA_EINTERNAL, "the run was lost: %s",
+                          chela_error_text(rc < 0 ? rc : CHELA_EINTERNAL));
+    return CHELA_OK;
+}
+
+static int check_ca_file(const char *path, struct chela_error *err) {
+    if (path && access(path, R_OK) < 0)
+        return ch_problem(err, CHELA_EINVAL, "--ca-file %s: %s", path, strerror(errno));
+    return CHELA_OK;
+}
+
+static int perform(struct run *r, const struct ch_env *env, struct chela_error *err) {
+    struct ch_input prompt = {0}, system = {0};
+    struct ch_setup setup = {
+        .env = env, .flags = &r->flags.setup, .console = &r->console, .ca_file = r->flags.ca_file};
+    chela_agent *agent;
+    int rc = check_ca_file(r->flags.ca_file, err);
+
+    if (rc == 0 && r->flags.system)
+        rc = ch_input_text(r->flags.system, CH_INPUT_SYSTEM, &system, err);
+    if (rc == 0)
+        rc = read_prompt(r, &prompt, err);
+    if (rc == 0)
+        rc = ch_setup_config(&setup, err);
+    if (rc == 0)
+        rc = ch_setup_runtime(&setup, err);
+    if (rc == 0) {
+        struct chela_agent_opts opt = agent_opts(&r->flags, system.p);
+        rc = ch_setup_agent(&setup, &opt, &agent, err);
+    }
+    if (rc == 0)
+        rc = converse(r, agent, &prompt, err);
+    ch_status_free(r->status);
+    r->status = NULL;
+    ch_setup_release(&setup);
+    ch_input_release(&prompt);
+    ch_input_release(&system);
+    return rc;
+}
+
+/* --- the command --------------------------------------------------------------------- */
+
+static int check_mode(const char *mode, struct chela_error *err) {
+    if (!mode || strcmp(mode, "react") == 0)
+        return CHELA_OK;
+    for (const char *const *m = later_modes; *m; m++)
+        if (strcmp(mode, *m) == 0)
+            return ch_problem(err, CHELA_EINVAL, "--mode %s is not supported in this version", *m);
+    return ch_problem(err, CHELA_EINVAL, "--mode must be react, not '%s'", mode);
+}
+
+static enum format format_of(const char *output) {
+    if (!output || strcmp(output, "text") == 0)
+        return TEXT;
+    return strcmp(output, "json") == 0 ? JSON : JSONL;
+}
+
+static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    struct run r = {0};
+    struct chela_error err = {0};
+
+    int rc = ch_args_parse(opts, later, argc, argv, &r.flags, &r.args, &err);
+    ch_console_init(&r.console, env, ch_setup_verbosity(&r.flags.setup), r.flags.setup.no_color);
+    r.format = format_of(r.flags.output);
+    r.text = (struct ch_text){.console = &r.console, .no_answer = r.format != TEXT, .fresh = true};
+    if (r.args.help) {
+        ch_help_print(&r.console, cmd->name);
+        rc = CH_EXIT_DONE;
+    } else {
+        r.signals = ch_signals_new();
+        if (rc == 0)
+            rc = check_mode(r.flags.mode, &err);
+        if (rc == 0)
+            rc = perform(&r, env, &err);
+        rc = rc == 0 ? r.code : fail(&r, &err);
+    }
+    ch_signals_free(r.signals);
+    rc = ch_console_exit(&r.console, rc);
+    ch_text_release(&r.text);
+    ch_console_release(&r.console);
+    ch_args_release(&r.args);
+    free(r.id);
+    return rc;
+}
+
+const struct ch_cmd ch_cmd_run = {
+    .name = "run",
+    .args = "PROMPT...",
+    .summary = "give an agent one task",
+    .about =
+        "Gives an agent one task and waits for its answer. The words of PROMPT are joined by "
+        "spaces. When standard input is a pipe or a file, or one of the words is '-', what it "
+        "holds follows the prompt after a blank line; without words it is the prompt.\n\n"
+        "The answer goes to standard output; reasoning, tool calls, retries and warnings go to "
+        "standard error. On a terminal text appears as it is written. Elsewhere standard output "
+        "holds the final answer alone, so that it can be piped. Ctrl-C cancels the run, a second "
+        "Ctrl-C leaves at once.\n\n"
+        "Without --model and without a configuration file the model is chosen by the environment: "
+        "the first key found there, else a local server, else the built-in scripted/demo, which "
+        "needs neither key nor network.",
+    .opts = opts,
+    .later = later,
+    .run = run,
+};

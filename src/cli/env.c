@@ -1,0 +1,31 @@
+/* env.c -- the only place of the program that asks the environment. */
+#include "cli/env.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const struct ch_env_help ch_env_help[] = {
+    {"CHELA_TRACE", "Areas to trace on standard error, such as \"net,run\", or \"all\"."},
+    {"XDG_CONFIG_HOME", "Where chela/chela.yaml is looked for; ~/.config when it is not set."},
+    {"NO_COLOR", "Set to anything: no colour, as with --no-color."},
+    {"TERM", "\"dumb\" turns colour and the status line off."},
+    {NULL, NULL},
+};
+
+static const char *get(const char *name) {
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+struct ch_env ch_env_read(void) {
+    const char *config_home = get("XDG_CONFIG_HOME");
+    const char *term = get("TERM");
+    return (struct ch_env){
+        .trace = get("CHELA_TRACE"),
+        /* the XDG specification: a relative path is to be ignored */
+        .config_home = config_home && *config_home == '/' ? config_home : NULL,
+        .home = get("HOME"),
+        .no_color = get("NO_COLOR") != NULL,
+        .dumb = !term || strcmp(term, "dumb") == 0,
+    };
+}

@@ -1,0 +1,239 @@
+/* setup.c -- see setup.h. */
+#include "cli/setup.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/draft.h"
+#include "cli/mem.h"
+#include "cli/problem.h"
+#include "cli/suggest.h"
+
+enum ch_verbosity ch_setup_verbosity(const struct ch_setup_flags *f) {
+    return f->quiet ? CH_QUIET : f->verbose ? CH_VERBOSE : CH_NORMAL;
+}
+
+/* --- configuration file ----------------------------------------------------- */
+
+static char *user_config(const struct ch_env *env) {
+    if (env->config_home)
+        return ch_format("%s/chela/chela.yaml", env->config_home);
+    return env->home ? ch_format("%s/.config/chela/chela.yaml", env->home) : NULL;
+}
+
+static char *find_config(const struct ch_setup *s) {
+    if (s->flags->config)
+        return ch_dup(s->flags->config);
+    if (access("chela.yaml", F_OK) == 0)
+        return ch_dup("chela.yaml");
+    char *path = user_config(s->env);
+    if (path && access(path, F_OK) == 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
+static void on_warning(const char *line, void *user) {
+    struct ch_setup *s = user;
+    s->warnings++;
+    ch_console_note(s->console, "warning: %s", line);
+}
+
+int ch_setup_config(struct ch_setup *s, struct chela_error *err) {
+    s->config_path = find_config(s);
+    if (!s->config_path)
+        return CHELA_OK;
+    if (chela_config_load(s->config_path, on_warning, s, &s->config, err) < 0)
+        return err->code = CHELA_ECONFIG; /* whatever is wrong with it: exit 2 */
+    ch_console_verbose(s->console, "[config] %s", s->config_path);
+    return CHELA_OK;
+}
+
+/* --- runtime ----------------------------------------------------------------- */
+
+static void on_log(enum chela_log_level level, const char *area, const char *line, void *user) {
+    struct ch_console *c = user;
+    switch (level) {
+    case CHELA_LOG_TRACE: /* only comes when CHELA_TRACE asked for the area */
+        ch_console_trace(c, area, line);
+        break;
+    case CHELA_LOG_INFO:
+        ch_console_verbose(c, "[%s] %s", area, line);
+        break;
+    case CHELA_LOG_WARN:
+    case CHELA_LOG_ERROR:
+        ch_console_note(c, "[%s] %s", area, line);
+        break;
+    }
+}
+
+int ch_setup_runtime(struct ch_setup *s, struct chela_error *err) {
+    struct chela_runtime_opts opts = CHELA_RUNTIME_OPTS(.log = on_log, .trace = s->env->trace,
+                                                        .ca_file = s->ca_file, .user = s->console);
+    int rc = chela_runtime_new(&opts, &s->rt, err);
+    if (rc < 0 || !s->config)
+        return rc;
+    if (chela_config_apply(s->config, s->rt, err) < 0)
+        return err->code = CHELA_ECONFIG;
+    return CHELA_OK;
+}
+
+/* --- tools -------------------------------------------------------------------- */
+
+/* Does a name match one of the comma separated globs? */
+static bool listed(const char *list, const char *name) {
+    bool found = false;
+    char *copy = ch_dup(list), *rest = copy, *glob;
+    while (!found && (glob = strsep(&rest, ", ")))
+        found = *glob && fnmatch(glob, name, 0) == 0;
+    free(copy);
+    return found;
+}
+
+char **ch_setup_tool_names(const chela_agent *agent) {
+    char *json = chela_agent_tools_json(agent), pointer[40];
+    char **names = NULL;
+    size_t n = 0;
+    do {
+        names = ch_must(realloc(names, (n + 1) * sizeof(*names)));
+        snprintf(pointer, sizeof(pointer), "/%zu/name", n);
+    } while ((names[n] = chela_json_get(json, strlen(json), pointer, NULL)) && ++n);
+    chela_free(json);
+    return names;
+}
+
+void ch_setup_free_names(char **names) {
+    for (char **at = names; *at; at++)
+        chela_free(*at);
+    free(names);
+}
+
+/* Built-ins were chosen by the library; the file's own tools came later and
+ * are narrowed by the flags here. */
+static void narrow_tools(const struct ch_setup *s, char *const *names, chela_agent *agent) {
+    for (; *names; names++) {
+        bool out = (s->flags->tools && !listed(s->flags->tools, *names)) ||
+                   (s->flags->deny && listed(s->flags->deny, *names));
+        if (out)
+            chela_agent_remove_tool(agent, *names);
+    }
+}
+
+/* flag: whose value the word is, for the message. */
+static int check_name(const char *flag, const char *word, char *const *names,
+                      struct chela_error *err) {
+    struct ch_suggest near;
+    ch_suggest_init(&near, word, strlen(word));
+    for (; *names; names++) {
+        if (strcmp(*names, word) == 0)
+            return CHELA_OK;
+        ch_suggest_try(&near, *names, strlen(*names));
+    }
+    if (near.best)
+        return ch_problem(err, CHELA_EINVAL, "%s: there is no tool '%s' (did you mean '%s'?)", flag,
+                          word, near.best);
+    return ch_problem(err, CHELA_EINVAL,
+                      "%s: there is no tool '%s' ('chela tools list' shows them)", flag, word);
+}
+
+/* A glob may match nothing, a plain name must be a tool's. */
+static int check_names(const struct ch_setup *s, char *const *names, struct chela_error *err) {
+    int rc = CHELA_OK;
+    char *copy = ch_dup(s->flags->tools), *rest = copy, *word;
+    while (rc == CHELA_OK && (word = strsep(&rest, ", "))) {
+        bool denied = s->flags->deny && listed(s->flags->deny, word);
+        if (*word && !strpbrk(word, "*?[") && !denied)
+            rc = check_name("--tools", word, names, err);
+    }
+    free(copy);
+    return rc;
+}
+
+static int check_choice(const char *choice, char *const *names, struct chela_error *err) {
+    static const char *const words[] = {"auto", "any", "none"};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcmp(words[i], choice) == 0)
+            return CHELA_OK;
+    return check_name("--tool-choice", choice, names, err);
+}
+
+static int add_tools(const struct ch_setup *s, const char *choice, chela_agent *agent,
+                     struct chela_error *err) {
+    if (s->config && chela_config_tools(s->config, s->flags->agent, agent, err) < 0)
+        return err->code = CHELA_ECONFIG;
+    char **names = ch_setup_tool_names(agent);
+    int rc = s->flags->tools ? check_names(s, names, err) : CHELA_OK;
+    if (rc == CHELA_OK && choice)
+        rc = check_choice(choice, names, err);
+    if (rc == CHELA_OK)
+        narrow_tools(s, names, agent);
+    ch_setup_free_names(names);
+    return rc;
+}
+
+/* --- agent -------------------------------------------------------------------- */
+
+static int check_workspace(const char *dir, struct chela_error *err) {
+    struct stat st;
+    if (!dir)
+        return CHELA_OK;
+    if (stat(dir, &st) < 0)
+        return ch_problem(err, CHELA_EINVAL, "--workspace %s: %s", dir, strerror(errno));
+    if (!S_ISDIR(st.st_mode))
+        return ch_problem(err, CHELA_EINVAL, "--workspace %s: not a directory", dir);
+    return CHELA_OK;
+}
+
+static int check_url(const char *url, struct chela_error *err) {
+    if (!url || strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0)
+        return CHELA_OK;
+    return ch_problem(err, CHELA_EINVAL, "--base-url must start with http:// or https://, not '%s'",
+                      url);
+}
+
+static void choose_model(const struct ch_setup *s, struct chela_agent_opts *opts) {
+    const char *why = NULL;
+    if (opts->model)
+        return;
+    opts->model = chela_default_model(s->rt, &why);
+    if (strncmp(opts->model, "scripted/", 9) == 0)
+        ch_console_note(s->console,
+                        "no model chosen: playing the offline %s (set ANTHROPIC_API_KEY or pass "
+                        "--model)",
+                        opts->model);
+    else
+        ch_console_verbose(s->console, "[model] %s: %s", opts->model, why ? why : "default");
+}
+
+int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agent **out,
+                   struct chela_error *err) {
+    if (check_workspace(s->flags->workspace, err) < 0 || check_url(opts->base_url, err) < 0)
+        return err->code;
+    if (s->flags->agent && !s->config)
+        return ch_problem(err, CHELA_ECONFIG,
+                          "--agent %s: there is no configuration file that could define it",
+                          s->flags->agent);
+    opts->workspace = s->flags->workspace;
+    opts->tools = s->flags->tools;
+    opts->deny = s->flags->deny;
+    if (s->config && chela_config_agent(s->config, s->flags->agent, opts, err) < 0)
+        return err->code = CHELA_ECONFIG;
+    if (!opts->tools)
+        opts->tools = "*";
+    choose_model(s, opts);
+    int rc = chela_agent_new(s->rt, opts, out, err);
+    return rc < 0 ? rc : add_tools(s, opts->tool_choice, *out, err);
+}
+
+void ch_setup_release(struct ch_setup *s) {
+    chela_runtime_close(s->rt);
+    chela_config_free(s->config);
+    free(s->config_path);
+    s->rt = NULL;
+    s->config = NULL;
+    s->config_path = NULL;
+}

@@ -1,0 +1,71 @@
+/* setup.h -- from flags to a runtime and an agent.
+ *
+ * Order: flag, then configuration file, then default. What every command that
+ * needs an agent does the same way is here: finding the file, reporting its
+ * warnings, choosing the model, narrowing the tools. */
+#ifndef CH_CLI_SETUP_H
+#define CH_CLI_SETUP_H
+#include "chela.h"
+#include "cli/args.h"
+#include "cli/console.h"
+#include "cli/input.h"
+
+struct ch_setup_flags {
+    const char *config, *agent, *workspace, *tools, *deny;
+    bool quiet, verbose, no_color;
+};
+
+/* Rows for the option table of a command whose struct has the flags above as
+ * its member `setup`. */
+/* clang-format off: rows, not expressions */
+#define CH_SETUP_OPT(type, flag) offsetof(type, setup.flag)
+#define CH_SETUP_OPTS_CONFIG(type)                                                                 \
+    {"config", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, config), "FILE", 0, 0, "Configuration",          \
+     "configuration file instead of ./chela.yaml or the user's own"},                              \
+    {"agent", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, agent), "ID", 0, 0, "Configuration",              \
+     "agent of the configuration file to use; without it the first"}
+#define CH_SETUP_OPTS_TOOLS(type)                                                                  \
+    {"workspace", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, workspace), "DIR", 0, 0, "Tools",             \
+     "directory the file tools work in; without it the current one"},                              \
+    {"tools", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, tools), "LIST", 0, 0, "Tools",                    \
+     "offer only these tools: names or globs, comma separated; \"\" for none"},                    \
+    {"deny", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, deny), "LIST", 0, 0, "Tools",                      \
+     "and leave these out"}
+#define CH_SETUP_OPTS_OUTPUT(type)                                                                 \
+    {"quiet", 'q', CH_OPT_SWITCH, CH_SETUP_OPT(type, quiet), NULL, 0, 0, "Output",                 \
+     "only the result and errors"},                                                                \
+    {"verbose", 'v', CH_OPT_SWITCH, CH_SETUP_OPT(type, verbose), NULL, 0, 0, "Output",             \
+     "also what happens underneath"},                                                              \
+    {"no-color", 0, CH_OPT_SWITCH, CH_SETUP_OPT(type, no_color), NULL, 0, 0, "Output",             \
+     "no colour on a terminal"}
+/* clang-format on */
+
+struct ch_setup {
+    const struct ch_env *env;           /* borrowed */
+    const struct ch_setup_flags *flags; /* borrowed */
+    struct ch_console *console;         /* borrowed */
+    const char *ca_file;                /* borrowed, may be NULL: set by the caller */
+    chela_runtime *rt;                  /* owned; owns the agent */
+    chela_config *config;               /* owned; NULL: there is no file */
+    char *config_path;                  /* owned; NULL: there is no file */
+    unsigned warnings;                  /* the file gave */
+};
+
+enum ch_verbosity ch_setup_verbosity(const struct ch_setup_flags *f);
+
+/* Find and read the configuration file, if there is one. A file that was
+ * named must be there. */
+int ch_setup_config(struct ch_setup *s, struct chela_error *err);
+/* Make the runtime and give it the providers of the file. */
+int ch_setup_runtime(struct ch_setup *s, struct chela_error *err);
+/* Fill what opts leaves open and make the agent with its tools. */
+int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agent **out,
+                   struct chela_error *err);
+
+/* The names of the agent's tools, ended by NULL; give them back. */
+char **ch_setup_tool_names(const chela_agent *agent);
+void ch_setup_free_names(char **names);
+
+void ch_setup_release(struct ch_setup *s);
+
+#endif

@@ -1,0 +1,29 @@
+/* signal.h -- Ctrl-C: the first asks, the second insists.
+ *
+ * SIGINT, SIGTERM and (unless nohup had it ignored) SIGHUP are blocked in all
+ * threads and taken by one that waits for them, because cancelling a run is
+ * safe from any thread but not inside a signal handler. */
+#ifndef CH_CLI_SIGNAL_H
+#define CH_CLI_SIGNAL_H
+#include <stdbool.h>
+
+#include "chela/session.h"
+
+struct ch_signals;
+
+/* Call before any other thread is started: they inherit the mask. NULL when
+ * there is no thread to be had: then signals do what they do by default, and
+ * the other calls take NULL. */
+struct ch_signals *ch_signals_new(void);
+void ch_signals_free(struct ch_signals *s);
+
+/* The run that the first signal cancels; a signal that came before counts. */
+void ch_signals_attach(struct ch_signals *s, chela_run *run);
+/* Nothing is left to be cancelled: from now on a signal ends the program. */
+void ch_signals_detach(struct ch_signals *s);
+
+bool ch_signals_caught(struct ch_signals *s);
+/* Readable once a signal was caught; -1 without. For poll(). */
+int ch_signals_fd(const struct ch_signals *s);
+
+#endif
