@@ -67,13 +67,14 @@ struct ch_msg {
     uint8_t reserved[3];
     uint32_t nblocks;
     int64_t ts;      /* ms, wall clock */
-    const char *api; /* ASSISTANT: codec that decoded it, static string */
+    const char *api; /* ASSISTANT: codec that decoded it, or NULL; compare texts */
     size_t size;     /* bytes of this allocation */
     struct ch_sv model; /* ASSISTANT: as the vendor named it */
     struct ch_block blocks[];
 };
 
-/* Copy blocks into one new message. Texts are copied and NUL-terminated. */
+/* Copy blocks into one new message. All texts are copied (api too) and
+ * NUL-terminated; an empty text is "". */
 struct ch_msg *ch_msg_new(enum ch_msg_kind kind, const struct ch_block *blocks, size_t n,
                           const char *api, struct ch_sv model, int64_t ts);
 void ch_msg_free(struct ch_msg *m);
@@ -98,8 +99,21 @@ void ch_transcript_release(struct ch_transcript *t);
 /* Takes m. CHELA_ELIMIT (m is freed) past CH_LIMIT_HISTORY. */
 int ch_transcript_add(struct ch_transcript *t, struct ch_msg *m);
 
-/* --- neutral JSON, as in `chela wire encode`, sessions and exports:
- * {"role":"user|assistant|tool|event|timer|webhook","content":[{"type":..}]} */
+/* --- neutral JSON, as in `chela wire encode`, sessions and exports (one row
+ * for each block type; members in brackets only where they hold something):
+ *
+ * {"role":"user|assistant|tool|event|timer|webhook","content":[..],
+ *  ["ts":ms,"api","model"]}
+ * {"type":"text","text",["extra"]}           {"type":"refusal","text"}
+ * {"type":"reasoning","text",["id","field","extra","redacted":true]}
+ * {"type":"image|audio|document","media_type","data"|"url",["name","detail"]}
+ * {"type":"tool_call","id","name","arguments":{},["arguments_raw","extra",
+ *  "cut":true,"invalid":true,"repaired":true]}
+ * {"type":"tool_result","id","name","content":"text"|[blocks],["is_error":true]}
+ * {"type":"opaque","name","json":"the block's text"}
+ *
+ * arguments_raw is there when the text that the model wrote is not the compact
+ * form of `arguments`, so that reading gives back the very same bytes. */
 struct ch_json;
 struct ch_jw;
 struct ch_arena;
