@@ -40,7 +40,8 @@ struct ch_endpoint {
     struct ch_sv extra_body; /* members added to the body: `"a":1,"b":2` */
 };
 
-/* Departures of OpenAI-compatible servers (and options of others). */
+/* Departures of OpenAI-compatible servers (and options of others). Their
+ * names for configuration are in provider.h. */
 enum ch_quirk {
     CH_Q_MAX_TOKENS = 1 << 0,        /* max_tokens, not max_completion_tokens */
     CH_Q_NO_STREAM_USAGE = 1 << 1,   /* rejects stream_options */
@@ -51,7 +52,12 @@ enum ch_quirk {
     CH_Q_ID9 = 1 << 6,               /* tool call ids are nine alphanumerics */
     CH_Q_BEARER = 1 << 7,            /* anthropic: Authorization: Bearer */
     CH_Q_NO_CACHE_MARKS = 1 << 8,    /* anthropic: no cache_control */
-    CH_Q_MAYBE_NO_DONE = 1 << 9,     /* finish_reason alone ends a stream */
+    CH_Q_MAYBE_NO_DONE = 1 << 9,     /* finish_reason alone ends a stream: it always may */
+    CH_Q_API_KEY = 1 << 10,          /* openai: api-key: KEY, as Azure has it */
+    CH_Q_THINKING = 1 << 11,         /* reasoning by thinking:{type}; not with a forced tool */
+    CH_Q_REASONING_OBJECT = 1 << 12, /* reasoning by reasoning:{effort} */
+    CH_Q_TEMPLATE_THINKING = 1 << 13, /* by chat_template_kwargs:{enable_thinking} */
+    CH_Q_TOOL_STREAM = 1 << 14,      /* arguments stream only with tool_stream:true */
 };
 
 struct ch_model_request {
@@ -111,10 +117,16 @@ struct ch_usage { /* input includes cached, output includes reasoning */
     int64_t input, output, cache_read, cache_write, reasoning;
 };
 
+/* A figure from the wire, made fit for adding up. */
+static inline int64_t ch_token_count(int64_t n) {
+    return n < 0 ? 0 : CH_MIN(n, INT64_C(1) << 48);
+}
+
 struct ch_reply {
     struct ch_msg *msg; /* owned; NULL when nothing came. api, model are set */
     enum ch_stop stop;
     struct ch_sv stop_raw; /* in the decoder's arena */
+    struct ch_sv model;    /* as the vendor named it; in the decoder's arena */
     struct ch_usage usage;
     bool complete; /* the terminal marker was seen */
     struct {
@@ -160,21 +172,28 @@ struct ch_codec {
     /* Required. Everything before the messages, up to and including the '[';
      * with the system prompt where the protocol has it as a message. */
     int (*head)(const struct ch_model_request *req, struct ch_buf *out, struct chela_error *err);
-    /* Required. One neutral message as zero or more wire messages, each
-     * preceded by a comma unless out ends in '['. */
+    /* Required. One neutral message as zero or more wire messages, appended to
+     * out with commas between; an empty out is the place after the head. Keeps
+     * nothing: the bytes depend on m, the model and the quirks alone. Calls and
+     * results are already paired (encoder.c). */
     int (*message)(const struct ch_model_request *req, const struct ch_msg *m, struct ch_buf *out,
                    struct chela_error *err);
     /* Required. From the ']' on. */
     int (*tail)(const struct ch_model_request *req, struct ch_buf *out, struct chela_error *err);
 
-    /* Required. One event of the stream. Unknown names and fields are
-     * skipped: vendors add new ones. */
+    /* Required. One event of the stream: of server-sent events, or of a binary
+     * framing whose event type is then `name`. Unknown names and fields are
+     * skipped: vendors add new ones. A negative return ends the reply. */
     int (*event)(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
                  struct chela_error *err);
-    /* Required. A whole body that is no stream: a reply or an error. */
+    /* Required. A whole body that is no stream: a reply or an error. Returns
+     * CHELA_EPARSE if it is no JSON, and sets d->recognised if it is of this
+     * protocol (event likewise). */
     int (*body)(struct ch_decoder *d, struct ch_sv body, struct chela_error *err);
-    /* Optional. The stream ended: last chance to set a stop reason. */
+    /* Optional. The reply ended: last chance to set stop reason and usage. */
     void (*end)(struct ch_decoder *d);
+    /* Optional. Free what the state owns. */
+    void (*release)(struct ch_decoder *d);
 };
 
 extern const struct ch_codec ch_codec_anthropic, ch_codec_openai;
@@ -183,16 +202,26 @@ const char *ch_codec_names(void);                        /* "anthropic openai" *
 
 /* --- encoding, incrementally -------------------------------------------- */
 
+/* A zeroed struct is an empty encoder. The body to send is head, messages and
+ * tail, one after the other. */
 struct ch_encoder {
     const struct ch_codec *codec;
     uint64_t revision;
+    uint64_t shape; /* of model and quirks: what a message's bytes depend on */
     struct ch_buf head, messages, tail;
     size_t nmessages; /* of the transcript, already in `messages` */
+    size_t pending;   /* 1 + index of the message whose calls have no results */
+    bool padded;      /* tail begins with results made up for it */
 };
 void ch_encoder_release(struct ch_encoder *e);
+/* The history was rewritten (compaction): encode all of it again. */
+void ch_encoder_clear(struct ch_encoder *e);
 
 /* Bring the encoder up to date with req: head and tail only if codec or
- * revision changed, messages from the first new one. */
+ * revision changed, messages from the first new one. All of it again if codec,
+ * model or quirks changed. Calls without a result get one that says so,
+ * results without a call are left out; a made-up result for the last message
+ * is in the tail, since the real one may still come. */
 int ch_encoder_update(struct ch_encoder *e, const struct ch_model_request *req,
                       struct chela_error *err);
 
@@ -206,8 +235,13 @@ struct ch_decoder {
     struct ch_buf scratch; /* for pull parsing */
     struct ch_arena arena; /* texts of the reply */
     int status;
+    long retry_after_ms; /* from the headers, 0 if nothing was said */
+    int should_retry;    /* x-should-retry: 1 true, -1 false, 0 not there */
+    bool says_stream;    /* the content type; the bytes have the last word */
     enum { CH_FRAME_NONE, CH_FRAME_SSE, CH_FRAME_BODY } framing;
-    bool stopped; /* an error or the terminal marker: the rest is ignored */
+    bool stopped;    /* an error or the terminal marker: the rest is ignored */
+    bool recognised; /* something of the protocol was seen */
+    bool ending;     /* no more bytes: a bad event is one that was cut short */
     void *state;  /* codec->state_size bytes, owned */
     struct ch_reply reply;
 };
@@ -220,10 +254,12 @@ void ch_decoder_release(struct ch_decoder *d);
  * error body whatever it was asked for. */
 void ch_decoder_head(struct ch_decoder *d, const struct ch_http_head *head);
 /* Bytes of the body. Never fails: what is wrong is in the reply. Returns false
- * when no more bytes are wanted. */
+ * when the reply has failed and no more bytes are wanted; after the terminal
+ * marker still true, so that the connection drains and can be used again. */
 bool ch_decoder_feed(struct ch_decoder *d, struct ch_sv bytes);
-/* The body ended, or the transport failed (err != NULL). Fills d->reply; its
- * msg is then the caller's to take. */
+/* The body ended, or the transport failed (err != NULL; no matter once the
+ * terminal marker was seen). Fills d->reply; its msg is then the caller's to
+ * take (CH_TAKE), or is freed with the decoder. */
 void ch_decoder_end(struct ch_decoder *d, const struct chela_error *err, int64_t ts);
 
 #endif
