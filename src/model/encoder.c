@@ -1,0 +1,191 @@
+/* encoder.c -- a request body that only grows; see codec.h.
+ *
+ * Codecs turn one message into bytes; this file decides which messages. Every
+ * vendor wants each call answered by the very next message and no answer
+ * without a call, so the pairing is made here, once, and codecs may rely on
+ * it. It needs to look back one message only, which keeps appending cheap:
+ *
+ *   a results message answers the assistant message before it: results are put
+ *     in call order, made up where missing, dropped where nobody called;
+ *   any other message after unanswered calls is preceded by made-up results;
+ *   unanswered calls at the end are answered in the tail, which is made anew
+ *     for the next request: their real results may still come. */
+#include "base/error.h"
+#include "model/codec.h"
+#include "model/ids.h"
+
+#define NO_RESULT "No result provided: the call was not run or its result was lost."
+
+void ch_encoder_clear(struct ch_encoder *e) {
+    ch_buf_clear(&e->head);
+    ch_buf_clear(&e->messages);
+    ch_buf_clear(&e->tail);
+    e->nmessages = e->pending = 0;
+    e->padded = false;
+}
+
+void ch_encoder_release(struct ch_encoder *e) {
+    ch_buf_release(&e->head);
+    ch_buf_release(&e->messages);
+    ch_buf_release(&e->tail);
+    *e = (struct ch_encoder){0};
+}
+
+static bool has_calls(const struct ch_msg *m) {
+    for (uint32_t i = 0; i < m->nblocks; i++)
+        if (m->blocks[i].type == CH_BLOCK_TOOL_CALL)
+            return true;
+    return false;
+}
+
+static const struct ch_block *find_result(const struct ch_msg *m, struct ch_sv id) {
+    for (uint32_t i = 0; m && i < m->nblocks; i++)
+        if (m->blocks[i].type == CH_BLOCK_TOOL_RESULT && ch_sv_eq(m->blocks[i].id, id))
+            return &m->blocks[i];
+    return NULL;
+}
+
+/* The next block of a type from *at on, or NULL. */
+static const struct ch_block *next_of(const struct ch_msg *m, uint32_t *at,
+                                      enum ch_block_type type) {
+    while (*at < m->nblocks && m->blocks[*at].type != type)
+        (*at)++;
+    return *at < m->nblocks ? &m->blocks[(*at)++] : NULL;
+}
+
+/* Results that already are one for each call, in order. */
+static bool is_paired(const struct ch_msg *calls, const struct ch_msg *results) {
+    uint32_t c = 0, r = 0;
+    for (;;) {
+        const struct ch_block *call = calls ? next_of(calls, &c, CH_BLOCK_TOOL_CALL) : NULL;
+        const struct ch_block *result = next_of(results, &r, CH_BLOCK_TOOL_RESULT);
+        if (!call || !result)
+            return !call && !result;
+        if (!ch_sv_eq(call->id, result->id))
+            return false;
+    }
+}
+
+/* Either may be NULL. What is no result (a text beside them) is kept, last. */
+static struct ch_msg *pair(const struct ch_msg *calls, const struct ch_msg *results) {
+    size_t room = (calls ? calls->nblocks : 0) + (results ? results->nblocks : 0), n = 0;
+    struct ch_block *out = ch_alloc((room + 1) * sizeof(*out));
+    uint32_t at = 0;
+    const struct ch_block *call, *result;
+    while (calls && (call = next_of(calls, &at, CH_BLOCK_TOOL_CALL))) {
+        if ((result = find_result(results, call->id))) {
+            memcpy(&out[n], result, (1u + result->span) * sizeof(*out));
+            n += 1u + result->span;
+        } else {
+            out[n++] = (struct ch_block){.type = CH_BLOCK_TOOL_RESULT,
+                                         .flags = CH_F_ERROR,
+                                         .text = CH_SV(NO_RESULT),
+                                         .id = call->id,
+                                         .name = call->name};
+        }
+    }
+    for (uint32_t i = 0; results && i < results->nblocks; i++) {
+        if (results->blocks[i].type == CH_BLOCK_TOOL_RESULT)
+            i += results->blocks[i].span;
+        else
+            out[n++] = results->blocks[i];
+    }
+    struct ch_msg *m = ch_msg_new(CH_MSG_RESULTS, out, n, NULL, CH_SV(""), 0);
+    ch_free(out);
+    return m;
+}
+
+static int encode_pair(const struct ch_model_request *req, const struct ch_msg *calls,
+                       const struct ch_msg *results, struct ch_buf *out, struct chela_error *err) {
+    if (results && is_paired(calls, results))
+        return req->endpoint->codec->message(req, results, out, err);
+    struct ch_msg *m = pair(calls, results);
+    int rc = req->endpoint->codec->message(req, m, out, err);
+    ch_msg_free(m);
+    return rc;
+}
+
+static int append(struct ch_encoder *e, const struct ch_model_request *req, const struct ch_msg *m,
+                  struct chela_error *err) {
+    const struct ch_msg *open = e->pending ? req->messages[e->pending - 1] : NULL;
+    if (m->kind == CH_MSG_RESULTS)
+        return encode_pair(req, open, m, &e->messages, err);
+    int rc = open ? encode_pair(req, open, NULL, &e->messages, err) : CHELA_OK;
+    return rc < 0 ? rc : e->codec->message(req, m, &e->messages, err);
+}
+
+static void cut_back(struct ch_buf *b, size_t n) {
+    b->n = n;
+    b->overflow = false;
+    if (b->p)
+        b->p[n] = '\0';
+}
+
+static int append_new(struct ch_encoder *e, const struct ch_model_request *req,
+                      struct chela_error *err) {
+    while (e->nmessages < req->nmessages) {
+        const struct ch_msg *m = req->messages[e->nmessages];
+        size_t mark = e->messages.n;
+        int rc = append(e, req, m, err);
+        if (rc == CHELA_OK && e->messages.overflow)
+            rc = ch_fail(err, CHELA_ELIMIT, "the conversation is too large to send");
+        if (rc < 0) {
+            cut_back(&e->messages, mark);
+            return rc;
+        }
+        e->nmessages++;
+        e->pending = m->kind == CH_MSG_ASSISTANT && has_calls(m) ? e->nmessages : 0;
+    }
+    return CHELA_OK;
+}
+
+/* The made-up results are written where they would stand, so that the codec
+ * separates them rightly, and then moved. */
+static int pad_tail(struct ch_encoder *e, const struct ch_model_request *req,
+                    struct chela_error *err) {
+    size_t mark = e->messages.n;
+    int rc = encode_pair(req, req->messages[e->pending - 1], NULL, &e->messages, err);
+    ch_buf_add(&e->tail, e->messages.p + mark, e->messages.n - mark);
+    cut_back(&e->messages, mark);
+    e->padded = true;
+    return rc;
+}
+
+static int make_tail(struct ch_encoder *e, const struct ch_model_request *req,
+                     struct chela_error *err) {
+    ch_buf_clear(&e->tail);
+    e->padded = false;
+    int rc = e->pending ? pad_tail(e, req, err) : CHELA_OK;
+    return rc < 0 ? rc : e->codec->tail(req, &e->tail, err);
+}
+
+static uint64_t shape_of(const struct ch_model_request *req) {
+    return ch_hash(ch_hash(0, req->model),
+                   ch_sv((const char *)&req->endpoint->quirks, sizeof(req->endpoint->quirks)));
+}
+
+int ch_encoder_update(struct ch_encoder *e, const struct ch_model_request *req,
+                      struct chela_error *err) {
+    uint64_t shape = shape_of(req);
+    if (e->codec != req->endpoint->codec || e->shape != shape || e->nmessages > req->nmessages)
+        ch_encoder_clear(e);
+    e->codec = req->endpoint->codec;
+    e->shape = shape;
+
+    bool stale = !e->head.n || e->revision != req->revision;
+    int rc = CHELA_OK;
+    if (stale) {
+        ch_buf_clear(&e->head);
+        rc = e->codec->head(req, &e->head, err);
+    }
+    if (rc == CHELA_OK)
+        rc = append_new(e, req, err);
+    if (rc == CHELA_OK && (stale || e->padded || e->pending))
+        rc = make_tail(e, req, err);
+    if (rc < 0) {
+        ch_buf_clear(&e->head); /* so that the next update starts over with it */
+        return rc;
+    }
+    e->revision = req->revision;
+    return CHELA_OK;
+}
