@@ -1,0 +1,49 @@
+/* claude.h -- what the name of a Claude model tells about it. */
+#ifndef CH_MODEL_CLAUDE_H
+#define CH_MODEL_CLAUDE_H
+#include <stdbool.h>
+
+#include "base/sv.h"
+
+enum ch_claude_family {
+    CH_CLAUDE_NOT, /* another vendor's model, or a deployment's own name */
+    CH_CLAUDE_OPUS,
+    CH_CLAUDE_SONNET,
+    CH_CLAUDE_HAIKU,
+    CH_CLAUDE_FABLE,
+    CH_CLAUDE_MYTHOS,
+    CH_CLAUDE_OTHER,
+};
+
+struct ch_claude {
+    enum ch_claude_family family;
+    int major, minor; /* 4, 5 for claude-sonnet-4-5 and claude-3-5-... is 3, 5 */
+};
+
+/* Takes every spelling in use: claude-3-5-haiku-20241022, claude-sonnet-4-5,
+ * anthropic/claude-sonnet-4.5, us.anthropic.claude-opus-4-1-20250805-v1:0. */
+struct ch_claude ch_claude_parse(struct ch_sv model);
+
+static inline bool ch_claude_from(struct ch_claude c, int major, int minor) {
+    return c.major > major || (c.major == major && c.minor >= minor);
+}
+
+enum ch_claude_thinking {
+    CH_THINK_NONE,     /* the model cannot */
+    CH_THINK_BUDGET,   /* thinking:{type:enabled,budget_tokens} */
+    CH_THINK_ADAPTIVE, /* thinking:{type:adaptive} and output_config.effort */
+};
+/* Models that are no Claude are asked the way most compatible servers know. */
+enum ch_claude_thinking ch_claude_thinking(struct ch_claude c);
+
+/* Newer models refuse a temperature other than 1. */
+bool ch_claude_takes_temperature(struct ch_claude c);
+
+/* Fable and Mythos refuse a forced tool choice. */
+bool ch_claude_takes_forced_choice(struct ch_claude c);
+
+/* Two names of one model: dated or not, with a vendor's prefix or not. A name
+ * that says nothing (a deployment's) counts as the same. */
+bool ch_claude_same(struct ch_sv a, struct ch_sv b);
+
+#endif
