@@ -1,0 +1,517 @@
+/* openai_decode.c -- a Chat Completions reply, streamed or whole.
+ *
+ * One codec for many servers, so it believes little: members may come in any
+ * order, twice, or as null; the last chunk may hold text and calls besides its
+ * finish_reason; usage may be anywhere. A non-empty finish_reason is the terminal marker and
+ * closes the calls; [DONE] is optional, and reading goes on after the marker,
+ * since usage often follows it.
+ *
+ * A whole reply is read as if its message were one delta. A chunk that differs
+ * from the one before in its text alone is not read again (quick.h). */
+#include "base/error.h"
+#include "base/limits.h"
+#include "model/errors.h"
+#include "model/fold.h"
+#include "model/openai.h"
+#include "model/openai_calls.h"
+#include "model/openai_usage.h"
+#include "model/quick.h"
+#include "model/reasoning_details.h"
+#include "json/pull.h"
+
+/* Keys in the fold; calls have those from CH_OPENAI_CALL_KEYS on. */
+enum { KEY_REASONING, KEY_TEXT, KEY_REFUSAL };
+
+struct state {
+    struct ch_openai_calls calls;
+    bool finished;      /* a finish_reason came */
+    bool unnamed;       /* an empty one came: this server has no reasons */
+    bool native_length; /* a router says that the model was cut */
+    const char *member; /* where reasoning came from last */
+    struct ch_details details;
+    struct ch_buf inner; /* scratch for parts of an event */
+
+    struct ch_template template; /* of chunks that say one thing: */
+    unsigned repeats;            /* more for the block with this key */
+};
+
+static struct state *state_of(struct ch_decoder *d) {
+    return d->state;
+}
+
+static int malformed(struct chela_error *err) {
+    return ch_fail(err, CHELA_EPARSE, "malformed JSON in the answer");
+}
+
+static int too_large(struct chela_error *err) {
+    return ch_fail(err, CHELA_ELIMIT, "the reply is larger than allowed");
+}
+
+/* --- why it ended */
+
+static enum ch_stop stop_of(struct ch_sv raw) {
+    static const struct {
+        const char *word;
+        enum ch_stop stop;
+    } stops[] = {
+        {"tool_calls", CH_STOP_TOOL_USE},
+        {"tool_call", CH_STOP_TOOL_USE},
+        {"function_call", CH_STOP_TOOL_USE},
+        {"length", CH_STOP_LENGTH},
+        {"max_tokens", CH_STOP_LENGTH},
+        {"model_length", CH_STOP_LENGTH},
+        {"model_context_window_exceeded", CH_STOP_LENGTH},
+        {"content_filter", CH_STOP_REFUSAL},
+        {"refusal", CH_STOP_REFUSAL},
+        {"sensitive", CH_STOP_REFUSAL},
+        {"error", CH_STOP_ERROR},
+        {"network_error", CH_STOP_ERROR},
+        {"unknown", CH_STOP_ERROR},
+        {"insufficient_system_resource", CH_STOP_ERROR},
+    };
+    for (size_t i = 0; i < CH_LEN(stops); i++)
+        if (ch_sv_is(raw, stops[i].word))
+            return stops[i].stop;
+    return CH_STOP_STOP;
+}
+
+static void finish(struct ch_decoder *d, struct ch_sv raw) {
+    struct state *st = state_of(d);
+    if (!raw.n) {
+        st->unnamed = true;
+        return;
+    }
+    st->finished = true;
+    d->reply.complete = true;
+    d->reply.stop = stop_of(raw);
+    if (!ch_sv_eq(raw, d->reply.stop_raw))
+        d->reply.stop_raw = ch_arena_sv(&d->arena, raw);
+}
+
+static void fail_by_reason(struct ch_decoder *d) {
+    char *line =
+        ch_arena_printf(&d->arena, "the server ended the reply with finish_reason \"%.*s\"",
+                        CH_SV_FMT(d->reply.stop_raw));
+    ch_decoder_fail_as(d, CH_ERR_SERVER, true, ch_sv_str(line));
+}
+
+static int read_error(struct ch_decoder *d, struct ch_sv json, struct chela_error *err) {
+    const struct ch_json *v;
+    struct ch_vendor_error e;
+    if (ch_json_parse(&d->arena, json, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
+        return malformed(err);
+    if (!ch_vendor_error_read(v, &d->arena, &e))
+        return CHELA_OK;
+    d->recognised = true;
+    ch_decoder_fail(d, &e);
+    return CHELA_OK;
+}
+
+/* --- content */
+
+/* Reasoning, in the order in which it is looked for. */
+static const char *const reasoning_members[] = {"reasoning_content", "reasoning", "reasoning_text"};
+
+struct delta {
+    struct ch_sv content, refusal;
+    struct ch_sv reasoning[CH_LEN(reasoning_members)];
+    struct ch_sv parts, calls, details; /* JSON arrays */
+};
+
+static bool take_reasoning(struct ch_pull *p, struct ch_sv key, struct delta *x) {
+    for (size_t i = 0; i < CH_LEN(reasoning_members); i++)
+        if (ch_sv_is(key, reasoning_members[i])) {
+            ch_pull_str(p, &x->reasoning[i]);
+            return true;
+        }
+    return false;
+}
+
+static void read_delta(struct ch_pull *p, struct delta *x) {
+    struct ch_sv key;
+    if (!ch_pull_enter(p, '{'))
+        return;
+    while (ch_pull_key(p, &key)) {
+        if (ch_sv_is(key, "content")) {
+            if (ch_pull_peek(p) == '[')
+                ch_pull_raw(p, &x->parts);
+            else
+                ch_pull_str(p, &x->content);
+        } else if (ch_sv_is(key, "tool_calls")) {
+            ch_pull_raw(p, &x->calls);
+        } else if (ch_sv_is(key, "refusal")) {
+            ch_pull_str(p, &x->refusal);
+        } else if (ch_sv_is(key, "reasoning_details")) {
+            ch_pull_raw(p, &x->details);
+        } else if (!take_reasoning(p, key, x)) {
+            ch_pull_skip(p);
+        }
+    }
+}
+
+static int fold_reasoning(struct ch_decoder *d, struct ch_sv piece, const char *member) {
+    struct state *st = state_of(d);
+    int rc = ch_fold_reasoning(d->fold, KEY_REASONING, piece);
+    if (rc < 0 || st->member == member)
+        return rc;
+    st->member = member;
+    return ch_fold_field(d->fold, KEY_REASONING, ch_sv_str(member), CH_SV(""));
+}
+
+/* The text of a part: "..", or [{"text":".."},..] (Mistral's thinking). */
+static int fold_thought(struct ch_decoder *d, struct ch_pull *p) {
+    struct ch_sv key, text;
+    int rc = CHELA_OK;
+    if (ch_pull_peek(p) == '"') {
+        if (ch_pull_str(p, &text))
+            rc = fold_reasoning(d, text, CH_OPENAI_THINKING);
+        return rc;
+    }
+    if (!ch_pull_enter(p, '['))
+        return rc;
+    while (ch_pull_item(p)) {
+        if (!ch_pull_enter(p, '{'))
+            continue;
+        while (ch_pull_key(p, &key)) {
+            if (!ch_sv_is(key, "text"))
+                ch_pull_skip(p);
+            else if (ch_pull_str(p, &text) && rc == CHELA_OK)
+                rc = fold_reasoning(d, text, CH_OPENAI_THINKING);
+        }
+    }
+    return rc;
+}
+
+/* Content as parts: text, Mistral's thinking, Databricks' reasoning. */
+static int fold_parts(struct ch_decoder *d, struct ch_sv array) {
+    struct ch_pull p;
+    struct ch_sv key, text;
+    int rc = CHELA_OK;
+    ch_pull_init(&p, array, &state_of(d)->inner);
+    if (!ch_pull_enter(&p, '['))
+        return rc;
+    while (rc == CHELA_OK && ch_pull_item(&p)) {
+        if (!ch_pull_enter(&p, '{'))
+            continue;
+        while (ch_pull_key(&p, &key)) {
+            if (ch_sv_is(key, "text")) {
+                if (ch_pull_str(&p, &text) && text.n)
+                    rc = ch_fold_text(d->fold, KEY_TEXT, text);
+            } else if (ch_sv_is(key, "thinking") || ch_sv_is(key, "summary")) {
+                rc = fold_thought(d, &p);
+            } else {
+                ch_pull_skip(&p);
+            }
+        }
+    }
+    return rc;
+}
+
+/* Details repeat a reasoning member; their text counts only without one. */
+static int fold_details(struct ch_decoder *d, struct ch_sv array, bool told) {
+    CH_BUF_AUTO text = {0};
+    int rc = ch_details_add(&state_of(d)->details, array);
+    if (rc < 0 || told)
+        return rc;
+    ch_details_text(array, &text);
+    return fold_reasoning(d, ch_buf_sv(&text), reasoning_members[1]);
+}
+
+static int fold_delta(struct ch_decoder *d, const struct delta *x, bool whole) {
+    int rc = CHELA_OK;
+    bool told = false; /* some send the same reasoning under two names */
+    for (size_t i = 0; i < CH_LEN(reasoning_members) && !told; i++)
+        if ((told = x->reasoning[i].n > 0))
+            rc = fold_reasoning(d, x->reasoning[i], reasoning_members[i]);
+    if (rc == CHELA_OK && x->details.n)
+        rc = fold_details(d, x->details, told);
+    if (rc == CHELA_OK && x->content.n)
+        rc = ch_fold_text(d->fold, KEY_TEXT, x->content);
+    if (rc == CHELA_OK && x->parts.n)
+        rc = fold_parts(d, x->parts);
+    if (rc == CHELA_OK && x->refusal.n)
+        rc = ch_fold_refusal(d->fold, KEY_REFUSAL, x->refusal);
+    if (rc == CHELA_OK && x->calls.n)
+        rc = ch_openai_fold_calls(&state_of(d)->calls, d->fold, x->calls, whole);
+    return rc;
+}
+
+/* --- chunks */
+
+struct choice {
+    int64_t index;
+    bool has_index, has_reason;
+    bool null_reason; /* finish_reason is there and is null */
+    struct delta delta;
+    struct ch_sv late; /* a delta that came before its index: JSON */
+    struct ch_sv reason, native, usage, error;
+    bool whole;
+};
+
+static void read_choice(struct ch_pull *p, struct choice *c) {
+    struct ch_sv key;
+    *c = (struct choice){0};
+    if (!ch_pull_enter(p, '{'))
+        return;
+    while (ch_pull_key(p, &key)) {
+        if (ch_sv_is(key, "index")) {
+            ch_pull_int(p, &c->index);
+            c->has_index = true;
+        } else if (ch_sv_is(key, "delta") || ch_sv_is(key, "message")) {
+            c->whole = *key.p == 'm';
+            if (c->has_index && c->index == 0)
+                read_delta(p, &c->delta);
+            else
+                ch_pull_raw(p, &c->late);
+        } else if (ch_sv_is(key, "finish_reason")) {
+            c->null_reason = ch_pull_peek(p) == 'n';
+            c->has_reason = ch_pull_str(p, &c->reason);
+        } else if (ch_sv_is(key, "native_finish_reason")) {
+            ch_pull_str(p, &c->native);
+        } else if (ch_sv_is(key, "usage")) {
+            ch_pull_raw(p, &c->usage);
+        } else if (ch_sv_is(key, "error") && ch_pull_peek(p) == '{') {
+            ch_pull_raw(p, &c->error);
+        } else {
+            ch_pull_skip(p);
+        }
+    }
+}
+
+static void set_usage(struct ch_decoder *d, struct ch_sv json) {
+    if (json.n && *json.p == '{')
+        d->reply.usage = ch_openai_usage(json, &state_of(d)->inner);
+}
+
+/* A whole reply has ended even if it does not say why. OpenRouter gives null
+ * when the model was cut, and for an empty reply, which is a failure. */
+static void finish_whole(struct ch_decoder *d, const struct choice *c) {
+    d->reply.complete = true;
+    if (!c->null_reason)
+        return;
+    d->reply.stop = CH_STOP_LENGTH;
+    if (!d->reply.usage.output && !ch_fold_has(d->fold, CH_BLOCK_TEXT) && !state_of(d)->calls.n)
+        ch_decoder_fail_as(d, CH_ERR_SERVER, true, CH_SV("the server returned an empty reply"));
+}
+
+static int use_choice(struct ch_decoder *d, struct choice *c) {
+    struct state *st = state_of(d);
+    CH_BUF_AUTO scratch = {0};
+    if (c->index != 0)
+        return CHELA_OK; /* of several answers, the first is the reply */
+    if (c->late.n) {
+        struct ch_pull p;
+        ch_pull_init(&p, c->late, &scratch);
+        read_delta(&p, &c->delta);
+    }
+    int rc = fold_delta(d, &c->delta, c->whole);
+    set_usage(d, c->usage);
+    st->native_length |= ch_sv_is(c->native, "length") || ch_sv_is(c->native, "max_tokens") ||
+                         ch_sv_is(c->native, "MAX_TOKENS");
+    if (c->has_reason)
+        finish(d, c->reason);
+    return rc;
+}
+
+struct chunk {
+    struct choice choice; /* the first with index 0 */
+    bool has_choices, has_choice, has_error;
+    struct ch_sv model, usage; /* usage: JSON */
+};
+
+static void read_choices(struct ch_pull *p, struct chunk *c) {
+    struct choice other;
+    c->has_choices = ch_pull_peek(p) == '[';
+    if (!ch_pull_enter(p, '['))
+        return;
+    while (ch_pull_item(p)) {
+        struct choice *into = c->has_choice ? &other : &c->choice;
+        read_choice(p, into);
+        c->has_choice |= into->index == 0;
+    }
+}
+
+/* Groq keeps usage and errors in a member of its own. */
+static void read_x_groq(struct ch_pull *p, struct chunk *c) {
+    struct ch_sv key;
+    if (!ch_pull_enter(p, '{'))
+        return;
+    while (ch_pull_key(p, &key)) {
+        if (ch_sv_is(key, "usage"))
+            ch_pull_raw(p, &c->usage);
+        else
+            ch_pull_skip(p);
+    }
+}
+
+static bool read_chunk(struct ch_decoder *d, struct ch_sv data, struct chunk *c) {
+    struct ch_pull p;
+    struct ch_sv key, usage;
+    *c = (struct chunk){0};
+    ch_pull_init(&p, data, &d->scratch);
+    if (ch_pull_enter(&p, '{'))
+        while (ch_pull_key(&p, &key)) {
+            if (ch_sv_is(key, "choices")) {
+                read_choices(&p, c);
+            } else if (ch_sv_is(key, "usage")) {
+                if (ch_pull_raw(&p, &usage) && *usage.p == '{')
+                    c->usage = usage;
+            } else if (ch_sv_is(key, "model")) {
+                ch_pull_str(&p, &c->model);
+            } else if (ch_sv_is(key, "x_groq")) {
+                read_x_groq(&p, c);
+            } else {
+                c->has_error |= (ch_sv_is(key, "error") || ch_sv_is(key, "base_resp")) &&
+                                ch_pull_peek(&p) != 'n';
+                ch_pull_skip(&p);
+            }
+        }
+    return !ch_pull_failed(&p);
+}
+
+static int use_chunk(struct ch_decoder *d, struct ch_sv data, struct chunk *c,
+                     struct chela_error *err) {
+    d->recognised |= c->has_choices;
+    if (c->model.n && !ch_sv_eq(c->model, d->reply.model))
+        d->reply.model = ch_arena_sv(&d->arena, c->model);
+    if (c->has_choice && use_choice(d, &c->choice) < 0)
+        return too_large(err);
+    set_usage(d, c->usage);
+    if (c->choice.error.n)
+        return read_error(d, c->choice.error, err);
+    return c->has_error || !c->has_choices ? read_error(d, data, err) : CHELA_OK;
+}
+
+/* --- chunks that repeat */
+
+/* Where in data the one thing is that a chunk says, as the contents of a JSON
+ * string; {NULL,0} if it says more, or less. */
+static struct ch_sv only_piece(const struct state *st, const struct chunk *c, unsigned *key) {
+    static const struct ch_sv arguments = CH_SV("\"arguments\":\"");
+    const struct choice *x = &c->choice;
+    const struct delta *delta = &x->delta;
+    const struct ch_sv *one = &delta->content;
+    size_t reasoning = 0;
+    bool more = !c->has_choice || c->has_error || c->usage.n || x->late.n || x->usage.n ||
+                x->error.n || x->reason.n || x->native.n || delta->refusal.n || delta->parts.n ||
+                delta->details.n;
+    *key = KEY_TEXT;
+    for (size_t i = 0; i < CH_LEN(reasoning_members); i++)
+        if (delta->reasoning[i].n) {
+            one = &delta->reasoning[i];
+            *key = KEY_REASONING;
+            reasoning++;
+        }
+    if (more || reasoning + (delta->content.n > 0) + (delta->calls.n > 0) != 1)
+        return ch_sv(NULL, 0);
+    if (!delta->calls.n)
+        return *one;
+    *key = st->calls.last_key;
+    const char *at = memmem(delta->calls.p, delta->calls.n, arguments.p, arguments.n);
+    if (!at || st->calls.fragments != 1)
+        return ch_sv(NULL, 0);
+    const char *start = at + arguments.n;
+    CH_BUF_AUTO scratch = {0};
+    struct ch_sv piece;
+    const char *end = ch_quick_string(start, delta->calls.p + delta->calls.n, &scratch, &piece);
+    return end ? ch_sv(start, (size_t)(end - 1 - start)) : ch_sv(NULL, 0);
+}
+
+static void learn(struct ch_decoder *d, struct ch_sv data, const struct chunk *c) {
+    struct state *st = state_of(d);
+    unsigned key;
+    struct ch_sv piece = only_piece(st, c, &key);
+    /* A string with escapes was decoded elsewhere: wait for one without. */
+    if (!piece.n || piece.p < data.p || piece.p >= data.p + data.n)
+        return;
+    st->repeats = key;
+    ch_template_learn(&st->template, data, (size_t)(piece.p - data.p), piece.n);
+}
+
+static bool repeat(struct ch_decoder *d, struct ch_sv data, int *rc) {
+    struct state *st = state_of(d);
+    struct ch_sv piece;
+    if (!ch_template_match(&st->template, data, &d->scratch, &piece))
+        return false;
+    if (!piece.n)
+        *rc = CHELA_OK;
+    else if (st->repeats == KEY_TEXT)
+        *rc = ch_fold_text(d->fold, KEY_TEXT, piece);
+    else if (st->repeats == KEY_REASONING)
+        *rc = ch_fold_reasoning(d->fold, KEY_REASONING, piece);
+    else
+        *rc = ch_fold_call(d->fold, st->repeats, CH_SV(""), CH_SV(""), piece);
+    return true;
+}
+
+static int on_event(struct ch_decoder *d, struct ch_sv name CH_UNUSED, struct ch_sv data,
+                    struct chela_error *err) {
+    struct state *st = state_of(d);
+    struct chunk c;
+    int rc;
+    if (repeat(d, data, &rc))
+        return rc < 0 ? too_large(err) : CHELA_OK;
+    ch_template_clear(&st->template);
+    if (ch_sv_starts(data, "[DONE]")) {
+        d->reply.complete |= st->unnamed && d->recognised;
+        d->stopped = true;
+        return CHELA_OK;
+    }
+    if (!read_chunk(d, data, &c))
+        return malformed(err);
+    st->calls.fragments = 0;
+    rc = use_chunk(d, data, &c, err);
+    if (rc == CHELA_OK)
+        learn(d, data, &c);
+    return rc;
+}
+
+static int on_body(struct ch_decoder *d, struct ch_sv body, struct chela_error *err) {
+    struct chunk c;
+    if (*body.p == '[')
+        return read_error(d, body, err);
+    if (!read_chunk(d, body, &c))
+        return malformed(err);
+    int rc = use_chunk(d, body, &c, err);
+    if (rc == CHELA_OK && c.has_choice)
+        finish_whole(d, &c.choice);
+    return rc;
+}
+
+/* --- the end */
+
+static void on_end(struct ch_decoder *d) {
+    struct state *st = state_of(d);
+    if (d->reply.complete)
+        ch_fold_close_all(d->fold);
+    if (st->native_length)
+        ch_fold_cut(d->fold);
+    if (d->reply.stop == CH_STOP_ERROR)
+        fail_by_reason(d);
+    if (st->details.n) {
+        CH_BUF_AUTO json = {0};
+        ch_details_write(&st->details, &json);
+        ch_fold_extra(d->fold, KEY_REASONING, ch_buf_sv(&json));
+    }
+}
+
+static void on_release(struct ch_decoder *d) {
+    ch_details_release(&state_of(d)->details);
+    ch_template_release(&state_of(d)->template);
+    ch_buf_release(&state_of(d)->inner);
+    ch_buf_release(&state_of(d)->calls.scratch);
+}
+
+const struct ch_codec ch_codec_openai = {
+    .name = "openai",
+    .path_stream = "/chat/completions",
+    .state_size = sizeof(struct state),
+    .http = ch_openai_http,
+    .head = ch_openai_head,
+    .message = ch_openai_message,
+    .tail = ch_openai_tail,
+    .event = on_event,
+    .body = on_body,
+    .end = on_end,
+    .release = on_release,
+};
