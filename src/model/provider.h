@@ -9,12 +9,21 @@ struct ch_provider {
     const char *base_url; /* NULL: must be configured */
     const char *key_env;  /* environment variable of the key; NULL: none needed */
     unsigned quirks;
-    bool local;           /* a server on this machine that may need no key */
+    bool local;                /* a server on this machine that may need no key */
     const char *default_model; /* used when only a key was found; may be NULL */
 };
 
 extern const struct ch_provider ch_providers[]; /* ended by name == NULL */
 const struct ch_provider *ch_provider_find(struct ch_sv name);
+
+/* Quirks have names for configuration: "max_tokens" is CH_Q_MAX_TOKENS. 0: no
+ * such name. Index past the last gives NULL. */
+unsigned ch_quirk_find(struct ch_sv name);
+const char *ch_quirk_name(size_t i, unsigned *bit);
+
+/* What to assume of a server that is known by its API alone: most take less
+ * than the vendor's own. */
+unsigned ch_quirks_of_api(struct ch_sv api);
 
 /* Default output limit, context window: what is known of a model by name. */
 struct ch_model_info {
