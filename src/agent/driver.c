@@ -67,10 +67,10 @@ static bool emit_start(chela_run *run) {
 static bool emit_turn_end(chela_run *run) {
     if (!run->turn_open)
         return true;
-    run->turn_open = false;
     struct chela_event ev = {
         .type = CHELA_EV_TURN_END,
-        .turn = {run->m.turns, run->stop_reason, public_usage(&run->turn_usage)}};
+        .turn = {run->turn_open, run->stop_reason, public_usage(&run->turn_usage)}};
+    run->turn_open = 0;
     ch_hook_after_model(run, &ev);
     return ch_emit(run, &ev);
 }

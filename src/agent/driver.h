@@ -29,7 +29,7 @@ struct chela_run {
     bool active;    /* counted in rt->running, the loop is held */
     bool over;      /* ended or paused; RUN_END was sent */
     bool dead;      /* closed: touch nothing, say nothing */
-    bool turn_open; /* TURN_START was sent, TURN_END not yet */
+    unsigned turn_open; /* number of the turn whose TURN_END is still to be sent, or 0 */
     bool halt;      /* a hook asked to end the run */
     enum ch_in interrupt; /* waiting for the tools to end; CH_IN_INPUT: none */
 

@@ -302,7 +302,7 @@ static const struct ch_http_handler handler = {on_head, on_data, on_done};
 static bool announce(chela_run *run, size_t ntools) {
     struct chela_event ev;
     if (!run->turn_open) {
-        run->turn_open = true;
+        run->turn_open = run->m.turns;
         ev = (struct chela_event){.type = CHELA_EV_TURN_START, .turn.turn = run->m.turns};
         if (!ch_emit(run, &ev))
             return false;
