@@ -118,7 +118,7 @@ SUPPORT := $(BUILD)/lib/support.a
 $(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests
 $(SUPPORT): $(call objs,$(filter-out tests/support/fuzz_main.c,$(wildcard tests/support/*.c)))
 	@mkdir -p $(@D); rm -f $@
-	$(AR) rcs $@ $^
+	$(Q)$(AR) rcs $@ $^
 $(BUILD)/tests/unit/net/test_tls: | $(BUILD)/libchela-tls.so
 tests: all examples $(UNIT) $(WHOLE) $(FUZZ) $(TOOLS)
 

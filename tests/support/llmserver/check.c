@@ -213,7 +213,7 @@ static void a_message(struct checker *c, const struct json *m, size_t i, const c
         fatal(c, "%s.role: '%s' is not allowed", where, role);
     if (i == 0 && !user)
         fatal(c, "%s: the first message must be the user's", where);
-    if (*before && strcmp(*before, role) == 0)
+    if (*before && !user && strcmp(*before, role) == 0) /* the user's are merged */
         note(c, "roles do not alternate");
     *before = role;
     if (!user)

@@ -149,9 +149,14 @@ static bool read_chunks(struct conn *c, struct text *out) {
 static bool read_request(struct conn *c, struct request *rq) {
     char *end;
 
-    while (!c->in.n || !(end = strstr(c->in.p, "\r\n\r\n")))
+    while (!c->in.n || !(end = strstr(c->in.p, "\r\n\r\n"))) {
         if (c->in.n > MAX_HEAD || !more(c))
             return false;
+        if (!isupper((unsigned char)c->in.p[0])) { /* TLS, perhaps */
+            send(c->fd, "HTTP/1.1 400 Bad Request\r\n\r\n", 28, MSG_NOSIGNAL);
+            return false;
+        }
+    }
     char *head = strndup(c->in.p, (size_t)(end - c->in.p));
     used(c, (size_t)(end - c->in.p) + 4);
     bool good = parse_head(rq, head);

@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# Every good conversation, over both protocols, streaming and whole: the answer
+# in each form of output, well-formed requests, and the same events on both.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+start_server
+
+# Two runs of one conversation differ in ids, in how text was cut into pieces,
+# in time, in which of two parallel tools is done first, and in what the vendors
+# count and call things. The rest must be the same.
+same_events='
+  def piece: .type | endswith("_delta");
+  def tool: .type == "tool_start" or .type == "tool_result";
+  reduce .[] as $e ([];
+    if ($e | piece) and length > 0 and .[-1].type == $e.type and .[-1].index == $e.index
+    then .[-1].text += ($e.text // $e.arguments_delta // "")
+    else . + [$e | if piece then {type, index, text: (.text // .arguments_delta // "")} else . end] end)
+  | map(select(.type != "tool_call_delta"))
+  | map(del(.run, .seq, .ts, .id, .session, .model, .bytes, .usage, .duration_ms, .delay_ms))
+  | map(if .type == "retry" then del(.reason) else . end)
+  | reduce .[] as $e ([]; if ($e | tool) and length > 0 and (.[-1][0] | tool) then .[-1] += [$e] else . + [[$e]] end)
+  | map(if (.[0] | tool) then sort else . end)
+  | .[][] | tojson
+'
+
+answer() {
+    jq -r '[.replies[-1].blocks[] | .text // [] | .[] | if type == "string" then . else .repeat * .times end] | add' \
+        "tests/conversations/good/$1.json"
+}
+
+for file in tests/conversations/good/*.json; do
+    name=$(basename "$file" .json)
+    expected=$(answer "$name")
+    for api in anthropic openai; do
+        for way in "" --no-stream; do
+            label="$name, $api${way:+ whole}"
+            # shellcheck disable=SC2086
+            play $api "$name" --output jsonl $way
+            cp "$out" "$tmp/$api$way.jsonl"
+            exits "$label" 0
+            events_are_well_formed "$label"
+            same "$label: the answer" "$expected" "$(jq -r 'select(.type == "run_end").text' "$out")"
+            same "$label: requests without fault" "" "$(requests '.problems[]')"
+            rm -rf "${space:?}"/*
+        done
+    done
+    same "$name: the same events on both protocols" "$(jq -src "$same_events" "$tmp/anthropic.jsonl")" \
+        "$(jq -src "$same_events" "$tmp/openai.jsonl")"
+done
+
+for api in anthropic openai; do
+    play $api hello
+    exits "text, $api" 0
+    same "text, $api: the answer alone on stdout" "Hello, world." "$(cat "$out")"
+    play $api hello -q
+    same "quiet, $api: nothing on stderr" "" "$(cat "$err")"
+    play $api reasoning --output json
+    exits "json, $api" 0
+    holds "json, $api: the end of the run alone" 'length == 1 and .[0].type == "run_end" and .[0].status == "done"
+        and .[0].reason == "task_completed" and .[0].text == "42" and .[0].turns == 1 and .[0].tool_calls == 0'
+    holds "json, $api: usage as the vendor counts it" '.[0].usage | .input == 30 and .output == 25 and .reasoning == 20 and .total == 55'
+    play $api cached --output json
+    holds "cached, $api: input includes what was cached" \
+        '.[0].usage | .input == 5000 and .cache_read == 4096 and .cache_write == 512 and .output == 6'
+    play $api calculate --output json
+    holds "calculate, $api: usage adds up over turns" '.[0].usage | .input == 250 and .output == 39 and .reasoning == 7'
+    play $api length --output json
+    holds "length, $api: the reason says so" '.[0].status == "done" and .[0].reason == "length"'
+    play $api rate_limited --output jsonl
+    holds "rate_limited, $api: the wait was announced" '[.[] | select(.type == "retry")] | length == 1 and .[0].delay_ms >= 1000'
+
+    # The prefix is sacred: what was sent once is sent again unchanged.
+    play $api parallel
+    same "parallel, $api: three requests on one connection" "1" "$(requests .conn | sort -u | wc -l)"
+    check "parallel, $api: history only grows" jq -se '
+        [.[] | select(.end | not) | .body.messages]
+        | length == 3 and (.[1][:(.[0] | length)] == .[0]) and (.[2][:(.[1] | length)] == .[1])' <(
+        requests
+    )
+done
+
+play anthropic hello
+same "the key goes into its header" "$key" "$(requests '.headers["x-api-key"] // (.headers.authorization | sub("Bearer "; ""))' | jq -r .)"
+play openai hello
+same "the key goes into its header (chat)" "Bearer $key" "$(requests .headers.authorization | jq -r .)"
+tap_done

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# What `make demo` shows, and the same job asked for in English.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+
+check "the demo runs" scripts/demo "$program"
+scripts/demo "$program" >"$out" 2>&1
+check "the demo answers" grep -q 'list_files.py' "$out"
+if command -v python3 >/dev/null; then
+    check "the demo's program works" grep -qx 'skills/create-python-script/SKILL.md' "$out"
+else
+    skip "the demo's program works" "python3 is not installed"
+fi
+
+mkdir -p "$space/skills/create-python-script" && echo '# skill' >"$space/skills/create-python-script/SKILL.md"
+chela run --model scripted/demo --output jsonl "write a Python script that lists all files in this directory"
+exits "in English" 0
+events_are_well_formed "in English"
+holds "in English: reads, lists, writes" '[.[] | select(.type == "tool_call").name] == ["read", "ls", "write"]'
+check "in English: the file is there" test -s "$space/list_files.py"
+chela run --model scripted/demo "write a Python script that lists all files in this directory"
+exits "a second time" 0
+check "a second time: nothing is overwritten" grep -q "left it as it is" "$out"
+tap_done

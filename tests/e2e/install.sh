@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# `make install`: the program runs from there, a C and a C++ program link with
+# what pkg-config says, and DESTDIR is respected.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+start_server
+
+prefix=$tmp/prefix
+# The build is up to date: nothing is compiled, whatever flags it was made with.
+check "make install" make -s install BUILD="$BUILD" PREFIX="$prefix" SANITIZE=
+for file in bin/chela lib/libchela.so lib/libchela.so.0 lib/libchela.a lib/libchela-tls.so lib/pkgconfig/chela.pc \
+    include/chela.h include/chela/tool.h include/chela/sys/module.h; do
+    check "installed: $file" test -s "$prefix/$file"
+done
+check "DESTDIR" make -s install BUILD="$BUILD" PREFIX=/usr DESTDIR="$tmp/dest" SANITIZE=
+check "DESTDIR: below it" test -x "$tmp/dest/usr/bin/chela"
+check "DESTDIR: not in the files" grep -qx "prefix=/usr" "$tmp/dest/usr/lib/pkgconfig/chela.pc"
+
+program=$prefix/bin/chela
+chela --version
+exits "the installed program runs" 0
+play anthropic hello
+same "the installed program works" "Hello, world." "$(cat "$out")"
+
+export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+cat >"$tmp/use.c" <<'C'
+#include <chela.h>
+#include <stdio.h>
+#include <string.h>
+int main(void) {
+    struct chela_error err = {0};
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = "scripted/demo", .tools = "calculate");
+    chela_runtime *rt = NULL;
+    chela_agent *agent = NULL;
+    if (chela_runtime_new(NULL, &rt, &err) < 0 || chela_agent_new(rt, &opts, &agent, &err) < 0)
+        return puts(err.message), 1;
+    char *answer = chela_ask(agent, "what is 17 * 23", &err);
+    puts(answer ? answer : err.message);
+    int bad = !answer || !strstr(answer, "391");
+    chela_free(answer);
+    chela_runtime_close(rt);
+    return bad;
+}
+C
+cp "$tmp/use.c" "$tmp/use.cc"
+sanitize=
+case $BUILD in *address*) sanitize=-fsanitize=address,undefined ;; *thread*) sanitize=-fsanitize=thread ;; esac
+# shellcheck disable=SC2046
+{
+    check "a C program links" cc $sanitize -o "$tmp/use-c" "$tmp/use.c" $(pkg-config --cflags --libs chela)
+    check "a C++ program links" c++ -std=c++20 $sanitize -o "$tmp/use-cc" "$tmp/use.cc" $(pkg-config --cflags --libs chela)
+    check "a C program links statically with libchela" cc $sanitize -o "$tmp/use-a" "$tmp/use.c" $(pkg-config --cflags chela) \
+        "$prefix/lib/libchela.a" $(pkg-config --static --libs chela | sed 's/-lchela//')
+}
+for name in use-c use-cc use-a; do
+    check "$name runs" env LD_LIBRARY_PATH="$prefix/lib" "$tmp/$name"
+done
+tap_done

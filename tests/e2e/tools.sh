@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Tools through a whole conversation: files, arithmetic, a command of the
+# user's own; what the model may not do; and `chela tools`.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+start_server
+
+results='[.[] | select(.type == "tool_result")]'
+for api in anthropic openai; do
+    rm -rf "${space:?}"/*
+    play $api files --output jsonl
+    exits "files, $api" 0
+    same "files, $api: written and edited" "$(printf 'alpha\ngamma')" "$(cat "$space/notes/plan.txt")"
+    holds "files, $api: all four worked" "$results | length == 4 and all(.is_error | not)"
+    holds "files, $api: read sees the edit" "$results | .[2].content | test(\"gamma\")"
+    holds "files, $api: ls sees the file" "$results | .[3].content | test(\"plan.txt\")"
+    same "files, $api: the model sees the results" "4" \
+        "$(requests 'select(.n == 3) | [.body.messages[] | if .role == "tool" then 1 elif (.content | type) == "array" then (.content[] | select(.type == "tool_result") | 1) else empty end] | add')"
+
+    play $api calculate --output jsonl
+    holds "calculate, $api: 42" "$results | length == 1 and (.[0].content | test(\"42\"))"
+    holds "calculate, $api: call, start and result in order" \
+        '[.[] | select(.type | test("^tool_(call|start|result)$")).type] == ["tool_call", "tool_start", "tool_result"]'
+
+    # A command of the user's own: arguments on stdin, result on stdout.
+    cat >"$space/shout" <<'SCRIPT'
+#!/bin/sh
+tr '[:lower:]' '[:upper:]'
+echo " secrets: $(env | grep -c SENTINEL)"
+SCRIPT
+    chmod +x "$space/shout"
+    cat >"$space/chela.yaml" <<'YAML'
+tools:
+  custom:
+    - name: shout
+      description: Say it loudly.
+      parameters: { type: object, properties: { words: { type: string } }, required: [words] }
+      command: [./shout]
+      effect: read
+      permission: read
+YAML
+    play $api custom --output jsonl
+    exits "a command, $api" 0
+    holds "a command, $api: its output is the result" "$results | length == 1 and (.[0].content | test(\"HELLO THERE\"))"
+    holds "a command, $api: it does not see the key" "$results | .[0].content | test(\"secrets: 0\")"
+    same "a command, $api: offered to the model" "1" \
+        "$(requests 'select(.n == 0) | [.body.tools[] | select((.name // .function.name) == "shout")] | length')"
+    rm -f "$space/chela.yaml" "$space/shout"
+
+    play $api files --output jsonl --deny 'write,edit'
+    exits "denied tools, $api" 0
+    holds "denied tools, $api: their calls fail" "$results | .[0].is_error and .[1].is_error"
+    same "denied tools, $api: not offered" "" \
+        "$(requests '.body.tools[] | (.name // .function.name) | select(. == "write" or . == "edit")')"
+    play $api hello --tools ""
+    same "no tools, $api: none offered" "null" "$(requests .body.tools)"
+done
+
+# Paths that lead out of the workspace, in every spelling.
+mkdir -p "$tmp/outside" "$space/in" && echo secret >"$tmp/outside/secret"
+ln -s "$tmp/outside" "$space/link"
+for path in ../outside/secret "$tmp/outside/secret" link/secret in/../../outside/secret /etc/passwd; do
+    chela tools call read --args "{\"file_path\": \"$path\"}"
+    if [ "$status" != 0 ] && ! grep -qE 'secret$|root:' "$out"; then
+        ok "read stays inside: $path"
+    else
+        not_ok "read stays inside: $path" "$(show)"
+    fi
+    chela tools call write --args "{\"file_path\": \"${path%secret}new\", \"content\": \"x\"}"
+    check "write stays inside: $path" test ! -e "$tmp/outside/new"
+done
+rm -f "$space/link" && rm -rf "$space/in"
+
+chela tools list
+exits "tools list" 0
+for tool in read write edit ls calculate; do check "tools list has $tool" grep -qw "$tool" "$out"; done
+chela tools call calculate --args '{"expression": "2^10"}'
+exits "tools call" 0
+check "tools call: the result" grep -q 1024 "$out"
+tap_done

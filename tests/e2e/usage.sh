@@ -1,0 +1,134 @@
+#!/usr/bin/env bash
+# What people get wrong at the command line: exit 2, one line that names it, and
+# with jsonl a run_end all the same. And where the prompt comes from.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+start_server
+
+# refused LABEL PATTERN ARG...: exit 2, one line that matches.
+refused() {
+    local label=$1 pattern=$2
+    shift 2
+    chela "$@"
+    exits "$label" 2
+    if [ "$(wc -l <"$err")" = 1 ] && grep -qE -- "$pattern" "$err"; then
+        ok "$label: one line that names it"
+    else
+        not_ok "$label: one line that names it" "$(show)"
+    fi
+    chela "$1" --output jsonl "${@:2}"
+    exits "$label, jsonl" 2
+    events_are_well_formed "$label, jsonl"
+}
+
+fresh hello anthropic
+good=(run --model anthropic/claude-test --base-url "$base")
+refused "unknown flag" "--modle.*--model" "${good[@]}" --modle x go
+refused "flag without value" "--system" run go --system
+refused "number out of range" "--max-turns" "${good[@]}" --max-turns 0 go
+refused "unknown choice" "--reasoning" "${good[@]}" --reasoning lots go
+refused "missing file" "nowhere.txt" "${good[@]}" --system @nowhere.txt go
+refused "missing configuration" "nowhere.yaml" "${good[@]}" --config nowhere.yaml go
+refused "missing workspace" "nowhere" "${good[@]}" --workspace nowhere go
+refused "workspace that is a file" "space/f" "${good[@]}" --workspace "$space/f" go < <(touch "$space/f")
+refused "unknown provider" "nobody" run --model nobody/nothing go
+refused "model without provider" "claude" run --model claude go
+refused "unknown tool" "reed" "${good[@]}" --tools reed go
+refused "no prompt" "prompt" "${good[@]}"
+refused "unknown agent" "ghost" "${good[@]}" --agent ghost go
+refused "missing certificate file" "nowhere.pem" "${good[@]}" --ca-file nowhere.pem go
+refused "bad URL" "URL|url" run --model anthropic/claude-test --base-url 'ht!tp:/x' go
+
+chela frobnicate
+exits "unknown command" 2
+chela
+exits "no command" 2
+chela --help
+exits "--help" 0
+chela run --help
+exits "run --help" 0
+check "run --help: on stdout" grep -q -- --max-turns "$out"
+chela --version
+exits "--version" 0
+
+# A configuration file: where and what is wrong in it.
+printf 'agents:\n  defaults:\n    model: [unclosed\n' >"$space/broken.yaml"
+refused "broken YAML" "broken.yaml:[0-9]+:[0-9]+" run --config broken.yaml go
+printf 'agents:\n  defaults:\n    limits: { maxTurns: many }\n' >"$space/type.yaml"
+refused "wrong type" "type.yaml:3:[0-9]+.*maxTurns" run --config type.yaml go
+printf 'agents:\n  defaults:\n    modle: x\n' >"$space/typo.yaml"
+chela "${good[@]}" --config typo.yaml go
+exits "unknown key" 0
+check "unknown key: a warning with the nearest" grep -qE "typo.yaml:3:[0-9]+.*modle.*model" "$err"
+
+# No permission to read it. Root may read everything, so do it as nobody.
+printf 'agents: {}\n' >"$space/secret.yaml"
+chmod 000 "$space/secret.yaml"
+if [ "$(id -u)" = 0 ]; then
+    chmod 755 "$tmp" "$space"
+    cp "$BUILD"/chela "$BUILD"/libchela.so.0 "$tmp/"
+    (cd "$space" && with_env setpriv --reuid=65534 --regid=65534 --clear-groups \
+        "$tmp/chela" run --config secret.yaml go >"$out" 2>"$err" </dev/null)
+    status=$?
+else
+    chela run --config secret.yaml go
+fi
+exits "unreadable configuration" 2
+check "unreadable configuration: one line that names it" grep -qE 'secret.yaml.*[Pp]ermission' "$err"
+rm -f "$space/secret.yaml"
+
+# No key, and a key under another name.
+no_key() {
+    (cd "$space" && env -i PATH="$PATH" HOME="$tmp" "$program" "$@" >"$out" 2>"$err" </dev/null)
+    status=$?
+}
+no_key run --model anthropic/claude-test go
+exits "no key" 2
+check "no key: one line says which variable" test "$(grep -c . "$err") $(grep -c ANTHROPIC_API_KEY "$err")" = "1 1"
+fresh hello anthropic
+(cd "$space" && env -i PATH="$PATH" HOME="$tmp" MY_KEY=$key "$program" run --model anthropic/claude-test --base-url "$base" \
+    --api-key-env MY_KEY go >"$out" 2>"$err" </dev/null)
+status=$?
+exits "key under another name" 0
+
+# Nobody listens there: a failure of the run, not of usage.
+chela run -q --model anthropic/claude-test --base-url http://127.0.0.1:1 --output jsonl go
+exits "refused connection" 1
+events_are_well_formed "refused connection"
+same "refused connection: one line" "1" "$(wc -l <"$err")"
+
+# Without a model and a key: the scripted one, and it says so.
+no_key run "what is 17 * 23"
+exits "no model" 0
+check "no model: says what answers" grep -q "scripted/demo" "$err"
+check "no model: calculates" grep -q 391 "$out"
+
+# Where the prompt comes from.
+prompt() { requests '.body.messages[0].content | if type == "string" then . else map(.text) | join("") end' | jq -r .; }
+printf 'from a pipe\n' >"$tmp/stdin"
+stdin=$tmp/stdin play anthropic hello
+same "piped input follows the prompt" "$(printf 'go on\n\nfrom a pipe')" "$(prompt)"
+fresh hello anthropic
+stdin=$tmp/stdin chela run --model anthropic/claude-test --base-url "$base"
+same "piped input alone is the prompt" "from a pipe" "$(prompt)"
+fresh hello anthropic
+stdin=$tmp/stdin chela run --model anthropic/claude-test --base-url "$base" -
+same "'-' is standard input" "from a pipe" "$(prompt)"
+fresh hello anthropic
+chela run --model anthropic/claude-test --base-url "$base" -- --not-a-flag 你好
+same "words after -- are the prompt" "--not-a-flag 你好" "$(prompt)"
+head -c 200000 /dev/zero | tr '\0' 'x' >"$tmp/stdin"
+stdin=$tmp/stdin play anthropic hello
+same "a long prompt goes whole" "200007" "$(prompt | tr -d '\n' | wc -c | awk '{print $1 + 2}')"
+printf 'bad \377\376 bytes' >"$tmp/stdin"
+stdin=$tmp/stdin play anthropic hello --output jsonl
+if [[ $status =~ ^[02]$ ]]; then ok "bytes that are no UTF-8: taken or refused"; else not_ok "bytes that are no UTF-8: taken or refused" "$(show)"; fi
+same "bytes that are no UTF-8: never sent as such" "" "$(requests '.problems[]')"
+events_are_well_formed "bytes that are no UTF-8"
+
+# A reader that goes away.
+fresh long anthropic
+(cd "$space" && with_env "$program" run --model anthropic/claude-test --base-url "$base" go 2>"$err" </dev/null | head -c 10 >"$out")
+same "a reader that goes away: no crash" "0" "$(grep -ciE 'sanitizer|abort|assert' "$err")"
+tap_done

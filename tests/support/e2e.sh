@@ -1,0 +1,110 @@
+# e2e.sh -- the real program against the loopback server. Source it after
+# tap.sh, from the root of the tree.
+#
+#     start_server                  $url, $log, $trap_port
+#     fresh NAME API                a base URL for a new instance of NAME: $base
+#     play API NAME [FLAG...]       run a conversation; sets $status, $out, $err
+#     chela ARG...                  run the program; sets the same
+#     requests [FILTER]             what the last instance was asked, as JSON lines
+#
+# The program runs in $space, an empty directory, with a key that must never
+# come out again: every run is searched for it.
+# shellcheck disable=SC2034
+key=sk-ant-api03-e2eSENTINELe2e-0123456789abcdef
+tmp=$(mktemp -d)
+space=$tmp/space
+out=$tmp/out
+err=$tmp/err
+log=$tmp/log.jsonl
+program=$BUILD/chela
+instances=0
+seconds=60
+mkdir "$space"
+: >"$log"
+trap 'rm -rf "$tmp"' EXIT
+
+start_server() {
+    "$BUILD/tests/support/llmserver" --conversations tests/conversations/good --conversations tests/conversations/bad \
+        --conversations "$tmp" --log "$log" >"$tmp/ports" &
+    server_pid=$!
+    for _ in {1..100}; do
+        grep -q trap "$tmp/ports" && break
+        sleep 0.05
+    done
+    url=http://127.0.0.1:$(sed -n 's/^port //p' "$tmp/ports")
+    trap_port=$(sed -n 's/^trap //p' "$tmp/ports")
+    trap 'kill $server_pid 2>/dev/null; wait $server_pid 2>/dev/null; rm -rf "$tmp"' EXIT
+}
+
+fresh() {
+    instances=$((instances + 1))
+    conversation=$1
+    base=$url/$1/i$instances
+    [ "$2" = anthropic ] || base=$base/v1
+}
+
+model() {
+    case $1 in anthropic) echo anthropic/claude-test ;; openai) echo openai/gpt-test ;; esac
+}
+
+# The environment of every run: nothing but what is named here.
+with_env() {
+    env -i PATH="$PATH" HOME="$tmp" LC_ALL=C.UTF-8 TERM=dumb ${ASAN_OPTIONS+ASAN_OPTIONS="$ASAN_OPTIONS"} \
+        ${UBSAN_OPTIONS+UBSAN_OPTIONS="$UBSAN_OPTIONS"} CHELA_TEST_RUN="$CHELA_TEST_RUN" CHELA_TEST="$CHELA_TEST" \
+        ANTHROPIC_API_KEY=$key OPENAI_API_KEY=$key "$@"
+}
+
+chela() {
+    (cd "$space" && with_env timeout -k 5 $seconds "$program" "$@" >"$out" 2>"$err" <"${stdin:-/dev/null}")
+    status=$?
+    if grep -qF "${key:8}" "$out" "$err"; then
+        not_ok "the key stays inside: chela $*" "$(grep -hF "${key:8}" "$out" "$err" | head -n 3)"
+    fi
+}
+
+play() {
+    local api=$1 name=$2
+    shift 2
+    fresh "$name" "$api"
+    chela run --model "$(model "$api")" --base-url "$base" "$@" "go on"
+}
+
+requests() {
+    jq -c "select(.end | not) | select(.conversation == \"$conversation\" and .instance == \"i$instances\") | ${1:-.}" "$log"
+}
+
+# Details for a case that failed.
+show() {
+    printf 'exit status %s\nstdout: %s\nstderr: %s\n' "$status" "$(head -c 2000 "$out")" "$(head -c 2000 "$err")"
+}
+
+exits() {
+    if [ "$status" = "$2" ]; then ok "$1: exit $2"; else not_ok "$1: exit $2" "$(show)"; fi
+}
+
+# The stream of events is well formed whatever happened: one run, seq without
+# gaps, one run_end and it is last, an end for every turn, a result for every
+# call.
+well_formed='
+  length > 0
+  and ([.[].seq] == [range(length)])
+  and ([.[].run] | unique | length == 1)
+  and ([.[] | select(.type == "run_end")] | length == 1)
+  and .[-1].type == "run_end"
+  and ([.[].ts] | all(type == "number"))
+  and ([.[] | select(.type == "turn_start").turn] == [.[] | select(.type == "turn_end").turn])
+  and ([.[] | select(.type == "tool_call").id] - [.[] | select(.type == "tool_result").id] == [])
+  and ([.[] | select(.type == "tool_result").id] | length == (unique | length))
+'
+events_are_well_formed() {
+    if jq -se "$well_formed" "$out" >/dev/null 2>&1; then
+        ok "$1: events are well formed"
+    else
+        not_ok "$1: events are well formed" "$(show)"
+    fi
+}
+
+# A jq expression over the array of all output lines holds.
+holds() {
+    if jq -se "$2" "$out" >/dev/null 2>&1; then ok "$1"; else not_ok "$1" "$(show)"; fi
+}
