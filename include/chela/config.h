@@ -12,24 +12,32 @@ typedef struct chela_config chela_config;
 /* Called for each warning, "FILE:LINE:COLUMN: text". */
 typedef void chela_config_warn_fn(const char *line, void *user);
 
-/* Read a file. Relative paths in it are relative to the file. */
+/* Read a file. Relative paths in it are relative to the file. warn may be
+ * NULL. On failure err reads "FILE:LINE:COLUMN: KEY: why" where the contents
+ * are wrong. */
 CHELA_API int chela_config_load(const char *path, chela_config_warn_fn *warn, void *user,
                                 chela_config **out, struct chela_error *err);
 CHELA_API void chela_config_free(chela_config *cfg);
 
-/* Register the file's providers with rt. */
+/* Register the file's providers with rt. Key files are read now. */
 CHELA_API int chela_config_apply(const chela_config *cfg, chela_runtime *rt,
                                  struct chela_error *err);
 
 /* Fill the fields of opts that are not set (NULL, 0) from agent `id` of the
- * file, then from its defaults. Borrowed from cfg. id NULL: the first agent,
- * or the defaults alone. CHELA_ENOENT names the known ids. */
+ * file, then from its defaults; `deny` is added to, so that nothing the file
+ * forbids comes back. A model that is set keeps its own fallbacks. Tools that
+ * the file does not speak of are all the built-in ones. Borrowed from cfg.
+ * id NULL: the first agent, or the defaults alone. CHELA_ENOENT names the
+ * known ids. */
 CHELA_API int chela_config_agent(const chela_config *cfg, const char *id,
                                  struct chela_agent_opts *opts, struct chela_error *err);
 
 /* Add the file's own tools that agent `id` may use. */
 CHELA_API int chela_config_tools(const chela_config *cfg, const char *id, chela_agent *agent,
                                  struct chela_error *err);
+
+/* The JSON Schema of the file, for editors; yours to chela_free. */
+CHELA_API char *chela_config_schema(void);
 
 CHELA_END_DECLS
 #endif

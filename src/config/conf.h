@@ -1,0 +1,81 @@
+/* conf.h -- chela.yaml once it is read: plain structs, filled by the table in
+ * option.c. Zero or NULL means "not set" everywhere; all memory belongs to the
+ * configuration. */
+#ifndef CH_CONFIG_CONF_H
+#define CH_CONFIG_CONF_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "chela/config.h"
+#include "json/json.h"
+
+/* Every entry of a list or map starts with this. */
+struct ch_conf_item {
+    const char *name; /* unique in its list */
+    struct ch_json_where where;
+};
+
+struct ch_conf_list {
+    void *items; /* n structs of the list's scope */
+    size_t n;
+};
+
+struct ch_conf_agent {
+    struct ch_conf_item item;
+    const char *title;
+    const char *const *models; /* the first, then its fallbacks; NULL-terminated */
+    const char *system, *workspace;
+    const char *allow, *deny; /* globs, comma separated */
+    const char *permission, *selection, *choice, *mode, *reasoning;
+    int64_t parallel, max_output_tokens;
+    const double *temperature;
+    struct chela_limits limits;
+};
+
+struct ch_conf_model {
+    struct ch_conf_item item;
+    int64_t context_window, max_output;
+};
+
+struct ch_conf_provider {
+    struct ch_conf_item item;
+    const char *api, *base_url, *key_env, *key_file;
+    const char *const *headers;
+    const char *extra_body, *quirks;
+    struct ch_conf_list models;
+};
+
+struct ch_conf_tool {
+    struct ch_conf_item item;
+    const char *description, *parameters;
+    const char *const *command;
+    const char *cwd, *effect, *permission;
+    int64_t timeout_ms;
+    bool confirm;
+};
+
+struct ch_conf {
+    struct ch_conf_agent defaults;
+    struct ch_conf_list agents;    /* struct ch_conf_agent */
+    struct ch_conf_list providers; /* struct ch_conf_provider */
+    struct ch_conf_list tools;     /* struct ch_conf_tool */
+};
+
+struct chela_config {
+    struct ch_arena *arena; /* owned */
+    const char *file;       /* as the caller named it */
+    const char *dir;        /* what paths in it are relative to */
+    struct ch_conf conf;
+};
+
+/* Read a configuration from memory; name is used in messages, paths in it are
+ * relative to dir. */
+int ch_config_parse(struct ch_sv text, const char *name, const char *dir,
+                    chela_config_warn_fn *warn, void *user, chela_config **out,
+                    struct chela_error *err);
+
+/* path against the directory of the file; absolute ones stay as they are. */
+const char *ch_conf_path(const chela_config *cfg, struct ch_sv path);
+
+#endif

@@ -1,0 +1,287 @@
+/* config.c -- chela.yaml as calls of the public API; see chela/config.h.
+ *
+ * Nothing here decides: the file was read and checked by parse.c, and what its
+ * values mean is up to the runtime and the agent. A failure of theirs that is
+ * due to an entry of the file gets that entry's place put in front. */
+#include "chela/config.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "config/conf.h"
+#include "tool/builtin.h"
+
+/* Absolute, because programs of the file run in other directories. */
+static char *directory_of(const char *file) {
+    const char *slash = strrchr(file, '/');
+    CH_AUTOFREE char *given = slash ? ch_strndup(file, (size_t)(slash - file) + 1) : ch_strdup(".");
+    char *real = realpath(given, NULL);
+    char *dir = ch_strdup(real ? real : given);
+    free(real);
+    return dir;
+}
+
+int chela_config_load(const char *path, chela_config_warn_fn *warn, void *user, chela_config **out,
+                      struct chela_error *err) {
+    CH_BUF_AUTO text = {0};
+    int rc = ch_file_load(path, CH_LIMIT_YAML_FILE, &text, err);
+    if (rc < 0)
+        return rc;
+    CH_AUTOFREE char *dir = directory_of(path);
+    return ch_config_parse(ch_buf_sv(&text), path, dir, warn, user, out, err);
+}
+
+void chela_config_free(chela_config *cfg) {
+    if (!cfg)
+        return;
+    ch_arena_release(cfg->arena);
+    ch_free(cfg->arena);
+    ch_free(cfg);
+}
+
+const char *ch_conf_path(const chela_config *cfg, struct ch_sv path) {
+    if (path.n && path.p[0] == '/')
+        return ch_arena_str(cfg->arena, path);
+    return ch_arena_printf(cfg->arena, "%s/%.*s", cfg->dir, CH_SV_FMT(path));
+}
+
+/* err says what somebody else found wrong with this entry. */
+static int blame(const chela_config *cfg, const struct ch_conf_item *item, int rc,
+                 struct chela_error *err) {
+    if (rc < 0 && err)
+        ch_fail(err, rc, "%s:%u:%u: %s", cfg->file, item->where.line, item->where.column,
+                err->message);
+    return rc;
+}
+
+/* --- providers -------------------------------------------------------------- */
+
+static int read_key(const struct ch_conf_provider *p, struct ch_buf *out, struct chela_error *err) {
+    int rc = ch_file_load(p->key_file, CH_LIMIT_KEY_FILE, out, err);
+    if (rc < 0)
+        return rc;
+    struct ch_sv key = ch_sv_trim(ch_buf_sv(out));
+    for (size_t i = 0; i < key.n; i++)
+        if (key.p[i] <= ' ' || key.p[i] == 0x7f)
+            return ch_fail(err, CHELA_ECONFIG, "%s: expected one key and nothing else",
+                           p->key_file);
+    if (key.n == 0)
+        return ch_fail(err, CHELA_ECONFIG, "%s: the file is empty", p->key_file);
+    ch_buf_consume(out, (size_t)(key.p - out->p));
+    out->p[out->n = key.n] = '\0';
+    ch_redact_add(out->p);
+    return 0;
+}
+
+static int add_provider(const struct ch_conf_provider *p, chela_runtime *rt,
+                        struct chela_error *err) {
+    CH_BUF_AUTO key = {0};
+    int rc = p->key_file ? read_key(p, &key, err) : 0;
+    if (rc < 0)
+        return rc;
+    struct chela_provider_opts opts =
+        CHELA_PROVIDER_OPTS(.name = p->item.name, .api = p->api, .base_url = p->base_url,
+                            .api_key = key.p, .api_key_env = p->key_env, .headers = p->headers,
+                            .extra_body = p->extra_body, .quirks = p->quirks);
+    return chela_runtime_provider(rt, &opts, err);
+}
+
+int chela_config_apply(const chela_config *cfg, chela_runtime *rt, struct chela_error *err) {
+    const struct ch_conf_provider *providers = cfg->conf.providers.items;
+    struct chela_error why = {0};
+    if (!err)
+        err = &why;
+    for (size_t i = 0; i < cfg->conf.providers.n; i++) {
+        int rc = add_provider(&providers[i], rt, err);
+        if (rc < 0)
+            return blame(cfg, &providers[i].item, rc, err);
+    }
+    return 0;
+}
+
+/* --- agents ------------------------------------------------------------------ */
+
+static int find_agent(const chela_config *cfg, const char *id, const struct ch_conf_agent **out,
+                      struct chela_error *err) {
+    const struct ch_conf_agent *agents = cfg->conf.agents.items;
+    size_t n = cfg->conf.agents.n;
+    CH_BUF_AUTO known = {0};
+    if (!id) {
+        *out = n ? agents : &cfg->conf.defaults;
+        return 0;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(agents[i].item.name, id) == 0) {
+            *out = &agents[i];
+            return 0;
+        }
+        ch_buf_addf(&known, "%s%s", i ? ", " : "", agents[i].item.name);
+    }
+    return ch_fail(err, CHELA_ENOENT, "%s: there is no agent '%s' (%s%s)", cfg->file, id,
+                   n ? "known: " : "it defines none", ch_buf_str(&known));
+}
+
+static enum chela_permission permission_of(const char *word) {
+    return !word || strcmp(word, "admin") == 0 ? CHELA_PERM_ADMIN
+           : strcmp(word, "write") == 0        ? CHELA_PERM_WRITE
+                                               : CHELA_PERM_READ;
+}
+
+static enum chela_reasoning reasoning_of(const char *word) {
+    static const char *const words[] = {"", "off", "low", "medium", "high"};
+    for (size_t i = 1; word && i < CH_LEN(words); i++)
+        if (strcmp(words[i], word) == 0)
+            return (enum chela_reasoning)i;
+    return CHELA_REASONING_DEFAULT;
+}
+
+/* What of a tool the agent's settings say, wherever they stand. */
+struct bounds {
+    const char *allow, *deny;
+    enum chela_permission permission;
+};
+
+#define EITHER(a, d, member) ((a)->member ? (a)->member : (d)->member)
+
+static struct bounds bounds_of(const chela_config *cfg, const struct ch_conf_agent *a) {
+    const struct ch_conf_agent *d = &cfg->conf.defaults;
+    const char *allow = EITHER(a, d, allow);
+    return (struct bounds){
+        .allow = allow ? allow : "*",
+        .deny = EITHER(a, d, deny),
+        .permission = permission_of(EITHER(a, d, permission)),
+    };
+}
+
+/* The enum counts down: read is the highest value and the least power. */
+static bool within(enum chela_permission needed, enum chela_permission given) {
+    return needed >= given;
+}
+
+static void add_name(struct ch_buf *list, const char *name) {
+    if (name && *name)
+        ch_buf_addf(list, "%s%s", list->n ? "," : "", name);
+}
+
+/* A tool that anybody forbids stays forbidden. */
+static const char *join_deny(const chela_config *cfg, const char *asked, const struct bounds *b) {
+    CH_BUF_AUTO list = {0};
+    add_name(&list, asked);
+    add_name(&list, b->deny);
+    for (const struct chela_tool_opts *t = ch_builtin_tools; t->name; t++)
+        if (!within(t->permission, b->permission))
+            add_name(&list, t->name);
+    return list.n ? ch_arena_str(cfg->arena, ch_buf_sv(&list)) : NULL;
+}
+
+#define FILL(member, value)      \
+    do {                         \
+        if (!o->member)          \
+            o->member = (value); \
+    } while (0)
+
+static void fill_limits(struct chela_limits *o, const struct chela_limits *a,
+                        const struct chela_limits *d) {
+    FILL(max_turns, EITHER(a, d, max_turns));
+    FILL(max_tool_calls, EITHER(a, d, max_tool_calls));
+    FILL(max_consecutive_errors, EITHER(a, d, max_consecutive_errors));
+    FILL(token_budget, EITHER(a, d, token_budget));
+    FILL(timeout_ms, EITHER(a, d, timeout_ms));
+    if (o->cost_budget_usd == 0)
+        o->cost_budget_usd = a->cost_budget_usd != 0 ? a->cost_budget_usd : d->cost_budget_usd;
+}
+
+/* A model that the caller chose does not fall back to the file's. */
+static void fill_models(struct chela_agent_opts *o, const char *const *models) {
+    if (o->model || !models)
+        return;
+    o->model = models[0];
+    FILL(fallbacks, models[1] ? models + 1 : NULL);
+}
+
+static void fill(const chela_config *cfg, const struct ch_conf_agent *a,
+                 struct chela_agent_opts *o) {
+    const struct ch_conf_agent *d = &cfg->conf.defaults;
+    struct bounds b = bounds_of(cfg, a);
+    FILL(id, a->item.name);
+    fill_models(o, EITHER(a, d, models));
+    FILL(system, EITHER(a, d, system));
+    FILL(workspace, EITHER(a, d, workspace));
+    FILL(tools, b.allow);
+    o->deny = join_deny(cfg, o->deny, &b);
+    FILL(tool_choice, EITHER(a, d, choice));
+    FILL(mode, EITHER(a, d, mode));
+    FILL(reasoning, reasoning_of(EITHER(a, d, reasoning)));
+    FILL(max_output_tokens, EITHER(a, d, max_output_tokens));
+    FILL(temperature, EITHER(a, d, temperature));
+    FILL(parallel, (unsigned)EITHER(a, d, parallel));
+    fill_limits(&o->limits, &a->limits, &d->limits);
+}
+
+int chela_config_agent(const chela_config *cfg, const char *id, struct chela_agent_opts *opts,
+                       struct chela_error *err) {
+    const struct ch_conf_agent *agent;
+    int rc = find_agent(cfg, id, &agent, err);
+    if (rc < 0)
+        return rc;
+    /* A caller built against an older header has a shorter struct. */
+    struct chela_agent_opts whole = {0};
+    size_t size = CH_MIN(opts->size, sizeof(whole));
+    memcpy(&whole, opts, size);
+    fill(cfg, agent, &whole);
+    memcpy(opts, &whole, size);
+    return 0;
+}
+
+/* --- tools --------------------------------------------------------------------- */
+
+static enum chela_effect effect_of(const char *word) {
+    return !word || strcmp(word, "once") == 0 ? CHELA_EFFECT_ONCE
+           : strcmp(word, "keyed") == 0       ? CHELA_EFFECT_KEYED
+                                              : CHELA_EFFECT_READ;
+}
+
+static bool offered(const struct ch_conf_tool *t, const struct bounds *b) {
+    struct ch_sv name = ch_sv_str(t->item.name);
+    return ch_tool_matches(ch_sv_str(b->allow), name) &&
+           !(b->deny && ch_tool_matches(ch_sv_str(b->deny), name)) &&
+           within(permission_of(t->permission), b->permission);
+}
+
+static int add_tool(const struct ch_conf_tool *t, chela_agent *agent, struct chela_error *err) {
+    if (t->confirm)
+        return ch_fail(err, CHELA_ECONFIG,
+                       "tool %s: confirm is true, but nobody can be asked here; deny the tool, or "
+                       "set confirm to false to let it run unasked",
+                       t->item.name);
+    struct chela_command_opts opts =
+        CHELA_COMMAND_OPTS(.tool =
+                               CHELA_TOOL_OPTS(.name = t->item.name, .description = t->description,
+                                               .schema = t->parameters,
+                                               .effect = effect_of(t->effect),
+                                               .permission = permission_of(t->permission),
+                                               .timeout_ms = t->timeout_ms),
+                           .argv = t->command, .cwd = t->cwd);
+    return chela_agent_add_command(agent, &opts, err);
+}
+
+int chela_config_tools(const chela_config *cfg, const char *id, chela_agent *agent,
+                       struct chela_error *err) {
+    const struct ch_conf_agent *a;
+    struct chela_error why = {0};
+    if (!err)
+        err = &why;
+    int rc = find_agent(cfg, id, &a, err);
+    struct bounds b = {0};
+    if (rc == 0)
+        b = bounds_of(cfg, a);
+    const struct ch_conf_tool *tools = cfg->conf.tools.items;
+    for (size_t i = 0; rc == 0 && i < cfg->conf.tools.n; i++)
+        if (offered(&tools[i], &b))
+            rc = blame(cfg, &tools[i].item, add_tool(&tools[i], agent, err), err);
+    return rc;
+}

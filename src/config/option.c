@@ -1,0 +1,204 @@
+/* option.c -- the table of options; see option.h. Rows with a common prefix
+ * stand together: that is the order of the manual and of the schema. */
+#include "config/option.h"
+
+#include "base/mem.h"
+#include "config/conf.h"
+
+#define AGENT(member) offsetof(struct ch_conf_agent, member)
+#define PROVIDER(member) offsetof(struct ch_conf_provider, member)
+#define MODEL(member) offsetof(struct ch_conf_model, member)
+#define TOOL(member) offsetof(struct ch_conf_tool, member)
+
+/* A key without effect that is no mistake. */
+#define KNOWN(where, name) \
+    { .scope = (where), .key = (name), .type = CH_CFG_ANY, .flags = CH_CFG_UNUSED }
+
+#define MOST_SECONDS 10000000.0
+
+/* clang-format off */
+const struct ch_option ch_options[] = {
+    /* --- the file */
+    {CH_SCOPE_FILE, "agents.defaults", CH_CFG_ONE, .offset = offsetof(struct ch_conf, defaults),
+     .of = CH_SCOPE_AGENT, .help = "what holds for every agent that does not say otherwise"},
+    {CH_SCOPE_FILE, "agents.list", CH_CFG_LIST, .offset = offsetof(struct ch_conf, agents),
+     .of = CH_SCOPE_AGENT, .help = "the agents; the first is used when none is named"},
+    {CH_SCOPE_FILE, "providers", CH_CFG_MAP, .offset = offsetof(struct ch_conf, providers),
+     .of = CH_SCOPE_PROVIDER,
+     .help = "model services by name: new ones, or fields of built-in ones"},
+    {CH_SCOPE_FILE, "tools.custom", CH_CFG_LIST, .offset = offsetof(struct ch_conf, tools),
+     .of = CH_SCOPE_TOOL,
+     .help = "programs as tools: JSON arguments on stdin, the result on stdout"},
+    KNOWN(CH_SCOPE_FILE, "databases"),
+    KNOWN(CH_SCOPE_FILE, "mail"),
+    KNOWN(CH_SCOPE_FILE, "approvals"),
+    KNOWN(CH_SCOPE_FILE, "sandbox"),
+    KNOWN(CH_SCOPE_FILE, "store"),
+    KNOWN(CH_SCOPE_FILE, "prompts"),
+    KNOWN(CH_SCOPE_FILE, "gateway"),
+    KNOWN(CH_SCOPE_FILE, "channels"),
+
+    /* --- an agent */
+    {CH_SCOPE_AGENT, "id", CH_CFG_NAME, CH_CFG_REQUIRED | CH_CFG_ITEM, AGENT(item.name),
+     .help = "what `--agent` takes"},
+    {CH_SCOPE_AGENT, "name", CH_CFG_TEXT, CH_CFG_ITEM, AGENT(title), .help = "for people"},
+    {CH_SCOPE_AGENT, "model", CH_CFG_MODELS, 0, AGENT(models),
+     .help = "the model; in a list, the ones after the first are tried in turn when it fails"},
+    {CH_SCOPE_AGENT, "systemPrompt", CH_CFG_TEXT, 0, AGENT(system),
+     .help = "instructions; without them a short text of chela's own"},
+    {CH_SCOPE_AGENT, "workspaceDir", CH_CFG_PATH, 0, AGENT(workspace),
+     .help = "directory of the file tools; without it the current one"},
+    {CH_SCOPE_AGENT, "tools.allow", CH_CFG_NAMES, 0, AGENT(allow), .otherwise = "[\"*\"]",
+     .help = "tools to offer, by name or glob; an empty list offers none"},
+    {CH_SCOPE_AGENT, "tools.deny", CH_CFG_NAMES, 0, AGENT(deny), .otherwise = "[]",
+     .help = "and those to leave out"},
+    {CH_SCOPE_AGENT, "tools.permission", CH_CFG_CHOICE, 0, AGENT(permission),
+     .words = "read|write|admin", .otherwise = "admin",
+     .help = "offer no tool that needs more than this"},
+    {CH_SCOPE_AGENT, "tools.selection", CH_CFG_CHOICE, 0, AGENT(selection), .words = "auto|all",
+     .otherwise = "auto", .help = "which of the tools a request describes"},
+    {CH_SCOPE_AGENT, "tools.parallel", CH_CFG_INT, 0, AGENT(parallel), 1, 256, .otherwise = "8",
+     .help = "calls of one reply that may run at once"},
+    {CH_SCOPE_AGENT, "tools.choice", CH_CFG_TEXT, 0, AGENT(choice), .otherwise = "auto",
+     .help = "`auto`, `any`, `none`, or the tool that must be called"},
+    KNOWN(CH_SCOPE_AGENT, "skills"),
+    {CH_SCOPE_AGENT, "mode", CH_CFG_CHOICE, 0, AGENT(mode), .words = "react",
+     .otherwise = "react", .help = "how the agent works: call tools until the answer is there"},
+    {CH_SCOPE_AGENT, "maxOutputTokens", CH_CFG_INT, 0, AGENT(max_output_tokens), 1, 10000000,
+     .help = "of one reply; without it as the model allows"},
+    {CH_SCOPE_AGENT, "temperature", CH_CFG_NUMBER, 0, AGENT(temperature), 0, 2,
+     .help = "without it the model's own; some models refuse it"},
+    {CH_SCOPE_AGENT, "reasoning", CH_CFG_CHOICE, 0, AGENT(reasoning),
+     .words = "off|low|medium|high",
+     .help = "how long the model thinks first; without it its own default"},
+    {CH_SCOPE_AGENT, "limits.maxTurns", CH_CFG_LIMIT, 0, AGENT(limits.max_turns), 0, 1000000,
+     .otherwise = "25", .help = "model calls of one run"},
+    {CH_SCOPE_AGENT, "limits.maxToolCalls", CH_CFG_LIMIT, 0, AGENT(limits.max_tool_calls), 0,
+     1000000, .otherwise = "200", .help = "tool calls of one run"},
+    {CH_SCOPE_AGENT, "limits.tokenBudget", CH_CFG_LIMIT, 0, AGENT(limits.token_budget), 0, 1e15,
+     .otherwise = "0", .help = "tokens of one run, input and output together"},
+    {CH_SCOPE_AGENT, "limits.costBudgetUsd", CH_CFG_BUDGET, 0, AGENT(limits.cost_budget_usd), 0,
+     1e9, .otherwise = "0", .help = "US dollars of one run, where prices are known"},
+    {CH_SCOPE_AGENT, "limits.timeoutSec", CH_CFG_SECONDS, 0, AGENT(limits.timeout_ms), 0,
+     MOST_SECONDS, .otherwise = "1800", .help = "time of one run"},
+    {CH_SCOPE_AGENT, "limits.maxConsecutiveErrors", CH_CFG_LIMIT, 0,
+     AGENT(limits.max_consecutive_errors), 0, 1000000, .otherwise = "3",
+     .help = "failed tool and model calls in a row"},
+
+    /* --- a provider */
+    {CH_SCOPE_PROVIDER, "api", CH_CFG_CHOICE, 0, PROVIDER(api),
+     .words = "anthropic|openai|scripted",
+     .help = "the protocol it speaks; a new provider needs one"},
+    {CH_SCOPE_PROVIDER, "baseUrl", CH_CFG_URL, 0, PROVIDER(base_url),
+     .help = "where it is; a new provider needs one"},
+    {CH_SCOPE_PROVIDER, "apiKeyEnv", CH_CFG_ENV, 0, PROVIDER(key_env),
+     .help = "environment variable that holds its key"},
+    {CH_SCOPE_PROVIDER, "apiKeyFile", CH_CFG_PATH, 0, PROVIDER(key_file),
+     .help = "file that holds its key and nothing else"},
+    {CH_SCOPE_PROVIDER, "apiKey", CH_CFG_REFUSED, CH_CFG_SECRET,
+     .help = "a key does not belong into this file: use apiKeyEnv or apiKeyFile"},
+    {CH_SCOPE_PROVIDER, "headers", CH_CFG_HEADERS, CH_CFG_SECRET, PROVIDER(headers),
+     .help = "sent with every request"},
+    {CH_SCOPE_PROVIDER, "extraBody", CH_CFG_JSON, 0, PROVIDER(extra_body),
+     .help = "members added to the body of every request"},
+    {CH_SCOPE_PROVIDER, "quirks", CH_CFG_QUIRKS, 0, PROVIDER(quirks),
+     .help = "how the server departs from its protocol, see below"},
+    {CH_SCOPE_PROVIDER, "models", CH_CFG_LIST, CH_CFG_UNUSED, PROVIDER(models),
+     .of = CH_SCOPE_MODEL},
+
+    /* --- a model of a provider */
+    {CH_SCOPE_MODEL, "id", CH_CFG_TEXT, CH_CFG_REQUIRED | CH_CFG_UNUSED, MODEL(item.name),
+     .help = NULL},
+    {CH_SCOPE_MODEL, "contextWindow", CH_CFG_INT, CH_CFG_UNUSED, MODEL(context_window), 1, 1e12,
+     .help = NULL},
+    {CH_SCOPE_MODEL, "maxOutput", CH_CFG_INT, CH_CFG_UNUSED, MODEL(max_output), 1, 1e12,
+     .help = NULL},
+
+    /* --- a program as a tool */
+    {CH_SCOPE_TOOL, "name", CH_CFG_NAME, CH_CFG_REQUIRED, TOOL(item.name),
+     .help = "what the model calls it"},
+    {CH_SCOPE_TOOL, "description", CH_CFG_TEXT, CH_CFG_REQUIRED, TOOL(description),
+     .help = "what it does, its limits, how it fails: the model reads this"},
+    {CH_SCOPE_TOOL, "parameters", CH_CFG_JSON, 0, TOOL(parameters),
+     .help = "JSON Schema of its arguments; without it there are none"},
+    {CH_SCOPE_TOOL, "command", CH_CFG_COMMAND, CH_CFG_REQUIRED, TOOL(command),
+     .help = "program and arguments; no shell is involved"},
+    {CH_SCOPE_TOOL, "cwd", CH_CFG_PATH, 0, TOOL(cwd),
+     .help = "directory it runs in; without it the workspace"},
+    {CH_SCOPE_TOOL, "effect", CH_CFG_CHOICE, 0, TOOL(effect), .words = "once|keyed|read",
+     .otherwise = "once",
+     .help = "may a failed call run again: `once` never, `keyed` with the same key, `read` freely"},
+    {CH_SCOPE_TOOL, "permission", CH_CFG_CHOICE, 0, TOOL(permission), .words = "read|write|admin",
+     .otherwise = "admin", .help = "what an agent must be allowed to be offered it"},
+    {CH_SCOPE_TOOL, "timeoutSec", CH_CFG_SECONDS, 0, TOOL(timeout_ms), 0, MOST_SECONDS,
+     .otherwise = "30", .help = "time of one call"},
+    {CH_SCOPE_TOOL, "confirm", CH_CFG_BOOL, 0, TOOL(confirm), .otherwise = "false",
+     .help = "must a person agree to each call; an error where nobody can be asked"},
+    {.key = NULL},
+};
+/* clang-format on */
+
+const char *ch_cfg_type_name(enum ch_cfg_type type) {
+    static const char *const names[] = {
+#define NAME(name, text, member) text,
+        CH_CFG_TYPES(NAME)
+#undef NAME
+    };
+    return names[type];
+}
+
+size_t ch_scope_size(enum ch_scope scope) {
+    static const size_t sizes[] = {
+        [CH_SCOPE_FILE] = sizeof(struct ch_conf),
+        [CH_SCOPE_AGENT] = sizeof(struct ch_conf_agent),
+        [CH_SCOPE_PROVIDER] = sizeof(struct ch_conf_provider),
+        [CH_SCOPE_MODEL] = sizeof(struct ch_conf_model),
+        [CH_SCOPE_TOOL] = sizeof(struct ch_conf_tool),
+    };
+    return sizes[scope];
+}
+
+const struct ch_option *ch_option_find(enum ch_scope scope, struct ch_sv key) {
+    for (const struct ch_option *o = ch_options; o->key; o++)
+        if (o->scope == scope && ch_sv_is(key, o->key))
+            return o;
+    return NULL;
+}
+
+/* What follows "above." in an option's key; {NULL,0} when it is not below. */
+static struct ch_sv below(const struct ch_option *o, enum ch_scope scope, struct ch_sv above) {
+    struct ch_sv key = ch_sv_str(o->key), none = {NULL, 0};
+    if (o->scope != scope)
+        return none;
+    if (above.n == 0)
+        return key;
+    bool under =
+        key.n > above.n + 1 && key.p[above.n] == '.' && ch_sv_eq(ch_sv(key.p, above.n), above);
+    return under ? ch_sv(key.p + above.n + 1, key.n - above.n - 1) : none;
+}
+
+bool ch_option_each_key(enum ch_scope scope, struct ch_sv above, const struct ch_option **at,
+                        struct ch_sv *name) {
+    const struct ch_option *o = *at ? *at + 1 : ch_options;
+    struct ch_sv last = {NULL, 0};
+    if (*at) {
+        struct ch_sv rest = below(*at, scope, above);
+        last = ch_sv_split(&rest, '.');
+    }
+    for (; o->key; o++) {
+        struct ch_sv rest = below(o, scope, above);
+        *name = ch_sv_split(&rest, '.');
+        if (!name->p || ch_sv_eq(*name, last))
+            continue;
+        *at = o;
+        return true;
+    }
+    return false;
+}
+
+bool ch_option_is_group(enum ch_scope scope, struct ch_sv key) {
+    for (const struct ch_option *o = ch_options; o->key; o++)
+        if (key.n && below(o, scope, key).p)
+            return true;
+    return false;
+}

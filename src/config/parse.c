@@ -1,0 +1,309 @@
+/* parse.c -- walking a configuration file along the table of options.
+ *
+ * The walk goes where the table goes: a mapping is entered because a row lies
+ * below it, so its depth is the table's, whatever the file nests. A key that
+ * no row knows is a warning with the nearest key that one does; a null value
+ * counts as not written. The first wrong value ends the walk. */
+#include "config/parse.h"
+
+#include <stdarg.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/nearest.h"
+#include "base/utf8.h"
+#include "tool/builtin.h"
+
+/* --- messages --------------------------------------------------------------- */
+
+static void add_place(struct ch_buf *out, const struct ch_cfg_parser *p, const struct ch_json *v) {
+    struct ch_json_where w = ch_yaml_where(&p->yaml, v);
+    ch_buf_addf(out, "%s:%u:%u: ", p->cfg->file, w.line, w.column);
+    if (p->path.n)
+        ch_buf_addf(out, "%s: ", ch_buf_str(&p->path));
+}
+
+int ch_cfg_bad(struct ch_cfg_parser *p, const struct ch_json *v, const char *fmt, ...) {
+    CH_BUF_AUTO text = {0};
+    va_list ap;
+    add_place(&text, p, v);
+    va_start(ap, fmt);
+    ch_buf_vaddf(&text, fmt, ap);
+    va_end(ap);
+    return ch_fail(p->err, CHELA_ECONFIG, "%s", ch_buf_str(&text));
+}
+
+int ch_cfg_wrong_type(struct ch_cfg_parser *p, const struct ch_json *v, const char *expected) {
+    bool empty = v->type >= CH_JSON_ARRAY && v->n == 0;
+    return ch_cfg_bad(p, v, "expected %s, not %s%s", expected, empty ? "an empty " : "",
+                      ch_json_type_name(v->type));
+}
+
+void ch_cfg_warn(struct ch_cfg_parser *p, const struct ch_json *v, const char *fmt, ...) {
+    if (!p->warn || p->warnings++ > CH_LIMIT_CONFIG_WARNINGS)
+        return;
+    CH_BUF_AUTO text = {0};
+    va_list ap;
+    add_place(&text, p, v);
+    va_start(ap, fmt);
+    if (p->warnings > CH_LIMIT_CONFIG_WARNINGS)
+        ch_buf_add_str(&text, "more warnings follow");
+    else
+        ch_buf_vaddf(&text, fmt, ap);
+    va_end(ap);
+    ch_redact_line(text.p);
+    p->warn(text.p, p->user);
+}
+
+/* --- where the walk is -------------------------------------------------------- */
+
+static size_t enter_key(struct ch_cfg_parser *p, struct ch_sv key) {
+    size_t mark = p->path.n;
+    struct ch_sv cut = ch_utf8_cut(key, 64);
+    ch_buf_addf(&p->path, "%s%.*s%s", mark ? "." : "", CH_SV_FMT(cut), cut.n < key.n ? "..." : "");
+    return mark;
+}
+
+static size_t enter_index(struct ch_cfg_parser *p, size_t i) {
+    size_t mark = p->path.n;
+    ch_buf_addf(&p->path, "[%zu]", i);
+    return mark;
+}
+
+static void leave(struct ch_cfg_parser *p, size_t mark) {
+    p->path.n = mark;
+    p->path.p[mark] = '\0';
+}
+
+/* --- the walk ------------------------------------------------------------------ */
+
+/* A mapping of some scope, or one below its keys. */
+struct place {
+    enum ch_scope scope;
+    bool item;          /* an entry of a list or map, not the defaults */
+    struct ch_sv above; /* the dotted key so far, "" at the scope's top */
+    char *out;          /* struct of the scope */
+};
+
+static int walk_mapping(struct ch_cfg_parser *p, const struct ch_json *v, const struct place *at);
+
+static void warn_unknown(struct ch_cfg_parser *p, const struct ch_json *key,
+                         const struct place *at) {
+    struct ch_nearest near = ch_nearest(ch_json_str(key));
+    const struct ch_option *o = NULL;
+    struct ch_sv name;
+    while (ch_option_each_key(at->scope, at->above, &o, &name))
+        if (at->item || !(o->flags & CH_CFG_ITEM))
+            ch_nearest_try(&near, name);
+    if (near.best.n)
+        ch_cfg_warn(p, key, "unknown key, did you mean %.*s?", CH_SV_FMT(near.best));
+    else
+        ch_cfg_warn(p, key, "unknown key");
+}
+
+static int check_required(struct ch_cfg_parser *p, const struct ch_json *v,
+                          const struct place *at) {
+    for (const struct ch_option *o = ch_options; at->item && o->key; o++) {
+        bool needed = o->scope == at->scope && (o->flags & CH_CFG_REQUIRED);
+        if (needed && !*(const char **)(at->out + o->offset)) {
+            enter_key(p, ch_sv_str(o->key));
+            return ch_cfg_bad(p, v, "missing");
+        }
+    }
+    return 0;
+}
+
+static int read_scope(struct ch_cfg_parser *p, const struct ch_json *v, enum ch_scope scope,
+                      bool item, void *out) {
+    struct place at = {.scope = scope, .item = item, .above = CH_SV(""), .out = out};
+    int rc = walk_mapping(p, v, &at);
+    return rc < 0 ? rc : check_required(p, v, &at);
+}
+
+static int check_unique(struct ch_cfg_parser *p, const struct ch_json *v, const char *items,
+                        size_t i, size_t size) {
+    const char *name = ((const struct ch_conf_item *)(items + i * size))->name;
+    for (size_t k = 0; k < i; k++) {
+        const struct ch_conf_item *other = (const struct ch_conf_item *)(items + k * size);
+        if (strcmp(other->name, name) == 0)
+            return ch_cfg_bad(p, v, "%s is there already, in line %u", name, other->where.line);
+    }
+    return 0;
+}
+
+static int read_list(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                     struct ch_conf_list *list) {
+    if (v->type != CH_JSON_ARRAY)
+        return ch_cfg_wrong_type(p, v, "a list of mappings");
+    if (v->n > CH_LIMIT_CONFIG_ITEMS)
+        return ch_cfg_bad(p, v, "more than %d entries", CH_LIMIT_CONFIG_ITEMS);
+    size_t size = ch_scope_size(o->of);
+    char *items = list->items = ch_arena_zalloc(p->cfg->arena, v->n * size + 1);
+    for (CH_JSON_EACH(e, v)) {
+        size_t i = list->n, mark = enter_index(p, i);
+        struct ch_conf_item *item = (struct ch_conf_item *)(items + i * size);
+        item->where = ch_yaml_where(&p->yaml, e);
+        int rc = read_scope(p, e, o->of, true, item);
+        if (rc == 0)
+            rc = check_unique(p, e, items, i, size);
+        if (rc < 0)
+            return rc;
+        list->n++;
+        leave(p, mark);
+    }
+    return 0;
+}
+
+static int read_map(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                    struct ch_conf_list *list) {
+    if (v->type != CH_JSON_OBJECT)
+        return ch_cfg_wrong_type(p, v, "a mapping by name");
+    if (v->n > CH_LIMIT_CONFIG_ITEMS)
+        return ch_cfg_bad(p, v, "more than %d entries", CH_LIMIT_CONFIG_ITEMS);
+    size_t size = ch_scope_size(o->of);
+    char *items = list->items = ch_arena_zalloc(p->cfg->arena, v->n * size + 1);
+    for (CH_JSON_MEMBERS(key, value, v)) {
+        static const struct ch_option as_name = {.type = CH_CFG_NAME};
+        struct ch_conf_item *item = (struct ch_conf_item *)(items + list->n * size);
+        size_t mark = enter_key(p, ch_json_str(key));
+        item->where = ch_yaml_where(&p->yaml, key);
+        int rc = ch_cfg_value(p, key, &as_name, &item->name);
+        if (rc == 0 && value->type != CH_JSON_NULL)
+            rc = read_scope(p, value, o->of, true, item);
+        if (rc < 0)
+            return rc;
+        list->n++;
+        leave(p, mark);
+    }
+    return 0;
+}
+
+static int read_option(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                       char *out) {
+    switch (o->type) {
+    case CH_CFG_ONE:
+        return read_scope(p, v, o->of, false, out + o->offset);
+    case CH_CFG_LIST:
+        return read_list(p, v, o, (struct ch_conf_list *)(out + o->offset));
+    case CH_CFG_MAP:
+        return read_map(p, v, o, (struct ch_conf_list *)(out + o->offset));
+    default:
+        return ch_cfg_value(p, v, o, out + o->offset);
+    }
+}
+
+static int walk_member(struct ch_cfg_parser *p, const struct ch_json *key, const struct ch_json *v,
+                       const struct place *at) {
+    struct ch_sv name = ch_json_str(key);
+    CH_BUF_AUTO full = {0};
+    if (at->above.n)
+        ch_buf_addf(&full, "%.*s.", CH_SV_FMT(at->above));
+    ch_buf_add_sv(&full, name);
+    /* A dot in a key is no path: `limits.maxTurns:` is not `limits: {maxTurns:`. */
+    bool plain = !memchr(name.p, '.', name.n);
+    const struct ch_option *o = plain ? ch_option_find(at->scope, ch_buf_sv(&full)) : NULL;
+    if (o && (at->item || !(o->flags & CH_CFG_ITEM)))
+        return v->type == CH_JSON_NULL ? 0 : read_option(p, v, o, at->out);
+    if (plain && !o && ch_option_is_group(at->scope, ch_buf_sv(&full))) {
+        struct place inner = *at;
+        inner.above = ch_buf_sv(&full);
+        return v->type == CH_JSON_NULL ? 0 : walk_mapping(p, v, &inner);
+    }
+    warn_unknown(p, key, at);
+    return 0;
+}
+
+static int walk_mapping(struct ch_cfg_parser *p, const struct ch_json *v, const struct place *at) {
+    if (v->type != CH_JSON_OBJECT)
+        return ch_cfg_wrong_type(p, v, "a mapping");
+    for (CH_JSON_MEMBERS(key, value, v)) {
+        size_t mark = enter_key(p, ch_json_str(key));
+        int rc = walk_member(p, key, value, at);
+        if (rc < 0)
+            return rc;
+        leave(p, mark);
+    }
+    return 0;
+}
+
+/* --- what only the whole file can tell ------------------------------------------ */
+
+static void warn_unknown_tool(struct ch_cfg_parser *p, const struct ch_json *v) {
+    const struct ch_conf_list *custom = &p->cfg->conf.tools;
+    const struct ch_conf_tool *tools = custom->items;
+    struct ch_nearest near = ch_nearest(ch_json_str(v));
+    for (const struct chela_tool_opts *t = ch_builtin_tools; t->name; t++)
+        ch_nearest_try(&near, ch_sv_str(t->name));
+    for (size_t i = 0; i < custom->n; i++)
+        ch_nearest_try(&near, ch_sv_str(tools[i].item.name));
+    if (near.best.n && ch_sv_eq(near.best, near.word))
+        return;
+    if (near.best.n)
+        ch_cfg_warn(p, v, "there is no tool %.*s, did you mean %.*s?", CH_SV_FMT(near.word),
+                    CH_SV_FMT(near.best));
+    else
+        ch_cfg_warn(p, v, "there is no tool %.*s", CH_SV_FMT(near.word));
+}
+
+/* A name that no tool has is likely a slip; a glob may match nothing. */
+static void check_tool_names(struct ch_cfg_parser *p, const struct ch_json *agent) {
+    const struct ch_json *tools = ch_json_get(agent, "tools");
+    static const char *const lists[] = {"allow", "deny"};
+    for (size_t i = 0; i < CH_LEN(lists); i++) {
+        size_t mark = p->path.n;
+        ch_buf_addf(&p->path, ".tools.%s", lists[i]);
+        for (CH_JSON_EACH(e, ch_json_get(tools, lists[i])))
+            if (!memchr(e->s, '*', e->n) && !memchr(e->s, '?', e->n))
+                warn_unknown_tool(p, e);
+        leave(p, mark);
+    }
+}
+
+static void check_all_tool_names(struct ch_cfg_parser *p) {
+    const struct ch_json *agents = ch_json_get(p->yaml.root, "agents");
+    ch_buf_add_str(&p->path, "agents.defaults");
+    check_tool_names(p, ch_json_get(agents, "defaults"));
+    size_t i = 0;
+    for (CH_JSON_EACH(e, ch_json_get(agents, "list"))) {
+        leave(p, 0);
+        ch_buf_addf(&p->path, "agents.list[%zu]", i++);
+        check_tool_names(p, e);
+    }
+    leave(p, 0);
+}
+
+/* --- the whole file ------------------------------------------------------------- */
+
+static int parse(struct ch_cfg_parser *p, struct ch_sv text) {
+    chela_config *cfg = p->cfg;
+    struct ch_sv copy = ch_arena_sv(cfg->arena, text);
+    int rc = ch_yaml_parse(cfg->arena, copy, cfg->file, &p->yaml, p->err);
+    if (rc < 0)
+        return rc;
+    if (ch_json_is(p->yaml.root, CH_JSON_NULL))
+        return 0; /* an empty file, or comments only */
+    rc = read_scope(p, p->yaml.root, CH_SCOPE_FILE, false, &cfg->conf);
+    if (rc == 0)
+        check_all_tool_names(p);
+    return rc;
+}
+
+int ch_config_parse(struct ch_sv text, const char *name, const char *dir,
+                    chela_config_warn_fn *warn, void *user, chela_config **out,
+                    struct chela_error *err) {
+    chela_config *cfg = ch_alloc(sizeof(*cfg));
+    cfg->arena = ch_alloc(sizeof(*cfg->arena));
+    cfg->file = ch_arena_str(cfg->arena, ch_sv_str(name));
+    cfg->dir = ch_arena_str(cfg->arena, ch_sv_str(dir));
+    struct ch_cfg_parser p = {.cfg = cfg, .warn = warn, .user = user, .err = err};
+    int rc = parse(&p, text);
+    ch_buf_release(&p.path);
+    if (rc < 0) {
+        chela_config_free(cfg);
+        return rc;
+    }
+    *out = cfg;
+    return 0;
+}

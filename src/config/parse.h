@@ -1,0 +1,31 @@
+/* parse.h -- what reading values (values.c) and walking the file (parse.c)
+ * share. */
+#ifndef CH_CONFIG_PARSE_H
+#define CH_CONFIG_PARSE_H
+#include "base/buf.h"
+#include "config/conf.h"
+#include "config/option.h"
+#include "json/yaml.h"
+
+struct ch_cfg_parser {
+    chela_config *cfg;
+    struct ch_yaml yaml;
+    chela_config_warn_fn *warn; /* may be NULL */
+    void *user;
+    unsigned warnings;
+    struct ch_buf path; /* where the walk is: "agents.list[0].model" */
+    struct chela_error *err;
+};
+
+/* Fail with "FILE:LINE:COLUMN: PATH: text". */
+int ch_cfg_bad(struct ch_cfg_parser *p, const struct ch_json *v, const char *fmt, ...)
+    CHELA_PRINTF(3, 4);
+void ch_cfg_warn(struct ch_cfg_parser *p, const struct ch_json *v, const char *fmt, ...)
+    CHELA_PRINTF(3, 4);
+int ch_cfg_wrong_type(struct ch_cfg_parser *p, const struct ch_json *v, const char *expected);
+
+/* Read v, which is not null, as option o says, into *out. Not for groups. */
+int ch_cfg_value(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                 void *out);
+
+#endif

@@ -1,0 +1,206 @@
+/* schema.c -- the table of options as a JSON Schema, for editors.
+ *
+ * The schema is stricter than the program in one point: it refuses unknown
+ * keys, where the program only warns, so that an editor underlines them. */
+#include "base/mem.h"
+#include "chela/config.h"
+#include "config/option.h"
+#include "model/provider.h"
+#include "json/writer.h"
+
+static void write_scope(struct ch_jw *w, enum ch_scope scope, bool item, struct ch_sv above);
+
+static void write_range(struct ch_jw *w, const char *type, const struct ch_option *o) {
+    ch_jw_kcstr(w, "type", type);
+    ch_jw_key(w, "minimum");
+    ch_jw_double(w, o->min);
+    ch_jw_key(w, "maximum");
+    ch_jw_double(w, o->max);
+}
+
+static void write_text(struct ch_jw *w, const char *pattern) {
+    ch_jw_kcstr(w, "type", "string");
+    if (pattern)
+        ch_jw_kcstr(w, "pattern", pattern);
+}
+
+static void write_words(struct ch_jw *w, const char *words) {
+    struct ch_sv rest = ch_sv_str(words);
+    ch_jw_key(w, "enum");
+    ch_jw_begin(w, '[');
+    while (rest.n)
+        ch_jw_str(w, ch_sv_split(&rest, '|'));
+    ch_jw_end(w, ']');
+}
+
+static void write_quirk_names(struct ch_jw *w) {
+    unsigned bit;
+    ch_jw_key(w, "propertyNames");
+    ch_jw_begin(w, '{');
+    ch_jw_key(w, "enum");
+    ch_jw_begin(w, '[');
+    for (size_t i = 0; ch_quirk_name(i, &bit); i++)
+        ch_jw_cstr(w, ch_quirk_name(i, &bit));
+    ch_jw_end(w, ']');
+    ch_jw_end(w, '}');
+}
+
+#define TEXTS "{\"type\":\"string\"}"
+#define MODEL "{\"type\":\"string\",\"pattern\":\"^[^/]+/.+\"}"
+
+/* The keywords that say what a value of this type is. */
+static void write_type(struct ch_jw *w, const struct ch_option *o) {
+    switch (o->type) {
+    case CH_CFG_TEXT:
+        write_text(w, NULL);
+        return;
+    case CH_CFG_PATH:
+        write_text(w, "^.+");
+        return;
+    case CH_CFG_NAME:
+        write_text(w, "^[a-zA-Z0-9_-]{1,64}$");
+        return;
+    case CH_CFG_URL:
+        write_text(w, "^https?://");
+        return;
+    case CH_CFG_ENV:
+        write_text(w, "^[a-zA-Z_][a-zA-Z0-9_]*$");
+        return;
+    case CH_CFG_CHOICE:
+        write_words(w, o->words);
+        return;
+    case CH_CFG_BOOL:
+        ch_jw_kcstr(w, "type", "boolean");
+        return;
+    case CH_CFG_INT:
+    case CH_CFG_LIMIT:
+        write_range(w, "integer", o);
+        return;
+    case CH_CFG_SECONDS:
+    case CH_CFG_BUDGET:
+    case CH_CFG_NUMBER:
+        write_range(w, "number", o);
+        return;
+    case CH_CFG_NAMES:
+    case CH_CFG_COMMAND:
+        ch_jw_kcstr(w, "type", "array");
+        ch_jw_kraw(w, "items", CH_SV(TEXTS));
+        if (o->type == CH_CFG_COMMAND)
+            ch_jw_kint(w, "minItems", 1);
+        return;
+    case CH_CFG_MODELS:
+        ch_jw_kraw(w, "anyOf",
+                   CH_SV("[" MODEL ",{\"type\":\"array\",\"minItems\":1,\"items\":" MODEL "}]"));
+        return;
+    case CH_CFG_HEADERS:
+        ch_jw_kcstr(w, "type", "object");
+        ch_jw_kraw(w, "additionalProperties", CH_SV(TEXTS));
+        return;
+    case CH_CFG_QUIRKS:
+        ch_jw_kcstr(w, "type", "object");
+        ch_jw_kraw(w, "additionalProperties", CH_SV("{\"type\":\"boolean\"}"));
+        write_quirk_names(w);
+        return;
+    case CH_CFG_JSON:
+        ch_jw_kcstr(w, "type", "object");
+        return;
+    case CH_CFG_ONE:
+        write_scope(w, o->of, false, CH_SV(""));
+        return;
+    case CH_CFG_LIST:
+        ch_jw_kcstr(w, "type", "array");
+        ch_jw_key(w, "items");
+        ch_jw_begin(w, '{');
+        write_scope(w, o->of, true, CH_SV(""));
+        ch_jw_end(w, '}');
+        return;
+    case CH_CFG_MAP:
+        ch_jw_kcstr(w, "type", "object");
+        ch_jw_key(w, "additionalProperties");
+        ch_jw_begin(w, '{');
+        write_scope(w, o->of, true, CH_SV(""));
+        ch_jw_end(w, '}');
+        return;
+    case CH_CFG_ANY:
+    case CH_CFG_REFUSED:
+        return;
+    }
+    CH_UNREACHABLE();
+}
+
+static void write_option(struct ch_jw *w, const struct ch_option *o) {
+    bool text = o->type == CH_CFG_CHOICE || o->type == CH_CFG_TEXT;
+    ch_jw_begin(w, '{');
+    if (o->help)
+        ch_jw_kcstr(w, "description", o->help);
+    write_type(w, o);
+    if (o->otherwise && text)
+        ch_jw_kcstr(w, "default", o->otherwise);
+    else if (o->otherwise)
+        ch_jw_kraw(w, "default", ch_sv_str(o->otherwise));
+    ch_jw_end(w, '}');
+}
+
+static bool listed(const struct ch_option *o, bool item) {
+    return o->type != CH_CFG_REFUSED && (item || !(o->flags & CH_CFG_ITEM));
+}
+
+static void write_member(struct ch_jw *w, enum ch_scope scope, bool item, struct ch_sv full) {
+    const struct ch_option *o = ch_option_find(scope, full);
+    if (o) {
+        write_option(w, o);
+        return;
+    }
+    ch_jw_begin(w, '{');
+    write_scope(w, scope, item, full);
+    ch_jw_end(w, '}');
+}
+
+static void write_required(struct ch_jw *w, enum ch_scope scope) {
+    bool any = false;
+    for (const struct ch_option *o = ch_options; o->key; o++) {
+        if (o->scope != scope || !(o->flags & CH_CFG_REQUIRED))
+            continue;
+        if (!any) {
+            ch_jw_key(w, "required");
+            ch_jw_begin(w, '[');
+        }
+        any = true;
+        ch_jw_cstr(w, o->key);
+    }
+    if (any)
+        ch_jw_end(w, ']');
+}
+
+/* Members of an object schema: the keys of the scope below `above`. Recursion
+ * follows the table, not any input. */
+static void write_scope(struct ch_jw *w, enum ch_scope scope, bool item, struct ch_sv above) {
+    const struct ch_option *o = NULL;
+    struct ch_sv name;
+    ch_jw_kcstr(w, "type", "object");
+    ch_jw_key(w, "properties");
+    ch_jw_begin(w, '{');
+    while (ch_option_each_key(scope, above, &o, &name)) {
+        CH_BUF_AUTO full = {0};
+        if (!listed(o, item))
+            continue;
+        ch_buf_addf(&full, "%.*s%s%.*s", CH_SV_FMT(above), above.n ? "." : "", CH_SV_FMT(name));
+        ch_jw_key_sv(w, name);
+        write_member(w, scope, item, ch_buf_sv(&full));
+    }
+    ch_jw_end(w, '}');
+    if (item && above.n == 0)
+        write_required(w, scope);
+    ch_jw_kbool(w, "additionalProperties", false);
+}
+
+char *chela_config_schema(void) {
+    struct ch_buf out = {0};
+    struct ch_jw w = ch_jw(&out);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "$schema", "https://json-schema.org/draft/2020-12/schema");
+    ch_jw_kcstr(&w, "title", "chela.yaml");
+    write_scope(&w, CH_SCOPE_FILE, false, CH_SV(""));
+    ch_jw_end(&w, '}');
+    return ch_buf_take(&out);
+}

@@ -1,0 +1,376 @@
+/* values.c -- reading one value of each type.
+ *
+ * A reader checks type and range and stores the value in the form that the
+ * public API takes; all copies live in the configuration's arena and are
+ * NUL-terminated. No message repeats a value except a misspelt choice: a value
+ * may be a secret that somebody put in the wrong place. */
+#include <math.h>
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/nearest.h"
+#include "base/utf8.h"
+#include "config/parse.h"
+#include "model/provider.h"
+#include "json/writer.h"
+
+typedef int reader(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                   void *out);
+
+static bool is_alnum(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+static bool only(struct ch_sv s, const char *others) {
+    for (size_t i = 0; i < s.n; i++)
+        if (!is_alnum(s.p[i]) && !(s.p[i] && strchr(others, s.p[i])))
+            return false;
+    return s.n > 0;
+}
+
+static bool has_control(struct ch_sv s) {
+    for (size_t i = 0; i < s.n; i++)
+        if ((unsigned char)s.p[i] < 0x20 || s.p[i] == 0x7f)
+            return true;
+    return false;
+}
+
+/* --- texts ----------------------------------------------------------------- */
+
+static int copy_text(struct ch_cfg_parser *p, const struct ch_json *v, const char *expected,
+                     const char **out) {
+    struct ch_sv s = ch_json_str(v);
+    if (v->type != CH_JSON_STRING)
+        return ch_cfg_wrong_type(p, v, expected);
+    if (memchr(s.p, '\0', s.n))
+        return ch_cfg_bad(p, v, "contains a NUL character");
+    *out = ch_arena_str(p->cfg->arena, s);
+    return 0;
+}
+
+static int read_text(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                     void *out) {
+    (void)o;
+    return copy_text(p, v, "text", out);
+}
+
+static int read_name(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                     void *out) {
+    (void)o;
+    struct ch_sv s = ch_json_str(v);
+    if (v->type == CH_JSON_STRING && (!only(s, "_-") || s.n > 64))
+        return ch_cfg_bad(p, v, "expected 1 to 64 letters, digits, _ or -");
+    return copy_text(p, v, "text", out);
+}
+
+static int read_path(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                     void *out) {
+    (void)o;
+    const char *path;
+    int rc = copy_text(p, v, "a path", &path);
+    if (rc < 0)
+        return rc;
+    if (!*path || strlen(path) > CH_LIMIT_PATH)
+        return ch_cfg_bad(p, v, "expected a path, of at most %d bytes", CH_LIMIT_PATH);
+    *(const char **)out = ch_conf_path(p->cfg, ch_sv_str(path));
+    return 0;
+}
+
+static int read_url(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                    void *out) {
+    (void)o;
+    struct ch_sv s = ch_json_str(v);
+    if (v->type != CH_JSON_STRING)
+        return ch_cfg_wrong_type(p, v, "a URL");
+    bool http = ch_sv_starts(s, "http://") || ch_sv_starts(s, "https://");
+    if (!http || s.n > CH_LIMIT_URL || has_control(s) || memchr(s.p, ' ', s.n))
+        return ch_cfg_bad(p, v, "expected a URL that starts with http:// or https://");
+    if (memchr(s.p, '@', s.n))
+        return ch_cfg_bad(p, v, "a URL cannot hold a user name or password here");
+    return copy_text(p, v, "a URL", out);
+}
+
+static int read_env(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                    void *out) {
+    (void)o;
+    struct ch_sv s = ch_json_str(v);
+    bool name = only(s, "_") && !(s.p[0] >= '0' && s.p[0] <= '9') && s.n <= 256;
+    if (v->type == CH_JSON_STRING && !name)
+        return ch_cfg_bad(p, v, "expected the name of an environment variable");
+    return copy_text(p, v, "the name of an environment variable", out);
+}
+
+static int read_choice(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                       void *out) {
+    struct ch_sv rest = ch_sv_str(o->words), given = ch_json_str(v);
+    CH_BUF_AUTO all = {0};
+    while (rest.n) {
+        struct ch_sv word = ch_sv_split(&rest, '|');
+        if (v->type == CH_JSON_STRING && ch_sv_eq(word, given)) {
+            *(const char **)out = ch_arena_str(p->cfg->arena, word);
+            return 0;
+        }
+        ch_buf_addf(&all, "%s%.*s", !all.n ? "" : rest.n ? ", " : " or ", CH_SV_FMT(word));
+    }
+    if (v->type != CH_JSON_STRING)
+        return ch_cfg_wrong_type(p, v, ch_buf_str(&all));
+    given = ch_utf8_cut(given, 40);
+    return ch_cfg_bad(p, v, "expected %s, not \"%.*s\"", ch_buf_str(&all), CH_SV_FMT(given));
+}
+
+/* --- numbers --------------------------------------------------------------- */
+
+static int out_of_range(struct ch_cfg_parser *p, const struct ch_json *v,
+                        const struct ch_option *o) {
+    return ch_cfg_bad(p, v, "expected a number from %.15g to %.15g", o->min, o->max);
+}
+
+static int read_int(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                    void *out) {
+    int64_t n;
+    if (v->type != CH_JSON_NUMBER)
+        return ch_cfg_wrong_type(p, v, "a whole number");
+    if (!ch_json_as_int(v, &n))
+        return ch_cfg_bad(p, v, "expected a whole number");
+    if ((double)n < o->min || (double)n > o->max)
+        return out_of_range(p, v, o);
+    *(int64_t *)out = n;
+    return 0;
+}
+
+static int read_limit(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                      void *out) {
+    int64_t n = 0;
+    int rc = read_int(p, v, o, &n);
+    if (rc == 0)
+        *(int64_t *)out = n ? n : -1;
+    return rc;
+}
+
+static int read_double(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                       double *out) {
+    if (v->type != CH_JSON_NUMBER)
+        return ch_cfg_wrong_type(p, v, "a number");
+    double n = ch_json_double(v, NAN);
+    if (!(n >= o->min && n <= o->max))
+        return out_of_range(p, v, o);
+    *out = n;
+    return 0;
+}
+
+static int read_number(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                       void *out) {
+    double *n = ch_arena_alloc(p->cfg->arena, sizeof(*n));
+    int rc = read_double(p, v, o, n);
+    if (rc == 0)
+        *(const double **)out = n;
+    return rc;
+}
+
+static int read_budget(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                       void *out) {
+    double n = 0;
+    int rc = read_double(p, v, o, &n);
+    if (rc == 0)
+        *(double *)out = n > 0 ? n : -1;
+    return rc;
+}
+
+/* A fraction of a millisecond is still some time, not "no limit". */
+static int read_seconds(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                        void *out) {
+    double n = 0;
+    int rc = read_double(p, v, o, &n);
+    if (rc == 0)
+        *(int64_t *)out = n > 0 ? (int64_t)ceil(n * 1000) : -1;
+    return rc;
+}
+
+static int read_bool(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                     void *out) {
+    (void)o;
+    if (v->type != CH_JSON_TRUE && v->type != CH_JSON_FALSE)
+        return ch_cfg_wrong_type(p, v, "true or false");
+    *(bool *)out = v->type == CH_JSON_TRUE;
+    return 0;
+}
+
+/* --- lists and mappings ------------------------------------------------------ */
+
+/* Globs are allowed, so it is the separator that cannot be in a name. */
+static int read_names(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                      void *out) {
+    (void)o;
+    CH_BUF_AUTO joined = {0};
+    if (v->type != CH_JSON_ARRAY)
+        return ch_cfg_wrong_type(p, v, "a list of names");
+    for (CH_JSON_EACH(e, v)) {
+        struct ch_sv s = ch_json_str(e);
+        if (e->type != CH_JSON_STRING)
+            return ch_cfg_wrong_type(p, e, "a name");
+        if (!only(s, "_-*?"))
+            return ch_cfg_bad(p, e, "expected the name of a tool, or a glob");
+        ch_buf_addf(&joined, "%s%.*s", joined.n ? "," : "", CH_SV_FMT(s));
+    }
+    *(const char **)out = ch_arena_str(p->cfg->arena, ch_buf_sv(&joined));
+    return 0;
+}
+
+/* A rule file of the scripted model is a path like any other in the file. */
+static const char *resolve_model(struct ch_cfg_parser *p, const char *spec) {
+    struct ch_sv file = ch_sv_str(spec);
+    struct ch_sv provider = ch_sv_split(&file, '/');
+    if (!ch_sv_is(provider, "scripted") || ch_sv_is(file, "demo"))
+        return spec;
+    return ch_arena_printf(p->cfg->arena, "scripted/%s", ch_conf_path(p->cfg, file));
+}
+
+static int read_model(struct ch_cfg_parser *p, const struct ch_json *v, const char **out) {
+    const char *spec;
+    int rc = copy_text(p, v, "PROVIDER/MODEL", &spec);
+    if (rc < 0)
+        return rc;
+    const char *slash = strchr(spec, '/');
+    if (!slash || slash == spec || !slash[1] || has_control(ch_sv_str(spec)))
+        return ch_cfg_bad(p, v, "expected PROVIDER/MODEL, for example openai/gpt-5");
+    *out = resolve_model(p, spec);
+    return 0;
+}
+
+static int read_models(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                       void *out) {
+    (void)o;
+    bool list = v->type == CH_JSON_ARRAY;
+    if ((!list && v->type != CH_JSON_STRING) || (list && v->n == 0))
+        return ch_cfg_wrong_type(p, v, "PROVIDER/MODEL or a list of them");
+    size_t n = 0;
+    const char **models = ch_arena_zalloc(p->cfg->arena, ((list ? v->n : 1) + 1) * sizeof(*models));
+    int rc = list ? 0 : read_model(p, v, &models[0]);
+    for (CH_JSON_EACH(e, v))
+        if (rc == 0)
+            rc = read_model(p, e, &models[n++]);
+    if (rc == 0)
+        *(const char *const **)out = models;
+    return rc;
+}
+
+/* A program by its name is looked for in PATH, a path is one of the file's. */
+static int read_command(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                        void *out) {
+    (void)o;
+    if (v->type != CH_JSON_ARRAY || v->n == 0)
+        return ch_cfg_wrong_type(p, v, "a list such as [program, argument]");
+    const char **list = ch_arena_zalloc(p->cfg->arena, (v->n + 1) * sizeof(*list));
+    size_t n = 0;
+    for (CH_JSON_EACH(e, v)) {
+        int rc = copy_text(p, e, "text (in quotes)", &list[n++]);
+        if (rc < 0)
+            return rc;
+    }
+    if (!*list[0])
+        return ch_cfg_bad(p, v, "the program is missing");
+    if (strchr(list[0], '/'))
+        list[0] = ch_conf_path(p->cfg, ch_sv_str(list[0]));
+    *(const char *const **)out = list;
+    return 0;
+}
+
+/* Values of headers are often credentials: none is ever shown. */
+static int read_headers(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                        void *out) {
+    (void)o;
+    if (v->type != CH_JSON_OBJECT)
+        return ch_cfg_wrong_type(p, v, "a mapping of header names to texts");
+    const char **lines = ch_arena_zalloc(p->cfg->arena, (v->n + 1) * sizeof(*lines));
+    size_t n = 0;
+    for (CH_JSON_MEMBERS(key, value, v)) {
+        struct ch_sv name = ch_json_str(key), text = ch_json_str(value);
+        if (!only(name, "!#$%&'*+-.^_`|~"))
+            return ch_cfg_bad(p, key, "not the name of a header");
+        if (value->type != CH_JSON_STRING)
+            return ch_cfg_wrong_type(p, value, "text (in quotes)");
+        if (has_control(text))
+            return ch_cfg_bad(p, value, "a header's value is one line of text");
+        ch_redact_add(ch_arena_str(p->cfg->arena, text));
+        lines[n++] = ch_arena_printf(p->cfg->arena, "%.*s: %.*s", CH_SV_FMT(name), CH_SV_FMT(text));
+    }
+    *(const char *const **)out = lines;
+    return 0;
+}
+
+static void warn_quirk(struct ch_cfg_parser *p, const struct ch_json *key) {
+    struct ch_nearest near = ch_nearest(ch_json_str(key));
+    unsigned bit;
+    for (size_t i = 0; ch_quirk_name(i, &bit); i++)
+        ch_nearest_try(&near, ch_sv_str(ch_quirk_name(i, &bit)));
+    struct ch_sv given = ch_utf8_cut(near.word, 64);
+    if (near.best.n)
+        ch_cfg_warn(p, key, "unknown quirk %.*s, did you mean %.*s?", CH_SV_FMT(given),
+                    CH_SV_FMT(near.best));
+    else
+        ch_cfg_warn(p, key, "unknown quirk %.*s", CH_SV_FMT(given));
+}
+
+/* The names are keys like others: an unknown one is a warning. */
+static int read_quirks(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                       void *out) {
+    (void)o;
+    CH_BUF_AUTO list = {0};
+    if (v->type != CH_JSON_OBJECT)
+        return ch_cfg_wrong_type(p, v, "a mapping of names to true or false");
+    for (CH_JSON_MEMBERS(key, value, v)) {
+        struct ch_sv name = ch_json_str(key);
+        if (value->type != CH_JSON_TRUE && value->type != CH_JSON_FALSE)
+            return ch_cfg_wrong_type(p, value, "true or false");
+        if (!ch_quirk_find(name)) {
+            warn_quirk(p, key);
+            continue;
+        }
+        ch_buf_addf(&list, "%s%s%.*s", list.n ? "," : "", value->type == CH_JSON_TRUE ? "" : "-",
+                    CH_SV_FMT(name));
+    }
+    *(const char **)out = ch_arena_str(p->cfg->arena, ch_buf_sv(&list));
+    return 0;
+}
+
+static int read_json(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                     void *out) {
+    (void)o;
+    CH_BUF_AUTO json = {0};
+    struct ch_jw w = ch_jw(&json);
+    if (v->type != CH_JSON_OBJECT)
+        return ch_cfg_wrong_type(p, v, "a mapping");
+    ch_jw_value(&w, v);
+    *(const char **)out = ch_arena_str(p->cfg->arena, ch_buf_sv(&json));
+    return 0;
+}
+
+static int refuse(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                  void *out) {
+    (void)out;
+    return ch_cfg_bad(p, v, "%s", o->help);
+}
+
+static int leave_alone(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                       void *out) {
+    (void)p, (void)v, (void)o, (void)out;
+    return 0;
+}
+
+int ch_cfg_value(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                 void *out) {
+    static reader *const readers[] = {
+        [CH_CFG_TEXT] = read_text,       [CH_CFG_NAME] = read_name,
+        [CH_CFG_PATH] = read_path,       [CH_CFG_URL] = read_url,
+        [CH_CFG_ENV] = read_env,         [CH_CFG_CHOICE] = read_choice,
+        [CH_CFG_BOOL] = read_bool,       [CH_CFG_INT] = read_int,
+        [CH_CFG_LIMIT] = read_limit,     [CH_CFG_SECONDS] = read_seconds,
+        [CH_CFG_BUDGET] = read_budget,   [CH_CFG_NUMBER] = read_number,
+        [CH_CFG_NAMES] = read_names,     [CH_CFG_MODELS] = read_models,
+        [CH_CFG_COMMAND] = read_command, [CH_CFG_HEADERS] = read_headers,
+        [CH_CFG_QUIRKS] = read_quirks,   [CH_CFG_JSON] = read_json,
+        [CH_CFG_REFUSED] = refuse,       [CH_CFG_ANY] = leave_alone,
+    };
+    return readers[o->type](p, v, o, out);
+}

@@ -1,0 +1,1056 @@
+/* test_config.c -- chela.yaml: what a file comes to, and what is said about
+ * one that is wrong. Cases that the table of options can generate are
+ * generated from it, so that a new option is tested by being there. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/agent.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "chela/config.h"
+#include "config/conf.h"
+#include "config/option.h"
+#include "model/codec.h"
+#include "model/provider.h"
+#include "json/json.h"
+
+/* --- what a file comes to ------------------------------------------------------ */
+
+static void keep_warning(const char *line, void *user) {
+    ch_buf_addf(user, "%s\n", line);
+}
+
+static int parse(const char *yaml, struct ch_buf *warnings, chela_config **out,
+                 struct chela_error *err) {
+    return ch_config_parse(ch_sv_str(yaml), "c.yaml", "/conf", keep_warning, warnings, out, err);
+}
+
+static void tell_text(struct ch_buf *out, const char *name, const char *value) {
+    if (value)
+        ch_buf_addf(out, " %s=%s", name, value);
+}
+
+static void tell_int(struct ch_buf *out, const char *name, int64_t value) {
+    if (value)
+        ch_buf_addf(out, " %s=%lld", name, (long long)value);
+}
+
+/* The fields that are set, in one line. */
+static void tell(struct ch_buf *out, const struct chela_agent_opts *o) {
+    tell_text(out, "id", o->id);
+    tell_text(out, "model", o->model);
+    for (const char *const *f = o->fallbacks; f && *f; f++)
+        tell_text(out, "or", *f);
+    tell_text(out, "system", o->system);
+    tell_text(out, "workspace", o->workspace);
+    tell_text(out, "tools", o->tools);
+    tell_text(out, "deny", o->deny);
+    tell_text(out, "choice", o->tool_choice);
+    tell_text(out, "mode", o->mode);
+    tell_int(out, "reasoning", o->reasoning);
+    tell_int(out, "output", o->max_output_tokens);
+    if (o->temperature)
+        ch_buf_addf(out, " temperature=%g", *o->temperature);
+    tell_int(out, "parallel", o->parallel);
+    tell_int(out, "turns", o->limits.max_turns);
+    tell_int(out, "calls", o->limits.max_tool_calls);
+    tell_int(out, "errors", o->limits.max_consecutive_errors);
+    tell_int(out, "tokens", o->limits.token_budget);
+    tell_int(out, "ms", o->limits.timeout_ms);
+    if (o->limits.cost_budget_usd != 0)
+        ch_buf_addf(out, " usd=%g", o->limits.cost_budget_usd);
+}
+
+static const struct {
+    const char *name, *yaml, *id, *want; /* want: after the leading space */
+} good[] = {
+    {"empty", "", NULL, "tools=*"},
+    {"comments only", "# nothing\n", NULL, "tools=*"},
+    {"an empty mapping", "{}", NULL, "tools=*"},
+    {"keys without values", "agents:\n  defaults:\n    model:\n    limits:\n  list:\nproviders:\n",
+     NULL, "tools=*"},
+    {"defaults alone",
+     "agents:\n  defaults:\n    model: a/b\n    systemPrompt: |\n      Be brief.\n", NULL,
+     "model=a/b system=Be brief.\n tools=*"},
+    {"first agent", "agents: {list: [{id: x, model: a/x}, {id: y, model: a/y}]}", NULL,
+     "id=x model=a/x tools=*"},
+    {"named agent", "agents: {list: [{id: x, model: a/x}, {id: y, model: a/y}]}", "y",
+     "id=y model=a/y tools=*"},
+    {"an agent over the defaults",
+     "agents:\n"
+     "  defaults: {model: [a/b, c/d], systemPrompt: S, limits: {maxTurns: 9, tokenBudget: 5},\n"
+     "             tools: {allow: [ls], deny: [read], parallel: 2}, temperature: 1}\n"
+     "  list: [{id: x, limits: {maxTurns: 3}, tools: {parallel: 4}, temperature: 0}]\n",
+     NULL,
+     "id=x model=a/b or=c/d system=S tools=ls deny=read temperature=0 parallel=4 turns=3 tokens=5"},
+    {"a chain is replaced as a whole",
+     "agents: {defaults: {model: [a/b, c/d]}, list: [{id: x, model: e/f}]}", NULL,
+     "id=x model=e/f tools=*"},
+    {"everything",
+     "agents:\n"
+     "  list:\n"
+     "    - id: coder\n"
+     "      name: 代码助手\n"
+     "      model: [anthropic/claude-sonnet-4-6, openai/gpt-5, my-llm/org/model:1]\n"
+     "      systemPrompt: 你好\n"
+     "      workspaceDir: ./ws\n"
+     "      tools: {allow: [read, 'l*'], deny: [ls], permission: admin, selection: all,\n"
+     "              parallel: 3, choice: any}\n"
+     "      skills: {allow: [create-python-script]}\n"
+     "      mode: react\n"
+     "      maxOutputTokens: 100\n"
+     "      temperature: 0.5\n"
+     "      reasoning: high\n"
+     "      limits: {maxTurns: 1, maxToolCalls: 2, tokenBudget: 3, costBudgetUsd: 0.25,\n"
+     "               timeoutSec: 1.5, maxConsecutiveErrors: 4}\n",
+     "coder",
+     "id=coder model=anthropic/claude-sonnet-4-6 or=openai/gpt-5 or=my-llm/org/model:1 "
+     "system=你好 workspace=/conf/./ws tools=read,l* deny=ls choice=any mode=react reasoning=4 "
+     "output=100 temperature=0.5 parallel=3 turns=1 calls=2 errors=4 tokens=3 ms=1500 usd=0.25"},
+    {"0 lifts a limit, also one of the defaults",
+     "agents: {defaults: {limits: {tokenBudget: 5, costBudgetUsd: 2}}, list: [{id: x, limits: "
+     "{maxTurns: 0, maxToolCalls: 0, tokenBudget: 0, costBudgetUsd: 0, timeoutSec: 0, "
+     "maxConsecutiveErrors: 0}}]}",
+     NULL, "id=x tools=* turns=-1 calls=-1 errors=-1 tokens=-1 ms=-1 usd=-1"},
+    {"no tools", "agents: {defaults: {tools: {allow: []}}}", NULL, "tools="},
+    {"an agent may have none though the defaults have some",
+     "agents: {defaults: {tools: {allow: [ls]}}, list: [{id: x, tools: {allow: []}}]}", NULL,
+     "id=x tools="},
+    {"permission read", "agents: {defaults: {tools: {permission: read, deny: [calculate]}}}", NULL,
+     "tools=* deny=calculate,write,edit"},
+    {"permission write", "agents: {defaults: {tools: {permission: write}}}", NULL, "tools=*"},
+    {"absolute paths stay", "agents: {defaults: {workspaceDir: /ws}}", NULL,
+     "workspace=/ws tools=*"},
+    {"a rule file is a path too", "agents: {defaults: {model: scripted/rules.yaml}}", NULL,
+     "model=scripted//conf/rules.yaml tools=*"},
+    {"the demo is none", "agents: {defaults: {model: scripted/demo}}", NULL,
+     "model=scripted/demo tools=*"},
+};
+
+static void test_good_files(void **state) {
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(good); i++) {
+        chela_config *cfg = NULL;
+        struct chela_error err = {0};
+        CH_BUF_AUTO warnings = {0}, got = {0};
+        struct chela_agent_opts opts = CHELA_AGENT_OPTS(.id = NULL);
+        if (parse(good[i].yaml, &warnings, &cfg, &err) < 0 ||
+            chela_config_agent(cfg, good[i].id, &opts, &err) < 0)
+            fail_msg("%s: %s", good[i].name, err.message);
+        tell(&got, &opts);
+        if (strcmp(ch_buf_str(&got) + 1, good[i].want) != 0 || warnings.n)
+            fail_msg("%s:\n got%s\nwant %s\n%s", good[i].name, ch_buf_str(&got), good[i].want,
+                     ch_buf_str(&warnings));
+        chela_config_free(cfg);
+    }
+}
+
+/* What the caller set stays; what is forbidden adds up. */
+static void test_flags_come_first(void **state) {
+    (void)state;
+    chela_config *cfg = NULL;
+    CH_BUF_AUTO warnings = {0}, got = {0};
+    double warm = 2;
+    struct chela_agent_opts opts =
+        CHELA_AGENT_OPTS(.id = "mine", .model = "f/m", .system = "F", .tools = "write",
+                         .deny = "edit", .temperature = &warm, .parallel = 7,
+                         .limits = {.max_turns = -1});
+    assert_int_equal(parse("agents: {defaults: {model: [a/b, c/d], systemPrompt: S, temperature: 0,"
+                           "tools: {allow: [ls], deny: [read], parallel: 2},"
+                           "limits: {maxTurns: 9, maxToolCalls: 8}}}",
+                           &warnings, &cfg, NULL),
+                     0);
+    assert_int_equal(chela_config_agent(cfg, NULL, &opts, NULL), 0);
+    tell(&got, &opts);
+    assert_string_equal(ch_buf_str(&got), " id=mine model=f/m system=F tools=write deny=edit,read "
+                                          "temperature=2 parallel=7 turns=-1 calls=8");
+    chela_config_free(cfg);
+}
+
+/* A caller built against an older, shorter struct. */
+static void test_short_struct(void **state) {
+    (void)state;
+    chela_config *cfg = NULL;
+    CH_BUF_AUTO warnings = {0};
+    assert_int_equal(
+        parse("agents: {defaults: {model: a/b, limits: {maxTurns: 9}}}", &warnings, &cfg, NULL), 0);
+    struct chela_agent_opts opts;
+    memset(&opts, 0, sizeof(opts));
+    memset(&opts.limits, 0x5a, sizeof(opts.limits));
+    opts.size = offsetof(struct chela_agent_opts, limits);
+    struct chela_limits before = opts.limits;
+    assert_int_equal(chela_config_agent(cfg, NULL, &opts, NULL), 0);
+    assert_string_equal(opts.model, "a/b");
+    assert_memory_equal(&opts.limits, &before, sizeof(before));
+    assert_int_equal(opts.size, offsetof(struct chela_agent_opts, limits));
+    chela_config_free(cfg);
+}
+
+static void test_unknown_agents(void **state) {
+    (void)state;
+    static const struct {
+        const char *yaml, *want;
+    } cases[] = {
+        {"agents: {list: [{id: x}, {id: y}]}", "c.yaml: there is no agent 'z' (known: x, y)"},
+        {"{}", "c.yaml: there is no agent 'z' (it defines none)"},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        chela_config *cfg = NULL;
+        struct chela_error err = {0};
+        CH_BUF_AUTO warnings = {0};
+        struct chela_agent_opts opts = CHELA_AGENT_OPTS(.id = NULL);
+        assert_int_equal(parse(cases[i].yaml, &warnings, &cfg, NULL), 0);
+        assert_int_equal(chela_config_agent(cfg, "z", &opts, &err), CHELA_ENOENT);
+        assert_string_equal(err.message, cases[i].want);
+        assert_int_equal(chela_config_tools(cfg, "z", NULL, &err), CHELA_ENOENT);
+        chela_config_free(cfg);
+    }
+}
+
+/* --- files that are wrong --------------------------------------------------------- */
+
+static const struct {
+    const char *yaml, *want; /* after "c.yaml:" */
+} bad[] = {
+    {"[]", "1:1: expected a mapping, not an empty array"},
+    {"hello", "1:1: expected a mapping, not string"},
+    {"agents: 3", "1:9: agents: expected a mapping, not number"},
+    {"agents:\n  defaults:\n    limits: 3",
+     "3:13: agents.defaults.limits: expected a mapping, not number"},
+    {"agents:\n  list:\n    - id: x\n      model: 7",
+     "4:14: agents.list[0].model: expected PROVIDER/MODEL or a list of them, not number"},
+    {"agents:\n  list:\n    - model: a/b", "3:7: agents.list[0].id: missing"},
+    {"agents:\n  list:\n    - 7", "3:7: agents.list[0]: expected a mapping, not number"},
+    {"agents:\n  list: {}", "2:9: agents.list: expected a list of mappings, not an empty object"},
+    {"agents:\n  list:\n    - id: x\n    - id: y\n    - id: x",
+     "5:7: agents.list[2]: x is there already, in line 3"},
+    {"agents: {list: [{id: 'a b'}]}",
+     "1:22: agents.list[0].id: expected 1 to 64 letters, digits, _ or -"},
+    {"agents: {list: [{id: ''}]}",
+     "1:22: agents.list[0].id: expected 1 to 64 letters, digits, _ or -"},
+    {"agents: {defaults: {model: claude}}",
+     "1:28: agents.defaults.model: expected PROVIDER/MODEL, for example openai/gpt-5"},
+    {"agents: {defaults: {model: [a/b, /x]}}",
+     "1:34: agents.defaults.model: expected PROVIDER/MODEL, for example openai/gpt-5"},
+    {"agents: {defaults: {model: []}}",
+     "1:28: agents.defaults.model: expected PROVIDER/MODEL or a list of them, not an empty array"},
+    {"agents: {defaults: {mode: dream}}",
+     "1:27: agents.defaults.mode: expected react, not \"dream\""},
+    {"agents: {defaults: {reasoning: max}}",
+     "1:32: agents.defaults.reasoning: expected off, low, medium or high, not \"max\""},
+    {"agents: {defaults: {tools: {allow: read}}}",
+     "1:36: agents.defaults.tools.allow: expected a list of names, not string"},
+    {"agents: {defaults: {tools: {allow: [1]}}}",
+     "1:37: agents.defaults.tools.allow: expected a name, not number"},
+    {"agents: {defaults: {tools: {deny: ['a,b']}}}",
+     "1:36: agents.defaults.tools.deny: expected the name of a tool, or a glob"},
+    {"agents: {defaults: {limits: {maxTurns: 2.5}}}",
+     "1:40: agents.defaults.limits.maxTurns: expected a whole number"},
+    {"agents: {defaults: {limits: {maxTurns: -1}}}",
+     "1:40: agents.defaults.limits.maxTurns: expected a number from 0 to 1000000"},
+    {"agents: {defaults: {limits: {maxTurns: 99999999999999999999}}}",
+     "1:40: agents.defaults.limits.maxTurns: expected a whole number"},
+    {"agents: {defaults: {limits: {timeoutSec: 1e999}}}",
+     "1:42: agents.defaults.limits.timeoutSec: expected a number from 0 to 10000000"},
+    {"agents: {defaults: {systemPrompt: \"a\\0b\"}}",
+     "1:35: agents.defaults.systemPrompt: contains a NUL character"},
+    {"agents: {defaults: {workspaceDir: ''}}",
+     "1:35: agents.defaults.workspaceDir: expected a path, of at most 4096 bytes"},
+    {"providers: [x]", "1:12: providers: expected a mapping by name, not array"},
+    {"providers: {a b: {}}", "1:13: providers.a b: expected 1 to 64 letters, digits, _ or -"},
+    {"providers: {p: 1}", "1:16: providers.p: expected a mapping, not number"},
+    {"providers: {p: {api: grpc}}",
+     "1:22: providers.p.api: expected anthropic, openai or scripted, not \"grpc\""},
+    {"providers: {p: {baseUrl: 'ftp://x'}}",
+     "1:26: providers.p.baseUrl: expected a URL that starts with http:// or https://"},
+    {"providers: {p: {baseUrl: 'https://u:hunter2hunter2@x'}}",
+     "1:26: providers.p.baseUrl: a URL cannot hold a user name or password here"},
+    {"providers: {p: {apiKeyEnv: 'MY KEY'}}",
+     "1:28: providers.p.apiKeyEnv: expected the name of an environment variable"},
+    {"providers: {p: {apiKeyEnv: sk-ant-0123456789}}",
+     "1:28: providers.p.apiKeyEnv: expected the name of an environment variable"},
+    {"providers: {p: {apiKey: sk-ant-0123456789}}",
+     "1:25: providers.p.apiKey: a key does not belong into this file: use apiKeyEnv or apiKeyFile"},
+    {"providers: {p: {headers: {X-Key: [hunter2hunter2]}}}",
+     "1:34: providers.p.headers: expected text (in quotes), not array"},
+    {"providers: {p: {headers: {'X Key': a}}}",
+     "1:27: providers.p.headers: not the name of a header"},
+    {"providers: {p: {headers: {X-Key: \"hunter2\\nhunter2\"}}}",
+     "1:34: providers.p.headers: a header's value is one line of text"},
+    {"providers: {p: {quirks: {bearer: 1}}}",
+     "1:34: providers.p.quirks: expected true or false, not number"},
+    {"providers: {p: {models: [{contextWindow: 5}]}}", "1:26: providers.p.models[0].id: missing"},
+    {"tools: {custom: [{description: d, command: [x]}]}", "1:18: tools.custom[0].name: missing"},
+    {"tools: {custom: [{name: a, command: [x]}]}", "1:18: tools.custom[0].description: missing"},
+    {"tools: {custom: [{name: a, description: d}]}", "1:18: tools.custom[0].command: missing"},
+    {"tools: {custom: [{name: a, description: d, command: x}]}",
+     "1:53: tools.custom[0].command: expected a list such as [program, argument], not string"},
+    {"tools: {custom: [{name: a, description: d, command: []}]}",
+     "1:53: tools.custom[0].command: expected a list such as [program, argument], not an empty "
+     "array"},
+    {"tools: {custom: [{name: a, description: d, command: [x, 1]}]}",
+     "1:57: tools.custom[0].command: expected text (in quotes), not number"},
+    {"tools: {custom: [{name: a, description: d, command: [x], timeoutSec: soon}]}",
+     "1:70: tools.custom[0].timeoutSec: expected a number, not string"},
+    {"tools: {custom: [{name: a, description: d, command: [x]}, {name: a, description: d, command: "
+     "[x]}]}",
+     "1:59: tools.custom[1]: a is there already, in line 1"},
+};
+
+static void test_bad_files(void **state) {
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(bad); i++) {
+        chela_config *cfg = NULL;
+        struct chela_error err = {0};
+        CH_BUF_AUTO warnings = {0}, want = {0};
+        int rc = parse(bad[i].yaml, &warnings, &cfg, &err);
+        ch_buf_addf(&want, "c.yaml:%s", bad[i].want);
+        if (rc != CHELA_ECONFIG || strcmp(err.message, want.p) != 0)
+            fail_msg("%s:\n got %s\nwant %s", bad[i].yaml, err.message, want.p);
+        assert_null(cfg);
+        assert_null(strstr(err.message, "hunter2"));
+        assert_null(strstr(err.message, "0123456789"));
+    }
+}
+
+static void test_yaml_errors_have_a_place(void **state) {
+    (void)state;
+    chela_config *cfg = NULL;
+    struct chela_error err = {0};
+    CH_BUF_AUTO warnings = {0};
+    assert_int_equal(parse("agents:\n  defaults: {model: a/b\n", &warnings, &cfg, &err),
+                     CHELA_EPARSE);
+    assert_memory_equal(err.message, "c.yaml:3:1: ", 12);
+    assert_int_equal(parse("store: a\nstore: b\n", &warnings, &cfg, &err), CHELA_EPARSE);
+    assert_memory_equal(err.message, "c.yaml:2:1: ", 12);
+}
+
+static const struct {
+    const char *yaml, *want;
+} warned[] = {
+    {"agent: {}", "c.yaml:1:1: agent: unknown key, did you mean agents?\n"},
+    {"zebra: 1\nagents: {}", "c.yaml:1:1: zebra: unknown key\n"},
+    {"agents: {default: {}}", "c.yaml:1:10: agents.default: unknown key, did you mean defaults?\n"},
+    {"agents: {defaults: {id: x}}", "c.yaml:1:21: agents.defaults.id: unknown key\n"},
+    {"agents:\n  defaults: {modle: x, tool: {}}",
+     "c.yaml:2:14: agents.defaults.modle: unknown key, did you mean model?\n"
+     "c.yaml:2:24: agents.defaults.tool: unknown key, did you mean tools?\n"},
+    {"agents: {list: [{id: x, tools: {alow: [ls]}}]}",
+     "c.yaml:1:33: agents.list[0].tools.alow: unknown key, did you mean allow?\n"},
+    {"agents: {list: [{id: x, limits: {max_turns: 3}}]}",
+     "c.yaml:1:34: agents.list[0].limits.max_turns: unknown key, did you mean maxTurns?\n"},
+    {"agents: {defaults: {limits.maxTurns: 3}}",
+     "c.yaml:1:21: agents.defaults.limits.maxTurns: unknown key\n"},
+    {"providers: {p: {base_url: 'http://x', api_key_env: K}}",
+     "c.yaml:1:17: providers.p.base_url: unknown key, did you mean baseUrl?\n"
+     "c.yaml:1:39: providers.p.api_key_env: unknown key, did you mean apiKeyEnv?\n"},
+    {"tools: {custom: [{name: a, description: d, command: [x], timeout: 3}]}",
+     "c.yaml:1:58: tools.custom[0].timeout: unknown key, did you mean timeoutSec?\n"},
+    {"agents: {defaults: {tools: {allow: [raed, 'web_*'], deny: [exec]}}}",
+     "c.yaml:1:37: agents.defaults.tools.allow: there is no tool raed, did you mean read?\n"
+     "c.yaml:1:60: agents.defaults.tools.deny: there is no tool exec\n"},
+    {"agents: {list: [{id: x, tools: {allow: [wether]}}]}\n"
+     "tools: {custom: [{name: weather, description: d, command: [w]}]}",
+     "c.yaml:1:41: agents.list[0].tools.allow: there is no tool wether, did you mean weather?\n"},
+    {"providers: {p: {quirks: {maxtokens: true, zzz: false}}}",
+     "c.yaml:1:26: providers.p.quirks: unknown quirk maxtokens, did you mean max_tokens?\n"
+     "c.yaml:1:43: providers.p.quirks: unknown quirk zzz\n"},
+    {"\"a\\nb\": 1", "c.yaml:1:1: a b: unknown key\n"},
+    {"sk-ant-0123456789: 1", "c.yaml:1:1: ***: unknown key\n"},
+    /* Keys that other parts of chela have are no mistakes. */
+    {"databases: {default: 'sqlite:x'}\nmail: {smtp: x}\napprovals: {exec: ask}\n"
+     "sandbox: {mode: auto}\nstore: 'sqlite:./chela.db'\nprompts: {dir: x}\n"
+     "gateway: {listen: x}\nchannels: {feishu: {appId: x}}\n"
+     "providers: {p: {models: [{id: q, contextWindow: 32768}]}}\n",
+     ""},
+};
+
+static void test_warnings(void **state) {
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(warned); i++) {
+        chela_config *cfg = NULL;
+        struct chela_error err = {0};
+        CH_BUF_AUTO warnings = {0};
+        if (parse(warned[i].yaml, &warnings, &cfg, &err) < 0)
+            fail_msg("%s: %s", warned[i].yaml, err.message);
+        if (strcmp(ch_buf_str(&warnings), warned[i].want) != 0)
+            fail_msg("%s:\n got %s\nwant %s", warned[i].yaml, ch_buf_str(&warnings),
+                     warned[i].want);
+        chela_config_free(cfg);
+        assert_int_equal(
+            ch_config_parse(ch_sv_str(warned[i].yaml), "c", "/", NULL, NULL, &cfg, NULL), 0);
+        chela_config_free(cfg);
+    }
+}
+
+/* --- generated from the table -------------------------------------------------------- */
+
+/* A file in one line that sets one option; *at is where its value stands. */
+static char *file_with(const struct ch_option *o, const char *value, size_t *at,
+                       struct ch_buf *path) {
+    static const struct {
+        const char *open, *close, *path;
+    } around[] = {
+        [CH_SCOPE_FILE] = {"", "", ""},
+        [CH_SCOPE_AGENT] = {"\"agents\": {\"list\": [{", "}]}", "agents.list[0]."},
+        [CH_SCOPE_PROVIDER] = {"\"providers\": {\"p\": {", "}}", "providers.p."},
+        [CH_SCOPE_MODEL] = {"\"providers\": {\"p\": {\"models\": [{", "}]}}",
+                            "providers.p.models[0]."},
+        [CH_SCOPE_TOOL] = {"\"tools\": {\"custom\": [{", "}]}", "tools.custom[0]."},
+    };
+    struct ch_buf out = {0};
+    ch_buf_addf(path, "%s%s", around[o->scope].path, o->key);
+    ch_buf_addf(&out, "{%s", around[o->scope].open);
+    for (const struct ch_option *r = ch_options; r->key; r++)
+        if (r != o && r->scope == o->scope && (r->flags & CH_CFG_REQUIRED))
+            ch_buf_addf(&out, "\"%s\": %s, ", r->key, r->type == CH_CFG_COMMAND ? "[x]" : "x");
+    struct ch_sv rest = ch_sv_str(o->key);
+    size_t nested = 0;
+    while (rest.n) {
+        struct ch_sv part = ch_sv_split(&rest, '.');
+        ch_buf_addf(&out, "\"%.*s\": %s", CH_SV_FMT(part), rest.n ? "{" : "");
+        nested += rest.n > 0;
+    }
+    *at = out.n;
+    ch_buf_add_str(&out, value);
+    while (nested--)
+        ch_buf_addc(&out, '}');
+    ch_buf_addf(&out, "%s}", around[o->scope].close);
+    return ch_buf_take(&out);
+}
+
+/* Values of all kinds, and which types take one of that kind. */
+static bool takes(const struct ch_option *o, char kind) {
+    switch (o->type) {
+    case CH_CFG_TEXT:
+    case CH_CFG_NAME:
+    case CH_CFG_PATH:
+    case CH_CFG_URL:
+    case CH_CFG_ENV:
+    case CH_CFG_CHOICE:
+        return kind == 's';
+    case CH_CFG_BOOL:
+        return kind == 'b';
+    case CH_CFG_INT:
+    case CH_CFG_LIMIT:
+    case CH_CFG_SECONDS:
+    case CH_CFG_BUDGET:
+    case CH_CFG_NUMBER:
+        return kind == 'n';
+    case CH_CFG_NAMES:
+    case CH_CFG_COMMAND:
+    case CH_CFG_LIST:
+        return kind == 'l';
+    case CH_CFG_MODELS:
+        return kind == 's' || kind == 'l';
+    case CH_CFG_HEADERS:
+    case CH_CFG_QUIRKS:
+    case CH_CFG_JSON:
+    case CH_CFG_ONE:
+    case CH_CFG_MAP:
+        return kind == 'm';
+    case CH_CFG_ANY:
+        return true;
+    case CH_CFG_REFUSED:
+        return false;
+    }
+    return false;
+}
+
+static void test_wrong_types(void **state) {
+    (void)state;
+    static const struct {
+        char kind;
+        const char *value;
+    } values[] = {{'s', "\"text\""}, {'n', "5"}, {'b', "true"}, {'l', "[{}]"}, {'m', "{k: [1]}"}};
+    size_t tried = 0;
+    for (const struct ch_option *o = ch_options; o->key; o++) {
+        for (size_t i = 0; i < CH_LEN(values); i++) {
+            if (takes(o, values[i].kind))
+                continue;
+            chela_config *cfg = NULL;
+            struct chela_error err = {0};
+            CH_BUF_AUTO warnings = {0}, path = {0}, want = {0};
+            size_t at;
+            CH_AUTOFREE char *yaml = file_with(o, values[i].value, &at, &path);
+            int rc = parse(yaml, &warnings, &cfg, &err);
+            ch_buf_addf(&want, "c.yaml:1:%zu: %s: %s", at + 1, path.p,
+                        o->type == CH_CFG_REFUSED ? o->help : "expected ");
+            if (rc != CHELA_ECONFIG || !ch_sv_starts(ch_sv_str(err.message), want.p))
+                fail_msg("%s:\n got %s\nwant %s...", yaml, err.message, want.p);
+            tried++;
+        }
+    }
+    assert_true(tried > 150);
+}
+
+static void expect(const struct ch_option *o, const char *value, int want) {
+    chela_config *cfg = NULL;
+    struct chela_error err = {0};
+    CH_BUF_AUTO warnings = {0}, path = {0};
+    size_t at;
+    CH_AUTOFREE char *yaml = file_with(o, value, &at, &path);
+    int rc = parse(yaml, &warnings, &cfg, &err);
+    if (rc != want)
+        fail_msg("%s: %s", yaml, rc < 0 ? err.message : "was accepted");
+    chela_config_free(cfg);
+}
+
+/* Both ends of each range, just beyond them, each word of each choice, null. */
+static void test_ranges_and_choices(void **state) {
+    (void)state;
+    for (const struct ch_option *o = ch_options; o->key; o++) {
+        char text[64];
+        if (!(o->flags & CH_CFG_REQUIRED))
+            expect(o, "null", 0);
+        if (o->max > 0) {
+            snprintf(text, sizeof(text), "%.0f", o->min);
+            expect(o, text, 0);
+            snprintf(text, sizeof(text), "%.0f", o->max);
+            expect(o, text, 0);
+            snprintf(text, sizeof(text), "%.0f", o->min - 1);
+            expect(o, text, CHELA_ECONFIG);
+            snprintf(text, sizeof(text), "%.0f", o->max + 1);
+            expect(o, text, CHELA_ECONFIG);
+        }
+        struct ch_sv words = ch_sv_str(o->words);
+        while (words.n) {
+            struct ch_sv word = ch_sv_split(&words, '|');
+            snprintf(text, sizeof(text), "%.*s", CH_SV_FMT(word));
+            expect(o, text, 0);
+        }
+    }
+}
+
+/* The table itself: keys once, together, explained, with defaults that hold. */
+static void test_the_table(void **state) {
+    (void)state;
+    for (const struct ch_option *o = ch_options; o->key; o++) {
+        assert_ptr_equal(ch_option_find(o->scope, ch_sv_str(o->key)), o);
+        bool group = o->type == CH_CFG_ONE || o->type == CH_CFG_LIST || o->type == CH_CFG_MAP;
+        if (!(o->flags & CH_CFG_UNUSED))
+            assert_non_null(o->help);
+        if (o->otherwise && !group)
+            expect(o, o->otherwise, 0);
+        assert_int_equal(o->type == CH_CFG_CHOICE, o->words != NULL);
+    }
+    const struct ch_option *api = ch_option_find(CH_SCOPE_PROVIDER, CH_SV("api"));
+    struct ch_sv codecs = ch_sv_str(ch_codec_names());
+    while (codecs.n) {
+        char word[32];
+        struct ch_sv name = ch_sv_split(&codecs, ' ');
+        snprintf(word, sizeof(word), "%.*s", CH_SV_FMT(name));
+        assert_non_null(strstr(api->words, word));
+    }
+}
+
+/* --- hostile files --------------------------------------------------------------------- */
+
+static void survive(struct ch_sv text, unsigned most_warnings) {
+    chela_config *cfg = NULL;
+    struct chela_error err = {0};
+    CH_BUF_AUTO warnings = {0};
+    int rc = ch_config_parse(text, "c.yaml", "/", keep_warning, &warnings, &cfg, &err);
+    unsigned lines = 0;
+    for (size_t i = 0; i < warnings.n; i++)
+        lines += warnings.p[i] == '\n';
+    assert_true(lines <= most_warnings);
+    if (rc < 0)
+        assert_memory_equal(err.message, "c.yaml:", 7);
+    else
+        chela_config_free(cfg);
+}
+
+static void test_garbage(void **state) {
+    (void)state;
+    size_t n = CH_MB;
+    CH_AUTOFREE char *text = ch_malloc(n);
+    uint32_t seed = 7;
+    for (size_t i = 0; i < n; i++)
+        text[i] = (char)((seed = seed * 1664525 + 1013904223) >> 24);
+    survive(ch_sv(text, n), 0);
+    for (size_t i = 0; i < n; i++)
+        text[i] = "agents: {}[]-\n 09\"'&*|>"[(seed = seed * 1664525 + 1013904223) >> 28 | (i & 4)];
+    survive(ch_sv(text, n), CH_LIMIT_CONFIG_WARNINGS + 1);
+    memset(text, 'a', n);
+    survive(ch_sv(text, n), 0);
+}
+
+static void test_many_unknown_keys(void **state) {
+    (void)state;
+    CH_BUF_AUTO text = {0};
+    for (unsigned i = 0; i < 20000; i++)
+        ch_buf_addf(&text, "key%u: {}\n", i);
+    chela_config *cfg = NULL;
+    CH_BUF_AUTO warnings = {0};
+    assert_int_equal(
+        ch_config_parse(ch_buf_sv(&text), "c.yaml", "/", keep_warning, &warnings, &cfg, NULL), 0);
+    assert_non_null(strstr(ch_buf_str(&warnings), "c.yaml:50:1: key49: unknown key\n"));
+    assert_non_null(strstr(ch_buf_str(&warnings), "c.yaml:51:1: key50: more warnings follow\n"));
+    assert_null(strstr(ch_buf_str(&warnings), "key51"));
+    chela_config_free(cfg);
+}
+
+static void test_deep_nesting(void **state) {
+    (void)state;
+    static const char *const starts[] = {
+        "", "databases: ", "agents: {defaults: {skills: ", "tools: {custom: [{parameters: "};
+    for (size_t i = 0; i < CH_LEN(starts); i++) {
+        CH_BUF_AUTO text = {0};
+        ch_buf_add_str(&text, starts[i]);
+        for (unsigned k = 0; k < 100000; k++)
+            ch_buf_addc(&text, k % 2 ? '[' : '{');
+        survive(ch_buf_sv(&text), 0);
+        ch_buf_clear(&text);
+        ch_buf_add_str(&text, starts[i]);
+        for (unsigned k = 0; k < 400; k++)
+            ch_buf_add_str(&text, "{a: ");
+        survive(ch_buf_sv(&text), CH_LIMIT_CONFIG_WARNINGS + 1);
+    }
+}
+
+static void test_too_many_entries(void **state) {
+    (void)state;
+    CH_BUF_AUTO text = {0};
+    struct chela_error err = {0};
+    chela_config *cfg = NULL;
+    CH_BUF_AUTO warnings = {0};
+    ch_buf_add_str(&text, "agents: {list: [");
+    for (unsigned i = 0; i <= CH_LIMIT_CONFIG_ITEMS; i++)
+        ch_buf_addf(&text, "{id: a%u},", i);
+    ch_buf_add_str(&text, "]}");
+    assert_int_equal(parse(text.p, &warnings, &cfg, &err), CHELA_ECONFIG);
+    assert_string_equal(err.message, "c.yaml:1:16: agents.list: more than 1024 entries");
+}
+
+/* --- with a real runtime ------------------------------------------------------------------ */
+
+struct folder {
+    char dir[256], config[300], other[300];
+};
+
+static void write_file(const char *path, const char *text) {
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static void make_folder(struct folder *f, const char *yaml) {
+    const char *tmp = getenv("TMPDIR");
+    snprintf(f->dir, sizeof(f->dir), "%s/chela-config-XXXXXX", tmp ? tmp : "/tmp");
+    assert_non_null(mkdtemp(f->dir));
+    snprintf(f->config, sizeof(f->config), "%s/chela.yaml", f->dir);
+    snprintf(f->other, sizeof(f->other), "%s/key", f->dir);
+    write_file(f->config, yaml);
+}
+
+static void remove_folder(struct folder *f) {
+    unlink(f->config);
+    unlink(f->other);
+    rmdir(f->dir);
+}
+
+static chela_config *load(const struct folder *f) {
+    chela_config *cfg = NULL;
+    struct chela_error err = {0};
+    if (chela_config_load(f->config, NULL, NULL, &cfg, &err) < 0)
+        fail_msg("%s", err.message);
+    return cfg;
+}
+
+static const struct ch_provider_conf *provider(const chela_runtime *rt, const char *name) {
+    for (const struct ch_provider_conf *c = rt->providers; c; c = c->next)
+        if (strcmp(c->name, name) == 0)
+            return c;
+    return NULL;
+}
+
+static void test_providers(void **state) {
+    (void)state;
+    struct folder f;
+    make_folder(&f, "providers:\n"
+                    "  my-llm:\n"
+                    "    api: openai\n"
+                    "    baseUrl: http://127.0.0.1:8080/v1\n"
+                    "    apiKeyFile: ./key\n"
+                    "    headers: {X-Team: 'red team', X-Other: ''}\n"
+                    "    extraBody: {top_k: 5, nested: {a: [1.50]}}\n"
+                    "    quirks: {max_tokens: true, no_stream_usage: false}\n"
+                    "    models: [{id: qwen, contextWindow: 32768}]\n"
+                    "  anthropic: {apiKeyEnv: OTHER_KEY}\n"
+                    "  openai:\n");
+    write_file(f.other, "  secret-key-123\n\n");
+    chela_config *cfg = load(&f);
+    chela_runtime *rt = NULL;
+    struct chela_error err = {0};
+    assert_int_equal(chela_runtime_new(NULL, &rt, NULL), 0);
+    if (chela_config_apply(cfg, rt, &err) < 0)
+        fail_msg("%s", err.message);
+    const struct ch_provider_conf *mine = provider(rt, "my-llm");
+    assert_non_null(mine);
+    assert_string_equal(mine->api, "openai");
+    assert_string_equal(mine->base_url, "http://127.0.0.1:8080/v1");
+    assert_string_equal(mine->api_key, "secret-key-123");
+    assert_int_equal(mine->nheaders, 2);
+    assert_true(ch_sv_is(mine->headers[0].name, "X-Team"));
+    assert_true(ch_sv_is(mine->headers[0].value, "red team"));
+    assert_string_equal(mine->extra_body, "\"top_k\":5,\"nested\":{\"a\":[1.50]}");
+    assert_int_equal(mine->quirks_on, CH_Q_MAX_TOKENS);
+    assert_int_equal(mine->quirks_off, CH_Q_NO_STREAM_USAGE);
+    assert_non_null(provider(rt, "anthropic"));
+    assert_string_equal(provider(rt, "anthropic")->api_key_env, "OTHER_KEY");
+    assert_null(provider(rt, "anthropic")->api);
+    chela_runtime_close(rt);
+    chela_config_free(cfg);
+    remove_folder(&f);
+}
+
+/* Keys and header values do not come out in messages, wherever they stand. */
+static void test_secrets_are_redacted(void **state) {
+    (void)state;
+    struct folder f;
+    make_folder(&f,
+                "providers: {p: {api: openai, apiKeyFile: key, headers: {X-A: hunter2-header}}}");
+    write_file(f.other, "hunter2-in-a-file");
+    chela_config *cfg = load(&f);
+    chela_runtime *rt = NULL;
+    struct chela_error err = {0};
+    assert_int_equal(chela_runtime_new(NULL, &rt, NULL), 0);
+    assert_int_equal(chela_config_apply(cfg, rt, &err), 0);
+    ch_fail(&err, CHELA_EIO, "got hunter2-header and hunter2-in-a-file here");
+    assert_string_equal(err.message, "got *** and *** here");
+    chela_runtime_close(rt);
+    chela_config_free(cfg);
+    remove_folder(&f);
+}
+
+static void test_what_apply_refuses(void **state) {
+    (void)state;
+    static const struct {
+        const char *yaml, *key, *want; /* %s: the folder */
+    } cases[] = {
+        {"providers:\n  p: {apiKeyFile: nokey}", "",
+         "%s/chela.yaml:2:3: %s/nokey: No such file or "
+         "directory"},
+        {"providers:\n  p: {apiKeyFile: key}", " \n",
+         "%s/chela.yaml:2:3: %s/key: the file is empty"},
+        {"providers:\n  p: {apiKeyFile: key}", "hunter2\nhunter2",
+         "%s/chela.yaml:2:3: %s/key: expected one key and nothing else"},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        struct folder f;
+        make_folder(&f, cases[i].yaml);
+        write_file(f.other, cases[i].key);
+        chela_config *cfg = load(&f);
+        chela_runtime *rt = NULL;
+        struct chela_error err = {0};
+        CH_BUF_AUTO want = {0};
+        struct ch_sv rest = ch_sv_str(cases[i].want);
+        CH_AUTOFREE char *real = realpath(f.dir, NULL);
+        for (const char *at = rest.p; *at; at++) {
+            if (at[0] == '%' && at[1] == 's')
+                ch_buf_add_str(&want, want.n ? real : f.dir), at++;
+            else
+                ch_buf_addc(&want, *at);
+        }
+        assert_int_equal(chela_runtime_new(NULL, &rt, NULL), 0);
+        assert_true(chela_config_apply(cfg, rt, NULL) < 0);
+        assert_true(chela_config_apply(cfg, rt, &err) < 0);
+        assert_string_equal(err.message, want.p);
+        chela_runtime_close(rt);
+        chela_config_free(cfg);
+        remove_folder(&f);
+    }
+}
+
+/* The names of an agent's tools, one after the other. */
+static void tool_names(const chela_agent *agent, struct ch_buf *out) {
+    CH_ARENA_AUTO a = {0};
+    const struct ch_json *tools;
+    char *json = chela_agent_tools_json(agent);
+    assert_int_equal(ch_json_parse(&a, ch_sv_str(json), CH_JSON_STRICT, &tools, NULL, NULL), 0);
+    for (CH_JSON_EACH(t, tools)) {
+        struct ch_sv name = ch_json_get_str(t, "name");
+        ch_buf_addf(out, "%s%.*s", out->n ? " " : "", CH_SV_FMT(name));
+    }
+    chela_free(json);
+}
+
+#define CUSTOM                                                                                 \
+    "tools: {custom: [{name: w1, description: d, command: [./w, -x], permission: read},"       \
+    "{name: w2, description: d, command: [w], permission: write, parameters: {type: object}}," \
+    "{name: boss, description: d, command: [/bin/w], effect: keyed, timeoutSec: 0, cwd: sub}]}\n"
+
+static void test_tools_of_an_agent(void **state) {
+    (void)state;
+    static const struct {
+        const char *yaml, *want;
+    } cases[] = {
+        {CUSTOM, "read write edit ls calculate w1 w2 boss"},
+        {CUSTOM "agents: {defaults: {tools: {allow: []}}}", ""},
+        {CUSTOM "agents: {defaults: {tools: {allow: [ls, w1]}}}", "ls w1"},
+        {CUSTOM "agents: {defaults: {tools: {allow: ['w*'], deny: [w2]}}}", "write w1"},
+        {CUSTOM "agents: {defaults: {tools: {permission: read}}}", "read ls calculate w1"},
+        {CUSTOM "agents: {defaults: {tools: {permission: write}}}",
+         "read write edit ls calculate w1 w2"},
+        {CUSTOM "agents: {defaults: {tools: {allow: [ls]}}, list: [{id: x, tools: {allow: [w1]}}]}",
+         "w1"},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        chela_config *cfg = NULL;
+        chela_runtime *rt = NULL;
+        chela_agent *agent = NULL;
+        struct chela_error err = {0};
+        CH_BUF_AUTO warnings = {0}, got = {0};
+        struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = "scripted/demo");
+        assert_int_equal(parse(cases[i].yaml, &warnings, &cfg, NULL), 0);
+        assert_int_equal(chela_runtime_new(NULL, &rt, NULL), 0);
+        assert_int_equal(chela_config_agent(cfg, NULL, &opts, NULL), 0);
+        assert_int_equal(chela_agent_new(rt, &opts, &agent, NULL), 0);
+        if (chela_config_tools(cfg, NULL, agent, &err) < 0)
+            fail_msg("%s", err.message);
+        tool_names(agent, &got);
+        assert_string_equal(ch_buf_str(&got), cases[i].want);
+        chela_runtime_close(rt);
+        chela_config_free(cfg);
+    }
+}
+
+static void test_what_a_tool_is_made_of(void **state) {
+    (void)state;
+    chela_config *cfg = NULL;
+    CH_BUF_AUTO warnings = {0};
+    assert_int_equal(parse(CUSTOM, &warnings, &cfg, NULL), 0);
+    const struct ch_conf_tool *t = cfg->conf.tools.items;
+    assert_int_equal(cfg->conf.tools.n, 3);
+    assert_string_equal(t[0].command[0], "/conf/./w");
+    assert_string_equal(t[0].command[1], "-x");
+    assert_null(t[0].command[2]);
+    assert_string_equal(t[1].command[0], "w");
+    assert_string_equal(t[1].parameters, "{\"type\":\"object\"}");
+    assert_string_equal(t[2].command[0], "/bin/w");
+    assert_string_equal(t[2].cwd, "/conf/sub");
+    assert_string_equal(t[2].effect, "keyed");
+    assert_int_equal(t[2].timeout_ms, -1);
+    chela_config_free(cfg);
+}
+
+static void test_tools_that_cannot_be_added(void **state) {
+    (void)state;
+    static const struct {
+        const char *yaml, *want;
+    } cases[] = {
+        {"tools: {custom: [{name: w, description: d, command: [w], confirm: true}]}",
+         "c.yaml:1:18: tool w: confirm is true, but nobody can be asked here; deny the tool, or "
+         "set "
+         "confirm to false to let it run unasked"},
+        {"tools: {custom: [{name: read, description: d, command: [w]}]}", "c.yaml:1:18: "},
+        {"tools: {custom: [{name: w, description: d, command: [w], confirm: true}]}\n"
+         "agents: {defaults: {tools: {deny: [w]}}}",
+         NULL},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        chela_config *cfg = NULL;
+        chela_runtime *rt = NULL;
+        chela_agent *agent = NULL;
+        struct chela_error err = {0};
+        CH_BUF_AUTO warnings = {0};
+        struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = "scripted/demo");
+        assert_int_equal(parse(cases[i].yaml, &warnings, &cfg, NULL), 0);
+        assert_int_equal(chela_runtime_new(NULL, &rt, NULL), 0);
+        assert_int_equal(chela_config_agent(cfg, NULL, &opts, NULL), 0);
+        assert_int_equal(chela_agent_new(rt, &opts, &agent, NULL), 0);
+        int rc = chela_config_tools(cfg, NULL, agent, &err);
+        assert_int_equal(rc < 0, cases[i].want != NULL);
+        if (cases[i].want && !ch_sv_starts(ch_sv_str(err.message), cases[i].want))
+            fail_msg("got %s", err.message);
+        chela_runtime_close(rt);
+        chela_config_free(cfg);
+    }
+}
+
+static void test_load(void **state) {
+    (void)state;
+    struct folder f;
+    chela_config *cfg = NULL;
+    struct chela_error err = {0};
+    make_folder(&f, "agents: {defaults: {workspaceDir: ws}}");
+    assert_int_equal(chela_config_load(f.other, NULL, NULL, &cfg, &err), CHELA_ENOENT);
+    assert_non_null(strstr(err.message, "/key: No such file or directory"));
+    cfg = load(&f);
+    CH_AUTOFREE char *real = realpath(f.dir, NULL);
+    CH_BUF_AUTO want = {0};
+    ch_buf_addf(&want, "%s/ws", real);
+    assert_string_equal(cfg->conf.defaults.workspace, want.p);
+    chela_config_free(cfg);
+    chela_config_free(NULL);
+    remove_folder(&f);
+}
+
+/* --- what is made from the table ------------------------------------------------------------ */
+
+static void test_schema(void **state) {
+    (void)state;
+    CH_ARENA_AUTO a = {0};
+    const struct ch_json *root;
+    char *text = chela_config_schema();
+    assert_int_equal(ch_json_parse(&a, ch_sv_str(text), CH_JSON_STRICT, &root, NULL, NULL), 0);
+    const struct ch_json *top = ch_json_get(root, "properties");
+    const struct ch_json *agents = ch_json_path(top, "agents", "properties", NULL);
+    const struct ch_json *tops[] = {
+        [CH_SCOPE_FILE] = root,
+        [CH_SCOPE_AGENT] = ch_json_path(agents, "list", "items", NULL),
+        [CH_SCOPE_PROVIDER] = ch_json_path(top, "providers", "additionalProperties", NULL),
+        [CH_SCOPE_MODEL] = ch_json_path(top, "providers", "additionalProperties", "properties",
+                                        "models", "items", NULL),
+        [CH_SCOPE_TOOL] = ch_json_path(top, "tools", "properties", "custom", "items", NULL),
+    };
+    for (const struct ch_option *o = ch_options; o->key; o++) {
+        const struct ch_json *at = tops[o->scope];
+        struct ch_sv rest = ch_sv_str(o->key);
+        while (rest.n)
+            at = ch_json_get_sv(ch_json_get(at, "properties"), ch_sv_split(&rest, '.'));
+        if ((at != NULL) != (o->type != CH_CFG_REFUSED))
+            fail_msg("%s is %sthere", o->key, at ? "" : "not ");
+    }
+    const struct ch_json *defaults = ch_json_get(agents, "defaults");
+    assert_non_null(ch_json_path(defaults, "properties", "model", "anyOf", NULL));
+    assert_null(ch_json_path(defaults, "properties", "id", NULL));
+    assert_null(ch_json_get(defaults, "required"));
+    const struct ch_json *agent = tops[CH_SCOPE_AGENT];
+    assert_true(ch_sv_is(ch_json_str(ch_json_at(ch_json_get(agent, "required"), 0)), "id"));
+    const struct ch_json *turns =
+        ch_json_path(agent, "properties", "limits", "properties", "maxTurns", NULL);
+    assert_true(ch_sv_is(ch_json_get_str(turns, "type"), "integer"));
+    assert_int_equal(ch_json_int(ch_json_get(turns, "default"), -1), 25);
+    assert_int_equal(ch_json_int(ch_json_get(turns, "maximum"), -1), 1000000);
+    assert_int_equal(ch_json_int(ch_json_path(tops[CH_SCOPE_TOOL], "required", NULL), 7), 7);
+    assert_int_equal(ch_json_get(tops[CH_SCOPE_TOOL], "required")->n, 3);
+    chela_free(text);
+}
+
+/* The rows of the manual's tables, made from the options. */
+static void manual_row(const struct ch_option *o, struct ch_buf *out) {
+    ch_buf_addf(out, "| `%s` | ", o->key);
+    if (o->type == CH_CFG_CHOICE) {
+        struct ch_sv words = ch_sv_str(o->words);
+        bool first = true;
+        while (words.n) {
+            struct ch_sv word = ch_sv_split(&words, '|');
+            ch_buf_addf(out, "%s`%.*s`", first ? "" : ", ", CH_SV_FMT(word));
+            first = false;
+        }
+    } else {
+        ch_buf_add_str(out, ch_cfg_type_name(o->type));
+    }
+    if (o->type == CH_CFG_INT || o->type == CH_CFG_NUMBER)
+        ch_buf_addf(out, ", %.15g to %.15g", o->min, o->max);
+    if (o->flags & CH_CFG_REQUIRED)
+        ch_buf_add_str(out, ", required");
+    if (o->otherwise)
+        ch_buf_addf(out, " | `%s`", o->otherwise);
+    else
+        ch_buf_add_str(out, " |");
+    ch_buf_addf(out, " | %s |\n", o->help);
+}
+
+static void test_the_manual(void **state) {
+    (void)state;
+    CH_BUF_AUTO manual = {0};
+    struct chela_error err = {0};
+    if (ch_file_load("docs/configuration.md", CH_MB, &manual, &err) < 0)
+        fail_msg("%s (tests run in the top directory)", err.message);
+    size_t rows = 0, missing = 0, documented = 0;
+    for (const struct ch_option *o = ch_options; o->key; o++) {
+        CH_BUF_AUTO row = {0};
+        if ((o->flags & CH_CFG_UNUSED) || o->type == CH_CFG_REFUSED)
+            continue;
+        manual_row(o, &row);
+        rows++;
+        if (strstr(manual.p, row.p))
+            continue;
+        missing++;
+        print_error("%s", row.p);
+    }
+    if (missing)
+        fail_msg("docs/configuration.md lacks the %zu rows above", missing);
+    for (const char *at = manual.p; (at = strstr(at, "\n| `")); at++)
+        documented++;
+    assert_int_equal(documented, rows); /* and has no others */
+}
+
+/* The manual's quirks are those that providers take, in order. */
+static void test_quirks_of_the_manual(void **state) {
+    (void)state;
+    CH_BUF_AUTO manual = {0}, want = {0}, got = {0};
+    unsigned bit;
+    assert_int_equal(ch_file_load("docs/configuration.md", CH_MB, &manual, NULL), 0);
+    for (size_t i = 0; ch_quirk_name(i, &bit); i++)
+        ch_buf_addf(&want, "%s ", ch_quirk_name(i, &bit));
+    for (const char *at = manual.p; (at = strstr(at, "\n- `"));) {
+        at += strlen("\n- `");
+        ch_buf_addf(&got, "%.*s ", (int)strcspn(at, "`"), at);
+    }
+    assert_string_equal(got.p, want.p);
+}
+
+/* The example at its top is a good file. */
+static void test_example_of_the_manual(void **state) {
+    (void)state;
+    CH_BUF_AUTO manual = {0}, warnings = {0};
+    chela_config *cfg = NULL;
+    struct chela_error err = {0};
+    assert_int_equal(ch_file_load("docs/configuration.md", CH_MB, &manual, NULL), 0);
+    char *start = strstr(manual.p, "```yaml\n");
+    assert_non_null(start);
+    char *end = strstr(start += strlen("```yaml\n"), "```");
+    assert_non_null(end);
+    *end = '\0';
+    if (parse(start, &warnings, &cfg, &err) < 0)
+        fail_msg("%s", err.message);
+    assert_string_equal(ch_buf_str(&warnings), "");
+    chela_config_free(cfg);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_good_files),
+        cmocka_unit_test(test_flags_come_first),
+        cmocka_unit_test(test_short_struct),
+        cmocka_unit_test(test_unknown_agents),
+        cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_yaml_errors_have_a_place),
+        cmocka_unit_test(test_warnings),
+        cmocka_unit_test(test_wrong_types),
+        cmocka_unit_test(test_ranges_and_choices),
+        cmocka_unit_test(test_the_table),
+        cmocka_unit_test(test_garbage),
+        cmocka_unit_test(test_many_unknown_keys),
+        cmocka_unit_test(test_deep_nesting),
+        cmocka_unit_test(test_too_many_entries),
+        cmocka_unit_test(test_providers),
+        cmocka_unit_test(test_secrets_are_redacted),
+        cmocka_unit_test(test_what_apply_refuses),
+        cmocka_unit_test(test_tools_of_an_agent),
+        cmocka_unit_test(test_what_a_tool_is_made_of),
+        cmocka_unit_test(test_tools_that_cannot_be_added),
+        cmocka_unit_test(test_load),
+        cmocka_unit_test(test_schema),
+        cmocka_unit_test(test_the_manual),
+        cmocka_unit_test(test_quirks_of_the_manual),
+        cmocka_unit_test(test_example_of_the_manual),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
