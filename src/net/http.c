@@ -10,7 +10,8 @@
  *
  * One timer serves all four timeouts. It is armed for the earliest moment that
  * could matter and works out what is due when it fires, so data that arrives
- * only stores a time.
+ * only stores a time. What is due gets one more pass of the loop: if the whole
+ * process was held up, the data may be there and only not read yet.
  *
  * Callbacks may cancel the call they are for. A call that is cancelled while
  * its response is being read stays in memory until the reader has returned. */
@@ -48,6 +49,7 @@ struct ch_http_call {
     struct ch_timer timer;
     int64_t since; /* when the phase began, or the last byte came */
     int64_t total_due;
+    bool overdue; /* a timeout has passed; the last chance is running */
 
     struct ch_task failing;      /* reports *failure */
     struct chela_error *failure; /* owned */
@@ -187,6 +189,11 @@ static void on_timer(struct ch_timer *timer) {
         arm(call);
         return;
     }
+    if (!call->overdue) {
+        call->overdue = true;
+        ch_timer_start(call->http->shared->loop, timer, 1, on_timer);
+        return;
+    }
     struct chela_error err = {0};
     describe_timeout(call, total, &err);
     finish(call, &err);
@@ -195,6 +202,7 @@ static void on_timer(struct ch_timer *timer) {
 static void enter(struct ch_http_call *call, enum phase phase) {
     call->phase = phase;
     call->since = now(call->http);
+    call->overdue = false;
     arm(call);
 }
 

@@ -15,6 +15,7 @@ static void on_head(const struct ch_http_head *head, void *user) {
     struct fetch *f = user;
     assert(f->started && !f->done);
     f->heads++;
+    f->headed = true;
     f->status = head->status;
     for (size_t i = 0; i < head->nheaders; i++)
         ch_buf_addf(&f->headers, "%.*s=%.*s\n", CH_SV_FMT(head->headers[i].name),

@@ -17,6 +17,7 @@ struct fetch {
     struct ch_transport *transport;
     struct ch_http_call *call; /* NULL once it is over */
     bool started;              /* start has returned */
+    bool headed;               /* a head has come */
     bool done;                 /* the call is over, also by cancelling */
     int heads, dones;
     int status;

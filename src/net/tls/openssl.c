@@ -298,6 +298,9 @@ static long tls_read(struct chela_tls *t, void *out, size_t max, int *eof,
         return n;
     switch (SSL_get_error(t->ssl, n)) {
     case SSL_ERROR_WANT_READ:
+        /* RELEASE_BUFFERS forgets those that waiting, or a session ticket,
+         * has made it allocate: 16 KB each. */
+        SSL_free_buffers(t->ssl);
         return 0;
     case SSL_ERROR_ZERO_RETURN:
         *eof = 1;
