@@ -17,7 +17,7 @@ struct ch_setup_flags {
 
 /* Rows for the option table of a command whose struct has the flags above as
  * its member `setup`. */
-/* clang-format off: rows, not expressions */
+/* clang-format off */
 #define CH_SETUP_OPT(type, flag) offsetof(type, setup.flag)
 #define CH_SETUP_OPTS_CONFIG(type)                                                                 \
     {"config", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, config), "FILE", 0, 0, "Configuration",          \
