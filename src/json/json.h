@@ -65,8 +65,7 @@ struct ch_json_where {
  * CHELA_EPARSE or CHELA_ELIMIT, *out is untouched, err (may be NULL) names
  * line and column, and *where (may be NULL) is filled. */
 int ch_json_parse(struct ch_arena *a, struct ch_sv text, enum ch_json_mode mode,
-                  const struct ch_json **out, struct ch_json_where *where,
-                  struct chela_error *err);
+                  const struct ch_json **out, struct ch_json_where *where, struct chela_error *err);
 
 /* The place of the byte at offset. */
 struct ch_json_where ch_json_locate(struct ch_sv text, size_t offset);
@@ -86,20 +85,18 @@ static inline const struct ch_json *ch_json_next(const struct ch_json *v) {
 
 /* for (CH_JSON_EACH(e, array)) ... ; for (CH_JSON_MEMBERS(k, v, object)) ...
  * Both accept NULL and values of another type, and then do nothing. */
-#define CH_JSON_EACH(e, array)                                                 \
-    const struct ch_json *e = ch_json_first(array, CH_JSON_ARRAY),             \
-                         *e##_end = e ? ch_json_next(e - 1) : NULL;            \
-    e != e##_end;                                                              \
+#define CH_JSON_EACH(e, array)                                      \
+    const struct ch_json *e = ch_json_first(array, CH_JSON_ARRAY),  \
+                         *e##_end = e ? ch_json_next(e - 1) : NULL; \
+    e != e##_end;                                                   \
     e = ch_json_next(e)
-#define CH_JSON_MEMBERS(k, v, object)                                          \
-    const struct ch_json *k = ch_json_first(object, CH_JSON_OBJECT),           \
-                         *k##_end = k ? ch_json_next(k - 1) : NULL,            \
-                         *v = k ? k + 1 : NULL;                                \
-    k != k##_end;                                                              \
+#define CH_JSON_MEMBERS(k, v, object)                                                      \
+    const struct ch_json *k = ch_json_first(object, CH_JSON_OBJECT),                       \
+                         *k##_end = k ? ch_json_next(k - 1) : NULL, *v = k ? k + 1 : NULL; \
+    k != k##_end;                                                                          \
     k = ch_json_next(v), v = k + 1
 
-static inline const struct ch_json *ch_json_first(const struct ch_json *v,
-                                                  enum ch_json_type type) {
+static inline const struct ch_json *ch_json_first(const struct ch_json *v, enum ch_json_type type) {
     return v && v->type == type ? v + 1 : NULL;
 }
 
@@ -115,8 +112,7 @@ static inline bool ch_json_is(const struct ch_json *v, enum ch_json_type type) {
 const struct ch_json *ch_json_get(const struct ch_json *object, const char *key);
 const struct ch_json *ch_json_get_sv(const struct ch_json *object, struct ch_sv key);
 const struct ch_json *ch_json_at(const struct ch_json *array, size_t i);
-const struct ch_json *ch_json_path(const struct ch_json *v, ...)
-    __attribute__((sentinel));
+const struct ch_json *ch_json_path(const struct ch_json *v, ...) __attribute__((sentinel));
 
 static inline struct ch_sv ch_json_str(const struct ch_json *v) {
     return ch_json_is(v, CH_JSON_STRING) ? ch_sv(v->s, v->n) : ch_sv(NULL, 0);

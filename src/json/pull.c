@@ -38,15 +38,19 @@ char ch_pull_peek(struct ch_pull *p) {
     return ch_scan_next(&p->at, p->end);
 }
 
-/* Decoding never makes a string longer than three times its source. */
-static char *scratch_room(struct ch_pull *p, const char *from) {
+/* Room for n bytes that will not move while this text is read. Decoding never
+ * makes a string longer than three times its source, so what is reserved at
+ * the first one is enough for a walk; a caller that goes over the same ground
+ * again and again on copies of p is stopped here. */
+static char *scratch_room(struct ch_pull *p, const char *from, size_t n) {
+    struct ch_buf *scratch = p->scratch;
     if (!p->scratch_ready) {
-        ch_buf_clear(p->scratch);
-        p->scratch_ready = ch_buf_reserve(p->scratch, 3 * (size_t)(p->end - from));
-        if (!p->scratch_ready)
-            return NULL;
+        ch_buf_clear(scratch);
+        p->scratch_ready = ch_buf_reserve(scratch, 3 * (size_t)(p->end - from));
     }
-    return p->scratch->p + p->scratch->n;
+    if (!p->scratch_ready || scratch->cap - scratch->n <= n)
+        return NULL;
+    return scratch->p + scratch->n;
 }
 
 __attribute__((noinline)) static const char *rich_string(struct ch_pull *p, const char *start,
@@ -59,7 +63,7 @@ __attribute__((noinline)) static const char *rich_string(struct ch_pull *p, cons
         *out = ch_sv(start, (size_t)(s.quote - start));
         return s.quote + 1;
     }
-    char *room = scratch_room(p, start);
+    char *room = scratch_room(p, start, (size_t)(s.quote - start) + s.extra);
     if (!room)
         return NULL;
     *out = ch_sv(room, ch_scan_decode(start, s.quote, room));

@@ -16,10 +16,10 @@
  *   if (ch_pull_failed(&p)) ...
  *
  * After ch_pull_key or ch_pull_item returned true, exactly one value must be
- * taken, entered and left, or skipped. After a failure every call returns
- * false, so a walk may ignore results and check once. A value of another type
- * than asked for is skipped: the call returns false, *out is untouched, and
- * the walk goes on. Text after the outermost value is a failure, noticed when
+ * taken, entered and left, or skipped. A value of another type than asked for
+ * has been skipped: the call returns false, *out is untouched, the walk goes
+ * on. After a failure every call returns false, so a walk may ignore results
+ * and check once. Text after the outermost value is a failure, noticed when
  * that value ends; who leaves early has checked only what was passed. */
 #ifndef CH_JSON_PULL_H
 #define CH_JSON_PULL_H

@@ -139,6 +139,18 @@ static void test_agrees_with_the_reader(void **state) {
         }
 }
 
+static void read_delta(struct ch_pull *p, struct ch_sv *type, struct ch_sv *text) {
+    struct ch_sv key;
+    if (!ch_pull_enter(p, '{'))
+        return;
+    while (ch_pull_key(p, &key)) {
+        if (ch_sv_is(key, "type"))
+            ch_pull_str(p, type);
+        else
+            ch_pull_str(p, text);
+    }
+}
+
 /* One line of a stream, as a codec reads it. */
 static void test_stream_event(void **state) {
     (void)state;
@@ -159,13 +171,8 @@ static void test_stream_event(void **state) {
             ch_pull_int(&p, &index);
         else if (ch_sv_is(key, "ok"))
             ch_pull_bool(&p, &ok);
-        else if (ch_sv_is(key, "delta") && ch_pull_enter(&p, '{'))
-            while (ch_pull_key(&p, &key)) {
-                if (ch_sv_is(key, "type"))
-                    ch_pull_str(&p, &delta_type);
-                else
-                    ch_pull_str(&p, &text);
-            }
+        else if (ch_sv_is(key, "delta"))
+            read_delta(&p, &delta_type, &text);
         else
             ch_pull_skip(&p);
     }
@@ -298,6 +305,24 @@ static void test_depth(void **state) {
     }
 }
 
+/* Reading the same strings on copies of the state must end, not overrun. */
+static void test_scratch_is_never_overrun(void **state) {
+    (void)state;
+    CH_BUF_AUTO scratch = {0};
+    struct ch_sv s;
+    struct ch_pull p;
+    int taken = 0;
+    ch_pull_init(&p, CH_SV("[\"\\n234567890\",\"\\n234567890\"]"), &scratch);
+    assert_true(ch_pull_enter(&p, '[') && ch_pull_item(&p) && ch_pull_str(&p, &s));
+    assert_true(ch_pull_item(&p));
+    for (int i = 0; i < 100; i++) {
+        struct ch_pull copy = p;
+        taken += ch_pull_str(&copy, &s);
+    }
+    assert_true(taken > 0 && taken < 100);
+    assert_true(scratch.n < scratch.cap);
+}
+
 static void test_scratch_cap(void **state) {
     (void)state;
     CH_BUF_AUTO small = {.max = 8};
@@ -319,6 +344,7 @@ int main(void) {
         cmocka_unit_test(test_raw),
         cmocka_unit_test(test_after_a_failure),
         cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_scratch_is_never_overrun),
         cmocka_unit_test(test_scratch_cap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
