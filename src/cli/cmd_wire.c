@@ -70,7 +70,8 @@ static int check(const struct ch_cmd *cmd, const struct flags *f, const struct c
 static char *decode(const struct flags *f, const char *path, const struct ch_input *in,
                     struct chela_error *err) {
     const char *type = f->content_type ? f->content_type : type_by_name(path);
-    return chela_wire_decode(f->api, (int)f->status, type, in->p, in->n, err);
+    int status = f->status ? (int)f->status : 200;
+    return chela_wire_decode(f->api, status, type, in->p, in->n, err);
 }
 
 static char *encode(const struct flags *f, const char *path, const struct ch_input *in,
