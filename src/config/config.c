@@ -46,6 +46,8 @@ void chela_config_free(chela_config *cfg) {
 const char *ch_conf_path(const chela_config *cfg, struct ch_sv path) {
     if (path.n && path.p[0] == '/')
         return ch_arena_str(cfg->arena, path);
+    if (ch_sv_starts(path, "./"))
+        path = ch_sv(path.p + 2, path.n - 2);
     return ch_arena_printf(cfg->arena, "%s/%.*s", cfg->dir, CH_SV_FMT(path));
 }
 

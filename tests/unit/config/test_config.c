@@ -116,7 +116,7 @@ static const struct {
      "               timeoutSec: 1.5, maxConsecutiveErrors: 4}\n",
      "coder",
      "id=coder model=anthropic/claude-sonnet-4-6 or=openai/gpt-5 or=my-llm/org/model:1 "
-     "system=你好 workspace=/conf/./ws tools=read,l* deny=ls choice=any mode=react reasoning=4 "
+     "system=你好 workspace=/conf/ws tools=read,l* deny=ls choice=any mode=react reasoning=4 "
      "output=100 temperature=0.5 parallel=3 turns=1 calls=2 errors=4 tokens=3 ms=1500 usd=0.25"},
     {"0 lifts a limit, also one of the defaults",
      "agents: {defaults: {limits: {tokenBudget: 5, costBudgetUsd: 2}}, list: [{id: x, limits: "
@@ -835,7 +835,7 @@ static void test_what_a_tool_is_made_of(void **state) {
     assert_int_equal(parse(CUSTOM, &warnings, &cfg, NULL), 0);
     const struct ch_conf_tool *t = cfg->conf.tools.items;
     assert_int_equal(cfg->conf.tools.n, 3);
-    assert_string_equal(t[0].command[0], "/conf/./w");
+    assert_string_equal(t[0].command[0], "/conf/w");
     assert_string_equal(t[0].command[1], "-x");
     assert_null(t[0].command[2]);
     assert_string_equal(t[1].command[0], "w");
