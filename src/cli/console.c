@@ -123,6 +123,7 @@ void ch_console_answer_end(struct ch_console *c) {
     struct ch_draft d;
     ch_draft_init(&d);
     pthread_mutex_lock(&c->lock);
+    end_progress(c);
     if (c->answered) {
         ch_escape_finish(&c->answer, d.f);
         fputc('\n', d.f);

@@ -9,8 +9,8 @@
 /* --- for people (out_text.c) ------------------------------------------------ */
 
 /* The answer on stdout, everything about it on stderr. On a terminal text is
- * shown as it comes. Elsewhere stdout holds the final answer alone: text that
- * turns out to come before tool calls is shown on stderr. */
+ * shown as it comes. Elsewhere, and when quiet, stdout gets the final answer
+ * alone: text that turns out to come before tool calls is shown on stderr. */
 struct ch_text {
     struct ch_console *console; /* borrowed */
     bool no_answer;             /* the answer is printed by somebody else */

@@ -30,7 +30,7 @@ static void show_as_progress(struct ch_text *t) {
 }
 
 static bool streams(const struct ch_text *t) {
-    return t->console->out.tty && !t->no_answer;
+    return t->console->out.tty && !t->no_answer && !t->console->quiet;
 }
 
 static void on_text(struct ch_text *t, struct chela_str piece) {
