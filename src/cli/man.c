@@ -145,6 +145,9 @@ void ch_man_write(FILE *out) {
     heading(out, "SH", "environment");
     for (const struct ch_env_help *e = ch_env_help; e->name; e++)
         tagged(out, e->name, e->help);
+    tagged(out, "ANTHROPIC_API_KEY, OPENAI_API_KEY, ...",
+           "Keys of model services; a message names the one that is missing. The first that is set "
+           "chooses the model when neither a flag nor the configuration does.");
     heading(out, "SH", "files");
     tagged(out, "./chela.yaml", "The configuration, when it is there and --config names no other.");
     tagged(out, "~/.config/chela/chela.yaml", "The user's configuration, tried next.");
