@@ -43,8 +43,7 @@ static void on_event(const struct chela_event *ev, void *user) {
     } else if (ev->type == CHELA_EV_TOOL_RESULT) {
         sum += strtol(ev->result.content.p, NULL, 10);
     } else if (ev->type == CHELA_EV_RUN_END && strcmp(ev->end.status, "done") != 0) {
-        fprintf(stderr, "agent: %s: %.*s\n", ev->end.reason, (int)ev->end.error.n,
-                ev->end.error.p);
+        fprintf(stderr, "agent: %s: %.*s\n", ev->end.reason, (int)ev->end.error.n, ev->end.error.p);
         failed++;
     }
 }
@@ -70,10 +69,10 @@ int main(int argc, char **argv) {
         CHELA_AGENT_OPTS(.model = "anthropic/mock", .base_url = argv[1], .api_key = "k",
                          .system = "", .limits = {.max_turns = -1, .max_tool_calls = -1});
     check(chela_agent_new(rt, &opts, &agent, &err), &err);
-    struct chela_tool_opts tool = CHELA_TOOL_OPTS(
-            .name = "add", .description = "Add two numbers.", .schema = schema, .fn = add,
-            .effect = CHELA_EFFECT_READ, .permission = CHELA_PERM_READ,
-            .flags = tool_ms ? 0 : CHELA_TOOL_ON_LOOP);
+    struct chela_tool_opts tool =
+        CHELA_TOOL_OPTS(.name = "add", .description = "Add two numbers.", .schema = schema,
+                        .fn = add, .effect = CHELA_EFFECT_READ, .permission = CHELA_PERM_READ,
+                        .flags = tool_ms ? 0 : CHELA_TOOL_ON_LOOP);
     check(chela_agent_add_tool(agent, &tool, &err), &err);
 
     struct chela_run_opts run = CHELA_RUN_OPTS(.on_event = on_event);

@@ -64,9 +64,10 @@ int main(int argc, char **argv) {
     const char *prompt = argc > 1 ? argv[1] : "which colour does the user like?";
     struct chela_runtime_opts place = CHELA_RUNTIME_OPTS(.uv_loop = loop);
     struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = getenv("CHELA_MODEL"));
-    struct chela_tool_opts pick = CHELA_TOOL_OPTS(
-            .name = "pick_colour", .description = "Ask the user to pick a colour.",
-            .schema = "{\"type\":\"object\",\"properties\":{}}", .flags = CHELA_TOOL_CLIENT);
+    struct chela_tool_opts pick =
+        CHELA_TOOL_OPTS(.name = "pick_colour", .description = "Ask the user to pick a colour.",
+                        .schema = "{\"type\":\"object\",\"properties\":{}}",
+                        .flags = CHELA_TOOL_CLIENT);
     struct chela_run_opts how = CHELA_RUN_OPTS(.on_event = on_event, .user = &app);
     if (chela_runtime_new(&place, &app.rt, &err) < 0 ||
         chela_agent_new(app.rt, &opts, &agent, &err) < 0 ||

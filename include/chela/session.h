@@ -157,7 +157,12 @@ CHELA_API char *chela_session_messages_json(const chela_session *s);
 
 /* --- run ------------------------------------------------------------------ */
 
-enum chela_input_kind { CHELA_INPUT_USER, CHELA_INPUT_EVENT, CHELA_INPUT_TIMER, CHELA_INPUT_WEBHOOK };
+enum chela_input_kind {
+    CHELA_INPUT_USER,
+    CHELA_INPUT_EVENT,
+    CHELA_INPUT_TIMER,
+    CHELA_INPUT_WEBHOOK
+};
 
 struct chela_run_opts {
     size_t size; /* set by CHELA_RUN_OPTS */

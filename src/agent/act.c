@@ -18,9 +18,8 @@ static char *dup_opt(const char *s) {
 static enum ch_before before(const struct ch_block *call, char **arguments, char **feedback,
                              void *user) {
     chela_run *run = user;
-    struct chela_before_tool b = {.id = ch_str(call->id),
-                                  .name = ch_str(call->name),
-                                  .arguments = ch_str(call->text)};
+    struct chela_before_tool b = {
+        .id = ch_str(call->id), .name = ch_str(call->name), .arguments = ch_str(call->text)};
     if (run->dead || !ch_hook_before_tool(run, &b))
         return CH_BEFORE_STOP;
     if (b.action == CHELA_TOOL_SKIP) {

@@ -8,9 +8,9 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "json/writer.h"
 #include "prompt/system.h"
 #include "tool/builtin.h"
+#include "json/writer.h"
 
 static char *dup_opt(const char *s) {
     return s ? ch_strdup(s) : NULL;
@@ -28,7 +28,9 @@ static struct ch_run_limits resolve_limits(const struct chela_agent_opts *o) {
         .max_errors = limit_or(o->limits.max_consecutive_errors, CH_DEFAULT_MAX_ERRORS),
         .token_budget = limit_or(o->limits.token_budget, -1),
         .cost_budget = o->limits.cost_budget_usd > 0 ? o->limits.cost_budget_usd : -1,
-        .retries = o->max_retries < 0 ? 0 : o->max_retries ? o->max_retries : CH_DEFAULT_RETRIES,
+        .retries = o->max_retries < 0 ? 0
+                   : o->max_retries   ? o->max_retries
+                                      : CH_DEFAULT_RETRIES,
     };
 }
 

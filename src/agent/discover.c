@@ -5,8 +5,8 @@
  * else the scripted demo model, so that something always runs. */
 #include "agent/agent.h"
 #include "base/mem.h"
-#include "json/json.h"
 #include "model/provider.h"
+#include "json/json.h"
 
 #define PROBE_MS 300
 #define PROBE_BODY (256 * 1024)

@@ -29,7 +29,7 @@ bool ch_emit(chela_run *run, struct chela_event *ev) {
         return false;
     ev->run = run->id;
     ev->seq = run->m.seq++;
-    ev->ts = ch_run_now(run);
+    ev->ts = run->stamp ? run->stamp : ch_run_now(run);
     if (run->on_event)
         run->on_event(ev, run->user);
     return !run->dead;
@@ -88,17 +88,16 @@ static bool emit_states(chela_run *run, enum ch_run_state from) {
 }
 
 static void emit_end(chela_run *run) {
-    struct chela_event ev = {
-        .type = CHELA_EV_RUN_END,
-        .end = {
-            .status = ch_status_name(ch_reason_status(run->m.reason)),
-            .reason = ch_reason_name(run->m.reason),
-            .text = ch_str(ch_buf_sv(&run->text)),
-            .error = ch_str(ch_sv_str(run->error)),
-            .turns = run->m.turns,
-            .tool_calls = run->m.tool_calls,
-            .usage = public_usage(&run->m.usage),
-        }};
+    struct chela_event ev = {.type = CHELA_EV_RUN_END,
+                             .end = {
+                                 .status = ch_status_name(ch_reason_status(run->m.reason)),
+                                 .reason = ch_reason_name(run->m.reason),
+                                 .text = ch_str(ch_buf_sv(&run->text)),
+                                 .error = ch_str(ch_sv_str(run->error)),
+                                 .turns = run->m.turns,
+                                 .tool_calls = run->m.tool_calls,
+                                 .usage = public_usage(&run->m.usage),
+                             }};
     ch_hook_run_end(run, &ev);
     if (!run->dead)
         ch_emit(run, &ev);
@@ -203,8 +202,8 @@ static void call_model(chela_run *run, const struct ch_input *in) {
         return;
     }
     int64_t ms = with_jitter(run->m.delay_ms, in->retry_after_ms > 0);
-    ev = (struct chela_event){.type = CHELA_EV_RETRY,
-                              .retry = {run->m.attempt, ms, ch_str(reason)}};
+    ev =
+        (struct chela_event){.type = CHELA_EV_RETRY, .retry = {run->m.attempt, ms, ch_str(reason)}};
     if (ch_emit(run, &ev))
         ch_timer_start(run->loop, &run->retry, ms, on_retry);
 }

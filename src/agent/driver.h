@@ -26,11 +26,11 @@ struct chela_run {
     chela_event_fn *on_event;
     void *user;
 
-    bool active;    /* counted in rt->running, the loop is held */
-    bool over;      /* ended or paused; RUN_END was sent */
-    bool dead;      /* closed: touch nothing, say nothing */
-    unsigned turn_open; /* number of the turn whose TURN_END is still to be sent, or 0 */
-    bool halt;      /* a hook asked to end the run */
+    bool active;          /* counted in rt->running, the loop is held */
+    bool over;            /* ended or paused; RUN_END was sent */
+    bool dead;            /* closed: touch nothing, say nothing */
+    unsigned turn_open;   /* number of the turn whose TURN_END is still to be sent, or 0 */
+    bool halt;            /* a hook asked to end the run */
     enum ch_in interrupt; /* waiting for the tools to end; CH_IN_INPUT: none */
 
     /* thinking */
@@ -42,6 +42,7 @@ struct chela_run {
     struct ch_http_request http;
     struct ch_sv body[3];
     bool output_shown;
+    int64_t stamp;           /* time of the chunk being decoded, 0 between chunks */
     const char *stop_reason; /* for TURN_END */
     struct ch_usage turn_usage;
 
@@ -64,9 +65,9 @@ struct chela_run {
 
 /* --- driver.c */
 chela_run *ch_run_new(chela_session *s, const struct chela_run_opts *opts);
-void ch_run_begin(chela_run *run);                  /* deferred to the next iteration */
-void ch_run_close(chela_run *run);                  /* at once, from anywhere */
-void ch_run_bury(chela_run *run);                   /* later: free what was closed */
+void ch_run_begin(chela_run *run); /* deferred to the next iteration */
+void ch_run_close(chela_run *run); /* at once, from anywhere */
+void ch_run_bury(chela_run *run);  /* later: free what was closed */
 void ch_run_unref(chela_run *run);
 bool ch_emit(chela_run *run, struct chela_event *ev); /* false: run->dead */
 void ch_drive(chela_run *run, const struct ch_input *in);
@@ -88,7 +89,7 @@ void ch_think(chela_run *run);       /* make the model call that m describes */
 void ch_think_abort(chela_run *run); /* drop it, if any */
 
 /* --- act.c */
-void ch_act(chela_run *run);         /* run the calls of run->reply */
+void ch_act(chela_run *run); /* run the calls of run->reply */
 /* All calls are answered: results into the transcript, m is told. */
 void ch_act_done(chela_run *run);
 

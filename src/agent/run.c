@@ -51,7 +51,8 @@ enum ch_status ch_reason_status(enum ch_reason r) {
 }
 
 const char *ch_status_name(enum ch_status s) {
-    static const char *const names[] = {"running", "done", "stopped", "error", "cancelled", "paused"};
+    static const char *const names[] = {"running", "done",      "stopped",
+                                        "error",   "cancelled", "paused"};
     return names[s];
 }
 
@@ -139,7 +140,8 @@ static enum ch_do on_failed(struct ch_run *r, const struct ch_input *in) {
         r->fell_back = true;
         return CH_DO_CALL_MODEL;
     }
-    return finish(r, in->cls == CH_ERR_OVERFLOW ? CH_REASON_CONTEXT_OVERFLOW : CH_REASON_MODEL_ERROR);
+    return finish(r,
+                  in->cls == CH_ERR_OVERFLOW ? CH_REASON_CONTEXT_OVERFLOW : CH_REASON_MODEL_ERROR);
 }
 
 static enum ch_do on_empty_reply(struct ch_run *r) {

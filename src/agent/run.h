@@ -12,8 +12,7 @@
 
 #include "model/codec.h"
 
-#define CH_RUN_STATES(X)                                                                           \
-    X(OBSERVE) X(THINK) X(ACT) X(REFLECT) X(WAITING) X(DONE) X(ERROR)
+#define CH_RUN_STATES(X) X(OBSERVE) X(THINK) X(ACT) X(REFLECT) X(WAITING) X(DONE) X(ERROR)
 
 enum ch_run_state {
 #define CH_RUN_STATE_ENUM(name) CH_RUN_##name,
@@ -22,21 +21,21 @@ enum ch_run_state {
 };
 
 /* X(enum, "reason", status) */
-#define CH_REASONS(X)                                                                              \
-    X(NONE, "", RUNNING)                                                                           \
-    X(COMPLETED, "task_completed", DONE)                                                           \
-    X(REFUSED, "refused", DONE)                                                                    \
-    X(LENGTH, "length", DONE)                                                                      \
-    X(MAX_TURNS, "max_turns_exceeded", STOPPED)                                                    \
-    X(MAX_TOOL_CALLS, "max_tool_calls_exceeded", STOPPED)                                          \
-    X(TOKEN_BUDGET, "token_budget_exceeded", STOPPED)                                              \
-    X(COST_BUDGET, "cost_budget_exceeded", STOPPED)                                                \
-    X(DEADLINE, "deadline_exceeded", STOPPED)                                                      \
-    X(TOO_MANY_ERRORS, "too_many_errors", STOPPED)                                                 \
-    X(CONTEXT_OVERFLOW, "context_overflow", ERROR)                                                 \
-    X(MODEL_ERROR, "model_error", ERROR)                                                           \
-    X(INTERNAL, "internal_error", ERROR)                                                           \
-    X(CANCELLED, "cancelled", CANCELLED)                                                           \
+#define CH_REASONS(X)                                     \
+    X(NONE, "", RUNNING)                                  \
+    X(COMPLETED, "task_completed", DONE)                  \
+    X(REFUSED, "refused", DONE)                           \
+    X(LENGTH, "length", DONE)                             \
+    X(MAX_TURNS, "max_turns_exceeded", STOPPED)           \
+    X(MAX_TOOL_CALLS, "max_tool_calls_exceeded", STOPPED) \
+    X(TOKEN_BUDGET, "token_budget_exceeded", STOPPED)     \
+    X(COST_BUDGET, "cost_budget_exceeded", STOPPED)       \
+    X(DEADLINE, "deadline_exceeded", STOPPED)             \
+    X(TOO_MANY_ERRORS, "too_many_errors", STOPPED)        \
+    X(CONTEXT_OVERFLOW, "context_overflow", ERROR)        \
+    X(MODEL_ERROR, "model_error", ERROR)                  \
+    X(INTERNAL, "internal_error", ERROR)                  \
+    X(CANCELLED, "cancelled", CANCELLED)                  \
     X(CLIENT_TOOL, "client_tool_required", PAUSED)
 
 enum ch_reason {
@@ -71,7 +70,7 @@ enum ch_do {
     CH_DO_NOTHING,    /* wait for what is under way */
     CH_DO_CALL_MODEL, /* after delay_ms; `attempt` and `model` say which */
     CH_DO_CALL_TOOLS,
-    CH_DO_ASK_HOST,   /* paused: calls are left for the host to answer */
+    CH_DO_ASK_HOST, /* paused: calls are left for the host to answer */
     CH_DO_FINISH,
 };
 
@@ -93,9 +92,9 @@ struct ch_run {
     unsigned attempt; /* 0: the first try */
     unsigned model;   /* index in the fallback chain */
     int64_t delay_ms;
-    bool nudge;       /* tell the model that its reply was empty */
-    bool fell_back;   /* this step moved on to another model */
-    bool warn_empty;  /* done, but there is no answer */
+    bool nudge;      /* tell the model that its reply was empty */
+    bool fell_back;  /* this step moved on to another model */
+    bool warn_empty; /* done, but there is no answer */
 
     /* states passed through in the last step, for the event log */
     enum ch_run_state path[6];
@@ -103,21 +102,21 @@ struct ch_run {
 };
 
 enum ch_in {
-    CH_IN_INPUT,    /* messages were added, the run may begin */
-    CH_IN_REPLY,    /* the model answered */
-    CH_IN_FAILED,   /* the model call failed */
-    CH_IN_RESULTS,  /* every call has a result */
+    CH_IN_INPUT,      /* messages were added, the run may begin */
+    CH_IN_REPLY,      /* the model answered */
+    CH_IN_FAILED,     /* the model call failed */
+    CH_IN_RESULTS,    /* every call has a result */
     CH_IN_UNANSWERED, /* the rest is done, some calls are the host's to run */
     CH_IN_DEADLINE,
     CH_IN_CANCEL,
-    CH_IN_BROKEN,   /* the runtime itself failed */
+    CH_IN_BROKEN, /* the runtime itself failed */
 };
 
 struct ch_input {
     enum ch_in kind;
     /* REPLY */
     enum ch_stop stop;
-    unsigned calls;     /* tool calls in it, cut ones included */
+    unsigned calls; /* tool calls in it, cut ones included */
     bool has_text;
     struct ch_usage usage;
     double cost;

@@ -110,9 +110,11 @@ int chela_run_start(chela_session *s, const char *text, size_t len,
     if (s->run && !s->run->over)
         return ch_fail(err, CHELA_EBUSY, "session '%s' is busy with a run", s->key);
     if (is_paused(s->run))
-        return ch_fail(err, CHELA_ESTATE, "session '%s' waits for answers to its tool calls", s->key);
+        return ch_fail(err, CHELA_ESTATE, "session '%s' waits for answers to its tool calls",
+                       s->key);
     if (len > CH_LIMIT_INPUT)
-        return ch_fail(err, CHELA_ELIMIT, "the input is larger than %zu MB", CH_LIMIT_INPUT / CH_MB);
+        return ch_fail(err, CHELA_ELIMIT, "the input is larger than %zu MB",
+                       CH_LIMIT_INPUT / CH_MB);
 
     chela_run *run = ch_run_new(s, &opts);
     struct ch_msg *m = ch_msg_text(message_kind(opts.kind), ch_sv(text, len), ch_run_now(run));
@@ -148,8 +150,7 @@ int chela_session_answer(chela_session *s, const char *call_id, const char *cont
                          int is_error, struct chela_error *err) {
     if (!s->run || !s->run->batch)
         return ch_fail(err, CHELA_ENOENT, "no call '%s' waits for an answer", call_id);
-    int rc =
-        ch_batch_answer(s->run->batch, ch_sv_str(call_id), ch_sv(content, len), is_error, err);
+    int rc = ch_batch_answer(s->run->batch, ch_sv_str(call_id), ch_sv(content, len), is_error, err);
     if (rc == 0)
         s->run->waiting--;
     return rc;

@@ -8,9 +8,9 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "json/json.h"
 #include "model/provider.h"
 #include "model/scripted.h"
+#include "json/json.h"
 
 static int parse_quirks(const char *list, struct ch_provider_conf *c, struct chela_error *err) {
     struct ch_sv rest = ch_sv_str(list);
@@ -41,8 +41,9 @@ static int parse_headers(const char *const *lines, struct ch_provider_conf *c,
         if (!name.n || !rest.p)
             return ch_fail(err, CHELA_ECONFIG, "provider %s: a header needs the form 'Name: value'",
                            c->name);
-        c->headers[c->nheaders++] = (struct ch_header){
-            ch_sv(ch_strndup(name.p, name.n), name.n), ch_sv(ch_strndup(value.p, value.n), value.n)};
+        c->headers[c->nheaders++] =
+            (struct ch_header){ch_sv(ch_strndup(name.p, name.n), name.n),
+                               ch_sv(ch_strndup(value.p, value.n), value.n)};
     }
     return 0;
 }
@@ -52,7 +53,8 @@ static int parse_extra_body(const char *json, struct ch_provider_conf *c, struct
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
     struct ch_sv text = ch_sv_trim(ch_sv_str(json));
-    if (ch_json_parse(&arena, text, CH_JSON_STRICT, &v, NULL, NULL) < 0 || v->type != CH_JSON_OBJECT)
+    if (ch_json_parse(&arena, text, CH_JSON_STRICT, &v, NULL, NULL) < 0 ||
+        v->type != CH_JSON_OBJECT)
         return ch_fail(err, CHELA_ECONFIG, "provider %s: extra body is no JSON object", c->name);
     struct ch_sv inner = ch_sv_trim(ch_sv(text.p + 1, text.n - 2));
     c->extra_body = ch_strndup(inner.p, inner.n);
@@ -160,9 +162,8 @@ static char *without_trailing_slash(const char *url) {
 }
 
 static int connect_target(struct ch_target *t, chela_runtime *rt,
-                          const struct chela_agent_opts *opts,
-                          const struct ch_provider_conf *conf, const struct ch_provider *known,
-                          struct chela_error *err) {
+                          const struct chela_agent_opts *opts, const struct ch_provider_conf *conf,
+                          const struct ch_provider *known, struct chela_error *err) {
     const char *api = first_of(conf ? conf->api : NULL, known ? known->api : NULL, NULL);
     if (!api)
         return ch_fail(err, CHELA_ECONFIG, "provider %s: its api is not configured", t->provider);
@@ -190,7 +191,8 @@ static int unknown_provider(struct ch_sv name, struct chela_error *err) {
     CH_BUF_AUTO known = {0};
     for (const struct ch_provider *p = ch_providers; p->name; p++)
         ch_buf_addf(&known, " %s", p->name);
-    return ch_fail(err, CHELA_ECONFIG, "unknown provider '%.*s' (known:%s; others go into the configuration)",
+    return ch_fail(err, CHELA_ECONFIG,
+                   "unknown provider '%.*s' (known:%s; others go into the configuration)",
                    CH_SV_FMT(name), ch_buf_str(&known));
 }
 

@@ -120,8 +120,9 @@ static void describe(chela_run *run, const struct chela_turn_patch *patch,
                      struct ch_model_request *req) {
     const chela_session *s = run->session;
     const chela_agent *a = s->agent;
-    const double *temperature =
-        patch->temperature ? patch->temperature : a->has_temperature ? &a->temperature : NULL;
+    const double *temperature = patch->temperature   ? patch->temperature
+                                : a->has_temperature ? &a->temperature
+                                                     : NULL;
     *req = (struct ch_model_request){
         .endpoint = &run->target->ep,
         .model = ch_sv_str(run->target->model),
@@ -284,11 +285,11 @@ static void end_call(chela_run *run, const struct chela_error *err) {
         on_reply(run, r);
 }
 
-/* Once the decoder has its terminal marker the rest of the body is not waited
- * for; the connection is kept only if the body ends by itself. */
 static void on_data(struct ch_sv data, void *user) {
     chela_run *run = user;
+    run->stamp = ch_run_now(run); /* one look at the clock for all its events */
     ch_decoder_feed(&run->decoder, data);
+    run->stamp = 0;
     if (run->halt && !run->dead)
         ch_interrupt(run, CH_IN_CANCEL, "stopped by a hook");
 }

@@ -7,7 +7,8 @@
 static const struct ch_codec *find(const char *api, struct chela_error *err) {
     const struct ch_codec *codec = api ? ch_codec_find(ch_sv_str(api)) : NULL;
     if (!codec)
-        ch_fail(err, CHELA_EINVAL, "unknown api '%s' (known: %s)", api ? api : "", ch_codec_names());
+        ch_fail(err, CHELA_EINVAL, "unknown api '%s' (known: %s)", api ? api : "",
+                ch_codec_names());
     return codec;
 }
 

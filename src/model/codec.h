@@ -25,7 +25,13 @@ struct ch_tool_def {
 };
 
 enum ch_tool_choice { CH_CHOICE_AUTO, CH_CHOICE_ANY, CH_CHOICE_NONE, CH_CHOICE_ONE };
-enum ch_effort { CH_EFFORT_DEFAULT, CH_EFFORT_OFF, CH_EFFORT_LOW, CH_EFFORT_MEDIUM, CH_EFFORT_HIGH };
+enum ch_effort {
+    CH_EFFORT_DEFAULT,
+    CH_EFFORT_OFF,
+    CH_EFFORT_LOW,
+    CH_EFFORT_MEDIUM,
+    CH_EFFORT_HIGH
+};
 
 /* Where requests go and what this server is like. Built from the provider
  * table and configuration (provider.h); outlives every request. */

@@ -1,11 +1,11 @@
 /* test_interrupt.c -- what comes from outside while a run is under way: cancel,
  * close, steering, follow-ups, answers of the host, hooks. */
+#include <cmocka.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <time.h>
-#include <cmocka.h>
 
 #include "support/stage.h"
 
@@ -112,7 +112,8 @@ static void *cancel_soon(void *run) {
 
 static void test_cancel_from_a_thread(void **state) {
     (void)state;
-    static const struct fake_reply replies[] = {{.body = A_USE("c1", "nap", "{}")}, {.body = A_SAY("never")}};
+    static const struct fake_reply replies[] = {{.body = A_USE("c1", "nap", "{}")},
+                                                {.body = A_SAY("never")}};
     struct stage st;
     pthread_t thread;
     STAGE_OPEN(&st, NULL, replies);
@@ -137,9 +138,10 @@ static void steer_on_call(struct stage *st, const struct chela_event *ev) {
 
 static void test_steering_skips_what_has_not_begun(void **state) {
     (void)state;
-    static const struct fake_reply replies[] = {
-        {.body = A_BEGIN A_CALL(0, "c1", "echo", "{}") A_CALL(1, "c2", "echo", "{}") A_END("tool_use")},
-        {.body = A_SAY("left it is")}};
+    static const struct fake_reply replies[] = {{.body = A_BEGIN A_CALL(0, "c1", "echo", "{}")
+                                                     A_CALL(1, "c2", "echo", "{}")
+                                                         A_END("tool_use")},
+                                                {.body = A_SAY("left it is")}};
     struct stage st;
     STAGE_OPEN(&st, NULL, replies);
     stage_tool(&st, "echo", 0);
@@ -162,7 +164,8 @@ static void talk_over(struct stage *st, const struct chela_event *ev) {
 
 static void test_follow_ups_go_on_one_by_one(void **state) {
     (void)state;
-    static const struct fake_reply replies[] = {{.body = A_SAY("one")}, {.body = A_SAY("two")}, {.body = A_SAY("three")}};
+    static const struct fake_reply replies[] = {
+        {.body = A_SAY("one")}, {.body = A_SAY("two")}, {.body = A_SAY("three")}};
     struct stage st;
     STAGE_OPEN(&st, NULL, replies);
     st.on_event = talk_over;
@@ -386,7 +389,8 @@ static void test_hook_hands_over(void **state) {
 
 static void test_every_hook_can_halt(void **state) {
     (void)state;
-    static const char *const where[] = {"model", "text", "delta", "turn", "invalid", "before", "after"};
+    static const char *const where[] = {"model",   "text",   "delta", "turn",
+                                        "invalid", "before", "after"};
     for (size_t i = 0; i < CH_LEN(where); i++) {
         struct probe p = {.halt_in = where[i]};
         struct stage st;

@@ -1,8 +1,8 @@
 /* test_loop.c -- whole runs against a fake model on a clock of our own. */
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <cmocka.h>
 
 #include "support/stage.h"
 
@@ -18,7 +18,8 @@ static void test_answer(void **state) {
     struct stage st;
     STAGE_OPEN(&st, NULL, replies);
     stage_play(&st, "hi");
-    assert_string_equal(ch_buf_str(&st.log), "run_start state(THINK) " TURN
+    assert_string_equal(ch_buf_str(&st.log),
+                        "run_start state(THINK) " TURN
                         "text_delta(hello) turn_end(stop) state(DONE) run_end(task_completed)");
     assert_string_equal(chela_run_text(st.run), "hello");
     assert_string_equal(stage_verdict(&st), "done/task_completed");
@@ -27,7 +28,8 @@ static void test_answer(void **state) {
 
 static void test_tool_round(void **state) {
     (void)state;
-    static const struct fake_reply replies[] = {{.body = A_USE("c1", "echo", "{\\\"x\\\":1}")}, {.body = A_SAY("done")}};
+    static const struct fake_reply replies[] = {{.body = A_USE("c1", "echo", "{\\\"x\\\":1}")},
+                                                {.body = A_SAY("done")}};
     struct stage st;
     STAGE_OPEN(&st, NULL, replies);
     stage_tool(&st, "echo", 0);
@@ -45,8 +47,8 @@ static void test_tool_round(void **state) {
 static void test_parallel_calls_are_answered_in_order(void **state) {
     (void)state;
     static const struct fake_reply replies[] = {
-        {.body = A_BEGIN A_TEXT(0, "both") A_CALL(1, "c1", "echo", "{}") A_CALL(2, "c2", "nope", "{}")
-             A_CALL(3, "c3", "echo", "{}") A_END("tool_use")},
+        {.body = A_BEGIN A_TEXT(0, "both") A_CALL(1, "c1", "echo", "{}")
+             A_CALL(2, "c2", "nope", "{}") A_CALL(3, "c3", "echo", "{}") A_END("tool_use")},
         {.body = A_SAY("ok")}};
     struct stage st;
     STAGE_OPEN(&st, NULL, replies);
@@ -71,35 +73,75 @@ static const struct {
     int64_t at_least_ms;
 } failures[] = {
     {"429, then an answer",
-     {{.status = 429, .retry_after = "7", .body = "{\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"slow down\"}}"},
+     {{.status = 429,
+       .retry_after = "7",
+       .body = "{\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"slow "
+               "down\"}}"},
       {.body = A_SAY("ok")}},
-     "done/task_completed", 2, 7000},
+     "done/task_completed",
+     2,
+     7000},
     {"500 for ever",
      {{.status = 500, .body = "{}"}, {.status = 500, .body = "{}"}, {.status = 500, .body = "{}"}},
-     "error/model_error", 3, 1000},
+     "error/model_error",
+     3,
+     1000},
     {"401 is not tried again",
-     {{.status = 401, .body = "{\"type\":\"error\",\"error\":{\"type\":\"authentication_error\",\"message\":\"bad key\"}}"}},
-     "error/model_error", 1, 0},
+     {{.status = 401,
+       .body = "{\"type\":\"error\",\"error\":{\"type\":\"authentication_error\",\"message\":\"bad "
+               "key\"}}"}},
+     "error/model_error",
+     1,
+     0},
     {"overflow",
-     {{.status = 400, .body = "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"prompt is too long: 300000 tokens > 200000 maximum\"}}"}},
-     "error/context_overflow", 1, 0},
-    {"connection lost before any output", {{.fail = "connection reset"}, {.body = A_SAY("ok")}},
-     "done/task_completed", 2, 300},
-    {"stream without its end, nothing shown", {{.body = A_BEGIN}, {.body = A_SAY("ok")}}, "done/task_completed", 2, 300},
-    {"stream cut after output was shown", {{.body = A_BEGIN A_TEXT(0, "half")}, {.body = A_SAY("ok")}},
-     "error/model_error", 1, 0},
+     {{.status = 400,
+       .body = "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":"
+               "\"prompt is too long: 300000 tokens > 200000 maximum\"}}"}},
+     "error/context_overflow",
+     1,
+     0},
+    {"connection lost before any output",
+     {{.fail = "connection reset"}, {.body = A_SAY("ok")}},
+     "done/task_completed",
+     2,
+     300},
+    {"stream without its end, nothing shown",
+     {{.body = A_BEGIN}, {.body = A_SAY("ok")}},
+     "done/task_completed",
+     2,
+     300},
+    {"stream cut after output was shown",
+     {{.body = A_BEGIN A_TEXT(0, "half")}, {.body = A_SAY("ok")}},
+     "error/model_error",
+     1,
+     0},
     {"a web page instead of a reply",
      {{.body = "<html><body>Bad Gateway</body></html>", .content_type = "text/html"}},
-     "error/model_error", 3, 0},
+     "error/model_error",
+     3,
+     0},
     {"refusal", {{.body = A_BEGIN A_TEXT(0, "no") A_END("refusal")}}, "done/refused", 1, 0},
     {"length", {{.body = A_BEGIN A_TEXT(0, "and so") A_END("max_tokens")}}, "done/length", 1, 0},
-    {"empty, nudged", {{.body = A_BEGIN A_END("end_turn")}, {.body = A_SAY("ok")}}, "done/task_completed", 2, 0},
-    {"empty twice", {{.body = A_BEGIN A_END("end_turn")}, {.body = A_BEGIN A_END("end_turn")}},
-     "done/task_completed", 2, 0},
-    {"reasoning only", {{.body = A_BEGIN A_THINK(0, "hm") A_END("end_turn")}, {.body = A_SAY("ok")}},
-     "done/task_completed", 2, 0},
-    {"paused", {{.body = A_BEGIN A_TEXT(0, "wait") A_END("pause_turn")}, {.body = A_SAY("ok")}},
-     "done/task_completed", 2, 0},
+    {"empty, nudged",
+     {{.body = A_BEGIN A_END("end_turn")}, {.body = A_SAY("ok")}},
+     "done/task_completed",
+     2,
+     0},
+    {"empty twice",
+     {{.body = A_BEGIN A_END("end_turn")}, {.body = A_BEGIN A_END("end_turn")}},
+     "done/task_completed",
+     2,
+     0},
+    {"reasoning only",
+     {{.body = A_BEGIN A_THINK(0, "hm") A_END("end_turn")}, {.body = A_SAY("ok")}},
+     "done/task_completed",
+     2,
+     0},
+    {"paused",
+     {{.body = A_BEGIN A_TEXT(0, "wait") A_END("pause_turn")}, {.body = A_SAY("ok")}},
+     "done/task_completed",
+     2,
+     0},
 };
 
 static void test_failures(void **state) {
@@ -126,7 +168,8 @@ static void test_failures(void **state) {
 
 static void test_failed_replies_leave_no_trace(void **state) {
     (void)state;
-    static const struct fake_reply replies[] = {{.body = A_BEGIN A_TEXT(0, "half")}, {.body = A_SAY("whole")}};
+    static const struct fake_reply replies[] = {{.body = A_BEGIN A_TEXT(0, "half")},
+                                                {.body = A_SAY("whole")}};
     struct stage st;
     STAGE_OPEN(&st, NULL, replies);
     stage_play(&st, "one");
@@ -139,7 +182,8 @@ static void test_failed_replies_leave_no_trace(void **state) {
 
 static void test_fallback(void **state) {
     (void)state;
-    static const struct fake_reply replies[] = {{.status = 402, .body = "{}"}, {.body = A_SAY("cheap")}};
+    static const struct fake_reply replies[] = {{.status = 402, .body = "{}"},
+                                                {.body = A_SAY("cheap")}};
     static const char *const fallbacks[] = {"ollama/small", NULL};
     struct chela_agent_opts opts = CHELA_AGENT_OPTS(.fallbacks = fallbacks);
     struct stage st;
@@ -164,8 +208,10 @@ static const struct {
 
 static void test_limits(void **state) {
     (void)state;
-    static const struct fake_reply replies[] = {{.body = A_USE("c1", "echo", "{}")}, {.body = A_USE("c2", "echo", "{}")},
-                                                {.body = A_USE("c3", "echo", "{}")}, {.body = A_USE("c4", "echo", "{}")},
+    static const struct fake_reply replies[] = {{.body = A_USE("c1", "echo", "{}")},
+                                                {.body = A_USE("c2", "echo", "{}")},
+                                                {.body = A_USE("c3", "echo", "{}")},
+                                                {.body = A_USE("c4", "echo", "{}")},
                                                 {.body = A_SAY("at last")}};
     for (size_t i = 0; i < CH_LEN(limit_rows); i++) {
         struct chela_agent_opts opts = CHELA_AGENT_OPTS(.limits = limit_rows[i].limits);
@@ -181,8 +227,10 @@ static void test_limits(void **state) {
 
 static void test_too_many_errors(void **state) {
     (void)state;
-    static const struct fake_reply replies[] = {{.body = A_USE("c1", "nope", "{}")}, {.body = A_USE("c2", "nope", "{}")},
-                                                {.body = A_USE("c3", "nope", "{}")}, {.body = A_SAY("never")}};
+    static const struct fake_reply replies[] = {{.body = A_USE("c1", "nope", "{}")},
+                                                {.body = A_USE("c2", "nope", "{}")},
+                                                {.body = A_USE("c3", "nope", "{}")},
+                                                {.body = A_SAY("never")}};
     struct stage st;
     STAGE_OPEN(&st, NULL, replies);
     stage_play(&st, "go");
@@ -192,7 +240,8 @@ static void test_too_many_errors(void **state) {
 
 static void test_deadline(void **state) {
     (void)state;
-    static const struct fake_reply replies[] = {{.body = A_BEGIN, .hang = true}, {.body = A_SAY("again")}};
+    static const struct fake_reply replies[] = {{.body = A_BEGIN, .hang = true},
+                                                {.body = A_SAY("again")}};
     struct chela_agent_opts opts = CHELA_AGENT_OPTS(.limits = {.timeout_ms = 5000});
     struct stage st;
     STAGE_OPEN(&st, &opts, replies);
@@ -208,7 +257,7 @@ static void test_deadline(void **state) {
 static void test_bad_arguments_never_run(void **state) {
     (void)state;
     static const struct fake_reply replies[] = {
-        {.body = A_USE("c1", "echo", "{\\\"x\\\":")},                                      /* closed, no JSON */
+        {.body = A_USE("c1", "echo", "{\\\"x\\\":")}, /* closed, no JSON */
         {.body = A_BEGIN A_CALL_OPEN(0, "c2", "echo", "{\\\"x\\\"") A_END("max_tokens")}, /* cut */
         {.body = A_SAY("sorry")}};
     struct stage st;
@@ -237,8 +286,10 @@ static void test_terminating_tool(void **state) {
 /* The bytes of a request, up to the end of its messages, begin the next one. */
 static void test_prefix_is_kept(void **state) {
     (void)state;
-    static const struct fake_reply replies[] = {{.body = A_USE("c1", "echo", "{}")}, {.body = A_USE("c2", "echo", "{}")},
-                                                {.body = A_SAY("one")}, {.body = A_SAY("two")}};
+    static const struct fake_reply replies[] = {{.body = A_USE("c1", "echo", "{}")},
+                                                {.body = A_USE("c2", "echo", "{}")},
+                                                {.body = A_SAY("one")},
+                                                {.body = A_SAY("two")}};
     struct stage st;
     STAGE_OPEN(&st, NULL, replies);
     stage_tool(&st, "echo", 0);
@@ -256,7 +307,8 @@ static void test_prefix_is_kept(void **state) {
 /* Replies in pieces of any size make the same run. */
 static void test_every_split(void **state) {
     (void)state;
-    static const struct fake_reply replies[] = {{.body = A_USE("c1", "echo", "{\\\"x\\\":1}")}, {.body = A_SAY("done")}};
+    static const struct fake_reply replies[] = {{.body = A_USE("c1", "echo", "{\\\"x\\\":1}")},
+                                                {.body = A_SAY("done")}};
     struct stage st;
     STAGE_OPEN(&st, NULL, replies);
     stage_tool(&st, "echo", 0);
@@ -279,7 +331,8 @@ static void test_memory_of_a_long_run(void **state) {
     (void)state;
     static struct fake_reply replies[1001];
     for (size_t i = 0; i < 1000; i++)
-        replies[i] = (struct fake_reply){.body = A_USE("toolu_0123456789abcdef01", "add", "{\\\"a\\\":1,\\\"b\\\":2}")};
+        replies[i] = (struct fake_reply){
+            .body = A_USE("toolu_0123456789abcdef01", "add", "{\\\"a\\\":1,\\\"b\\\":2}")};
     replies[1000] = (struct fake_reply){.body = A_SAY("done")};
     struct chela_agent_opts opts = CHELA_AGENT_OPTS(.limits = {-1, -1, -1, 0, -1, 0});
     struct stage st;
@@ -288,7 +341,8 @@ static void test_memory_of_a_long_run(void **state) {
     stage_play(&st, "go");
     const struct chela_session *s = st.session;
     size_t history = s->encoder.messages.n;
-    size_t used = s->transcript.bytes + s->transcript.cap * sizeof(struct ch_msg *) + s->encoder.messages.cap;
+    size_t used =
+        s->transcript.bytes + s->transcript.cap * sizeof(struct ch_msg *) + s->encoder.messages.cap;
     if (used > 3 * history)
         fail_msg("%zu bytes for a history of %zu", used, history);
     stage_close(&st);

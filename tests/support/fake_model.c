@@ -15,7 +15,9 @@ struct ch_http_call {
 };
 
 static const struct fake_reply used_up = {
-    .status = 500, .body = "{\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":\"no reply left\"}}"};
+    .status = 500,
+    .body =
+        "{\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":\"no reply left\"}}"};
 
 static void call_free(struct ch_http_call *c) {
     c->model->open--;

@@ -7,41 +7,42 @@
 #include "net/transport.h"
 
 /* Pieces of a reply in the wire format of the anthropic codec. */
-#define A_BEGIN                                                                                    \
-    "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\","       \
-    "\"type\":\"message\",\"role\":\"assistant\",\"model\":\"fake-1\",\"content\":[],"             \
+#define A_BEGIN                                                                              \
+    "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\"," \
+    "\"type\":\"message\",\"role\":\"assistant\",\"model\":\"fake-1\",\"content\":[],"       \
     "\"usage\":{\"input_tokens\":10,\"output_tokens\":1}}}\n\n"
-#define A_BLOCK(i, block)                                                                          \
-    "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":" #i            \
+#define A_BLOCK(i, block)                                                               \
+    "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":" #i \
     ",\"content_block\":" block "}\n\n"
-#define A_DELTA(i, delta)                                                                          \
-    "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":" #i            \
+#define A_DELTA(i, delta)                                                               \
+    "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":" #i \
     ",\"delta\":" delta "}\n\n"
-#define A_CLOSE(i)                                                                                 \
+#define A_CLOSE(i) \
     "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":" #i "}\n\n"
-#define A_END(stop)                                                                                \
-    "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"" stop   \
-    "\"},\"usage\":{\"output_tokens\":5}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
-#define A_TEXT(i, text)                                                                            \
-    A_BLOCK(i, "{\"type\":\"text\",\"text\":\"\"}")                                                \
+#define A_END(stop)                                                                              \
+    "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"" stop \
+    "\"},\"usage\":{\"output_tokens\":5}}\n\nevent: message_stop\ndata: "                        \
+    "{\"type\":\"message_stop\"}\n\n"
+#define A_TEXT(i, text)                             \
+    A_BLOCK(i, "{\"type\":\"text\",\"text\":\"\"}") \
     A_DELTA(i, "{\"type\":\"text_delta\",\"text\":\"" text "\"}") A_CLOSE(i)
-#define A_THINK(i, text)                                                                           \
-    A_BLOCK(i, "{\"type\":\"thinking\",\"thinking\":\"\"}")                                        \
+#define A_THINK(i, text)                                    \
+    A_BLOCK(i, "{\"type\":\"thinking\",\"thinking\":\"\"}") \
     A_DELTA(i, "{\"type\":\"thinking_delta\",\"thinking\":\"" text "\"}") A_CLOSE(i)
-#define A_CALL_OPEN(i, id, name, json)                                                             \
-    A_BLOCK(i, "{\"type\":\"tool_use\",\"id\":\"" id "\",\"name\":\"" name "\",\"input\":{}}")     \
+#define A_CALL_OPEN(i, id, name, json)                                                         \
+    A_BLOCK(i, "{\"type\":\"tool_use\",\"id\":\"" id "\",\"name\":\"" name "\",\"input\":{}}") \
     A_DELTA(i, "{\"type\":\"input_json_delta\",\"partial_json\":\"" json "\"}")
 #define A_CALL(i, id, name, json) A_CALL_OPEN(i, id, name, json) A_CLOSE(i)
 #define A_SAY(text) A_BEGIN A_TEXT(0, text) A_END("end_turn")
 #define A_USE(id, name, json) A_BEGIN A_CALL(0, id, name, json) A_END("tool_use")
 
 struct fake_reply {
-    const char *body;        /* NULL: none */
-    int status;              /* 0: 200 */
-    const char *retry_after; /* a header, or NULL */
+    const char *body;         /* NULL: none */
+    int status;               /* 0: 200 */
+    const char *retry_after;  /* a header, or NULL */
     const char *content_type; /* NULL: text/event-stream, or JSON with a status */
-    bool hang;               /* after the body nothing more ever comes */
-    const char *fail;        /* after the body the transport fails, CHELA_ENET */
+    bool hang;                /* after the body nothing more ever comes */
+    const char *fail;         /* after the body the transport fails, CHELA_ENET */
 };
 
 struct fake_model {

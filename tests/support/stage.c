@@ -1,10 +1,10 @@
 /* stage.c -- see stage.h. */
 #include "support/stage.h"
 
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <cmocka.h>
 
 static int64_t clock_now(void *user) {
     return ((struct stage *)user)->now;
@@ -28,7 +28,8 @@ static void log_event(struct stage *st, const struct chela_event *ev) {
         break;
     case CHELA_EV_TOOL_RESULT:
         ch_buf_addf(b, "(%.*s%s%s)", (int)ev->result.id.n, ev->result.id.p,
-                    ev->result.is_error ? "!" : "", ev->result.is_error ? ev->result.error_type : "");
+                    ev->result.is_error ? "!" : "",
+                    ev->result.is_error ? ev->result.error_type : "");
         break;
     case CHELA_EV_STEERING:
     case CHELA_EV_FOLLOW_UP:
@@ -133,10 +134,11 @@ static int echo(chela_call *call, void *user) {
 
 void stage_tool(struct stage *st, const char *name, unsigned flags) {
     struct chela_error err = {0};
-    struct chela_tool_opts tool = CHELA_TOOL_OPTS(
-            .name = name, .description = "Says what it was told.",
-            .schema = "{\"type\":\"object\"}", .fn = flags & CHELA_TOOL_CLIENT ? NULL : echo,
-            .flags = flags | (flags & CHELA_TOOL_CLIENT ? 0 : CHELA_TOOL_ON_LOOP));
+    struct chela_tool_opts tool =
+        CHELA_TOOL_OPTS(.name = name, .description = "Says what it was told.",
+                        .schema = "{\"type\":\"object\"}",
+                        .fn = flags & CHELA_TOOL_CLIENT ? NULL : echo,
+                        .flags = flags | (flags & CHELA_TOOL_CLIENT ? 0 : CHELA_TOOL_ON_LOOP));
     if (chela_agent_add_tool(st->agent, &tool, &err) < 0)
         fail_msg("%s", err.message);
 }
@@ -160,8 +162,8 @@ void stage_check_transcript(const struct stage *st) {
     for (size_t i = 0; i < t->n; i++) {
         const struct ch_msg *m = t->msgs[i], *next = i + 1 < t->n ? t->msgs[i + 1] : NULL;
         size_t calls = blocks_of(m, CH_BLOCK_TOOL_CALL);
-        size_t results = next && next->kind == CH_MSG_RESULTS
-                             ? blocks_of(next, CH_BLOCK_TOOL_RESULT) : 0;
+        size_t results =
+            next && next->kind == CH_MSG_RESULTS ? blocks_of(next, CH_BLOCK_TOOL_RESULT) : 0;
         if (calls != results)
             fail_msg("message %zu has %zu calls, but %zu results follow", i, calls, results);
         for (uint32_t k = 0; k < m->nblocks; k++)

@@ -13,12 +13,12 @@ struct stage {
     chela_session *session;
     chela_run *run; /* of stage_start; owned */
     struct fake_model model;
-    struct ch_buf log;  /* "type(detail) type(detail)", see stage_log */
-    uint64_t next_seq;  /* what the next event must carry */
-    unsigned ends;      /* RUN_END events seen */
+    struct ch_buf log; /* "type(detail) type(detail)", see stage_log */
+    uint64_t next_seq; /* what the next event must carry */
+    unsigned ends;     /* RUN_END events seen */
     unsigned events;
     void (*on_event)(struct stage *st, const struct chela_event *ev); /* optional */
-    long arg;           /* for on_event */
+    long arg;                                                         /* for on_event */
 };
 
 /* opts may be NULL; model and key are filled in. */

@@ -2,23 +2,31 @@
  *
  * A case is a story: inputs fed one after the other, and the action, state and
  * reason expected after each. */
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <cmocka.h>
 
 #include "agent/run.h"
 #include "base/limits.h"
 #include "base/mem.h"
 
-#define START {.kind = CH_IN_INPUT}
-#define SAY {.kind = CH_IN_REPLY, .stop = CH_STOP_STOP, .has_text = true}
-#define CALL(n) {.kind = CH_IN_REPLY, .stop = CH_STOP_TOOL_USE, .calls = (n)}
-#define OK(n) {.kind = CH_IN_RESULTS, .calls = (n), .any_ok = true}
-#define BAD(n) {.kind = CH_IN_RESULTS, .calls = (n), .trailing_errors = (n)}
-#define FAIL(c, again) {.kind = CH_IN_FAILED, .cls = (c), .retryable = (again)}
-#define EMPTY {.kind = CH_IN_REPLY, .stop = CH_STOP_STOP}
-#define STOPPED(s, text) {.kind = CH_IN_REPLY, .stop = (s), .has_text = (text)}
+#define START \
+    { .kind = CH_IN_INPUT }
+#define SAY \
+    { .kind = CH_IN_REPLY, .stop = CH_STOP_STOP, .has_text = true }
+#define CALL(n) \
+    { .kind = CH_IN_REPLY, .stop = CH_STOP_TOOL_USE, .calls = (n) }
+#define OK(n) \
+    { .kind = CH_IN_RESULTS, .calls = (n), .any_ok = true }
+#define BAD(n) \
+    { .kind = CH_IN_RESULTS, .calls = (n), .trailing_errors = (n) }
+#define FAIL(c, again) \
+    { .kind = CH_IN_FAILED, .cls = (c), .retryable = (again) }
+#define EMPTY \
+    { .kind = CH_IN_REPLY, .stop = CH_STOP_STOP }
+#define STOPPED(s, text) \
+    { .kind = CH_IN_REPLY, .stop = (s), .has_text = (text) }
 #define THINKING CH_DO_CALL_MODEL, CH_RUN_THINK, CH_REASON_NONE
 #define ACTING CH_DO_CALL_TOOLS, CH_RUN_ACT, CH_REASON_NONE
 #define DONE(r) CH_DO_FINISH, CH_RUN_DONE, CH_REASON_##r
@@ -51,7 +59,9 @@ static const struct story {
      {{START, THINKING},
       {{.kind = CH_IN_REPLY, .stop = CH_STOP_REFUSAL, .calls = 3, .has_text = true},
        DONE(REFUSED)}}},
-    {"cut by length with text", {0}, {{START, THINKING}, {STOPPED(CH_STOP_LENGTH, true), DONE(LENGTH)}}},
+    {"cut by length with text",
+     {0},
+     {{START, THINKING}, {STOPPED(CH_STOP_LENGTH, true), DONE(LENGTH)}}},
     {"cut by length with a call: the call is answered",
      {0},
      {{START, THINKING},
@@ -84,7 +94,9 @@ static const struct story {
       {FAIL(CH_ERR_SERVER, true), THINKING},
       {FAIL(CH_ERR_SERVER, true), THINKING},
       {FAIL(CH_ERR_SERVER, true), ENDED(MODEL_ERROR)}}},
-    {"not retryable", {.retries = 2}, {{START, THINKING}, {FAIL(CH_ERR_AUTH, false), ENDED(MODEL_ERROR)}}},
+    {"not retryable",
+     {.retries = 2},
+     {{START, THINKING}, {FAIL(CH_ERR_AUTH, false), ENDED(MODEL_ERROR)}}},
     {"overflow has its own reason",
      {.retries = 2},
      {{START, THINKING}, {FAIL(CH_ERR_OVERFLOW, false), ENDED(CONTEXT_OVERFLOW)}}},
@@ -104,7 +116,10 @@ static const struct story {
     {"a wait of an hour is not waited for",
      {.retries = 2},
      {{START, THINKING},
-      {{.kind = CH_IN_FAILED, .cls = CH_ERR_RATE_LIMIT, .retryable = true, .retry_after_ms = 3600000},
+      {{.kind = CH_IN_FAILED,
+        .cls = CH_ERR_RATE_LIMIT,
+        .retryable = true,
+        .retry_after_ms = 3600000},
        ENDED(MODEL_ERROR)}}},
     {"N turns are N model calls, the last one's tools still run",
      {.max_turns = 2},
@@ -125,7 +140,10 @@ static const struct story {
     {"token budget",
      {.token_budget = 100},
      {{START, THINKING},
-      {{.kind = CH_IN_REPLY, .stop = CH_STOP_TOOL_USE, .calls = 1, .usage = {.input = 90, .output = 10}},
+      {{.kind = CH_IN_REPLY,
+        .stop = CH_STOP_TOOL_USE,
+        .calls = 1,
+        .usage = {.input = 90, .output = 10}},
        ACTING},
       {OK(1), ENDED(TOKEN_BUDGET)}}},
     {"cost budget",
@@ -203,7 +221,8 @@ static void check(const struct story *s, size_t i, const char *what, const char 
 }
 
 static void tell(const struct story *s) {
-    static const char *const actions[] = {"nothing", "call model", "call tools", "ask host", "finish"};
+    static const char *const actions[] = {"nothing", "call model", "call tools", "ask host",
+                                          "finish"};
     struct ch_run_limits limits = resolved(s->limits);
     struct ch_run r;
     ch_run_init(&r, &limits);
@@ -259,7 +278,8 @@ static void test_fallback_starts_its_own_attempts(void **state) {
     assert_true(r.fell_back);
     assert_int_equal(r.model, 1);
     assert_int_equal(r.attempt, 0);
-    assert_int_equal(ch_run_step(&r, &(struct ch_input)FAIL(CH_ERR_SERVER, true)), CH_DO_CALL_MODEL);
+    assert_int_equal(ch_run_step(&r, &(struct ch_input)FAIL(CH_ERR_SERVER, true)),
+                     CH_DO_CALL_MODEL);
     assert_false(r.fell_back);
     assert_int_equal(r.attempt, 1);
 }
