@@ -1,11 +1,12 @@
 /* test_interrupt.c -- what comes from outside while a run is under way: cancel,
  * close, steering, follow-ups, answers of the host, hooks. */
-#include <cmocka.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <time.h>
+
+#include <cmocka.h>
 
 #include "support/stage.h"
 

@@ -1,8 +1,9 @@
 /* test_loop.c -- whole runs against a fake model on a clock of our own. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+
+#include <cmocka.h>
 
 #include "support/stage.h"
 

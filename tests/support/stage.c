@@ -1,10 +1,11 @@
 /* stage.c -- see stage.h. */
 #include "support/stage.h"
 
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+
+#include <cmocka.h>
 
 static int64_t clock_now(void *user) {
     return ((struct stage *)user)->now;

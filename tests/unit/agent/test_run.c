@@ -2,10 +2,11 @@
  *
  * A case is a story: inputs fed one after the other, and the action, state and
  * reason expected after each. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+
+#include <cmocka.h>
 
 #include "agent/run.h"
 #include "base/limits.h"
