@@ -30,6 +30,7 @@ struct env {
     struct ch_buf seen; /* the last request the server got */
     const char *answer; /* what `scripted` sends */
     size_t cut;         /* where `cut_once` cuts */
+    uint32_t seed;
 };
 
 static void open_server(struct env *e, httpd_fn *on_request, httpd_fn *on_accept) {
@@ -1007,6 +1008,95 @@ static void test_many(void **state) {
     ch_free(f);
 }
 
+/* --- anything at any time */
+
+static uint32_t dice(struct env *e, uint32_t sides) {
+    e->seed = e->seed * 1664525u + 1013904223u;
+    return (e->seed >> 8) % sides;
+}
+
+static void moody(struct httpd_conn *c, struct ch_sv request, void *user) {
+    struct env *e = user;
+    size_t cut = dice(e, sizeof(chunks));
+    (void)request;
+
+    httpd_send(c, ch_sv(chunks, cut));
+    if (dice(e, 3) == 0)
+        httpd_pause(c, dice(e, 3));
+    switch (dice(e, 10)) {
+    case 0:
+        httpd_end(c);
+        return;
+    case 1:
+        httpd_reset(c);
+        return;
+    case 2:
+        httpd_sends(c, "garbage\r\n\r\n");
+        return;
+    case 3:
+        httpd_sends(c, chunks + cut);
+        httpd_sends(c, "0\r\n\r\n");
+        return;
+    case 4:
+        return; /* and nothing more */
+    }
+    httpd_sends(c, chunks + cut);
+}
+
+static void cancel_self(struct fetch *f) {
+    struct env *e = f->user;
+    if (dice(e, 8) > 0)
+        return;
+    ch_transport_cancel(f->transport, f->call);
+    f->call = NULL;
+    f->done = true;
+}
+
+/* Every call ends exactly once, whatever happens and whenever it is cancelled;
+ * the sanitizers watch the rest. The seed is fixed. */
+static void test_anything(void **state) {
+    struct env *e = *state;
+    enum { CALLS = 800, AT_ONCE = 20 };
+    struct fetch *calls = ch_alloc(CALLS * sizeof(*calls));
+    int whole = 0, failed = 0, cancelled = 0;
+
+    e->seed = 42;
+    open_server(e, moody, NULL);
+    open_client(e, NULL);
+    for (int i = 0; i < CALLS + AT_ONCE; i++) {
+        if (i < CALLS) {
+            calls[i] =
+                (struct fetch){.req = {.url = e->url, .timeouts = {.idle = 20, .first_byte = 20}},
+                               .at_head = cancel_self,
+                               .user = e};
+            fetch_start(&calls[i], e->transport);
+        }
+        if (i >= AT_ONCE) {
+            struct fetch *f = &calls[i - AT_ONCE];
+            if (dice(e, 8) == 0 && f->call) {
+                ch_transport_cancel(e->transport, f->call);
+                f->call = NULL;
+                f->done = true;
+            }
+            assert_int_equal(ch_loop_run(e->loop, &f->done), 0);
+        }
+    }
+    run_for(e->loop, 30);
+    for (int i = 0; i < CALLS; i++) {
+        struct fetch *f = &calls[i];
+        assert_true(f->dones <= 1);
+        whole += f->dones && !f->err.code;
+        failed += f->dones && f->err.code;
+        cancelled += !f->dones;
+        if (f->dones && !f->err.code)
+            assert_string_equal(ch_buf_str(&f->body), "hello world");
+        fetch_release(f);
+    }
+    assert_int_equal(whole + failed + cancelled, CALLS);
+    assert_true(whole > CALLS / 4 && failed > CALLS / 20 && cancelled > CALLS / 20);
+    ch_free(calls);
+}
+
 /* --- proxies */
 
 static void open_proxied(struct env *e, const char *userinfo, const char *no_proxy) {
@@ -1123,6 +1213,7 @@ int main(void) {
         CASE(test_cancel_each_other),
         CASE(test_close_client_anywhere),
         CASE(test_many),
+        CASE(test_anything),
         CASE(test_proxy_absolute_form),
         CASE(test_proxy_bypassed),
         CASE(test_proxy_failures),

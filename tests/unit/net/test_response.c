@@ -1,5 +1,5 @@
 /* test_response.c -- reading a response. Reads split anywhere, so each case
- * runs whole, in small steps and at every single cut, and must give the same
+ * runs whole, byte by byte and at every single cut, and must give the same
  * events and the same verdict. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -160,8 +160,7 @@ static void test_every_split(void **state) {
             continue;
         for (size_t at = 1; at < n; at++)
             check_case(i, "cut at", at, 0);
-        for (size_t step = 1; step < 4; step++)
-            check_case(i, "steps of", 0, step);
+        check_case(i, "steps of", 0, 1);
     }
 }
 
