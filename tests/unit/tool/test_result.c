@@ -1,0 +1,340 @@
+/* test_result.c -- what a model is shown of what a tool said. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "tool/result.h"
+#include "json/json.h"
+
+static const struct {
+    const char *what, *in, *want;
+} cleaning[] = {
+    {"plain", "hello\tworld\r\n", "hello\tworld\r\n"},
+    {"colour", "\x1b[1;31mred\x1b[0m", "red"},
+    {"cursor", "a\x1b[2Ab\x1b[Hc", "abc"},
+    {"private CSI", "\x1b[?25lx\x1b[?25h", "x"},
+    {"title, BEL", "\x1b]0;evil\atext", "text"},
+    {"title, ST", "\x1b]0;evil\x1b\\text", "text"},
+    {"hyperlink", "\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"},
+    {"clipboard", "\x1b]52;c;aGk=\a", ""},
+    {"DCS", "\x1bP1$r0m\x1b\\ok", "ok"},
+    {"charset", "\x1b(Bx", "x"},
+    {"reset",
+     "\x1b"
+     "cx",
+     "x"},
+    {"ESC at the end", "x\x1b", "x"},
+    {"CSI at the end", "x\x1b[3", "x"},
+    {"string never closed", "\x1b]0;text goes on", "0;text goes on"},
+    {"8-bit CSI in UTF-8",
+     "\xc2\x9b"
+     "31mred",
+     "red"},
+    {"8-bit OSC in UTF-8",
+     "\xc2\x9d"
+     "0;t\xc2\x9cx",
+     "x"},
+    {"other C1",
+     "a\xc2\x85"
+     "b",
+     "ab"},
+    {"not C1", "\xc2\xa9", "\xc2\xa9"},
+    {"controls",
+     "a\x01\b\x7f"
+     "b",
+     "ab"},
+    {"bad UTF-8",
+     "a\xff\xc3"
+     "b",
+     "a\xef\xbf\xbd\xef\xbf\xbd"
+     "b"},
+    {"a lone C2", "a\xc2", "a\xef\xbf\xbd"},
+    {"surrogate", "\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+    {"Chinese", "\xe4\xbd\xa0\xe5\xa5\xbd", "\xe4\xbd\xa0\xe5\xa5\xbd"},
+};
+
+static void test_cleaning(void **state) {
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(cleaning); i++) {
+        CH_BUF_AUTO got = {0};
+        ch_text_clean(&got, ch_sv_str(cleaning[i].in));
+        if (strcmp(ch_buf_str(&got), cleaning[i].want) != 0)
+            fail_msg("%s: %s", cleaning[i].what, ch_buf_str(&got));
+    }
+}
+
+static void test_no_escape_survives(void **state) {
+    uint32_t seed = 1;
+
+    (void)state;
+    for (int i = 0; i < 5000; i++) {
+        char text[64];
+        for (size_t k = 0; k < sizeof(text); k++) {
+            static const char pool[] = "\x1b[]P\\;\a\xc2\x9b\x9d\x9c\x80\xe4\xbd\xa0"
+                                       "1m aZ\n\x7f";
+            seed = seed * 1664525u + 1013904223u;
+            text[k] = pool[(seed >> 16) % (sizeof(pool) - 1)];
+        }
+        CH_BUF_AUTO got = {0};
+        ch_text_clean(&got, ch_sv(text, sizeof(text)));
+        assert_true(ch_utf8_valid(ch_buf_sv(&got)));
+        assert_null(got.n ? memchr(got.p, 0x1b, got.n) : NULL);
+        for (size_t k = 0; k + 1 < got.n; k++)
+            assert_false((unsigned char)got.p[k] == 0xc2 && (unsigned char)got.p[k + 1] < 0xa0);
+    }
+}
+
+static size_t characters(struct ch_sv s) {
+    size_t n = 0;
+
+    for (size_t i = 0; i < s.n; i++)
+        n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
+    return n;
+}
+
+/* Texts around the cap and far beyond it, of one and of three bytes a
+ * character: never too long, valid, with both ends and a note. */
+static void test_cap(void **state) {
+    static const size_t sizes[] = {15999, 16000, 16001, 20000, 127000, 129000, 300000, 4000000};
+    static const char *const letters[] = {"x", "\xe4\xbd\xa0"};
+
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(sizes) * CH_LEN(letters); i++) {
+        size_t n = sizes[i / 2];
+        CH_BUF_AUTO text = {0}, got = {0};
+        ch_buf_add_str(&text, "BEGIN");
+        for (size_t k = 8; k < n; k++)
+            ch_buf_add_str(&text, letters[i % 2]);
+        ch_buf_add_str(&text, "END");
+        bool cut = ch_text_shape(&got, ch_buf_sv(&text), 0);
+        assert_int_equal(cut, n > CH_LIMIT_RESULT_CHARS);
+        assert_true(characters(ch_buf_sv(&got)) <= CH_LIMIT_RESULT_CHARS);
+        assert_true(ch_utf8_valid(ch_buf_sv(&got)));
+        assert_int_equal(strncmp(ch_buf_str(&got), "BEGIN", 5), 0);
+        assert_string_equal(ch_buf_str(&got) + got.n - 3, "END");
+        if (!cut)
+            continue;
+        const char *note = strstr(ch_buf_str(&got), "[... ");
+        assert_non_null(note);
+        size_t missing = strtoul(note + 5, NULL, 10);
+        const char *after = strstr(note, "...]\n");
+        size_t head = characters(ch_sv(got.p, (size_t)(note - got.p) - 1));
+        size_t tail = characters(ch_sv_str(after + 5));
+        assert_int_equal(head + tail + missing, n);
+        assert_true(head > 10500 && tail > 4200);
+    }
+}
+
+/* What lies between the ends is not looked at, so it is not shown either. */
+static void test_mostly_escapes(void **state) {
+    CH_BUF_AUTO text = {0}, got = {0};
+
+    (void)state;
+    for (int i = 0; i < 100000; i++)
+        ch_buf_add_str(&text, i == 50000 ? "\x1b[31mX" : "\x1b[31m");
+    assert_true(ch_text_shape(&got, ch_buf_sv(&text), 0));
+    assert_null(strchr(ch_buf_str(&got), 0x1b));
+}
+
+static void test_cap_keeps_lines(void **state) {
+    CH_BUF_AUTO text = {0}, got = {0};
+
+    (void)state;
+    for (int i = 0; i < 3000; i++)
+        ch_buf_addf(&text, "line %04d\n", i);
+    assert_true(ch_text_shape(&got, ch_buf_sv(&text), 0));
+    char *note = strstr(got.p, "\n[... ");
+    assert_int_equal(note[-1], '\n');
+    assert_int_equal(strncmp(strstr(note, "...]\n") + 5, "line ", 5), 0);
+}
+
+static void say_error(struct ch_answer *a, const char *type, const char *fmt, ...) {
+    va_list ap;
+
+    va_start(ap, fmt);
+    ch_answer_error(a, type, fmt, ap);
+    va_end(ap);
+}
+
+static void test_errors(void **state) {
+    static const struct {
+        const char *type, *want;
+        bool retryable;
+    } types[] = {
+        {"timeout", "timeout", true},
+        {"rate_limited", "rate_limited", true},
+        {"network", "network", true},
+        {"unavailable", "unavailable", true},
+        {"invalid_arguments", "invalid_arguments", false},
+        {"not_found", "not_found", false},
+        {"permission_denied", "permission_denied", false},
+        {"cancelled", "cancelled", false},
+        {"internal", "internal", false},
+        {"made_up", "internal", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(types); i++) {
+        struct ch_answer a = {0};
+        struct ch_outcome o = {0};
+        CH_BUF_AUTO want = {0};
+        ch_answer_text(&a, CH_SV("said before"));
+        say_error(&a, types[i].type, "no \"%d\"", 5);
+        ch_answer_conclude(&a, 0, &o);
+        ch_buf_addf(&want,
+                    "{\"error\":\"no \\\"5\\\"\",\"error_type\":\"%s\",\"retryable\":%s,"
+                    "\"details\":{}}",
+                    types[i].want, types[i].retryable ? "true" : "false");
+        assert_string_equal(ch_buf_str(&o.content), ch_buf_str(&want));
+        assert_true(o.is_error);
+        assert_int_equal(o.retryable, types[i].retryable);
+        assert_string_equal(o.error_type, types[i].want);
+        ch_outcome_release(&o);
+    }
+}
+
+static void test_return_codes(void **state) {
+    static const struct {
+        int rc;
+        const char *said, *type, *content;
+    } cases[] = {
+        {0, "", NULL, ""},
+        {0, "fine", NULL, "fine"},
+        {CHELA_ETIMEOUT, "", "timeout", "\"timed out\""},
+        {CHELA_ENET, "", "network", "network failure"},
+        {CHELA_EINVAL, "", "invalid_arguments", "invalid argument"},
+        {CHELA_ENOENT, "", "not_found", "not found"},
+        {CHELA_EPERM, "", "permission_denied", "not permitted"},
+        {CHELA_EBUSY, "", "unavailable", "busy"},
+        {CHELA_ECANCELED, "", "cancelled", "cancelled"},
+        {CHELA_EIO, "disk on fire", "internal", "\"disk on fire\""},
+        {-12345, "", "internal", "unknown error"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        struct ch_answer a = {0};
+        struct ch_outcome o = {0};
+        ch_answer_text(&a, ch_sv_str(cases[i].said));
+        ch_answer_conclude(&a, cases[i].rc, &o);
+        assert_int_equal(o.is_error, cases[i].type != NULL);
+        if (cases[i].type)
+            assert_string_equal(o.error_type, cases[i].type);
+        assert_non_null(strstr(ch_buf_str(&o.content), cases[i].content));
+        ch_outcome_release(&o);
+    }
+}
+
+static void test_details(void **state) {
+    static const struct {
+        const char *in, *want;
+    } cases[] = {
+        {" {\"a\": 1} ", "{\"a\": 1}"},
+        {"[1]", "[1]"},
+        {"no json", "\"no json\""},
+        {"", "\"\""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        struct ch_answer a = {0};
+        struct ch_outcome o = {0};
+        ch_answer_details(&a, CH_SV("{\"old\":1}"));
+        ch_answer_details(&a, ch_sv_str(cases[i].in));
+        say_error(&a, "internal", "x");
+        ch_answer_conclude(&a, 0, &o);
+        assert_string_equal(ch_buf_str(&o.details), cases[i].want);
+        assert_non_null(strstr(ch_buf_str(&o.content), cases[i].want));
+        ch_outcome_release(&o);
+    }
+}
+
+/* Whatever the size of message and details, an error is JSON below the cap. */
+static void test_long_errors(void **state) {
+    static const size_t sizes[] = {100, 3999, 4001, 100000};
+
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(sizes) * CH_LEN(sizes); i++) {
+        struct ch_answer a = {0};
+        struct ch_outcome o = {0};
+        CH_BUF_AUTO text = {0}, json = {0};
+        CH_ARENA_AUTO arena = {0};
+        const struct ch_json *v;
+        for (size_t k = 0; k < sizes[i / 4]; k++)
+            ch_buf_addc(&text, '"');
+        ch_buf_addc(&json, '"');
+        for (size_t k = 0; k < sizes[i % 4] * 3; k++)
+            ch_buf_addc(&json, 'd');
+        ch_buf_addc(&json, '"');
+        say_error(&a, "internal", "%s", ch_buf_str(&text));
+        ch_answer_details(&a, ch_buf_sv(&json));
+        ch_answer_conclude(&a, 0, &o);
+        assert_true(characters(ch_buf_sv(&o.content)) <= CH_LIMIT_RESULT_CHARS);
+        assert_int_equal(
+            ch_json_parse(&arena, ch_buf_sv(&o.content), CH_JSON_STRICT, &v, NULL, NULL), 0);
+        assert_non_null(ch_json_get(v, "details"));
+        ch_outcome_release(&o);
+    }
+}
+
+static void test_huge_text(void **state) {
+    struct ch_answer a = {0};
+    struct ch_outcome o = {0};
+    char *mb = ch_malloc(CH_MB);
+
+    (void)state;
+    memset(mb, 'x', CH_MB);
+    for (int i = 0; i < 40; i++)
+        ch_answer_text(&a, ch_sv(mb, CH_MB));
+    assert_int_equal(a.text.n, CH_LIMIT_TOOL_OUTPUT);
+    ch_answer_conclude(&a, 0, &o);
+    assert_true(o.truncated);
+    assert_non_null(strstr(ch_buf_str(&o.content), "and 25165824 bytes after the end"));
+    ch_outcome_release(&o);
+    ch_free(mb);
+}
+
+static void test_media(void **state) {
+    static const struct {
+        const char *in, *want;
+    } cases[] = {{"", ""},        {"f", "Zg=="},        {"fo", "Zm8="},
+                 {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"\xff\xfe\xfd", "//79"}};
+    struct ch_answer a = {0};
+    struct ch_outcome o = {0};
+
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(cases); i++)
+        ch_answer_media(&a, "image/png", cases[i].in, strlen(cases[i].in));
+    for (size_t i = 0; i < CH_LEN(cases); i++)
+        assert_string_equal(a.media[i].data, cases[i].want);
+    for (size_t i = 0; i < 2 * CH_LIMIT_RESULT_PARTS; i++)
+        ch_answer_media(&a, "image/png", "x", 1);
+    assert_int_equal(a.nmedia, CH_LIMIT_RESULT_PARTS);
+    ch_answer_conclude(&a, 0, &o);
+    assert_int_equal(o.nmedia, CH_LIMIT_RESULT_PARTS);
+    assert_non_null(strstr(ch_buf_str(&o.content), "left out"));
+    ch_outcome_release(&o);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cleaning),
+        cmocka_unit_test(test_no_escape_survives),
+        cmocka_unit_test(test_cap),
+        cmocka_unit_test(test_cap_keeps_lines),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_return_codes),
+        cmocka_unit_test(test_details),
+        cmocka_unit_test(test_long_errors),
+        cmocka_unit_test(test_huge_text),
+        cmocka_unit_test(test_media),
+        cmocka_unit_test(test_mostly_escapes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
