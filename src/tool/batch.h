@@ -15,32 +15,39 @@ struct ch_batch;
 
 struct ch_result { /* of one call; texts borrowed from the batch */
     struct ch_sv id, name;
-    struct ch_sv content;    /* what the model sees */
-    struct ch_sv details;    /* JSON for programs, may be empty */
+    struct ch_sv content; /* what the model sees */
+    struct ch_sv details; /* JSON for programs, may be empty */
     bool is_error, truncated;
-    bool denied;             /* a human or the policy said no */
-    const char *error_type;  /* NULL, or static */
+    bool denied;            /* a human, a hook or the policy said no */
+    const char *error_type; /* NULL, or static */
     bool retryable;
     int64_t duration_ms;
 };
 
 /* What a hook decided before a call runs. */
 enum ch_before {
-    CH_BEFORE_RUN,    /* as it is, or with *arguments replaced */
-    CH_BEFORE_SKIP,   /* do not run; *feedback is the result */
-    CH_BEFORE_STOP,   /* do not run, and end the run */
-    CH_BEFORE_CLIENT  /* hand it to the host */
+    CH_BEFORE_RUN,   /* as it is, or with *arguments replaced */
+    CH_BEFORE_SKIP,  /* do not run; *feedback is the result, no error */
+    CH_BEFORE_STOP,  /* do not run, nor any call after it, and end the run */
+    CH_BEFORE_CLIENT /* hand it to the host */
 };
 
 /* Callbacks, all on the loop thread, never from inside a ch_batch_* call. */
 struct ch_batch_ops {
     /* Optional. arguments: in: the call's, out: replaced (heap, ch_free'd by
-     * the batch) or left alone; feedback likewise. */
+     * the batch) or left alone; feedback: NULL or replaced likewise. Replaced
+     * arguments are checked as the model's own are. */
     enum ch_before (*before)(const struct ch_block *call, char **arguments, char **feedback,
                              void *user);
+    /* Optional. The call cannot run (no such tool, unusable arguments); problem
+     * says why. RUN with *name or *arguments replaced tries again, RUN without
+     * gives the error to the model, SKIP makes *feedback the error's text.
+     * Asked once a call. */
+    enum ch_before (*invalid)(const struct ch_block *call, const char *problem, char **name,
+                              char **arguments, char **feedback, void *user);
     void (*started)(const struct ch_block *call, void *user);
     void (*progress)(const struct ch_block *call, struct ch_sv text, void *user);
-    /* Optional. The model would see *content: replace it (heap) to change. */
+    /* Optional. The model would see *content; replace it (heap) to change it. */
     void (*after)(const struct ch_result *r, char **content, void *user);
     /* A call ended. In order of ending; the message is in call order. */
     void (*finished)(const struct ch_block *call, const struct ch_result *r, void *user);
@@ -54,31 +61,37 @@ struct ch_batch_opts {
     struct ch_loop *loop;
     struct ch_workers *workers;
     const struct ch_registry *registry;
-    const char *workspace;   /* absolute; borrowed while the batch lives */
-    const char *session;     /* for idempotency keys */
+    const char *workspace; /* absolute; copied */
+    const char *session;   /* for idempotency keys */
     const char *run;
     unsigned turn;
-    unsigned parallel;       /* at once; 0: CH_DEFAULT_PARALLEL; 1: in order */
-    size_t max_calls;        /* calls beyond this many are answered, not run */
+    unsigned parallel; /* at once; 0: CH_DEFAULT_PARALLEL; 1: in order */
+    size_t max_calls;  /* calls beyond this many are answered, not run;
+                          0: none is run; SIZE_MAX: no bound */
     const struct ch_batch_ops *ops;
     void *user;
 };
 
-struct ch_batch_totals {
-    size_t calls, ok, errors, denied, ran;
-    bool terminated; /* a CHELA_TOOL_TERMINATES tool succeeded */
-    bool stop;       /* a hook asked to end the run */
+struct ch_batch_totals {       /* of the calls that ended so far, but for `calls` */
+    size_t calls;              /* in the reply */
+    size_t ok, errors, denied; /* each ended call is one of the three */
+    size_t ran;                /* started, or answered by the host */
+    size_t refused;            /* not run because of max_calls; also in errors */
+    size_t trailing_errors;    /* after the last that is ok, in call order */
+    bool terminated;           /* a CHELA_TOOL_TERMINATES tool succeeded */
+    bool stop;                 /* a hook asked to end the run */
 };
 
 /* reply: an assistant message with at least one TOOL_CALL; borrowed, must
  * outlive the batch. */
 struct ch_batch *ch_batch_start(const struct ch_msg *reply, const struct ch_batch_opts *opts);
 
-/* Calls not yet started get a result that says why; running ones go on. */
+/* Calls not yet started get a result that says why (denied, not an error of
+ * theirs); running ones go on, calls left to the host still wait. */
 void ch_batch_skip(struct ch_batch *b, const char *why);
 
-/* Everything not finished is answered with a "cancelled" result and stopped;
- * `over` follows. */
+/* Everything not finished is answered with a "cancelled" result and stopped,
+ * calls left to the host too; `over` follows. */
 void ch_batch_cancel(struct ch_batch *b, const char *why);
 
 /* Answer a call that was left to the host. CHELA_ENOENT: no such call waits.

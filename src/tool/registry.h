@@ -8,32 +8,37 @@
 #include "chela/tool.h"
 #include "model/codec.h"
 
-struct ch_call;
-
-/* What a tool is made of. `start` is called on the loop thread and must lead
- * to exactly one ch_call_finish, now or later, unless cancel says it will not.
- * C functions, commands and (later) remote tools differ only here. */
+/* What a tool is made of. C functions, commands and (later) remote tools
+ * differ only here. All hooks are called on the loop thread. */
 struct ch_tool_ops {
     const char *name; /* "function", "command", ... */
-    void (*start)(struct ch_call *call);
+    /* Required. Begin the work; leads to exactly one ch_call_worked (call.h),
+     * now or later, unless `abandon` comes first. */
+    void (*start)(chela_call *call);
     /* Optional. The call timed out or was cancelled; its result is decided
-     * already. Stop the work if that is possible. */
-    void (*cancel)(struct ch_call *call);
+     * already. Ask the work to end; ch_call_worked still follows. */
+    void (*cancel)(chela_call *call);
+    /* Optional. Nobody waits any more: end the work at once. From here on
+     * ch_call_worked must not be called. NULL: the work cannot be ended (a C
+     * function in its thread), and ch_call_worked still follows. */
+    void (*abandon)(chela_call *call);
     /* Optional. Frees ch_tool.impl. */
     void (*free)(void *impl);
 };
 
 struct ch_tool {
-    unsigned refs;
+    _Atomic unsigned refs;
     char *name, *description; /* owned */
     char *schema;             /* owned, compact JSON object */
     char *summary;            /* owned: the description's first sentence */
     enum chela_effect effect;
     enum chela_permission permission;
-    unsigned flags;           /* CHELA_TOOL_* */
-    int64_t timeout_ms;       /* resolved: 0 means none */
-    const struct ch_tool_ops *ops;
-    void *impl;               /* owned through ops->free */
+    unsigned flags;                /* CHELA_TOOL_* */
+    int64_t timeout_ms;            /* resolved: 0 means none */
+    chela_tool_fn *check;          /* may be NULL */
+    void *user;                    /* for check */
+    const struct ch_tool_ops *ops; /* NULL: the host runs it */
+    void *impl;                    /* owned through ops->free */
 };
 
 struct ch_registry {
@@ -44,14 +49,16 @@ struct ch_registry {
 
 void ch_registry_release(struct ch_registry *r);
 
-/* Add a tool made from opts (fn may be NULL when ops is not the C-function
- * kind). Refuses bad names, duplicate names, schemas that are no JSON object. */
+/* Add a tool made from opts. ops NULL: opts->fn is what runs, or the host when
+ * CHELA_TOOL_CLIENT is set. Otherwise opts->fn is not used and impl is taken,
+ * on success only. Refuses bad names, duplicate names (CHELA_EEXIST), schemas
+ * that are no JSON object (CHELA_EINVAL). */
 int ch_registry_add(struct ch_registry *r, const struct chela_tool_opts *opts,
                     const struct ch_tool_ops *ops, void *impl, struct chela_error *err);
-int ch_registry_remove(struct ch_registry *r, const char *name);
+int ch_registry_remove(struct ch_registry *r, const char *name); /* CHELA_ENOENT */
 struct ch_tool *ch_registry_find(const struct ch_registry *r, struct ch_sv name);
 
-/* Up to max names close to a misspelt one, comma separated; "" if none. */
+/* Append the names closest to a misspelt one, "read, ls"; nothing if none is. */
 void ch_registry_similar(const struct ch_registry *r, struct ch_sv name, struct ch_buf *out);
 
 /* Definitions for a request: one per tool, borrowed texts. out has r->n rows. */
@@ -60,7 +67,8 @@ void ch_registry_defs(const struct ch_registry *r, struct ch_tool_def *out);
 void ch_tool_ref(struct ch_tool *t);
 void ch_tool_unref(struct ch_tool *t);
 
-/* Shell-style globs over names: "read,web_*". Does name match any? */
+/* Shell-style globs over names: "read,web_*", with * and ?. Does name match
+ * any? */
 bool ch_tool_matches(struct ch_sv patterns, struct ch_sv name);
 
 #endif

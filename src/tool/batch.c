@@ -1,0 +1,422 @@
+/* batch.c -- see batch.h.
+ *
+ * All callbacks come from one place, pump(), which runs as a deferred task.
+ * Whatever happens (a call ended, the owner skipped, cancelled or answered)
+ * changes the calls and schedules the pump: so no callback fires inside a
+ * ch_batch_* call, and the owner may call any of them from a callback, close
+ * included.
+ *
+ * Calls are started in order, none overtakes another; at most `parallel` run
+ * at once, and one marked sequential runs alone. `ended` is the queue of calls
+ * whose result was decided and not yet announced. */
+#include "tool/batch.h"
+
+#include <assert.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "tool/call.h"
+
+struct ch_batch {
+    struct ch_call_env env; /* of every call; its texts are ours */
+    struct ch_batch_ops ops;
+    void *user;
+    unsigned parallel;
+    size_t max_calls;
+
+    chela_call **calls; /* owned references, in call order */
+    size_t n;
+    size_t next;        /* the first call not started */
+    size_t running;     /* started and not decided */
+    size_t waiting;     /* left to the host */
+    chela_call **ended; /* queue, at most n in its whole life; borrowed */
+    size_t nended, announced;
+    bool alone; /* a sequential call runs */
+    struct ch_batch_totals totals;
+
+    struct ch_task task;
+    bool held;
+    bool told_waiting, told_over; /* `over` was called with some left; with 0 */
+    bool pumping, closed;
+};
+
+static void wake(struct ch_batch *b) {
+    ch_task_defer(b->env.loop, &b->task);
+}
+
+/* --- what calls ask of us ------------------------------------------------ */
+
+static enum ch_before on_before(chela_call *call, char **arguments, char **feedback) {
+    struct ch_batch *b = call->owner;
+
+    return b->ops.before(call->block, arguments, feedback, b->user);
+}
+
+static enum ch_before on_invalid(chela_call *call, const char *problem, char **name,
+                                 char **arguments, char **feedback) {
+    struct ch_batch *b = call->owner;
+
+    return b->ops.invalid(call->block, problem, name, arguments, feedback, b->user);
+}
+
+static void on_progress(chela_call *call, struct ch_sv text) {
+    struct ch_batch *b = call->owner;
+
+    if (b->ops.progress)
+        b->ops.progress(call->block, text, b->user);
+}
+
+static void on_ended(chela_call *call) {
+    struct ch_batch *b = call->owner;
+
+    b->ended[b->nended++] = call;
+    wake(b);
+}
+
+/* --- announcing ---------------------------------------------------------- */
+
+static struct ch_result result_of(const chela_call *call) {
+    const struct ch_outcome *o = &call->outcome;
+
+    return (struct ch_result){
+        .id = call->block->id,
+        .name = call->block->name,
+        .content = ch_buf_sv(&o->content),
+        .details = ch_buf_sv(&o->details),
+        .is_error = o->is_error,
+        .truncated = o->truncated,
+        .denied = o->denied,
+        .error_type = o->error_type,
+        .retryable = o->retryable,
+        .duration_ms = call->duration_ms,
+    };
+}
+
+static void count(struct ch_batch *b, const chela_call *call) {
+    const struct ch_outcome *o = &call->outcome;
+    struct ch_batch_totals *t = &b->totals;
+
+    if (o->denied)
+        t->denied++;
+    else if (o->is_error)
+        t->errors++;
+    else
+        t->ok++;
+    t->ran += call->ran;
+    t->stop |= call->stop_run;
+    if (call->ran && !o->is_error && call->tool && (call->tool->flags & CHELA_TOOL_TERMINATES))
+        t->terminated = true;
+}
+
+static void let_hook_rewrite(struct ch_batch *b, chela_call *call) {
+    struct ch_buf *content = &call->outcome.content;
+    struct ch_result r = result_of(call);
+    char *text = (char *)r.content.p;
+
+    if (!b->ops.after)
+        return;
+    b->ops.after(&r, &text, b->user);
+    if (!text || text == r.content.p)
+        return;
+    ch_buf_clear(content);
+    ch_buf_add_str(content, text);
+    ch_free(text);
+}
+
+/* Tell the owner about the oldest result not announced yet. */
+static bool announce(struct ch_batch *b) {
+    if (b->announced == b->nended)
+        return false;
+    chela_call *call = b->ended[b->announced++];
+    count(b, call);
+    let_hook_rewrite(b, call);
+    if (!b->closed && b->ops.finished) {
+        struct ch_result r = result_of(call);
+        b->ops.finished(call->block, &r, b->user);
+    }
+    return true;
+}
+
+/* --- starting ------------------------------------------------------------ */
+
+static bool is_sequential(const chela_call *call) {
+    return call->tool->flags & CHELA_TOOL_SEQUENTIAL;
+}
+
+static bool may_start(const struct ch_batch *b, const chela_call *call) {
+    return b->running == 0 || !(is_sequential(call) || b->alone);
+}
+
+/* A call no longer runs when its result is decided; that is known from its
+ * state, so the count is taken anew rather than kept in two places. */
+static void recount(struct ch_batch *b) {
+    b->running = b->waiting = 0;
+    b->alone = false;
+    for (size_t i = 0; i < b->n; i++) {
+        b->waiting += b->calls[i]->state == CH_CALL_CLIENT;
+        if (b->calls[i]->state != CH_CALL_RUNNING)
+            continue;
+        b->running++;
+        b->alone |= is_sequential(b->calls[i]);
+    }
+}
+
+static void refuse(struct ch_batch *b, chela_call *call) {
+    b->totals.refused++;
+    ch_call_end_error(call, "cancelled",
+                      "The limit of tool calls for this run is reached, so this call was not "
+                      "made. Answer with what you have.");
+}
+
+static void skip_rest(struct ch_batch *b, const char *type, const char *why) {
+    for (size_t i = b->next; i < b->n; i++) {
+        if (b->calls[i]->state != CH_CALL_NEW && b->calls[i]->state != CH_CALL_READY)
+            continue;
+        ch_call_end_error(b->calls[i], type, why);
+        b->calls[i]->outcome.denied = true;
+    }
+}
+
+static void prepare(struct ch_batch *b, size_t i) {
+    chela_call *call = b->calls[i];
+
+    if (i >= b->max_calls) {
+        refuse(b, call);
+        return;
+    }
+    ch_call_prepare(call);
+    if (b->closed)
+        return;
+    if (call->stop_run)
+        skip_rest(b, "cancelled", "The run was stopped before this call was made.");
+    if (call->state == CH_CALL_CLIENT && b->ops.client)
+        b->ops.client(call->block, b->user);
+}
+
+static void start(struct ch_batch *b, chela_call *call) {
+    if (b->ops.started)
+        b->ops.started(call->block, b->user);
+    if (b->closed || call->state != CH_CALL_READY) /* the owner had second thoughts */
+        return;
+    b->next++;
+    ch_call_run(call);
+}
+
+/* Start the next call; false when there is none or it has to wait. */
+static bool advance(struct ch_batch *b) {
+    if (b->next == b->n)
+        return false;
+    recount(b);
+    if (b->running >= b->parallel)
+        return false;
+    chela_call *call = b->calls[b->next];
+    if (call->state == CH_CALL_NEW)
+        prepare(b, b->next);
+    if (b->closed)
+        return false;
+    if (call->state != CH_CALL_READY) {
+        b->next++;
+        return true;
+    }
+    if (!may_start(b, call))
+        return false;
+    start(b, call);
+    return !b->closed;
+}
+
+/* --- the pump ------------------------------------------------------------ */
+
+static void release_loop(struct ch_batch *b) {
+    if (b->held)
+        ch_loop_release(b->env.loop);
+    b->held = false;
+}
+
+static void tell_over(struct ch_batch *b) {
+    recount(b);
+    if (b->running || b->next < b->n || b->announced < b->nended)
+        return;
+    bool *told = b->waiting ? &b->told_waiting : &b->told_over;
+    if (*told)
+        return;
+    *told = true;
+    release_loop(b);
+    if (b->ops.over)
+        b->ops.over(b->waiting, b->user);
+}
+
+static void destroy(struct ch_batch *b) {
+    for (size_t i = 0; i < b->n; i++)
+        ch_call_abandon(b->calls[i]);
+    ch_free(b->calls);
+    ch_free(b->ended);
+    ch_free((char *)b->env.workspace);
+    ch_free((char *)b->env.session);
+    ch_free((char *)b->env.run);
+    ch_free(b);
+}
+
+static void pump(struct ch_task *t) {
+    struct ch_batch *b = CH_CONTAINER(t, struct ch_batch, task);
+
+    b->pumping = true;
+    while (!b->closed && (announce(b) || advance(b)))
+        ;
+    if (!b->closed)
+        tell_over(b);
+    b->pumping = false;
+    if (b->closed)
+        destroy(b);
+}
+
+/* --- what the owner asks ------------------------------------------------- */
+
+static size_t count_calls(const struct ch_msg *reply) {
+    size_t n = 0;
+
+    for (size_t i = 0; i < reply->nblocks; i++)
+        n += reply->blocks[i].type == CH_BLOCK_TOOL_CALL;
+    return n;
+}
+
+static struct ch_call_env make_env(const struct ch_batch_opts *opts) {
+    return (struct ch_call_env){
+        .loop = opts->loop,
+        .workers = opts->workers,
+        .registry = opts->registry,
+        .workspace = ch_strdup(opts->workspace ? opts->workspace : "/"),
+        .session = ch_strdup(opts->session ? opts->session : ""),
+        .run = ch_strdup(opts->run ? opts->run : ""),
+        .turn = opts->turn,
+        .before = opts->ops->before ? on_before : NULL,
+        .invalid = opts->ops->invalid ? on_invalid : NULL,
+        .ended = on_ended,
+        .progress = on_progress,
+    };
+}
+
+struct ch_batch *ch_batch_start(const struct ch_msg *reply, const struct ch_batch_opts *opts) {
+    struct ch_batch *b = ch_alloc(sizeof(*b));
+    size_t calls = count_calls(reply);
+
+    assert(calls > 0);
+    b->env = make_env(opts);
+    b->ops = *opts->ops;
+    b->user = opts->user;
+    b->parallel = opts->parallel ? opts->parallel : CH_DEFAULT_PARALLEL;
+    b->max_calls = opts->max_calls;
+    b->calls = ch_malloc(calls * sizeof(*b->calls));
+    b->ended = ch_malloc(calls * sizeof(*b->ended));
+    b->totals.calls = calls;
+    for (size_t i = 0; i < reply->nblocks; i++)
+        if (reply->blocks[i].type == CH_BLOCK_TOOL_CALL) {
+            b->calls[b->n] = ch_call_new(&b->env, b, &reply->blocks[i], b->n);
+            b->n++;
+        }
+    b->task.fn = pump;
+    b->held = true;
+    ch_loop_hold(b->env.loop);
+    wake(b);
+    return b;
+}
+
+void ch_batch_skip(struct ch_batch *b, const char *why) {
+    skip_rest(b, "cancelled", why);
+}
+
+void ch_batch_cancel(struct ch_batch *b, const char *why) {
+    for (size_t i = 0; i < b->n; i++)
+        ch_call_end_error(b->calls[i], "cancelled", why);
+}
+
+/* The call with this id that waits; else any with it, to say what is wrong. */
+static chela_call *find(const struct ch_batch *b, struct ch_sv id) {
+    chela_call *found = NULL;
+
+    for (size_t i = 0; i < b->n; i++) {
+        if (!ch_sv_eq(b->calls[i]->block->id, id))
+            continue;
+        if (b->calls[i]->state == CH_CALL_CLIENT)
+            return b->calls[i];
+        found = b->calls[i];
+    }
+    return found;
+}
+
+int ch_batch_answer(struct ch_batch *b, struct ch_sv id, struct ch_sv content, bool is_error,
+                    struct chela_error *err) {
+    chela_call *call = find(b, id);
+    struct ch_outcome o = {.is_error = is_error, .error_type = is_error ? "internal" : NULL};
+
+    if (call && call->state == CH_CALL_ENDED)
+        return ch_fail(err, CHELA_EEXIST, "call %.*s has a result already", CH_SV_FMT(id));
+    if (!call || call->state != CH_CALL_CLIENT)
+        return ch_fail(err, CHELA_ENOENT, "no call %.*s waits for a result", CH_SV_FMT(id));
+    o.truncated = ch_text_shape(&o.content, content, 0);
+    call->ran = true;
+    ch_call_end(call, &o);
+    return 0;
+}
+
+struct ch_batch_totals ch_batch_totals(const struct ch_batch *b) {
+    struct ch_batch_totals t = b->totals;
+
+    for (size_t i = 0; i < b->n; i++) {
+        const chela_call *call = b->calls[i];
+        if (call->state == CH_CALL_ENDED && !call->outcome.denied)
+            t.trailing_errors = call->outcome.is_error ? t.trailing_errors + 1 : 0;
+    }
+    return t;
+}
+
+static enum ch_block_type media_block(const char *type) {
+    struct ch_sv t = ch_sv_str(type);
+
+    return ch_sv_starts(t, "image/")   ? CH_BLOCK_IMAGE
+           : ch_sv_starts(t, "audio/") ? CH_BLOCK_AUDIO
+                                       : CH_BLOCK_DOCUMENT;
+}
+
+static size_t fill_blocks(struct ch_block *at, const chela_call *call) {
+    const struct ch_outcome *o = &call->outcome;
+
+    at[0] = (struct ch_block){
+        .type = CH_BLOCK_TOOL_RESULT,
+        .flags = o->is_error ? CH_F_ERROR : 0,
+        .span = (uint16_t)o->nmedia,
+        .text = ch_buf_sv(&o->content),
+        .id = call->block->id,
+        .name = call->block->name,
+    };
+    for (size_t i = 0; i < o->nmedia; i++)
+        at[1 + i] = (struct ch_block){
+            .type = media_block(o->media[i].type),
+            .text = ch_sv(o->media[i].data, o->media[i].n),
+            .name = ch_sv_str(o->media[i].type),
+        };
+    return 1 + o->nmedia;
+}
+
+struct ch_msg *ch_batch_message(struct ch_batch *b, int64_t ts) {
+    size_t n = 0;
+
+    for (size_t i = 0; i < b->n; i++) {
+        assert(b->calls[i]->state == CH_CALL_ENDED);
+        n += 1 + b->calls[i]->outcome.nmedia;
+    }
+    CH_AUTOFREE struct ch_block *blocks = ch_malloc(n * sizeof(*blocks));
+    n = 0;
+    for (size_t i = 0; i < b->n; i++)
+        n += fill_blocks(blocks + n, b->calls[i]);
+    return ch_msg_new(CH_MSG_RESULTS, blocks, n, NULL, CH_SV(""), ts);
+}
+
+void ch_batch_close(struct ch_batch *b) {
+    if (!b)
+        return;
+    b->closed = true;
+    release_loop(b);
+    ch_task_cancel(b->env.loop, &b->task);
+    if (!b->pumping)
+        destroy(b);
+}

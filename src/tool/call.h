@@ -1,0 +1,126 @@
+/* call.h -- one tool call in progress, from the model's words to a result.
+ *
+ * A call has two sides. The tool's side (answer, made, the argument arena) is
+ * touched only by whoever runs the tool, in a thread of its own perhaps, until
+ * ch_call_worked hands it back. The loop's side (outcome, state) is touched
+ * only on the loop thread. So a timeout can decide the result while the tool
+ * still runs: it writes the outcome, and what the tool says later is dropped.
+ * A call is reference counted for the same reason: work that cannot be stopped
+ * keeps it until it returns. */
+#ifndef CH_TOOL_CALL_H
+#define CH_TOOL_CALL_H
+#include <stdatomic.h>
+
+#include "base/arena.h"
+#include "io/gate.h"
+#include "io/loop.h"
+#include "io/worker.h"
+#include "tool/batch.h"
+#include "tool/registry.h"
+#include "tool/result.h"
+#include "json/json.h"
+
+struct ch_child;
+
+/* What a call needs from whoever runs it: the batch. */
+struct ch_call_env {
+    struct ch_loop *loop;
+    struct ch_workers *workers;
+    const struct ch_registry *registry;
+    const char *workspace; /* absolute */
+    const char *session, *run;
+    unsigned turn;
+    /* Ask the host; as in struct ch_batch_ops. */
+    enum ch_before (*before)(chela_call *call, char **arguments, char **feedback);
+    enum ch_before (*invalid)(chela_call *call, const char *problem, char **name, char **arguments,
+                              char **feedback);
+    void (*ended)(chela_call *call); /* the outcome is set; once */
+    void (*progress)(chela_call *call, struct ch_sv text);
+};
+
+enum ch_call_state {
+    CH_CALL_NEW,    /* not looked at yet */
+    CH_CALL_READY,  /* checked, allowed: ch_call_run */
+    CH_CALL_CLIENT, /* the host has to run it */
+    CH_CALL_RUNNING,
+    CH_CALL_ENDED /* the outcome is set */
+};
+
+struct ch_line; /* of progress, on its way to the loop */
+
+struct chela_call {
+    atomic_uint refs;
+    atomic_bool cancelled; /* timed out or cancelled: the tool should stop */
+    atomic_bool begun;     /* the tool's function was entered */
+
+    /* fixed before the tool is started */
+    struct ch_arena arena; /* the tool's side once it runs */
+    const char *id, *name, *key, *workspace;
+    struct ch_sv arguments;     /* JSON text, NUL-terminated */
+    unsigned flags;             /* CH_F_* of the model's arguments */
+    const struct ch_json *args; /* an object */
+    struct ch_tool *tool;       /* owned reference, or NULL */
+
+    /* the loop's side */
+    const struct ch_call_env *env; /* borrowed; NULL once abandoned */
+    void *owner;                   /* the env's */
+    const struct ch_block *block;  /* borrowed, while env is set */
+    enum ch_call_state state;
+    bool hook_asked, invalid_asked; /* once each, so stages can run again */
+    bool hand_over;                 /* a hook wants the host to run it */
+    bool stop_run;                  /* a hook wants the run to end */
+    bool ran;                       /* it was started, or the host answered */
+    bool working;                   /* ops->start was called, ch_call_worked was not */
+    int64_t started_ms, duration_ms;
+    struct ch_timer timer;
+    struct ch_outcome outcome;
+
+    /* the tool's side */
+    struct ch_answer answer;
+    struct ch_outcome made; /* the answer, concluded */
+    struct ch_work work;    /* function.c */
+    bool deferred;
+    atomic_bool finished;   /* chela_call_finish was called */
+    struct ch_child *child; /* command.c */
+    size_t child_output[2]; /* bytes kept of stdout, stderr */
+
+    /* from any thread */
+    struct ch_gate gate;
+    struct ch_post finish_post, progress_post;
+    _Atomic(struct ch_line *) lines; /* newest first */
+    atomic_uint nlines;
+};
+
+/* index: of the call in its reply. Texts are copied. */
+chela_call *ch_call_new(const struct ch_call_env *env, void *owner, const struct ch_block *block,
+                        size_t index);
+void ch_call_ref(chela_call *call);
+void ch_call_unref(chela_call *call);
+
+/* Take a NEW call through every stage before running: it is then READY, CLIENT
+ * or ENDED (env->ended was called). */
+void ch_call_prepare(chela_call *call);
+
+/* Start a READY call. env->ended may be called before this returns. */
+void ch_call_run(chela_call *call);
+
+/* Decide the result of a call that has none yet, and stop the work if it runs.
+ * *outcome is taken. Nothing happens if the call ended before. */
+void ch_call_end(chela_call *call, struct ch_outcome *outcome);
+
+/* The same with an error of this type. */
+void ch_call_end_error(chela_call *call, const char *type, const char *why);
+
+/* The owner is going away: stop what can be stopped, call nobody any more, and
+ * drop the owner's reference. */
+void ch_call_abandon(chela_call *call);
+
+/* For ch_tool_ops: the work is over and call->made holds the result. Loop
+ * thread only; call may be gone afterwards. */
+void ch_call_worked(chela_call *call);
+
+/* Which of these names is an argument of the call; names ends with NULL. The
+ * first if none is, so that an error asks for that one. */
+const char *ch_arg_name(const chela_call *call, const char *const *names);
+
+#endif
