@@ -1,0 +1,103 @@
+/* builtin.c -- the tools that come with chela, as a model sees them.
+ *
+ * These texts are the interface: each says what the tool does, where its
+ * limits are and how it fails. The schemas keep to the subset that every
+ * vendor understands. */
+#include "tool/builtin.h"
+
+#include "tool/builtin/builtins.h"
+
+/* clang-format off */
+const struct chela_tool_opts ch_builtin_tools[] = {
+    CHELA_TOOL_OPTS(
+        .name = "read",
+        .description =
+            "Read a text file of the workspace, or look at an image (PNG, JPEG, GIF, WebP). "
+            "Returns up to 2000 lines or 15000 characters from line `offset` on and says how to "
+            "get the rest; only the first 16 MB of a file can be read. Other binary files are "
+            "refused; if the file is missing, similar names are listed.",
+        .schema = "{\"type\":\"object\",\"properties\":{"
+                  "\"file_path\":{\"type\":\"string\",\"description\":"
+                  "\"File to read, relative to the workspace, e.g. src/main.py\"},"
+                  "\"offset\":{\"type\":\"integer\",\"minimum\":1,\"description\":"
+                  "\"First line to return, counted from 1; default 1\"},"
+                  "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"description\":"
+                  "\"Number of lines to return; default 2000\"}},"
+                  "\"required\":[\"file_path\"]}",
+        .fn = ch_read_run, .check = ch_read_check, .effect = CHELA_EFFECT_READ,
+        .permission = CHELA_PERM_READ),
+    CHELA_TOOL_OPTS(
+        .name = "write",
+        .description =
+            "Create a file of the workspace or replace all of its content; missing directories "
+            "are made. The file is replaced in one step, so after any failure the old content is "
+            "still there. To change a part of a file use edit.",
+        .schema = "{\"type\":\"object\",\"properties\":{"
+                  "\"file_path\":{\"type\":\"string\",\"description\":"
+                  "\"File to write, relative to the workspace, e.g. src/main.py\"},"
+                  "\"content\":{\"type\":\"string\",\"description\":"
+                  "\"The whole new content of the file\"}},"
+                  "\"required\":[\"file_path\",\"content\"]}",
+        .fn = ch_write_run, .check = ch_write_check, .effect = CHELA_EFFECT_KEYED,
+        .permission = CHELA_PERM_WRITE, .flags = CHELA_TOOL_SEQUENTIAL),
+    CHELA_TOOL_OPTS(
+        .name = "edit",
+        .description =
+            "Replace pieces of a text file of the workspace. Each old_text must occur exactly "
+            "once (copy it from read, with enough lines around it to be unique); all are matched "
+            "against the file as it is now and must not overlap. Either all edits are made or, "
+            "when one does not match, none; the error then says why.",
+        .schema = "{\"type\":\"object\",\"properties\":{"
+                  "\"file_path\":{\"type\":\"string\",\"description\":"
+                  "\"File to change, relative to the workspace, e.g. src/main.py\"},"
+                  "\"edits\":{\"type\":\"array\",\"minItems\":1,\"description\":"
+                  "\"The replacements to make\",\"items\":{\"type\":\"object\",\"properties\":{"
+                  "\"old_text\":{\"type\":\"string\",\"description\":"
+                  "\"The text to replace, exactly as in the file\"},"
+                  "\"new_text\":{\"type\":\"string\",\"description\":"
+                  "\"What to put there; empty to delete\"}},"
+                  "\"required\":[\"old_text\",\"new_text\"]}}},"
+                  "\"required\":[\"file_path\",\"edits\"]}",
+        .fn = ch_edit_run, .check = ch_edit_check, .permission = CHELA_PERM_WRITE,
+        .flags = CHELA_TOOL_SEQUENTIAL),
+    CHELA_TOOL_OPTS(
+        .name = "ls",
+        .description =
+            "List the names in one directory of the workspace, sorted, hidden ones included; "
+            "directories end with \"/\". Does not descend into directories. Shows at most 2000 "
+            "entries and says how many are left out.",
+        .schema = "{\"type\":\"object\",\"properties\":{"
+                  "\"path\":{\"type\":\"string\",\"description\":"
+                  "\"Directory, relative to the workspace; default \\\".\\\"\"}}}",
+        .fn = ch_ls_run, .effect = CHELA_EFFECT_READ, .permission = CHELA_PERM_READ),
+    CHELA_TOOL_OPTS(
+        .name = "calculate",
+        .description =
+            "Evaluate an arithmetic expression: + - * / % ^ ( ) !, the constants pi and e, and "
+            "sqrt abs floor ceil round min max pow factorial log ln log10 log2 exp sin cos tan "
+            "asin acos atan (log is natural or log(x, base); angles in radians). Decimals and "
+            "whole numbers of up to 10000 digits are exact; a result that had to be rounded says "
+            "so. No variables; errors name the column.",
+        .schema = "{\"type\":\"object\",\"properties\":{"
+                  "\"expression\":{\"type\":\"string\",\"description\":"
+                  "\"For example (3 + 5) * 2^10\"}},"
+                  "\"required\":[\"expression\"]}",
+        .fn = ch_calculate_run, .check = ch_calculate_check, .effect = CHELA_EFFECT_READ,
+        .permission = CHELA_PERM_READ),
+    {.name = NULL},
+};
+/* clang-format on */
+
+int ch_builtin_add(struct ch_registry *r, const char *allow, const char *deny,
+                   struct chela_error *err) {
+    for (const struct chela_tool_opts *t = ch_builtin_tools; t->name; t++) {
+        struct ch_sv name = ch_sv_str(t->name);
+        if ((allow && !ch_tool_matches(ch_sv_str(allow), name)) ||
+            (deny && ch_tool_matches(ch_sv_str(deny), name)))
+            continue;
+        int rc = ch_registry_add(r, t, NULL, NULL, err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}

@@ -1,0 +1,12 @@
+/* builtins.h -- the functions behind the table in tool/builtin.c. */
+#ifndef CH_TOOL_BUILTIN_BUILTINS_H
+#define CH_TOOL_BUILTIN_BUILTINS_H
+#include "chela/tool.h"
+
+chela_tool_fn ch_read_run, ch_read_check;
+chela_tool_fn ch_write_run, ch_write_check;
+chela_tool_fn ch_edit_run, ch_edit_check;
+chela_tool_fn ch_ls_run;
+chela_tool_fn ch_calculate_run, ch_calculate_check;
+
+#endif
