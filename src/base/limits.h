@@ -19,6 +19,20 @@
 #define CH_LIMIT_YAML_FILE (4 * CH_MB)   /* one configuration or rule file */
 #define CH_LIMIT_YAML_NODES 262144       /* values of one, aliases expanded */
 #define CH_LIMIT_YAML_ANCHORS 1024       /* anchors of one */
+#define CH_LIMIT_SCHEMA_TEXT (8 * CH_MB)  /* one schema document */
+#define CH_LIMIT_SCHEMA_DOCS 1024         /* documents one schema refers to */
+#define CH_LIMIT_SCHEMA_PARTS 131072      /* subschemas, all documents together */
+#define CH_LIMIT_SCHEMA_NESTING 256       /* subschemas that look at one value */
+#define CH_LIMIT_SCHEMA_DEPTH 1024        /* the same in a run, values nested */
+#define CH_LIMIT_SCHEMA_STEPS 4000000     /* subschemas run over a small value */
+#define CH_LIMIT_SCHEMA_STEPS_NODE 64     /* and for each node of a large one */
+#define CH_LIMIT_VIOLATIONS 100           /* that are told one by one */
+#define CH_LIMIT_COERCIONS 100            /* corrections of one value */
+#define CH_LIMIT_DIVISOR_DIGITS 37        /* of a multipleOf */
+#define CH_LIMIT_PATTERN_TEXT (16 * CH_KB) /* one regular expression */
+#define CH_LIMIT_PATTERN_STEPS 1000000    /* of one match: backtracking */
+#define CH_LIMIT_PATTERN_DEPTH 100000     /* the same, nested */
+#define CH_LIMIT_PATTERN_HEAP (16 * CH_MB) /* memory of one match */
 
 /* net */
 #define CH_LIMIT_URL (8 * CH_KB)
@@ -64,7 +78,7 @@
 #define CH_LIMIT_CALC_TEXT 10000           /* bytes of an expression */
 #define CH_LIMIT_CALC_DEPTH 200            /* nesting of an expression */
 #define CH_LIMIT_CALC_DIGITS 10000         /* of an exact number */
-#define CH_LIMIT_CALC_WORK 300000000       /* digit operations of one expression */
+#define CH_LIMIT_CALC_WORK 100000000       /* digit operations of one expression */
 
 /* agent */
 #define CH_LIMIT_QUEUE 64             /* steering or follow-up messages waiting */
@@ -92,8 +106,8 @@
 #define CH_DEFAULT_RETRIES 2
 #define CH_DEFAULT_GRACE_MS 2000 /* a program, from SIGTERM to SIGKILL */
 #define CH_DEFAULT_DRAIN_MS 250  /* its output, after it has exited */
-#define CH_DEFAULT_KEEP_MS (60 * 1000)   /* an unused connection is kept */
-#define CH_DEFAULT_DNS_MS (30 * 1000)    /* a host's addresses are remembered */
+#define CH_DEFAULT_KEEP_MS 60000         /* an unused connection is kept */
+#define CH_DEFAULT_DNS_MS 30000          /* a host's addresses are remembered */
 #define CH_DEFAULT_STAGGER_MS 250        /* before the next address is tried too */
 #define CH_DEFAULT_TCP_KEEPALIVE_S 60    /* so that NATs do not forget a long wait */
 

@@ -128,7 +128,7 @@ static void http_cancel(struct ch_transport *t, struct ch_http_call *call) {
 
 /* --- timeouts */
 
-static int64_t or_default(int64_t ms, int64_t standard) {
+static int64_t or_default(int64_t ms, int standard) {
     return ms > 0 ? ms : standard;
 }
 

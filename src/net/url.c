@@ -161,7 +161,7 @@ int ch_url_parse(struct ch_sv text, struct ch_url *out, struct chela_error *err)
     if (rc < 0)
         return rc;
     size_t n = 0;
-    while (n < text.n && !memchr("/?#", text.p[n], 3))
+    while (n < text.n && !strchr("/?#", text.p[n]))
         n++;
     struct ch_sv rest = ch_sv(text.p + n, text.n - n);
     out->target = ch_sv_split(&rest, '#');
