@@ -88,7 +88,7 @@ static const struct ch_due *earliest(struct ch_timers *ts) {
 
 static void on_alarm(uv_timer_t *alarm);
 
-static void set_alarm(struct ch_loop *loop) {
+static void set_alarm(struct ch_loop *loop, int64_t least) {
     struct ch_timers *ts = &loop->timers;
 
     if (loop->manual || loop->closing || ts->n == 0 || ts->heap[0].at >= ts->alarm_set)
@@ -96,7 +96,7 @@ static void set_alarm(struct ch_loop *loop) {
     /* libuv counts from the time it remembers, which may be long ago. */
     uv_update_time(loop->uv);
     int64_t wait = ts->heap[0].at - now(loop);
-    uv_timer_start(&ts->alarm, on_alarm, wait > 0 ? (uint64_t)wait : 0, 0);
+    uv_timer_start(&ts->alarm, on_alarm, (uint64_t)CH_MAX(wait, least), 0);
     ts->alarm_set = ts->heap[0].at;
 }
 
@@ -106,7 +106,9 @@ static void on_alarm(uv_timer_t *alarm) {
     ch_timers_fire(loop);
     loop->timers.alarm_set = INT64_MAX;
     earliest(&loop->timers);
-    set_alarm(loop);
+    /* An alarm due at once would ring again before libuv polls: a timer that
+     * re-arms itself with 0 would starve everything else. */
+    set_alarm(loop, 1);
     /* libuv 1.44 runs timers before it polls: do not block if we are done. */
     if (loop->stop && !loop->closing && *loop->stop)
         uv_stop(loop->uv);
@@ -165,7 +167,7 @@ void ch_timer_start(struct ch_loop *loop, struct ch_timer *t, int64_t ms,
     } else {
         return; /* later: seen to when the old time comes */
     }
-    set_alarm(loop);
+    set_alarm(loop, 0);
 }
 
 /* The alarm stays set: one idle wake-up is cheaper than setting it again for

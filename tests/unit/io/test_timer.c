@@ -341,10 +341,39 @@ static void test_unheld_timer_does_not_count(void **state) {
     loop = held_loop;
 }
 
+/* A timer that is always due must not keep the loop from its other work. */
+struct busy {
+    struct ch_timer timer;
+    struct ch_loop *loop;
+    struct ch_task task;
+    bool ran;
+};
+
+static void again(struct ch_timer *t) {
+    struct busy *b = CH_CONTAINER(t, struct busy, timer);
+    ch_timer_start(b->loop, t, 0, again);
+}
+
+static void let_through(struct ch_task *t) {
+    CH_CONTAINER(t, struct busy, task)->ran = true;
+}
+
+static void test_always_due_starves_nobody(void **state) {
+    (void)state;
+    struct busy b = {.loop = new_loop(NULL), .task = {.fn = let_through}};
+    ch_loop_hold(b.loop);
+    ch_timer_start(b.loop, &b.timer, 0, again);
+    ch_task_defer(b.loop, &b.task);
+    assert_int_equal(ch_loop_run(b.loop, &b.ran), 0);
+    ch_loop_release(b.loop);
+    ch_loop_close(b.loop, NULL, NULL);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_always_due_starves_nobody),
         T(test_fire_in_order_of_time),    T(test_zero_fires_on_the_next_pass),
         T(test_rearming_does_not_starve), T(test_pushing_back_and_forward),
         T(test_stop_from_another_timer),  T(test_free_in_callback),
