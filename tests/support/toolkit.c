@@ -60,11 +60,13 @@ static void on_over(size_t waiting, void *user) {
 }
 
 void kit_init(struct kit *k) {
-    char name[] = "/tmp/chela-tool-XXXXXX";
+    const char *tmp = getenv("TMPDIR");
+    CH_BUF_AUTO name = {0};
 
     *k = (struct kit){0};
-    assert_non_null(mkdtemp(name));
-    k->dir = ch_strdup(name);
+    ch_buf_addf(&name, "%s/chela-tool-XXXXXX", tmp ? tmp : "/tmp");
+    assert_non_null(mkdtemp(name.p));
+    k->dir = ch_strdup(name.p);
     k->workspace = kit_path(k, "../ws");
     assert_int_equal(mkdir(k->workspace, 0755), 0);
     assert_int_equal(ch_loop_new(NULL, NULL, &k->loop, NULL), 0);

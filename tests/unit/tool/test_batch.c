@@ -99,12 +99,35 @@ static void results(struct kit *k, struct ch_buf *out) {
 
 /* --- order and bounds ---------------------------------------------------- */
 
+/* Calls that end in an order of our choosing: each waits until so many others
+ * were announced. */
+static atomic_int announced;
+
+static int wait_for_turn(chela_call *call, void *user) {
+    int64_t turn = 0;
+
+    (void)user;
+    chela_arg_int(call, "turn", &turn);
+    while (atomic_load(&announced) < turn)
+        pause_ms(1);
+    chela_result_printf(call, "%s ok", chela_call_id(call));
+    return 0;
+}
+
+static void count_announced(const struct ch_block *call, const struct ch_result *r, void *user) {
+    struct kit *k = user;
+
+    assert_false(r->is_error);
+    ch_buf_addf(&k->log, "finished %.*s;", CH_SV_FMT(call->id));
+    atomic_fetch_add(&announced, 1);
+}
+
 static void test_order(void **state) {
     static const struct kit_call calls[] = {
-        {"a", "work", "{\"ms\":40}", 0},
-        {"b", "work", "{\"ms\":1}", 0},
+        {"a", "turn", "{\"turn\":3}", 0},
+        {"b", "turn", "{\"turn\":1}", 0},
         {"c", "quick", "{}", 0},
-        {"d", "work", "{\"ms\":15}", 0},
+        {"d", "turn", "{\"turn\":2}", 0},
     };
     struct gauge g = {0};
     CH_BUF_AUTO got = {0};
@@ -113,6 +136,9 @@ static void test_order(void **state) {
     (void)state;
     kit_init(&k);
     add_tools(&k, &g);
+    add(&k, (struct chela_tool_opts)CHELA_TOOL_OPTS(.name = "turn", .fn = wait_for_turn));
+    k.ops.finished = count_announced;
+    atomic_store(&announced, 0);
     kit_start(&k, calls, 4);
     assert_string_equal(ch_buf_str(&k.log), ""); /* nothing from inside start */
     kit_wait(&k);
@@ -297,11 +323,11 @@ static void test_skip(void **state) {
 }
 
 static void test_cancel(void **state) {
-    static const struct kit_call calls[] = {{"a", "work", "{\"ms\":60}", 0},
+    static const struct kit_call calls[] = {{"a", "work", "{\"ms\":500}", 0},
                                             {"b", "host", "", 0},
                                             {"c", "quick", "", 0},
-                                            {"d", "work", "{\"ms\":60}", 0},
-                                            {"e", "work", "{\"ms\":60}", 0}};
+                                            {"d", "work", "{\"ms\":500}", 0},
+                                            {"e", "work", "{\"ms\":500}", 0}};
     struct gauge g = {0};
     struct kit k;
 
@@ -316,7 +342,7 @@ static void test_cancel(void **state) {
     ch_batch_cancel(k.batch, "stop");
     assert_null(strstr(ch_buf_str(&k.log), "failed"));
     kit_wait(&k);
-    assert_true(kit_ms() - from < 50);
+    assert_true(kit_ms() - from < 400);
     struct ch_batch_totals t = ch_batch_totals(k.batch);
     assert_int_equal(t.ok, 1);
     assert_int_equal(t.errors, 4);
@@ -612,6 +638,29 @@ static int report(chela_call *call, void *user) {
     return 0;
 }
 
+/* A line of progress that is still on its way when the call ended, or when
+ * nobody is there any more, is not shown. */
+static void test_late_progress(void **state) {
+    static const struct kit_call call = {"a", "report", "", 0};
+
+    (void)state;
+    for (int close_it = 0; close_it < 2; close_it++) {
+        struct kit k;
+        kit_init(&k);
+        add(&k, (struct chela_tool_opts)CHELA_TOOL_OPTS(.name = "report", .fn = report,
+                                                        .flags = CHELA_TOOL_ON_LOOP));
+        plan = (struct nasty){close_it ? "finished" : "", "close"};
+        if (close_it)
+            k.ops.finished = nasty_finished;
+        kit_start(&k, &call, 1);
+        kit_wait(&k);
+        for (int i = 0; i < 3; i++)
+            ch_loop_tick(k.loop);
+        assert_null(strstr(ch_buf_str(&k.log), "progress"));
+        kit_free(&k);
+    }
+}
+
 static void test_acting_in_callbacks(void **state) {
     static const char *const where[] = {"before",   "started", "progress", "after",
                                         "finished", "client",  "over"};
@@ -813,6 +862,7 @@ int main(void) {
         cmocka_unit_test(test_invalid_hook),
         cmocka_unit_test(test_acting_in_callbacks),
         cmocka_unit_test(test_trailing_errors),
+        cmocka_unit_test(test_late_progress),
         cmocka_unit_test(test_chance),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

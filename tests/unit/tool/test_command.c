@@ -107,6 +107,13 @@ static void test_environment(void **state) {
     kit_free(&k);
 }
 
+/* valgrind makes a fork of posix_spawn's vfork, and exec's failure is lost. */
+static bool exec_failure_is_lost(void) {
+    const char *preload = getenv("LD_PRELOAD");
+
+    return preload && strstr(preload, "vgpreload");
+}
+
 static void test_cannot_start(void **state) {
     const char *const argv[] = {"/nonexistent/program", NULL};
     const char *const sh[] = {"/bin/sh", "-c", "pwd", NULL};
@@ -124,7 +131,8 @@ static void test_cannot_start(void **state) {
     assert_int_equal(ch_command_add(&k.registry, &root, NULL), 0);
     kit_call(&k, "missing", "{}");
     assert_true(k.is_error);
-    assert_non_null(strstr(k.content, "/nonexistent/program"));
+    if (!exec_failure_is_lost())
+        assert_non_null(strstr(k.content, "/nonexistent/program"));
     kit_call(&k, "nowhere", "{}");
     assert_true(k.is_error);
     assert_string_equal(kit_call(&k, "root", "{}"), "/\n");
@@ -240,6 +248,7 @@ static void test_nothing_is_left(void **state) {
                 ch_loop_tick(k.loop);
                 nanosleep(&t, NULL);
             }
+            assert_false(alive(mark));
         }
         kit_free(&k); /* or it does not: KILL at once */
         struct timespec t = {0, 100000000};

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -13,6 +14,7 @@
 #include "base/mem.h"
 #include "support/toolkit.h"
 #include "tool/builtin.h"
+#include "tool/builtin/file.h"
 #include "tool/builtin/replace.h"
 #include "json/writer.h"
 
@@ -231,6 +233,39 @@ static void test_bom_mode_link(void **state) {
     kit_free(&k);
 }
 
+/* Somebody else writes the file between our reading and our writing. */
+static int edit_late(chela_call *call, void *user) {
+    struct kit *k = user;
+    struct ch_place place;
+    struct stat st;
+
+    int fd = ch_file_open(chela_call_workspace(call), "f", &st);
+    assert_true(fd >= 0);
+    close(fd);
+    kit_put(k, "f", "theirs\n");
+    assert_int_equal(ch_path_place(chela_call_workspace(call), "f", false, &place), 0);
+    int rc = ch_file_replace(call, &place, &st, CH_SV("ours"));
+    ch_place_release(&place);
+    return ch_path_refuse(call, "edit", "f", rc);
+}
+
+static void test_changed_meanwhile(void **state) {
+    struct chela_tool_opts late = CHELA_TOOL_OPTS(.name = "late", .fn = edit_late);
+    struct kit k;
+
+    (void)state;
+    setup(&k);
+    late.user = &k;
+    assert_int_equal(ch_registry_add(&k.registry, &late, NULL, NULL, NULL), 0);
+    kit_call(&k, "late", "{}");
+    assert_string_equal(k.error_type, "unavailable");
+    assert_non_null(strstr(k.content, "changed at the same moment"));
+    CH_AUTOFREE char *got = kit_get(&k, "f");
+    assert_string_equal(got, "theirs\n");
+    assert_int_equal(kit_entries(&k, "."), 1);
+    kit_free(&k);
+}
+
 static void test_refusals(void **state) {
     struct kit k;
 
@@ -271,7 +306,7 @@ int main(void) {
         cmocka_unit_test(test_replace),       cmocka_unit_test(test_periodic),
         cmocka_unit_test(test_diff),          cmocka_unit_test(test_tool),
         cmocka_unit_test(test_bom_mode_link), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_details),
+        cmocka_unit_test(test_details),       cmocka_unit_test(test_changed_meanwhile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
