@@ -34,6 +34,7 @@ struct ch_route {
     uint16_t port;
     bool tls;
     const struct ch_proxy *proxy; /* borrowed; NULL: direct */
+    const struct ch_address_filter *filter; /* borrowed until connected; may be NULL */
 };
 
 enum ch_conn_state {

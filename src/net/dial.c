@@ -31,8 +31,10 @@ struct ch_dial {
     size_t count, tried;
     struct ch_timer stagger;
     struct ch_task failing;
-    int error;                   /* libuv's; see note_error */
-    union ch_address *addresses; /* owned; with the port */
+    const struct ch_address_filter *filter; /* borrowed; may be NULL */
+    const char *refused;                    /* the kind of address it refused; static */
+    int error;                              /* libuv's; see note_error */
+    union ch_address *addresses;            /* owned; with the port */
 };
 
 static void try_next(struct ch_dial *d);
@@ -63,6 +65,12 @@ void ch_dial_cancel(struct ch_dial *d) {
 static void describe(const struct ch_dial *d, struct chela_error *err) {
     const char *open = strchr(d->host, ':') ? "[" : "", *close = *open ? "]" : "";
 
+    if (d->refused && d->error == 0) {
+        ch_fail(err, CHELA_EPERM,
+                "%s%s%s%s leads to an address (%s) that may not be reached from here", d->what,
+                open, d->host, close, d->refused);
+        return;
+    }
     switch (d->error) {
     case UV_ECONNREFUSED:
         ch_fail(err, CHELA_ENET, "connection refused by %s%s%s%s:%u", d->what, open, d->host, close,
@@ -158,10 +166,20 @@ static void on_stagger(struct ch_timer *timer) {
     try_next(CH_CONTAINER(timer, struct ch_dial, stagger));
 }
 
+static bool allowed(struct ch_dial *d, const union ch_address *to) {
+    const char *kind = d->filter ? d->filter->refuse(&to->any, d->filter->user) : NULL;
+    if (kind)
+        d->refused = kind;
+    return !kind;
+}
+
 static void try_next(struct ch_dial *d) {
     ch_timer_stop(d->loop, &d->stagger);
     while (d->tried < d->count) {
-        int rc = begin_attempt(d, &d->addresses[d->tried++]);
+        const union ch_address *to = &d->addresses[d->tried++];
+        if (!allowed(d, to))
+            continue;
+        int rc = begin_attempt(d, to);
         if (rc == 0)
             break;
         note_error(d, rc);
@@ -229,6 +247,7 @@ struct ch_dial *ch_dial_start(const struct ch_dial_opts *opts, ch_dial_fn *fn, v
     d->host = ch_strdup(opts->host);
     d->port = opts->port;
     d->what = opts->what;
+    d->filter = opts->filter;
     d->fn = fn;
     d->user = user;
     find_addresses(d);

@@ -10,6 +10,7 @@
 
 #include "io/loop.h"
 #include "net/resolve.h"
+#include "net/transport.h"
 
 struct ch_dial;
 
@@ -24,6 +25,7 @@ struct ch_dial_opts {
     const char *host;             /* copied */
     uint16_t port;
     const char *what; /* static; put before the host in messages: "proxy " or "" */
+    const struct ch_address_filter *filter; /* may be NULL; must outlive the dial */
 };
 
 struct ch_dial *ch_dial_start(const struct ch_dial_opts *opts, ch_dial_fn *fn, void *user);

@@ -212,7 +212,8 @@ static const struct ch_response_events response_events;
 static const struct ch_conn_events conn_events;
 
 static struct ch_route route_of(const struct ch_http_call *call) {
-    return (struct ch_route){call->url.host, call->url.port, call->url.tls, call->proxy};
+    return (struct ch_route){call->url.host, call->url.port, call->url.tls, call->proxy,
+                             call->req->filter};
 }
 
 static void send_request(struct ch_http_call *call) {
@@ -279,7 +280,8 @@ static bool on_response_data(struct ch_sv data, void *user) {
 static const struct ch_response_events response_events = {on_response_head, on_response_data};
 
 static void complete(struct ch_http_call *call, bool clean) {
-    if (clean && call->response.keep_alive && !call->conn->sending)
+    bool shared = !call->req->filter;
+    if (shared && clean && call->response.keep_alive && !call->conn->sending)
         ch_pool_put(&call->http->pool, CH_TAKE(call->conn));
     finish(call, NULL);
 }
@@ -364,7 +366,9 @@ static int prepare(struct ch_http_call *call, struct chela_error *err) {
         return ch_fail(err, CHELA_EINVAL,
                        "bad URL: credentials do not belong in it (before the '@')");
     rc = ch_request_check(call->req, err);
-    return rc < 0 ? rc : pick_proxy(call, err);
+    if (rc < 0 || call->req->filter)
+        return rc; /* a proxy would connect to addresses the filter never sees */
+    return pick_proxy(call, err);
 }
 
 static int launch(struct ch_http_call *call, struct chela_error *err) {
@@ -372,7 +376,8 @@ static int launch(struct ch_http_call *call, struct chela_error *err) {
     if (rc < 0)
         return rc;
     struct ch_route route = route_of(call);
-    call->conn = ch_pool_get(&call->http->pool, &route);
+    if (!call->req->filter) /* a waiting connection was made without asking it */
+        call->conn = ch_pool_get(&call->http->pool, &route);
     if (!call->conn)
         return connect_anew(call, err);
     call->reused = true;

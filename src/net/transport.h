@@ -18,6 +18,16 @@ struct ch_http_timeouts { /* milliseconds, 0: the default in limits.h */
     int64_t connect, first_byte, idle, total;
 };
 
+struct sockaddr;
+
+/* Who may be connected to. Asked about every address right before it is
+ * connected to, so that neither spellings nor name servers can get around it. */
+struct ch_address_filter {
+    /* NULL lets it pass; otherwise what kind of address it is (static). */
+    const char *(*refuse)(const struct sockaddr *to, void *user);
+    void *user;
+};
+
 struct ch_http_request {
     const char *method; /* "POST" */
     const char *url;
@@ -27,6 +37,10 @@ struct ch_http_request {
     size_t nbody;
     struct ch_http_timeouts timeouts;
     uint64_t max_body; /* 0: CH_LIMIT_HTTP_STREAM */
+    /* NULL, or a filter, which must stay as long as the body. A request with
+     * one goes out directly, whatever proxies are set, on a connection of its
+     * own; CHELA_EPERM if every address was refused. */
+    const struct ch_address_filter *filter;
 };
 
 struct ch_http_head {
@@ -43,7 +57,7 @@ struct ch_http_handler {
     /* Exactly one, last, unless cancelled: err is NULL when the response
      * arrived whole, else says what failed: CHELA_ENET, ETLS, ETIMEOUT, ELIMIT,
      * EPROTO; EINVAL for a bad URL or header; ECONFIG, EAUTH, EPERM for a proxy
-     * that is misconfigured or refuses; EMODULE. err->http_status is set if a
+     * that is misconfigured or refuses, EPERM for a filter too; EMODULE. err->http_status is set if a
      * status line had come. The call is gone by now. */
     void (*on_done)(const struct chela_error *err, void *user);
 };
