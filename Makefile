@@ -20,7 +20,7 @@ say = @$(if $(V),:,printf '  %-5s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@))
 # A layer may include only the layers before it (tools/check_layers) and is
 # its own archive, so that a unit test of a layer links nothing later.
 LAYERS := base json io net model tool prompt agent config
-PKGS := libuv yaml-0.1
+PKGS := libuv yaml-0.1 libpcre2-8
 LIBS := -lhttp_parser -ldl -lpthread -lm
 # A module is built from src/<dir>/ and loaded on use: what only some need.
 MODULES := tls
@@ -38,7 +38,7 @@ pkg = $(shell $(PKG_CONFIG) $(1) $(2) 2>/dev/null)
 CPPFLAGS += -Iinclude -Isrc -D_GNU_SOURCE -DCHELA_VERSION='"$(VERSION)"' $(call pkg,--cflags,$(PKGS))
 CFLAGS += -std=gnu11 $(OPT) $(WARN) -fPIC -fvisibility=hidden -MMD -MP
 LDLIBS += $(call pkg,--libs,$(PKGS)) $(LIBS)
-LINK = $(CC) $(OPT) $(LDFLAGS)
+LINK = $(CC) $(OPT) -Wl,--as-needed $(LDFLAGS)
 
 layer_src = $(wildcard src/$(1)/*.c) $(if $(filter tool,$(1)),$(wildcard src/tool/builtin/*.c))
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
@@ -112,7 +112,7 @@ WHOLE := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/replay/test_*.c tests/scenar
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
 TOOLS := $(HELPERS:%=$(BUILD)/tests/support/%)
 TEST_PKGS := cmocka jansson libssl libcrypto
-TEST_LIBS = -Wl,--as-needed $(LDLIBS) $(call pkg,--libs,$(TEST_PKGS))
+TEST_LIBS = $(LDLIBS) $(call pkg,--libs,$(TEST_PKGS))
 SUPPORT := $(BUILD)/lib/support.a
 
 $(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests
@@ -163,7 +163,7 @@ $(foreach h,$(HELPERS),$(eval $(call HELPER_RULE,$(h))))
 # what is missing, then come back in a fresh make that finds it.
 again = @scripts/install-deps $(1) && $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
 
-.PHONY: demo-now check-now check-long-now fuzz-now
+.PHONY: demo-now check-now check-long-now fuzz-now install-now
 demo: ## install what is missing, build, and watch an agent work
 	$(call again,build) demo-now
 check: ## install what is missing, build, and run all tests
@@ -184,7 +184,7 @@ check-now: tests
 else
 check-now: tests sdk
 	@$(MAKE) --no-print-directory SANITIZE=$(SANITIZED) tests
-	@tests/run -b $(BUILD) $(TIER1) sdk -b $(BUILD)-$(subst $(comma),-,$(SANITIZED)) unit fuzz replay scenario e2e
+	@tests/run -b $(BUILD) $(TIER1) sdk -t 3 -b $(BUILD)-$(subst $(comma),-,$(SANITIZED)) unit fuzz replay scenario e2e
 endif
 check-long-now: check-now
 	@$(MAKE) --no-print-directory SANITIZE=thread tests
@@ -211,6 +211,8 @@ $(BUILD)/bench/%: bench/%.c $(BUILD)/libchela.a
 	$(Q)$(LINK) $(CPPFLAGS) -std=gnu11 $(WARN) -o $@ $^ $(LDLIBS)
 
 install: all ## into PREFIX, below DESTDIR
+	@$(MAKE) --no-print-directory install-now
+install-now:
 	install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(PREFIX)/include/chela/sys $(LIBDIR)/pkgconfig $(PREFIX)/share/man/man1)
 	install -m 755 $(BUILD)/chela $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 include/chela.h $(DESTDIR)$(PREFIX)/include/

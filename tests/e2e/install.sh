@@ -7,13 +7,13 @@ cd "$(dirname "$0")/../.." || exit 2
 start_server
 
 prefix=$tmp/prefix
-# The build is up to date: nothing is compiled, whatever flags it was made with.
-check "make install" make -s install BUILD="$BUILD" PREFIX="$prefix" SANITIZE=
+# install-now: what was built, with whatever flags, and nothing built again.
+check "make install" make -s install-now BUILD="$BUILD" PREFIX="$prefix"
 for file in bin/chela lib/libchela.so lib/libchela.so.0 lib/libchela.a lib/libchela-tls.so lib/pkgconfig/chela.pc \
     include/chela.h include/chela/tool.h include/chela/sys/module.h; do
     check "installed: $file" test -s "$prefix/$file"
 done
-check "DESTDIR" make -s install BUILD="$BUILD" PREFIX=/usr DESTDIR="$tmp/dest" SANITIZE=
+check "DESTDIR" make -s install-now BUILD="$BUILD" PREFIX=/usr DESTDIR="$tmp/dest"
 check "DESTDIR: below it" test -x "$tmp/dest/usr/bin/chela"
 check "DESTDIR: not in the files" grep -qx "prefix=/usr" "$tmp/dest/usr/lib/pkgconfig/chela.pc"
 
