@@ -79,6 +79,14 @@
 #define CH_LIMIT_CALC_DEPTH 200            /* nesting of an expression */
 #define CH_LIMIT_CALC_DIGITS 10000         /* of an exact number */
 #define CH_LIMIT_CALC_WORK 100000000       /* digit operations of one expression */
+#define CH_LIMIT_GLOBS 64                  /* patterns that braces may stand for */
+#define CH_LIMIT_IGNORE_FILE CH_MB         /* one .gitignore */
+#define CH_LIMIT_IGNORE_RULES 4096         /* of one .gitignore */
+#define CH_LIMIT_WALK_ENTRIES 1000000      /* looked at by one find or grep */
+#define CH_LIMIT_WALK_DEPTH 64             /* directories below each other */
+#define CH_LIMIT_RESULT_LEAST 1000         /* shown even in the smallest context */
+#define CH_LIMIT_SPILL_FILES 32            /* long results kept for a workspace */
+#define CH_LIMIT_SPILL_BYTES (64 * CH_MB)  /* all of them together */
 
 /* agent */
 #define CH_LIMIT_QUEUE 64             /* steering or follow-up messages waiting */
@@ -98,6 +106,7 @@
 #define CH_DEFAULT_RUN_MS (1800 * 1000)
 #define CH_DEFAULT_TOOL_MS (30 * 1000)
 #define CH_DEFAULT_PARALLEL 8
+#define CH_DEFAULT_RECORDS 5 /* of a JSON array that is too long to be shown */
 #define CH_DEFAULT_OUTPUT_TOKENS 8192
 #define CH_DEFAULT_CONNECT_MS (10 * 1000)
 #define CH_DEFAULT_FIRST_BYTE_MS (300 * 1000)

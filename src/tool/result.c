@@ -1,7 +1,4 @@
-/* result.c -- see result.h.
- *
- * Shaping costs the same however much a tool said: only a window at each end
- * is cleaned, since no more of it can be shown; what lies between is counted. */
+/* result.c -- see result.h. */
 #include "tool/result.h"
 
 #include <stdio.h>
@@ -12,9 +9,6 @@
 #include "base/utf8.h"
 #include "json/json.h"
 #include "json/writer.h"
-
-#define WINDOW (8 * CH_LIMIT_RESULT_CHARS) /* bytes at each end */
-#define NOTE_MAX 240                       /* characters the note may need */
 
 /* --- error types --------------------------------------------------------- */
 
@@ -57,100 +51,6 @@ static const char *type_of_code(int code) {
         return "cancelled";
     }
     return "internal";
-}
-
-/* --- shaping ------------------------------------------------------------- */
-
-static bool starts_character(char c) {
-    return ((unsigned char)c & 0xc0) != 0x80;
-}
-
-static uint64_t count_characters(struct ch_sv s) {
-    uint64_t n = 0;
-
-    for (size_t i = 0; i < s.n; i++)
-        n += starts_character(s.p[i]);
-    return n;
-}
-
-/* The prefix of s that has at most n characters, ending with a line if one
- * ends in its last tenth. */
-static struct ch_sv first_characters(struct ch_sv s, uint64_t n) {
-    uint64_t seen = 0;
-    size_t end = 0;
-
-    while (end < s.n && (seen += starts_character(s.p[end])) <= n)
-        end++;
-    if (end == s.n)
-        return s;
-    for (size_t i = end; i > end - end / 10; i--)
-        if (s.p[i - 1] == '\n')
-            return ch_sv(s.p, i);
-    return ch_sv(s.p, end);
-}
-
-static struct ch_sv last_characters(struct ch_sv s, uint64_t n) {
-    uint64_t seen = 0;
-    size_t at = s.n;
-
-    while (at > 0 && seen < n)
-        seen += starts_character(s.p[--at]);
-    if (at == 0)
-        return s;
-    for (size_t i = at; i < at + (s.n - at) / 10; i++)
-        if (s.p[i] == '\n')
-            return ch_sv(s.p + i + 1, s.n - i - 1);
-    return ch_sv(s.p + at, s.n - at);
-}
-
-static void add_note(struct ch_buf *out, uint64_t missing, uint64_t lost) {
-    ch_buf_addf(out, "\n[... %llu characters are left out here", (unsigned long long)missing);
-    if (lost)
-        ch_buf_addf(out, ", and %llu bytes after the end", (unsigned long long)lost);
-    ch_buf_add_str(out, "; ask for less, for example with a narrower query, a filter or a "
-                        "range, to see them ...]\n");
-}
-
-/* The two ends of a long text that are looked at, and what lies between. */
-struct windows {
-    struct ch_sv head, middle, tail;
-};
-
-static struct windows windows_of(struct ch_sv text) {
-    if (text.n <= 2 * WINDOW)
-        return (struct windows){.head = text};
-    struct ch_sv head = ch_utf8_cut(text, WINDOW);
-    size_t from = text.n - WINDOW;
-    for (int i = 0; i < 3 && !starts_character(text.p[from]); i++)
-        from++;
-    return (struct windows){
-        .head = head,
-        .middle = ch_sv(text.p + head.n, from - head.n),
-        .tail = ch_sv(text.p + from, text.n - from),
-    };
-}
-
-bool ch_text_shape(struct ch_buf *out, struct ch_sv text, uint64_t lost) {
-    const uint64_t room = CH_LIMIT_RESULT_CHARS - NOTE_MAX;
-    struct windows w = windows_of(text);
-    CH_BUF_AUTO head = {0};
-    CH_BUF_AUTO tail = {0};
-
-    ch_text_clean(&head, w.head);
-    ch_text_clean(&tail, w.tail);
-    uint64_t total = count_characters(ch_buf_sv(&head)) + count_characters(w.middle) +
-                     count_characters(ch_buf_sv(&tail));
-    if (w.tail.n == 0 && total <= CH_LIMIT_RESULT_CHARS && lost == 0) {
-        ch_buf_add_sv(out, ch_buf_sv(&head));
-        return false;
-    }
-    struct ch_sv first = first_characters(ch_buf_sv(&head), room * 7 / 10);
-    struct ch_sv rest = w.tail.n ? ch_buf_sv(&tail) : ch_sv(head.p + first.n, head.n - first.n);
-    struct ch_sv last = last_characters(rest, room * 3 / 10);
-    ch_buf_add_sv(out, first);
-    add_note(out, total - count_characters(first) - count_characters(last), lost);
-    ch_buf_add_sv(out, last);
-    return true;
 }
 
 /* --- what a tool says ---------------------------------------------------- */
@@ -257,22 +157,30 @@ static void write_error(struct ch_outcome *o, struct ch_sv message, struct ch_sv
     ch_jw_end(&w, '}');
 }
 
+/* Escaping may double what is said, and the rest needs room too. */
+static struct ch_room message_room(struct ch_room room) {
+    return (struct ch_room){
+        .chars = CH_MIN(room.chars / 3, CH_LIMIT_TOOL_ERROR),
+        .cost = room.cost / 3,
+    };
+}
+
 /* o->details are set; an error that would be too long goes without them. */
-static void make_error(struct ch_outcome *o, const char *type, struct ch_sv message) {
+static void make_error(struct ch_outcome *o, const char *type, struct ch_sv message,
+                       int64_t window) {
     const struct error_type *t = find_type(type);
+    struct ch_room room = ch_room_of(window);
     CH_BUF_AUTO clean = {0};
 
     o->is_error = true;
     o->error_type = t->name;
     o->retryable = t->retryable;
     ch_text_clean(&clean, message);
-    struct ch_sv shown = ch_sv_trim(ch_buf_sv(&clean));
-    if (count_characters(shown) > CH_LIMIT_TOOL_ERROR) {
-        shown = first_characters(shown, CH_LIMIT_TOOL_ERROR);
-        o->truncated = true;
-    }
+    struct ch_sv whole = ch_sv_trim(ch_buf_sv(&clean));
+    struct ch_sv shown = ch_room_start(message_room(room), whole);
+    o->truncated = shown.n < whole.n;
     write_error(o, shown, o->details.n ? ch_buf_sv(&o->details) : CH_SV("{}"));
-    if (count_characters(ch_buf_sv(&o->content)) > CH_LIMIT_RESULT_CHARS) {
+    if (!ch_room_holds(room, ch_room_needed(ch_buf_sv(&o->content)))) {
         ch_buf_clear(&o->content);
         o->truncated = true;
         write_error(o, shown, CH_SV("{}"));
@@ -287,20 +195,25 @@ void ch_outcome_error(struct ch_outcome *o, const char *type, const char *fmt, .
     ch_buf_vaddf(&message, fmt, ap);
     va_end(ap);
     ch_outcome_release(o);
-    make_error(o, type, ch_buf_sv(&message));
+    make_error(o, type, ch_buf_sv(&message), 0);
+}
+
+bool ch_text_shape(struct ch_buf *out, struct ch_sv text, uint64_t lost) {
+    return ch_shape_text(&(struct ch_shape){0}, text, lost, out);
 }
 
 void ch_answer_conclude(struct ch_answer *a, int rc, struct ch_outcome *out) {
     out->details = a->details;
     a->details = (struct ch_buf){0};
     if (a->error_type) {
-        make_error(out, a->error_type, ch_buf_sv(&a->error));
+        make_error(out, a->error_type, ch_buf_sv(&a->error), a->shape.window);
     } else if (rc < 0) {
         /* What the tool said before it failed is the best account of why. */
         struct ch_sv said = ch_sv_trim(ch_buf_sv(&a->text));
-        make_error(out, type_of_code(rc), said.n ? said : ch_sv_str(chela_error_text(rc)));
+        make_error(out, type_of_code(rc), said.n ? said : ch_sv_str(chela_error_text(rc)),
+                   a->shape.window);
     } else {
-        out->truncated = ch_text_shape(&out->content, ch_buf_sv(&a->text), a->text_lost);
+        out->truncated = ch_shape_text(&a->shape, ch_buf_sv(&a->text), a->text_lost, &out->content);
         out->media = CH_TAKE(a->media);
         out->nmedia = a->nmedia;
         a->nmedia = 0;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "tool/shape.h"
 
 /* X(name, may the same call work later?) */
 #define CH_ERROR_TYPES(X)       \
@@ -29,6 +30,7 @@ struct ch_media {
 
 /* What a tool has said so far. Zeroed: nothing. */
 struct ch_answer {
+    struct ch_shape shape; /* how it is cut; outlives _release */
     struct ch_buf text;
     uint64_t text_lost;     /* bytes that found no room in text */
     struct ch_buf details;  /* JSON, or empty */
@@ -68,9 +70,7 @@ void ch_outcome_error(struct ch_outcome *o, const char *type, const char *fmt, .
  * other than tab, line feed and carriage return. */
 void ch_text_clean(struct ch_buf *out, struct ch_sv text);
 
-/* Clean text and keep CH_LIMIT_RESULT_CHARS characters of it: the first 70 %
- * and the last 30 %, with a note between them. lost: bytes that were dropped
- * before and only count in the note. True if anything is missing. */
+/* ch_shape_text with the defaults: no window is known, nothing is spilled. */
 bool ch_text_shape(struct ch_buf *out, struct ch_sv text, uint64_t lost);
 
 #endif

@@ -98,62 +98,6 @@ static size_t characters(struct ch_sv s) {
     return n;
 }
 
-/* Texts around the cap and far beyond it, of one and of three bytes a
- * character: never too long, valid, with both ends and a note. */
-static void test_cap(void **state) {
-    static const size_t sizes[] = {15999, 16000, 16001, 20000, 127000, 129000, 300000, 4000000};
-    static const char *const letters[] = {"x", "\xe4\xbd\xa0"};
-
-    (void)state;
-    for (size_t i = 0; i < CH_LEN(sizes) * CH_LEN(letters); i++) {
-        size_t n = sizes[i / 2];
-        CH_BUF_AUTO text = {0}, got = {0};
-        ch_buf_add_str(&text, "BEGIN");
-        for (size_t k = 8; k < n; k++)
-            ch_buf_add_str(&text, letters[i % 2]);
-        ch_buf_add_str(&text, "END");
-        bool cut = ch_text_shape(&got, ch_buf_sv(&text), 0);
-        assert_int_equal(cut, n > CH_LIMIT_RESULT_CHARS);
-        assert_true(characters(ch_buf_sv(&got)) <= CH_LIMIT_RESULT_CHARS);
-        assert_true(ch_utf8_valid(ch_buf_sv(&got)));
-        assert_int_equal(strncmp(ch_buf_str(&got), "BEGIN", 5), 0);
-        assert_string_equal(ch_buf_str(&got) + got.n - 3, "END");
-        if (!cut)
-            continue;
-        const char *note = strstr(ch_buf_str(&got), "[... ");
-        assert_non_null(note);
-        size_t missing = strtoul(note + 5, NULL, 10);
-        const char *after = strstr(note, "...]\n");
-        size_t head = characters(ch_sv(got.p, (size_t)(note - got.p) - 1));
-        size_t tail = characters(ch_sv_str(after + 5));
-        assert_int_equal(head + tail + missing, n);
-        assert_true(head > 10500 && tail > 4200);
-    }
-}
-
-/* What lies between the ends is not looked at, so it is not shown either. */
-static void test_mostly_escapes(void **state) {
-    CH_BUF_AUTO text = {0}, got = {0};
-
-    (void)state;
-    for (int i = 0; i < 100000; i++)
-        ch_buf_add_str(&text, i == 50000 ? "\x1b[31mX" : "\x1b[31m");
-    assert_true(ch_text_shape(&got, ch_buf_sv(&text), 0));
-    assert_null(strchr(ch_buf_str(&got), 0x1b));
-}
-
-static void test_cap_keeps_lines(void **state) {
-    CH_BUF_AUTO text = {0}, got = {0};
-
-    (void)state;
-    for (int i = 0; i < 3000; i++)
-        ch_buf_addf(&text, "line %04d\n", i);
-    assert_true(ch_text_shape(&got, ch_buf_sv(&text), 0));
-    char *note = strstr(got.p, "\n[... ");
-    assert_int_equal(note[-1], '\n');
-    assert_int_equal(strncmp(strstr(note, "...]\n") + 5, "line ", 5), 0);
-}
-
 static void say_error(struct ch_answer *a, const char *type, const char *fmt, ...) {
     va_list ap;
 
@@ -326,15 +270,12 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cleaning),
         cmocka_unit_test(test_no_escape_survives),
-        cmocka_unit_test(test_cap),
-        cmocka_unit_test(test_cap_keeps_lines),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_return_codes),
         cmocka_unit_test(test_details),
         cmocka_unit_test(test_long_errors),
         cmocka_unit_test(test_huge_text),
         cmocka_unit_test(test_media),
-        cmocka_unit_test(test_mostly_escapes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
