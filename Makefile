@@ -23,10 +23,19 @@ LAYERS := base json io net model tool prompt agent config
 PKGS := libuv yaml-0.1 libpcre2-8
 LIBS := -lhttp_parser -ldl -lpthread -lm
 # A module is built from src/<dir>/ and loaded on use: what only some need.
-MODULES := tls
+# ALONE: uses nothing of libchela but copies of what it needs of base/.
 MODULE_tls_DIR := net/tls
 MODULE_tls_PKGS := libssl libcrypto
-MODULE_tls_ALONE := yes # uses nothing of libchela
+MODULE_sqlite_PKGS := sqlite3
+MODULE_postgres_PKGS := libpq
+MODULE_html_PKGS := libxml-2.0
+MODULE_mail_PKGS := libcurl
+# Built where their packages are; `make deps` installs those.
+OPTIONAL := sqlite postgres html mail
+MODULES := tls $(foreach m,$(OPTIONAL),$(if $(shell $(PKG_CONFIG) --exists $(MODULE_$(m)_PKGS) 2>/dev/null && echo yes),$(m)))
+LEFT_OUT := $(filter-out $(MODULES),$(OPTIONAL))
+$(foreach m,$(OPTIONAL),$(eval MODULE_$(m)_DIR := tool/$(m)))
+$(foreach m,tls $(OPTIONAL),$(eval MODULE_$(m)_ALONE := yes))
 
 OPT ?= -O2 -g
 ifdef SANITIZE
@@ -52,7 +61,8 @@ SO := $(BUILD)/libchela.so.$(SOVERSION)
 MODULE_SOS := $(MODULES:%=$(BUILD)/libchela-%.so)
 
 .PHONY: all help demo check check-long lint tidy format fuzz bench install clean deps tests examples man
-all: $(BUILD)/chela $(BUILD)/libchela.a $(BUILD)/libchela.so $(MODULE_SOS) ## the program and the libraries (default)
+all: $(BUILD)/chela $(BOX) $(BUILD)/libchela.a $(BUILD)/libchela.so $(MODULE_SOS) ## the program and the libraries (default)
+	@$(if $(LEFT_OUT),echo '  not built, their packages are missing: $(LEFT_OUT:%=libchela-%.so)')
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) Makefile | sort -u | expand -t 22
@@ -88,9 +98,9 @@ $(BUILD)/chela: $(CLI_OBJS) $(BUILD)/libchela.so
 
 define MODULE_RULE
 $(call objs,$(wildcard src/$(MODULE_$(1)_DIR)/*.c)): CPPFLAGS += $(call pkg,--cflags,$(MODULE_$(1)_PKGS))
-$(BUILD)/libchela-$(1).so: $(call objs,$(wildcard src/$(MODULE_$(1)_DIR)/*.c)) $(if $(MODULE_$(1)_ALONE),,$(SO) | $(BUILD)/libchela.so)
+$(BUILD)/libchela-$(1).so: $(call objs,$(wildcard src/$(MODULE_$(1)_DIR)/*.c)) $(if $(MODULE_$(1)_ALONE),$(call archive,base),$(SO) | $(BUILD)/libchela.so)
 	$$(call say,link)
-	$$(Q)$$(LINK) -shared -o $$@ $$(filter %.o,$$^) $(if $(MODULE_$(1)_ALONE),,-L$(BUILD) -lchela -Wl$(comma)-rpath$(comma)'$$$$ORIGIN') $(call pkg,--libs,$(MODULE_$(1)_PKGS))
+	$$(Q)$$(LINK) -shared -o $$@ $$(filter %.o %.a,$$^) $(if $(MODULE_$(1)_ALONE),-Wl$(comma)--no-undefined,-L$(BUILD) -lchela -Wl$(comma)-rpath$(comma)'$$$$ORIGIN') $(call pkg,--libs,$(MODULE_$(1)_PKGS))
 endef
 $(foreach m,$(MODULES),$(eval $(call MODULE_RULE,$(m))))
 
@@ -111,7 +121,7 @@ UNIT := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*/test_*.c))
 WHOLE := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/replay/test_*.c tests/scenario/test_*.c))
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
 TOOLS := $(HELPERS:%=$(BUILD)/tests/support/%)
-TEST_PKGS := cmocka jansson libssl libcrypto
+TEST_PKGS := cmocka jansson libssl libcrypto sqlite3
 TEST_LIBS = $(LDLIBS) $(call pkg,--libs,$(TEST_PKGS))
 SUPPORT := $(BUILD)/lib/support.a
 
@@ -119,7 +129,8 @@ $(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests
 $(SUPPORT): $(call objs,$(filter-out tests/support/fuzz_main.c,$(wildcard tests/support/*.c)))
 	@mkdir -p $(@D); rm -f $@
 	$(Q)$(AR) rcs $@ $^
-$(BUILD)/tests/unit/net/test_tls: | $(BUILD)/libchela-tls.so
+$(filter $(BUILD)/tests/unit/net/test_tls $(BUILD)/tests/unit/tool/%,$(UNIT)): | $(MODULE_SOS)
+$(filter $(BUILD)/tests/unit/tool/%,$(UNIT)): | $(BOX)
 tests: all examples $(UNIT) $(WHOLE) $(FUZZ) $(TOOLS)
 
 define UNIT_RULE

@@ -71,6 +71,13 @@ CHELA_API int chela_agent_add_tool(chela_agent *agent, const struct chela_tool_o
                                    struct chela_error *err);
 /* Calls in progress end normally. CHELA_ENOENT if there is none. */
 CHELA_API int chela_agent_remove_tool(chela_agent *agent, const char *name);
+    /* Optional: the tool is gone and no call of it runs any more, so user is
+     * not needed; any thread. Not called for a tool that was refused. */
+    void (*release)(void *user);
+    /* A call that failed for a passing reason (timeout, rate_limited, network,
+     * unavailable) is made again, within timeout_ms, if its effect is keyed or
+     * read; the model sees one result. 0: at most 2 times; -1: never. */
+    int max_retries;
 
 /* --- inside a tool ------------------------------------------------------- */
 
@@ -123,3 +130,9 @@ CHELA_API void chela_call_finish(chela_call *call);
 
 CHELA_END_DECLS
 #endif
+/* What to do when a deferred call is cancelled or its time is up: fn is called
+ * on the loop thread, once, and should see to it that chela_call_finish is
+ * called soon, if it does not do so itself. Not called once the call is
+ * finished. Set it on the loop thread; NULL takes it back. */
+CHELA_API void chela_call_on_cancel(chela_call *call, void (*fn)(chela_call *call, void *user),
+                                    void *user);

@@ -5,7 +5,9 @@
  * vendor understands. */
 #include "tool/builtin.h"
 
+#include "base/mem.h"
 #include "tool/builtin/builtins.h"
+#include "tool/builtin/outside.h"
 
 /* clang-format off */
 const struct chela_tool_opts ch_builtin_tools[] = {
@@ -84,18 +86,72 @@ const struct chela_tool_opts ch_builtin_tools[] = {
                   "\"required\":[\"expression\"]}",
         .fn = ch_calculate_run, .check = ch_calculate_check, .effect = CHELA_EFFECT_READ,
         .permission = CHELA_PERM_READ),
+    CHELA_TOOL_OPTS(
+        .name = "query_database",
+        .description =
+            "Run one SELECT on a database, read-only: a statement that would change something "
+            "fails. Write a placeholder for every value and give the values in `params`; they are "
+            "bound, never pasted into the query. Shows at most 50 rows and says how many there "
+            "are; a query may take 20 seconds. Tables are listed in sqlite_master or "
+            "information_schema.tables.",
+        .schema = "{\"type\":\"object\",\"properties\":{"
+                  "\"query\":{\"type\":\"string\",\"description\":"
+                  "\"One SQL SELECT, e.g. SELECT name FROM users WHERE id = ?\"},"
+                  "\"database\":{\"type\":\"string\",\"description\":"
+                  "\"Name of the database; default \\\"default\\\"\"},"
+                  "\"params\":{\"type\":\"array\",\"items\":{\"type\":"
+                  "[\"string\",\"number\",\"boolean\",\"null\"]},\"description\":"
+                  "\"Values for the placeholders, in order\"},"
+                  "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":50,\"description\":"
+                  "\"Rows to show; default 50\"},"
+                  "\"format\":{\"type\":\"string\",\"enum\":[\"table\",\"json\"],\"description\":"
+                  "\"Aligned text or JSON records; default table\"}},"
+                  "\"required\":[\"query\"]}",
+        .fn = ch_query_database_run, .check = ch_query_database_check,
+        .effect = CHELA_EFFECT_READ, .permission = CHELA_PERM_READ),
     {.name = NULL},
 };
 /* clang-format on */
 
+static void release_settings(void *user) {
+    ch_settings_unref(user);
+}
+
+static int add_outside(struct ch_registry *r, const struct chela_tool_opts *t,
+                       const struct ch_outside *outside, struct ch_tool_settings *settings,
+                       struct chela_error *err) {
+    struct chela_tool_opts opts = *t;
+    CH_BUF_AUTO description = {0};
+
+    ch_buf_add_str(&description, t->description);
+    if (outside->describe)
+        outside->describe(settings, &description);
+    opts.description = ch_buf_str(&description);
+    opts.user = settings;
+    opts.release = release_settings;
+    int rc = ch_registry_add(r, &opts, NULL, NULL, err);
+    if (rc == 0)
+        ch_settings_ref(settings); /* the tool's */
+    return rc;
+}
+
 int ch_builtin_add(struct ch_registry *r, const char *allow, const char *deny,
                    struct chela_error *err) {
+    return ch_builtin_add_with(r, NULL, allow, deny, err);
+}
+
+int ch_builtin_add_with(struct ch_registry *r, struct ch_tool_settings *settings, const char *allow,
+                        const char *deny, struct chela_error *err) {
     for (const struct chela_tool_opts *t = ch_builtin_tools; t->name; t++) {
         struct ch_sv name = ch_sv_str(t->name);
         if ((allow && !ch_tool_matches(ch_sv_str(allow), name)) ||
             (deny && ch_tool_matches(ch_sv_str(deny), name)))
             continue;
-        int rc = ch_registry_add(r, t, NULL, NULL, err);
+        const struct ch_outside *outside = ch_outside_find(t->name);
+        if (outside && !(settings && outside->offered(settings)))
+            continue;
+        int rc = outside ? add_outside(r, t, outside, settings, err)
+                         : ch_registry_add(r, t, NULL, NULL, err);
         if (rc < 0)
             return rc;
     }

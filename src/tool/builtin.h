@@ -11,6 +11,12 @@ extern const struct chela_tool_opts ch_builtin_tools[];
 int ch_builtin_add(struct ch_registry *r, const char *allow, const char *deny,
                    struct chela_error *err);
 
+/* The same for an agent with these settings (which may be NULL): tools that need
+ * some are added if they are there, and hold a reference. */
+struct ch_tool_settings;
+int ch_builtin_add_with(struct ch_registry *r, struct ch_tool_settings *settings, const char *allow,
+                        const char *deny, struct chela_error *err);
+
 /* A tool that runs a program: arguments as JSON on stdin, result on stdout;
  * a non-zero exit is an error result with stderr. */
 struct ch_command_opts {

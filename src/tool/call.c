@@ -357,3 +357,5 @@ void ch_call_abandon(chela_call *call) {
     }
     ch_call_unref(call);
 }
+    } else if (call->working && call->tool->ops->cancel) {
+        call->tool->ops->cancel(call); /* it ends by itself, but need not go on */

@@ -82,6 +82,9 @@ struct chela_call {
     bool deferred;
     atomic_bool finished;   /* chela_call_finish was called */
     struct ch_child *child; /* command.c */
+    void (*on_cancel)(chela_call *call, void *user); /* function.c; may be NULL */
+    void *on_cancel_user;
+    unsigned attempts; /* begun */
     size_t child_output[2]; /* bytes kept of stdout, stderr */
 
     /* from any thread */

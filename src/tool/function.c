@@ -38,6 +38,7 @@ static void on_done(struct ch_work *w) {
 }
 
 static void start(chela_call *call) {
+    call->on_cancel = NULL; /* of an earlier attempt */
     if (call->tool->flags & CHELA_TOOL_ON_LOOP) {
         ch_call_ref(call); /* a deferred call may be finished before fn returns */
         enter(call);
@@ -55,6 +56,20 @@ void chela_call_defer(chela_call *call) {
         call->deferred = true;
 }
 
+void chela_call_on_cancel(chela_call *call, void (*fn)(chela_call *call, void *user), void *user) {
+    call->on_cancel = fn;
+    call->on_cancel_user = user;
+}
+
+/* Only a deferred call can be told; a thread looks at chela_call_cancelled. */
+static void cancel(chela_call *call) {
+    void (*fn)(chela_call *, void *) = call->on_cancel;
+
+    call->on_cancel = NULL;
+    if (fn && call->deferred && !atomic_load(&call->finished))
+        fn(call, call->on_cancel_user);
+}
+
 void chela_call_finish(chela_call *call) {
     if (!call->deferred || atomic_exchange(&call->finished, true))
         return;
@@ -66,6 +81,7 @@ void chela_call_finish(chela_call *call) {
 static const struct ch_tool_ops ops = {
     .name = "function",
     .start = start,
+    .cancel = cancel,
     .free = ch_free,
 };
 

@@ -29,6 +29,8 @@ void ch_tool_unref(struct ch_tool *t) {
     if (t->ops && t->ops->free)
         t->ops->free(t->impl);
     ch_free(t->name);
+    if (t->release)
+        t->release(t->user);
     ch_free(t->description);
     ch_free(t->schema);
     ch_free(t->summary);
@@ -173,6 +175,8 @@ int ch_registry_add(struct ch_registry *r, const struct chela_tool_opts *opts,
     t->check = o.check;
     t->user = o.user;
     if (ops || o.fn) {
+    t->release = o.release;
+    t->max_retries = o.max_retries < 0 ? 0 : o.max_retries ? o.max_retries : CH_DEFAULT_RETRIES;
         t->ops = ops ? ops : ch_function_ops();
         t->impl = ops ? impl : ch_function_new(o.fn, o.user);
     }

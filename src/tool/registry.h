@@ -8,6 +8,9 @@
 #include "chela/tool.h"
 #include "model/codec.h"
 
+struct ch_plan;
+struct ch_policy;
+
 /* What a tool is made of. C functions, commands and (later) remote tools
  * differ only here. All hooks are called on the loop thread. */
 struct ch_tool_ops {
@@ -40,6 +43,12 @@ struct ch_tool {
     const struct ch_tool_ops *ops; /* NULL: the host runs it */
     void *impl;                    /* owned through ops->free */
 };
+    void (*release)(void *user);   /* may be NULL */
+    unsigned max_retries;          /* resolved */
+    /* NULL, or the program that a call would run (plan.h), for rules and people
+     * to judge; *out is zeroed. Called on the loop thread, once the arguments
+     * were checked and again right before the start. Set after adding. */
+    void (*plan)(chela_call *call, struct ch_plan *out);
 
 struct ch_registry {
     struct ch_tool **tools; /* owned array of references */

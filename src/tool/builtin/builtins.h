@@ -9,4 +9,7 @@ chela_tool_fn ch_edit_run, ch_edit_check;
 chela_tool_fn ch_ls_run;
 chela_tool_fn ch_calculate_run, ch_calculate_check;
 
+/* Those that reach outside; user is their struct ch_tool_settings. */
+chela_tool_fn ch_query_database_run, ch_query_database_check;
+
 #endif

@@ -1,0 +1,19 @@
+/* outside.h -- the built-in tools that reach outside of the workspace: what
+ * each needs to be offered, and what its settings add to its description. */
+#ifndef CH_TOOL_BUILTIN_OUTSIDE_H
+#define CH_TOOL_BUILTIN_OUTSIDE_H
+#include "base/buf.h"
+#include "chela/tool.h"
+#include "tool/settings.h"
+
+struct ch_outside {
+    const char *name;
+    bool (*offered)(const struct ch_tool_settings *s);
+    /* Append to the description; may be NULL. */
+    void (*describe)(const struct ch_tool_settings *s, struct ch_buf *out);
+};
+
+/* The row of a tool that needs settings, NULL for all others. */
+const struct ch_outside *ch_outside_find(const char *name);
+
+#endif
