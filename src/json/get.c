@@ -5,7 +5,7 @@
 #include "chela/json.h"
 
 #include "base/mem.h"
-#include "json/json.h"
+#include "json/value.h"
 #include "json/writer.h"
 
 /* An object's member name with ~1 and ~0 resolved. */
@@ -35,6 +35,11 @@ static const struct ch_json *element(const struct ch_json *array, struct ch_sv t
     return ch_json_at(array, i);
 }
 
+const struct ch_json *ch_json_step(struct ch_arena *a, const struct ch_json *v,
+                                   struct ch_sv token) {
+    return ch_json_is(v, CH_JSON_ARRAY) ? element(v, token) : ch_json_get_sv(v, unescape(a, token));
+}
+
 static const struct ch_json *resolve(struct ch_arena *a, const struct ch_json *v,
                                      const char *pointer) {
     struct ch_sv rest = ch_sv_str(pointer);
@@ -42,11 +47,8 @@ static const struct ch_json *resolve(struct ch_arena *a, const struct ch_json *v
         return v;
     if (ch_sv_split(&rest, '/').n > 0)
         return NULL; /* a pointer starts with a slash */
-    while (v && rest.p) {
-        struct ch_sv token = ch_sv_split(&rest, '/');
-        v = ch_json_is(v, CH_JSON_ARRAY) ? element(v, token)
-                                         : ch_json_get_sv(v, unescape(a, token));
-    }
+    while (v && rest.p)
+        v = ch_json_step(a, v, ch_sv_split(&rest, '/'));
     return v;
 }
 

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/limits.h"
 #include "base/mem.h"
 #include "json/json.h"
 #include "json/scan.h"
@@ -165,6 +166,70 @@ bool ch_json_as_int(const struct ch_json *v, int64_t *out) {
         return false;
     *out = d.negative ? (int64_t)(0 - value) : (int64_t)value;
     return true;
+}
+
+bool ch_number_is_integer(const struct ch_json *v) {
+    if (v->flags & CH_JSON_INTEGER)
+        return true;
+    struct decimal d = decimal_of(v);
+    return d.n == 0 || d.point + clamped_exponent(&d) >= (int64_t)d.n;
+}
+
+bool ch_number_can_divide(const struct ch_json *v) {
+    struct decimal d = decimal_of(v);
+    return !d.negative && d.n > 0 && d.n <= CH_LIMIT_DIVISOR_DIGITS && d.exponent.n <= 9;
+}
+
+typedef unsigned __int128 wide;
+
+/* The digits as an integer, modulo m (0: as they are). */
+static wide digits_modulo(const struct decimal *d, wide m) {
+    wide value = 0;
+    for (const char *at = d->digits; at < d->digits_end; at++) {
+        if (*at == '.')
+            continue;
+        value = value * 10 + (wide)(*at - '0');
+        if (m && value >= m)
+            value %= m;
+    }
+    return value;
+}
+
+/* With both numbers as integers without trailing zeros times a power of ten,
+ *
+ *   v / of  =  a / b * 10^e
+ *
+ * For e < 0 the quotient cannot be whole, since 10 does not divide a. For
+ * e > 0 the factor takes twos and fives from b, and after as many of them as b
+ * has bits there are none left, so larger exponents need not be told apart. */
+bool ch_number_is_multiple(const struct ch_json *v, const struct ch_json *of) {
+    struct decimal x = decimal_of(v), y = decimal_of(of);
+    if (x.n == 0)
+        return true;
+    int64_t e = x.point + clamped_exponent(&x) - (int64_t)x.n;
+    e -= y.point + clamped_exponent(&y) - (int64_t)y.n;
+    if (e < 0)
+        return false;
+    wide divisor = digits_modulo(&y, 0);
+    int64_t twos = CH_MIN(e, 128), fives = twos;
+    while (twos-- > 0 && divisor % 2 == 0)
+        divisor /= 2;
+    while (fives-- > 0 && divisor % 5 == 0)
+        divisor /= 5;
+    return divisor == 1 || digits_modulo(&x, divisor) == 0;
+}
+
+/* Magnitudes that a clamped exponent could spoil are left out. */
+uint64_t ch_number_hash(const struct ch_json *v) {
+    struct decimal d = decimal_of(v);
+    uint64_t h = d.negative && d.n ? 1 : 0;
+    for (const char *at = d.digits; at && at < d.digits_end; at++)
+        if (*at != '.')
+            h = (h + (uint64_t)*at) * UINT64_C(0x9e3779b97f4a7c15);
+    int64_t magnitude = d.point + clamped_exponent(&d);
+    if (d.n && magnitude < INT32_MAX && magnitude > INT32_MIN)
+        h += (uint64_t)magnitude * UINT64_C(0xff51afd7ed558ccd);
+    return h ^ h >> 29;
 }
 
 /* Run the C library's conversions in the "C" locale, this thread only. */

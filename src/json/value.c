@@ -174,3 +174,46 @@ bool ch_json_equal(const struct ch_json *a, const struct ch_json *b) {
     }
     return false;
 }
+
+static void add_token(struct ch_buf *out, const struct ch_json *name) {
+    for (size_t i = 0; i < name->n; i++) {
+        if (name->s[i] == '~' || name->s[i] == '/')
+            ch_buf_add_str(out, name->s[i] == '~' ? "~0" : "~1");
+        else
+            ch_buf_addc(out, name->s[i]);
+    }
+}
+
+/* Nodes are in document order, so it is the first whose nodes end behind at. */
+const struct ch_json *ch_json_toward(const struct ch_json *container, const struct ch_json *at,
+                                     const struct ch_json **name, size_t *i) {
+    bool object = container->type == CH_JSON_OBJECT;
+    const struct ch_json *child = container + 1 + object;
+    for (*i = 0; ch_json_next(child) <= at; ++*i)
+        child = ch_json_next(child) + object;
+    *name = object ? child - 1 : NULL;
+    return child;
+}
+
+void ch_json_pointer_to(const struct ch_json *root, const struct ch_json *at, struct ch_buf *out) {
+    const struct ch_json *name = NULL;
+    size_t i;
+    while (root != at && name != at) {
+        root = ch_json_toward(root, at, &name, &i);
+        ch_buf_addc(out, '/');
+        if (name)
+            add_token(out, name);
+        else
+            ch_buf_addf(out, "%zu", i);
+    }
+}
+
+const struct ch_json *ch_json_copy(struct ch_arena *a, const struct ch_json *v) {
+    size_t nodes = (size_t)(ch_json_next(v) - v);
+    struct ch_json *copy = ch_arena_alloc(a, nodes * sizeof(*copy));
+    memcpy(copy, v, nodes * sizeof(*copy));
+    for (size_t i = 0; i < nodes; i++)
+        if (copy[i].type == CH_JSON_STRING || copy[i].type == CH_JSON_NUMBER)
+            copy[i].s = ch_arena_str(a, ch_sv(copy[i].s, copy[i].n));
+    return copy;
+}

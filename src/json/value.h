@@ -10,4 +10,21 @@ const struct ch_json **ch_json_sorted_keys(const struct ch_json *object);
 /* Two strings with the same bytes. */
 bool ch_json_same_name(const struct ch_json *a, const struct ch_json *b);
 
+/* One step of a JSON Pointer: the member or element its token names, or NULL.
+ * What has to be unescaped goes to the arena. */
+const struct ch_json *ch_json_step(struct ch_arena *a, const struct ch_json *v,
+                                   struct ch_sv token);
+
+/* The element or member of `container` that holds the node `at`. *name is the
+ * member's name, NULL in an array; *i counts either. A name is in its member. */
+const struct ch_json *ch_json_toward(const struct ch_json *container, const struct ch_json *at,
+                                     const struct ch_json **name, size_t *i);
+
+/* Append the JSON Pointer that leads from root to the node `at` in its tree; a
+ * member's name has the pointer of its value. */
+void ch_json_pointer_to(const struct ch_json *root, const struct ch_json *at, struct ch_buf *out);
+
+/* Everything v holds, copied into the arena. */
+const struct ch_json *ch_json_copy(struct ch_arena *a, const struct ch_json *v);
+
 #endif
