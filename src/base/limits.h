@@ -93,6 +93,34 @@
 #define CH_LIMIT_QUEUE 64             /* steering or follow-up messages waiting */
 #define CH_LIMIT_INPUT (16 * CH_MB)   /* one prompt */
 #define CH_LIMIT_HISTORY (512 * CH_MB) /* one session's transcript in memory */
+#define CH_LIMIT_COMMAND_TEXT (64 * CH_KB) /* of a command that a rule may judge */
+#define CH_LIMIT_COMMAND_WORDS 256         /* of the same */
+#define CH_LIMIT_SUMMARY (64 * CH_KB)      /* what a person is shown of a call */
+#define CH_LIMIT_RULES 1024                /* about approvals, of one agent */
+#define CH_LIMIT_REMEMBERED 256            /* calls that a session need not ask about */
+#define CH_LIMIT_RETRY_AFTER_MS 60000      /* longest wait that a tool may ask for */
+#define CH_LIMIT_SETTINGS 256              /* "key=value" of one agent's tools */
+#define CH_LIMIT_SQL (64 * CH_KB)          /* a query */
+#define CH_LIMIT_SQL_PARAMS 100            /* values bound to one */
+#define CH_LIMIT_SQL_MEMORY (256 * CH_MB)  /* that one may take here */
+#define CH_LIMIT_SQL_VALUE (16 * CH_MB)    /* one value of a row */
+#define CH_LIMIT_SQL_ROWS 50               /* shown */
+#define CH_LIMIT_SQL_COUNT 10000           /* counted */
+#define CH_LIMIT_SQL_COLUMNS 200           /* shown */
+#define CH_LIMIT_SQL_CELL 500              /* characters of one value that are shown */
+#define CH_LIMIT_WEB_BODY (5 * CH_MB)      /* of a page that is looked at */
+#define CH_LIMIT_WEB_REDIRECTS 5
+#define CH_LIMIT_HTML_DEPTH 256            /* elements below each other */
+#define CH_LIMIT_HTML_TEXT (4 * CH_MB)     /* made of a page */
+#define CH_LIMIT_HTML_CELLS 4000           /* of one table */
+#define CH_LIMIT_SEARCH_BODY (2 * CH_MB)   /* what a search service answers */
+#define CH_LIMIT_SEARCH_RESULTS 20
+#define CH_LIMIT_MAIL_RECIPIENTS 50        /* of one message, cc included */
+#define CH_LIMIT_MAIL_FILES 10             /* attached to it */
+#define CH_LIMIT_MAIL_BYTES (20 * CH_MB)   /* of what is attached, together */
+#define CH_LIMIT_MAIL_ADDRESS 254          /* RFC 5321 */
+#define CH_LIMIT_MAIL_SUBJECT 1000         /* bytes */
+#define CH_LIMIT_MAIL_BODY CH_MB
 #define CH_LIMIT_PAUSES 5             /* `pause` replies in a row */
 
 /* config */
@@ -121,4 +149,14 @@
 #define CH_DEFAULT_STAGGER_MS 250        /* before the next address is tried too */
 #define CH_DEFAULT_TCP_KEEPALIVE_S 60    /* so that NATs do not forget a long wait */
 
+#define CH_DEFAULT_SQL_MS 20000          /* of one query */
+#define CH_DEFAULT_WEB_MS 30000          /* to fetch a page, redirects included */
+#define CH_DEFAULT_SEARCH_MS 20000
+#define CH_DEFAULT_MAIL_MS 45000
+#define CH_DEFAULT_BOX_CPU_S 7200                     /* a process in the sandbox: */
+#define CH_DEFAULT_BOX_MEMORY ((uint64_t)4096 * CH_MB) /* its data */
+#define CH_DEFAULT_BOX_FILE ((uint64_t)4096 * CH_MB)   /* one file it writes */
+#define CH_DEFAULT_BOX_FILES 4096                     /* it has open */
+#define CH_DEFAULT_BOX_PROCESSES 1024                 /* of one command, with threads */
+#define CH_DEFAULT_BOX_TMP ((uint64_t)1024 * CH_MB)    /* its private /tmp */
 #endif
