@@ -33,29 +33,29 @@ static bool is_forced(const struct ch_model_request *req) {
     return req->ntools && (req->choice == CH_CHOICE_ANY || req->choice == CH_CHOICE_ONE);
 }
 
-static int64_t budget_for(enum ch_effort effort) {
+static int64_t room_for(enum ch_effort effort) {
     return effort == CH_EFFORT_LOW ? 2048 : effort == CH_EFFORT_MEDIUM ? 8192 : 16384;
 }
 
+/* Thinking counts as output, so it gets room of its own unless the caller has
+ * said how much there is. A budget does not go with a forced tool; the tool is
+ * the harder wish. */
 static struct plan plan_for(const struct ch_model_request *req) {
     struct ch_claude model = ch_claude_parse(req->model);
     int64_t most = ch_model_info(req->endpoint->provider, req->model).max_output;
     struct plan p = {.style = ch_claude_thinking(model)};
-    p.max_tokens = req->max_output_tokens > 0 ? req->max_output_tokens : CH_DEFAULT_OUTPUT_TOKENS;
-    p.on = req->effort > CH_EFFORT_OFF && p.style != CH_THINK_NONE;
+    bool budget = p.style == CH_THINK_BUDGET;
     p.off = req->effort == CH_EFFORT_OFF && p.style == CH_THINK_ADAPTIVE;
-    if (p.on && p.style == CH_THINK_BUDGET) {
-        p.budget = budget_for(req->effort);
-        if (req->max_output_tokens <= 0)
-            p.max_tokens += p.budget;
-        if (most && p.max_tokens > most)
-            p.max_tokens = most;
-        p.budget = CH_MIN(p.budget, p.max_tokens - MIN_BUDGET);
-        /* A budget does not go with a forced tool; the tool is the harder wish. */
-        p.on = p.budget >= MIN_BUDGET && !is_forced(req);
-    }
+    p.on = req->effort > CH_EFFORT_OFF && p.style != CH_THINK_NONE && !(budget && is_forced(req));
+    p.max_tokens = req->max_output_tokens;
+    if (p.max_tokens <= 0)
+        p.max_tokens = CH_DEFAULT_OUTPUT_TOKENS + (p.on ? room_for(req->effort) : 0);
     if (most && p.max_tokens > most)
         p.max_tokens = most;
+    if (p.on && budget) {
+        p.budget = CH_MIN(room_for(req->effort), p.max_tokens - MIN_BUDGET);
+        p.on = p.budget >= MIN_BUDGET;
+    }
     return p;
 }
 
@@ -157,8 +157,9 @@ static void write_thinking(const struct plan *p, struct ch_jw *w) {
         return;
     ch_jw_key(w, "thinking");
     ch_jw_begin(w, '{');
-    ch_jw_kcstr(w, "type", p->off ? "disabled" : p->budget ? "enabled" : "adaptive");
-    if (p->budget)
+    bool budget = p->on && p->style == CH_THINK_BUDGET;
+    ch_jw_kcstr(w, "type", p->off ? "disabled" : budget ? "enabled" : "adaptive");
+    if (budget)
         ch_jw_kint(w, "budget_tokens", p->budget);
     ch_jw_end(w, '}');
 }

@@ -70,12 +70,13 @@ void ch_decoder_head(struct ch_decoder *d, const struct ch_http_head *head) {
 
 /* --- framing */
 
-/* Past a byte order mark and white space: servers send blank lines to keep a
- * connection alive. */
+/* Past white space (servers send blank lines to keep a connection alive) and
+ * byte order marks. */
 static struct ch_sv past_blank(struct ch_sv s) {
-    if (s.n >= 3 && memcmp(s.p, "\xef\xbb\xbf", 3) == 0)
-        s = ch_sv(s.p + 3, s.n - 3);
-    return ch_sv_trim(s);
+    s = ch_sv_trim(s);
+    while (ch_sv_starts(s, "\xef\xbb\xbf"))
+        s = ch_sv_trim(ch_sv(s.p + 3, s.n - 3));
+    return s;
 }
 
 /* What the first bytes are; NONE while they may still become a stream. */
@@ -102,11 +103,11 @@ static void feed_stream(struct ch_decoder *d, struct ch_sv bytes) {
 static void decide_framing(struct ch_decoder *d) {
     struct ch_sv text = past_blank(ch_buf_sv(&d->body));
     d->framing = sniff(text);
-    if (!text.n && d->body.n >= 3)
+    if (!text.n)
         ch_buf_clear(&d->body);
     if (d->framing != CH_FRAME_SSE)
         return;
-    feed_stream(d, ch_buf_sv(&d->body));
+    feed_stream(d, ch_sv(text.p, (size_t)(d->body.p + d->body.n - text.p)));
     ch_buf_release(&d->body);
 }
 
@@ -163,14 +164,15 @@ static void fail_page(struct ch_decoder *d, struct ch_sv html) {
         ch_decoder_fail_as(d, CH_ERR_FORMAT, false, e.message);
 }
 
-static void fail_foreign(struct ch_decoder *d, struct ch_sv body, const char *what) {
+static void fail_foreign(struct ch_decoder *d, struct ch_sv body, const char *what,
+                         bool retryable) {
     struct ch_sv quote = ch_utf8_cut(body, QUOTED);
     if (!is_success(d)) {
         ch_decoder_fail(d, &(struct ch_vendor_error){.message = quote});
         return;
     }
     char *line = ch_arena_printf(&d->arena, "%s: \"%.*s\"", what, CH_SV_FMT(quote));
-    ch_decoder_fail_as(d, CH_ERR_FORMAT, true, ch_sv_str(line));
+    ch_decoder_fail_as(d, CH_ERR_FORMAT, retryable, ch_sv_str(line));
 }
 
 /* Text that could be the beginning of a JSON document. */
@@ -200,11 +202,11 @@ static void end_body(struct ch_decoder *d) {
     if (rc == CHELA_EPARSE && is_success(d) && is_cut_json(text))
         return;
     if (rc == CHELA_EPARSE)
-        fail_foreign(d, text, "the server's answer is not JSON");
+        fail_foreign(d, text, "the server's answer is not JSON", true);
     else if (rc < 0)
         ch_decoder_fail_as(d, CH_ERR_FORMAT, false, ch_sv_str(err.message));
     else if (!d->recognised)
-        fail_foreign(d, text, "the server's answer is not of this protocol");
+        fail_foreign(d, text, "the server's answer is not of this protocol", false);
 }
 
 /* --- the end */
@@ -263,6 +265,8 @@ void ch_decoder_end(struct ch_decoder *d, const struct chela_error *err, int64_t
     d->stopped = true;
     if (d->reply.stop == CH_STOP_LENGTH)
         ch_fold_cut(d->fold);
+    if (d->reply.error.cls != CH_ERR_NONE)
+        ch_fold_abandon(d->fold);
     d->reply.stop = final_stop(d);
     d->reply.msg = ch_fold_message(d->fold, d->codec->name, d->reply.model, ts);
 }

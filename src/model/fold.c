@@ -8,6 +8,7 @@
 #include "model/fold.h"
 
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "json/json.h"
 
 struct block {
@@ -95,10 +96,20 @@ static int append(struct ch_fold *f, struct ch_buf *to, struct ch_sv piece) {
     return ch_buf_add_sv(to, piece);
 }
 
+/* For JSON taken as it stood on the wire: there its bytes were not looked at,
+ * and a message holds UTF-8 only. */
+static int append_raw(struct ch_fold *f, struct ch_buf *to, struct ch_sv piece) {
+    CH_BUF_AUTO clean = {0};
+    if (ch_utf8_valid(piece))
+        return append(f, to, piece);
+    ch_utf8_add_valid(&clean, piece);
+    return append(f, to, ch_buf_sv(&clean));
+}
+
 static int replace(struct ch_fold *f, struct ch_buf *to, struct ch_sv text) {
     f->total -= to->n;
     ch_buf_clear(to);
-    return append(f, to, text);
+    return append_raw(f, to, text);
 }
 
 static int add_text(struct ch_fold *f, unsigned key, enum ch_block_type type,
@@ -133,7 +144,7 @@ static struct ch_sv set_once(struct ch_fold *f, struct block *b, struct ch_buf *
         return ch_sv(NULL, 0);
     if (s.n > max) {
         b->flags |= CH_F_INVALID;
-        s.n = max;
+        s = ch_utf8_cut(s, max);
     }
     append(f, to, s);
     return ch_buf_sv(to);
@@ -164,7 +175,9 @@ int ch_fold_opaque(struct ch_fold *f, unsigned key, struct ch_sv type, struct ch
 
 int ch_fold_extra(struct ch_fold *f, unsigned key, struct ch_sv piece) {
     struct block *b = find(f, key);
-    return b ? append(f, &b->extra, piece) : CHELA_OK;
+    if (!b || b->type == CH_BLOCK_OPAQUE || b->type == CH_BLOCK_REFUSAL)
+        return CHELA_OK; /* these have none */
+    return append_raw(f, &b->extra, piece);
 }
 
 int ch_fold_field(struct ch_fold *f, unsigned key, struct ch_sv name, struct ch_sv id) {
@@ -215,6 +228,11 @@ void ch_fold_cut(struct ch_fold *f) {
     struct block *last = f->n ? &f->blocks[f->n - 1] : NULL;
     if (last && last->type == CH_BLOCK_TOOL_CALL && !is_object(ch_buf_sv(&last->text)))
         last->closed = false;
+}
+
+void ch_fold_abandon(struct ch_fold *f) {
+    for (size_t i = 0; i < f->n; i++)
+        f->blocks[i].closed = false;
 }
 
 bool ch_fold_has_calls(const struct ch_fold *f) {

@@ -42,6 +42,10 @@ void ch_fold_release_key(struct ch_fold *f, unsigned key);
  * only if its arguments are a whole JSON object. */
 void ch_fold_cut(struct ch_fold *f);
 
+/* The reply failed: none of its calls counts as closed, since what would have
+ * followed is not known. */
+void ch_fold_abandon(struct ch_fold *f);
+
 bool ch_fold_has_calls(const struct ch_fold *f);                    /* at least one closed */
 bool ch_fold_has(const struct ch_fold *f, enum ch_block_type type); /* not empty */
 struct ch_sv ch_fold_block_text(const struct ch_fold *f, unsigned key);

@@ -54,6 +54,7 @@ static void write_result(const struct ch_block *b, struct ch_jw *w) {
     ch_jw_kstr(w, "id", b->id);
     ch_jw_kstr(w, "name", b->name);
     flag(w, "is_error", b->flags & CH_F_ERROR);
+    flag(w, "denied", b->flags & CH_F_DENIED);
     ch_jw_key(w, "content");
     if (!b->span) {
         ch_jw_str(w, b->text);
@@ -262,6 +263,7 @@ static int read_result(struct reading *r, const struct ch_json *v) {
     if (rc < 0)
         return rc;
     flag_of(v, "is_error", CH_F_ERROR, &b->flags);
+    flag_of(v, "denied", CH_F_DENIED, &b->flags);
 
     const struct ch_json *content = ch_json_get(v, "content");
     if (!ch_json_is(content, CH_JSON_ARRAY))

@@ -6,6 +6,7 @@
  * again, or empty; they are set once. */
 #include "model/openai_calls.h"
 
+#include "base/utf8.h"
 #include "model/ids.h"
 #include "json/pull.h"
 
@@ -15,6 +16,7 @@ struct wire_call {
     struct ch_sv extra; /* JSON */
 };
 
+/* What is called: {"name","arguments"}; a custom tool has an "input". */
 static void read_function(struct ch_pull *p, struct wire_call *c) {
     struct ch_sv key;
     if (!ch_pull_enter(p, '{'))
@@ -22,7 +24,7 @@ static void read_function(struct ch_pull *p, struct wire_call *c) {
     while (ch_pull_key(p, &key)) {
         if (ch_sv_is(key, "name"))
             ch_pull_str(p, &c->name);
-        else if (!ch_sv_is(key, "arguments"))
+        else if (!ch_sv_is(key, "arguments") && !ch_sv_is(key, "input"))
             ch_pull_skip(p);
         else if (ch_pull_peek(p) == '{') /* an object, where a string is due */
             ch_pull_raw(p, &c->arguments);
@@ -41,7 +43,7 @@ static void read_call(struct ch_pull *p, struct wire_call *c) {
             ch_pull_int(p, &c->index);
         else if (ch_sv_is(key, "id"))
             ch_pull_str(p, &c->id);
-        else if (ch_sv_is(key, "function"))
+        else if (ch_sv_is(key, "function") || ch_sv_is(key, "custom"))
             read_function(p, c);
         else if (ch_sv_is(key, "extra_content") && ch_pull_peek(p) == '{')
             ch_pull_raw(p, &c->extra);
@@ -97,7 +99,13 @@ static int fold_call(struct ch_openai_calls *calls, struct ch_fold *f, const str
     call->name = call->name ? call->name : hash_of(c->name);
     calls->last_key = CH_OPENAI_CALL_KEYS + (unsigned)at;
     calls->fragments++;
-    int rc = ch_fold_call(f, calls->last_key, c->id, c->name, c->arguments);
+    CH_BUF_AUTO clean = {0};
+    struct ch_sv arguments = c->arguments;
+    if (!ch_utf8_valid(arguments)) { /* an object's bytes were not looked at */
+        ch_utf8_add_valid(&clean, arguments);
+        arguments = ch_buf_sv(&clean);
+    }
+    int rc = ch_fold_call(f, calls->last_key, c->id, c->name, arguments);
     return rc < 0 ? rc : ch_fold_extra(f, calls->last_key, c->extra);
 }
 

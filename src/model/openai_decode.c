@@ -27,8 +27,10 @@ struct state {
     bool finished;      /* a finish_reason came */
     bool unnamed;       /* an empty one came: this server has no reasons */
     bool native_length; /* a router says that the model was cut */
+    bool unexplained;   /* a whole reply whose finish_reason is null */
     const char *member; /* where reasoning came from last */
     struct ch_details details;
+    struct ch_buf usage; /* the last one, JSON */
     struct ch_buf inner; /* scratch for parts of an event */
 
     struct ch_template template; /* of chunks that say one thing: */
@@ -243,9 +245,10 @@ struct choice {
     bool has_index, has_reason;
     bool null_reason; /* finish_reason is there and is null */
     struct delta delta;
-    struct ch_sv late; /* a delta that came before its index: JSON */
+    struct ch_sv late;    /* a delta that came before its index: JSON */
+    struct ch_sv message; /* the reply as a whole, or so far: JSON */
     struct ch_sv reason, native, usage, error;
-    bool whole;
+    bool has_delta;
 };
 
 static void read_choice(struct ch_pull *p, struct choice *c) {
@@ -257,12 +260,14 @@ static void read_choice(struct ch_pull *p, struct choice *c) {
         if (ch_sv_is(key, "index")) {
             ch_pull_int(p, &c->index);
             c->has_index = true;
-        } else if (ch_sv_is(key, "delta") || ch_sv_is(key, "message")) {
-            c->whole = *key.p == 'm';
+        } else if (ch_sv_is(key, "delta")) {
+            c->has_delta = ch_pull_peek(p) == '{';
             if (c->has_index && c->index == 0)
                 read_delta(p, &c->delta);
             else
                 ch_pull_raw(p, &c->late);
+        } else if (ch_sv_is(key, "message")) {
+            ch_pull_raw(p, &c->message);
         } else if (ch_sv_is(key, "finish_reason")) {
             c->null_reason = ch_pull_peek(p) == 'n';
             c->has_reason = ch_pull_str(p, &c->reason);
@@ -278,20 +283,22 @@ static void read_choice(struct ch_pull *p, struct choice *c) {
     }
 }
 
+/* Kept as it came and read at the end: it may come with every chunk. */
 static void set_usage(struct ch_decoder *d, struct ch_sv json) {
-    if (json.n && *json.p == '{')
-        d->reply.usage = ch_openai_usage(json, &state_of(d)->inner);
+    struct ch_buf *usage = &state_of(d)->usage;
+    if (!json.n || *json.p != '{')
+        return;
+    ch_buf_clear(usage);
+    ch_buf_add_sv(usage, json);
 }
 
 /* A whole reply has ended even if it does not say why. OpenRouter gives null
  * when the model was cut, and for an empty reply, which is a failure. */
 static void finish_whole(struct ch_decoder *d, const struct choice *c) {
     d->reply.complete = true;
-    if (!c->null_reason)
-        return;
-    d->reply.stop = CH_STOP_LENGTH;
-    if (!d->reply.usage.output && !ch_fold_has(d->fold, CH_BLOCK_TEXT) && !state_of(d)->calls.n)
-        ch_decoder_fail_as(d, CH_ERR_SERVER, true, CH_SV("the server returned an empty reply"));
+    state_of(d)->unexplained = c->null_reason;
+    if (c->null_reason)
+        d->reply.stop = CH_STOP_LENGTH;
 }
 
 static int use_choice(struct ch_decoder *d, struct choice *c) {
@@ -299,12 +306,13 @@ static int use_choice(struct ch_decoder *d, struct choice *c) {
     CH_BUF_AUTO scratch = {0};
     if (c->index != 0)
         return CHELA_OK; /* of several answers, the first is the reply */
-    if (c->late.n) {
+    struct ch_sv json = c->has_delta ? c->late : c->message;
+    if (json.n) {
         struct ch_pull p;
-        ch_pull_init(&p, c->late, &scratch);
+        ch_pull_init(&p, json, &scratch);
         read_delta(&p, &c->delta);
     }
-    int rc = fold_delta(d, &c->delta, c->whole);
+    int rc = fold_delta(d, &c->delta, !c->has_delta);
     set_usage(d, c->usage);
     st->native_length |= ch_sv_is(c->native, "length") || ch_sv_is(c->native, "max_tokens") ||
                          ch_sv_is(c->native, "MAX_TOKENS");
@@ -392,9 +400,9 @@ static struct ch_sv only_piece(const struct state *st, const struct chunk *c, un
     const struct delta *delta = &x->delta;
     const struct ch_sv *one = &delta->content;
     size_t reasoning = 0;
-    bool more = !c->has_choice || c->has_error || c->usage.n || x->late.n || x->usage.n ||
-                x->error.n || x->reason.n || x->native.n || delta->refusal.n || delta->parts.n ||
-                delta->details.n;
+    bool more = !c->has_choice || c->has_error || c->usage.n || x->late.n || x->message.n ||
+                x->usage.n || x->error.n || x->reason.n || x->native.n || delta->refusal.n ||
+                delta->parts.n || delta->details.n;
     *key = KEY_TEXT;
     for (size_t i = 0; i < CH_LEN(reasoning_members); i++)
         if (delta->reasoning[i].n) {
@@ -486,8 +494,13 @@ static void on_end(struct ch_decoder *d) {
         ch_fold_close_all(d->fold);
     if (st->native_length)
         ch_fold_cut(d->fold);
+    if (st->usage.n)
+        d->reply.usage = ch_openai_usage(ch_buf_sv(&st->usage), &st->inner);
     if (d->reply.stop == CH_STOP_ERROR)
         fail_by_reason(d);
+    if (st->unexplained && !d->reply.usage.output && !st->calls.n &&
+        !ch_fold_has(d->fold, CH_BLOCK_TEXT))
+        ch_decoder_fail_as(d, CH_ERR_SERVER, true, CH_SV("the server returned an empty reply"));
     if (st->details.n) {
         CH_BUF_AUTO json = {0};
         ch_details_write(&st->details, &json);
@@ -498,6 +511,7 @@ static void on_end(struct ch_decoder *d) {
 static void on_release(struct ch_decoder *d) {
     ch_details_release(&state_of(d)->details);
     ch_template_release(&state_of(d)->template);
+    ch_buf_release(&state_of(d)->usage);
     ch_buf_release(&state_of(d)->inner);
     ch_buf_release(&state_of(d)->calls.scratch);
 }

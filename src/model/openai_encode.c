@@ -310,6 +310,8 @@ static bool part_as_text(const struct ch_model_request *req, const struct ch_blo
          (b->type == CH_BLOCK_DOCUMENT && ch_sv_is(b->name, "application/pdf") && !url));
     if (sendable)
         return false;
+    if (b->id.n)
+        ch_buf_addf(text, "[%.*s]\n", CH_SV_FMT(b->id));
     if (b->type != CH_BLOCK_DOCUMENT || !ch_encode_document_text(b, text)) {
         ch_buf_clear(text);
         ch_encode_note(b, text);
@@ -402,7 +404,8 @@ static void encode_result(const struct ch_model_request *req, const struct ch_bl
     ch_jw_kstr(&w, "tool_call_id", ch_id_for(id_rule(req), b->id, id));
     if (has_quirk(req, CH_Q_ID9))
         ch_jw_kstr(&w, "name", ch_name_for(MAX_NAME, b->name, name));
-    ch_jw_kstr(&w, "content", ch_is_blank(b->text) ? CH_SV(NO_OUTPUT) : b->text);
+    struct ch_sv nothing = b->span ? CH_SV("(follows below)") : CH_SV(NO_OUTPUT);
+    ch_jw_kstr(&w, "content", ch_is_blank(b->text) ? nothing : b->text);
     ch_jw_end(&w, '}');
 }
 
