@@ -1,0 +1,160 @@
+/* decode.c -- what one delta of a stream costs, from bytes to event.
+ *
+ * For each protocol a reply of many text deltas is decoded: framing, JSON,
+ * fold and event. Beside it stands a plain ch_json_parse of the same JSON, the
+ * least that any reader could do. Best of several rounds, on one core.
+ *
+ *     decode [DELTAS]   default 2000 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "model/codec.h"
+#include "json/json.h"
+
+#define ROUNDS 300
+#define CHUNK 16384 /* what a socket hands over */
+
+/* A stream: its first events, an event many times over, its last. "%s" is
+ * where the text goes. */
+static const struct shape {
+    const char *name;
+    const struct ch_codec *codec;
+    const char *begin, *delta, *end;
+    const char *piece;
+} shapes[] = {
+    {"anthropic text", &ch_codec_anthropic,
+     "event: message_start\ndata: "
+     "{\"type\":\"message_start\",\"message\":{\"model\":\"m\",\"content\":"
+     "[],\"usage\":{\"input_tokens\":1}}}\n\nevent: content_block_start\ndata: {\"type\":"
+     "\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n",
+     "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":"
+     "{\"type\":\"text_delta\",\"text\":\"%s\"}}\n\n",
+     "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n"
+     "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+     " and so the story goes"},
+    {"anthropic text, escapes", &ch_codec_anthropic, NULL, NULL, NULL,
+     "line\\n\\n- \\\"item\\\" 1"},
+    {"anthropic text, Chinese", &ch_codec_anthropic, NULL, NULL, NULL, "代码助手在这里"},
+    {"anthropic arguments", &ch_codec_anthropic,
+     "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,"
+     "\"content_block\":{\"type\":\"tool_use\",\"id\":\"toolu_1\",\"name\":\"f\",\"input\":{}}}"
+     "\n\n",
+     "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":"
+     "{\"type\":\"input_json_delta\",\"partial_json\":\"%s\"}}\n\n",
+     "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n", "\\\"key\\\": \\\"va"},
+    {"openai text", &ch_codec_openai, "",
+     "data: "
+     "{\"id\":\"chatcmpl-CGxfA0x0xg8aYmv3bMIhE0tPxzBBc\",\"object\":\"chat.completion.chunk\","
+     "\"created\":1758128768,\"model\":\"gpt-4o-2024-08-06\",\"service_tier\":\"default\","
+     "\"system_fingerprint\":\"fp_f33640a400\",\"choices\":[{\"index\":0,\"delta\":{\"content\":"
+     "\"%s\"},\"logprobs\":null,\"finish_reason\":null}],\"usage\":null}\n\n",
+     "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
+     "data: [DONE]\n\n",
+     " and so the story goes"},
+    {"openai text, padded", &ch_codec_openai, "",
+     "data: "
+     "{\"id\":\"chatcmpl-CGxfA0x0xg8aYmv3bMIhE0tPxzBBc\",\"object\":\"chat.completion.chunk\","
+     "\"created\":1758128768,\"model\":\"gpt-4o-2024-08-06\",\"choices\":[{\"index\":0,\"delta\":"
+     "{\"content\":\"%s\"},\"finish_reason\":null}],\"usage\":null,\"obfuscation\":\"aB3xY9\"}\n\n",
+     "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
+     "data: [DONE]\n\n",
+     " and so the story goes"},
+    {"openai text, read in full", &ch_codec_openai, "",
+     "data: "
+     "{\"id\":\"chatcmpl-CGxfA0x0xg8aYmv3bMIhE0tPxzBBc\",\"object\":\"chat.completion.chunk\","
+     "\"created\":1758128768,\"model\":\"gpt-4o-2024-08-06\",\"choices\":[{\"index\":0,\"delta\":"
+     "{\"content\":\"%s\"},\"finish_reason\":null}],\"usage\":{\"prompt_tokens\":7}}\n\n",
+     "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
+     "data: [DONE]\n\n",
+     " and so the story goes"},
+    {"openai arguments", &ch_codec_openai, "",
+     "data: "
+     "{\"id\":\"chatcmpl-CGxfA0x0xg8aYmv3bMIhE0tPxzBBc\",\"object\":\"chat.completion.chunk\","
+     "\"created\":1758128768,\"model\":\"gpt-4o-2024-08-06\",\"service_tier\":\"default\","
+     "\"system_fingerprint\":\"fp_f33640a400\",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":"
+     "[{\"index\":0,\"function\":{\"arguments\":\"%s\"}}]},\"logprobs\":null,\"finish_reason\":"
+     "null}],"
+     "\"usage\":null}\n\n",
+     "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
+     "data: [DONE]\n\n",
+     "\\\"key\\\": \\\"va"},
+};
+
+static double now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static size_t events;
+
+static void on_event(const struct ch_model_event *ev, void *user) {
+    (void)user;
+    events += ev->text.n > 0;
+}
+
+static double decode_ns(const struct ch_codec *codec, struct ch_sv body, size_t deltas) {
+    struct ch_decoder d;
+    double start = now_ns();
+    ch_decoder_init(&d, codec, on_event, NULL);
+    for (size_t at = 0; at < body.n; at += CHUNK)
+        ch_decoder_feed(&d, ch_sv(body.p + at, CH_MIN(CHUNK, body.n - at)));
+    ch_decoder_end(&d, NULL, 0);
+    double ns = (now_ns() - start) / (double)deltas;
+    if (!d.reply.complete || events != deltas) {
+        fprintf(stderr, "the reply was not decoded: %zu events of %zu\n", events, deltas);
+        exit(1);
+    }
+    events = 0;
+    ch_decoder_release(&d);
+    return ns;
+}
+
+/* Parse one delta's JSON as often; the text is the same, the work too. */
+static double parse_ns(struct ch_sv json, size_t deltas) {
+    CH_ARENA_AUTO arena = {0};
+    double start = now_ns();
+    for (size_t i = 0; i < deltas; i++) {
+        const struct ch_json *v;
+        ch_arena_clear(&arena);
+        if (ch_json_parse(&arena, json, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
+            exit(1);
+    }
+    return (now_ns() - start) / (double)deltas;
+}
+
+static void run(const struct shape *s, const char *begin, const char *delta, const char *end,
+                size_t deltas) {
+    CH_BUF_AUTO body = {0};
+    CH_BUF_AUTO one = {0};
+    const char *at = strstr(delta, "%s");
+    ch_buf_add(&one, delta, (size_t)(at - delta));
+    ch_buf_add_str(&one, s->piece);
+    ch_buf_add_str(&one, at + 2);
+    ch_buf_add_str(&body, begin);
+    for (size_t i = 0; i < deltas; i++)
+        ch_buf_add_sv(&body, ch_buf_sv(&one));
+    ch_buf_add_str(&body, end);
+
+    const char *json = strstr(ch_buf_str(&one), "data: ") + 6;
+    struct ch_sv text = ch_sv(json, strlen(json) - 2);
+    double decode = 1e18, parse = 1e18;
+    for (int i = 0; i < ROUNDS; i++) {
+        decode = CH_MIN(decode, decode_ns(s->codec, ch_buf_sv(&body), deltas));
+        parse = CH_MIN(parse, parse_ns(text, deltas));
+    }
+    printf("%-26s %4zu bytes %7.1f ns a delta  %7.1f ns plain parse  %5.2fx\n", s->name, text.n,
+           decode, parse, decode / parse);
+}
+
+int main(int argc, char **argv) {
+    size_t deltas = argc > 1 ? strtoul(argv[1], NULL, 10) : 2000;
+    const struct shape *last = shapes;
+    for (size_t i = 0; i < CH_LEN(shapes); i++) {
+        if (shapes[i].delta)
+            last = &shapes[i];
+        run(&shapes[i], last->begin, last->delta, last->end, deltas ? deltas : 1);
+    }
+    return 0;
+}

@@ -1,0 +1,140 @@
+/* fuzz_codec.c -- any bytes as the body of a model's answer.
+ *
+ * Input: one byte of settings (codec, status, content type, size of the
+ * pieces), then the body. In whatever pieces the bytes come, the reply and its
+ * events are the same; a reply is complete or an error; what may be run is a
+ * JSON object; and the message survives being stored, and gives valid requests
+ * for every protocol. */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/utf8.h"
+#include "model/wire.h"
+#include "json/json.h"
+#include "json/writer.h"
+
+struct outcome {
+    struct ch_decoder d;
+    struct ch_buf events;
+    int last; /* type and index of the last event */
+};
+
+static void check(bool ok) {
+    if (!ok)
+        abort();
+}
+
+/* Pieces of the same block that follow each other are one entry. */
+static void on_event(const struct ch_model_event *ev, void *user) {
+    struct outcome *o = user;
+    int now = (int)(ev->type * 1000 + ev->index);
+    if (o->last != now)
+        ch_buf_addf(&o->events, "\n%d:", now);
+    o->last = now;
+    ch_buf_addf(&o->events, "%.*s%.*s", CH_SV_FMT(ev->id), CH_SV_FMT(ev->name));
+    ch_buf_add_sv(&o->events, ev->text);
+    check(ev->so_far.n >= ev->text.n);
+}
+
+static void decode(struct outcome *o, const struct ch_codec *codec, const struct ch_http_head *head,
+                   struct ch_sv body, size_t piece) {
+    *o = (struct outcome){.last = -1};
+    ch_decoder_init(&o->d, codec, on_event, o);
+    ch_decoder_head(&o->d, head);
+    for (size_t at = 0; at < body.n; at += piece)
+        if (!ch_decoder_feed(&o->d, ch_sv(body.p + at, CH_MIN(piece, body.n - at))))
+            break;
+    ch_decoder_end(&o->d, NULL, 1);
+}
+
+static void release(struct outcome *o) {
+    ch_decoder_release(&o->d);
+    ch_buf_release(&o->events);
+}
+
+static bool is_object(struct ch_sv text) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v = NULL;
+    ch_json_parse(&arena, text, CH_JSON_STRICT, &v, NULL, NULL);
+    return ch_json_is(v, CH_JSON_OBJECT);
+}
+
+static void check_message(const struct ch_reply *r) {
+    for (uint32_t i = 0; i < r->msg->nblocks; i++) {
+        const struct ch_block *b = &r->msg->blocks[i];
+        check(ch_utf8_valid(b->text) && ch_utf8_valid(b->id) && ch_utf8_valid(b->name));
+        if (b->type != CH_BLOCK_TOOL_CALL || b->flags & (CH_F_CUT | CH_F_INVALID))
+            continue;
+        check(r->complete && r->error.cls == CH_ERR_NONE && b->id.n && is_object(b->text));
+    }
+}
+
+static void check_storage(const struct ch_msg *m) {
+    CH_BUF_AUTO json = {0};
+    CH_BUF_AUTO again = {0};
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v;
+    struct ch_msg *back = NULL;
+    struct ch_jw w = ch_jw(&json);
+    ch_msg_write(m, &w);
+    check(ch_json_parse(&arena, ch_buf_sv(&json), CH_JSON_STRICT, &v, NULL, NULL) == 0);
+    check(ch_msg_read(v, &back, NULL) == 0);
+    check(back->size == m->size && back->nblocks == m->nblocks);
+    w = ch_jw(&again);
+    ch_msg_write(back, &w);
+    check(ch_sv_eq(ch_buf_sv(&json), ch_buf_sv(&again)));
+    ch_msg_free(back);
+}
+
+static void check_request(const struct ch_msg *m, const struct ch_codec *codec, unsigned quirks) {
+    struct ch_endpoint ep = {.codec = codec, .base_url = "http://x", .quirks = quirks};
+    struct ch_model_request req = {
+        .endpoint = &ep, .model = m->model, .messages = &m, .nmessages = 1, .system = CH_SV("s")};
+    struct ch_encoder e = {0};
+    CH_BUF_AUTO body = {0};
+    check(ch_encoder_update(&e, &req, NULL) == 0);
+    ch_buf_add_sv(&body, ch_buf_sv(&e.head));
+    ch_buf_add_sv(&body, ch_buf_sv(&e.messages));
+    ch_buf_add_sv(&body, ch_buf_sv(&e.tail));
+    check(is_object(ch_buf_sv(&body)));
+    ch_encoder_release(&e);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static const int statuses[] = {200, 200, 429, 500};
+    static const size_t pieces[] = {1, 2, 7, 64};
+    if (!size)
+        return 0;
+    const struct ch_codec *codec = data[0] & 1 ? &ch_codec_openai : &ch_codec_anthropic;
+    struct ch_header type = {CH_SV("content-type"),
+                             data[0] & 2 ? CH_SV("text/event-stream") : CH_SV("application/json")};
+    struct ch_http_head head = {
+        .status = statuses[data[0] >> 2 & 3], .headers = &type, .nheaders = 1};
+    struct ch_sv body = ch_sv((const char *)data + 1, size - 1);
+
+    struct outcome whole, split;
+    CH_BUF_AUTO a = {0};
+    CH_BUF_AUTO b = {0};
+    decode(&whole, codec, &head, body, size);
+    decode(&split, codec, &head, body, pieces[data[0] >> 4 & 3]);
+    ch_wire_write_reply(&whole.d, &a);
+    ch_wire_write_reply(&split.d, &b);
+    check(ch_sv_eq(ch_buf_sv(&a), ch_buf_sv(&b)));
+    check(ch_sv_eq(ch_buf_sv(&whole.events), ch_buf_sv(&split.events)));
+    check(is_object(ch_buf_sv(&a)));
+
+    const struct ch_reply *r = &whole.d.reply;
+    check(r->complete || r->error.cls != CH_ERR_NONE);
+    check((r->error.cls != CH_ERR_NONE) == (r->stop == CH_STOP_ERROR));
+    if (r->msg) {
+        check_message(r);
+        check_storage(r->msg);
+        check_request(r->msg, &ch_codec_anthropic, 0);
+        check_request(r->msg, &ch_codec_openai, 0);
+        check_request(r->msg, &ch_codec_openai, CH_Q_ID9 | CH_Q_REPLAY_REASONING);
+    }
+    release(&whole);
+    release(&split);
+    return 0;
+}

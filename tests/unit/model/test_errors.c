@@ -1,0 +1,241 @@
+/* test_errors.c -- what vendors' complaints are taken for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "model/errors.h"
+
+/* Every overflow text of the vendors we know, and what looks like one. */
+static const struct {
+    int status;
+    const char *type, *code, *message;
+    enum ch_error_class cls;
+    bool retryable;
+} verdicts[] = {
+    /* by status alone */
+    {400, "", "", "bad", CH_ERR_FORMAT, false},
+    {401, "", "", "", CH_ERR_AUTH, false},
+    {402, "", "", "Insufficient Balance", CH_ERR_BILLING, false},
+    {403, "", "", "no", CH_ERR_AUTH, false},
+    {404, "", "", "no", CH_ERR_MODEL_NOT_FOUND, false},
+    {408, "", "", "", CH_ERR_TIMEOUT, true},
+    {409, "", "", "", CH_ERR_SERVER, true},
+    {413, "", "", "too big", CH_ERR_OVERFLOW, false},
+    {418, "", "", "teapot", CH_ERR_FORMAT, false},
+    {422, "", "", "no", CH_ERR_FORMAT, false},
+    {429, "", "", "", CH_ERR_RATE_LIMIT, true},
+    {301, "", "", "", CH_ERR_FORMAT, false},
+    {500, "", "", "", CH_ERR_SERVER, true},
+    {502, "", "", "", CH_ERR_SERVER, true},
+    {503, "", "", "", CH_ERR_OVERLOADED, true},
+    {504, "", "", "", CH_ERR_TIMEOUT, true},
+    {529, "", "", "", CH_ERR_OVERLOADED, true},
+    {400, "", "", "", CH_ERR_OVERFLOW, false}, /* Cerebras: no body at all */
+    /* Anthropic, also inside a stream (200) */
+    {200, "overloaded_error", "", "Overloaded", CH_ERR_OVERLOADED, true},
+    {200, "api_error", "", "Internal server error", CH_ERR_SERVER, true},
+    {200, "rate_limit_error", "", "slow", CH_ERR_RATE_LIMIT, true},
+    {400, "invalid_request_error", "", "messages: required", CH_ERR_FORMAT, false},
+    {200, "invalid_request_error", "", "messages: required", CH_ERR_FORMAT, false},
+    {403, "permission_error", "", "no", CH_ERR_AUTH, false},
+    {402, "billing_error", "", "pay", CH_ERR_BILLING, false},
+    {504, "timeout_error", "", "slow", CH_ERR_TIMEOUT, true},
+    {400, "invalid_request_error", "", "Your credit balance is too low", CH_ERR_BILLING, false},
+    {404, "not_found_error", "", "model: nope", CH_ERR_MODEL_NOT_FOUND, false},
+    /* OpenAI and others */
+    {429, "insufficient_quota", "insufficient_quota", "quota", CH_ERR_BILLING, false},
+    {429, "tokens", "rate_limit_exceeded", "Request too large for gpt-4o: Limit 30000",
+     CH_ERR_RATE_LIMIT, true},
+    {429, "", "", "Monthly usage limit reached", CH_ERR_BILLING, false},
+    {429, "", "1308", "5 hour limit", CH_ERR_BILLING, false},
+    {429, "usage_limit_reached", "", "limit", CH_ERR_BILLING, false},
+    {400, "", "", "Incorrect API key provided: x", CH_ERR_AUTH, false},
+    {400, "", "", "a/b is not a valid model ID", CH_ERR_MODEL_NOT_FOUND, false},
+    {404, "api_error", "", "model \"qwen\" not found, try pulling it first", CH_ERR_MODEL_NOT_FOUND,
+     false},
+    {400, "invalid_request_error", "tool_use_failed", "bad call", CH_ERR_FORMAT, true},
+    {400, "", "content_filter", "filtered", CH_ERR_REFUSED, false},
+    {503, "unavailable_error", "", "Loading model", CH_ERR_OVERLOADED, true},
+    {500, "server_error", "", "image input is not supported", CH_ERR_SERVER, true},
+    {200, "", "", "something", CH_ERR_SERVER, true},
+    {200, "", "", "Rate limit reached", CH_ERR_RATE_LIMIT, true},
+    /* overflow in everybody's words */
+    {400, "", "", "prompt is too long: 2 tokens > 1 maximum", CH_ERR_OVERFLOW, false},
+    {400, "", "", "Prompt too long", CH_ERR_OVERFLOW, false},
+    {400, "", "", "Prompt exceeds max length", CH_ERR_OVERFLOW, false},
+    {400, "", "1261", "?", CH_ERR_OVERFLOW, false},
+    {413, "request_too_large", "", "Request exceeds", CH_ERR_OVERFLOW, false},
+    {400, "", "", "Input is too long for requested model.", CH_ERR_OVERFLOW, false},
+    {400, "", "", "Your input exceeds the context window of this model", CH_ERR_OVERFLOW, false},
+    {400, "", "context_length_exceeded", "?", CH_ERR_OVERFLOW, false},
+    {400, "", "", "This model's maximum context length is 8192 tokens", CH_ERR_OVERFLOW, false},
+    {400, "", "", "exceeds the maximum context length of 1,000 tokens", CH_ERR_OVERFLOW, false},
+    {400, "", "", "The input token count (1250074) exceeds the maximum number of tokens allowed",
+     CH_ERR_OVERFLOW, false},
+    {400, "", "", "Input Tokens Exceeded: Number", CH_ERR_OVERFLOW, false},
+    {400, "", "", "This model's maximum prompt length is 131072 but", CH_ERR_OVERFLOW, false},
+    {400, "", "", "Please reduce the length of the messages or completion.", CH_ERR_OVERFLOW,
+     false},
+    {400, "", "", "Prompt contains 9 tokens, too large for model with 8 maximum context length",
+     CH_ERR_OVERFLOW, false},
+    {400, "exceed_context_size_error", "", "the request exceeds the available context size",
+     CH_ERR_OVERFLOW, false},
+    {400, "", "", "is greater than the context length", CH_ERR_OVERFLOW, false},
+    {400, "", "", "prompt too long; exceeded max context length by 9 tokens", CH_ERR_OVERFLOW,
+     false},
+    {400, "", "", "Invalid request: Your request exceeded model token limit: 8192", CH_ERR_OVERFLOW,
+     false},
+    {400, "", "", "invalid params, context window exceeds limit (2013)", CH_ERR_OVERFLOW, false},
+    {400, "", "", "Range of input length should be [1, 30720]", CH_ERR_OVERFLOW, false},
+    {400, "", "too_many_prompt_tokens", "?", CH_ERR_OVERFLOW, false},
+    {400, "", "", "Current length is 9000 while limit is 8192", CH_ERR_OVERFLOW, false},
+    {400, "", "", "prompt token count of 9 exceeds the limit of 8", CH_ERR_OVERFLOW, false},
+    {400, "", "", "The input (9 tokens) is longer than the model's context length (8)",
+     CH_ERR_OVERFLOW, false},
+    {400, "", "", "input length and `max_tokens` exceed context limit: 9", CH_ERR_OVERFLOW, false},
+    /* no overflow */
+    {429, "", "", "Rate limit: prompt is too long for your tier", CH_ERR_RATE_LIMIT, true},
+    {429, "", "", "Throttling: Too many requests, exceeds the limit of 5 tokens", CH_ERR_RATE_LIMIT,
+     true},
+    {400, "", "string_above_max_length", "string_above_max_length: maximum context length is 40",
+     CH_ERR_FORMAT, false},
+    {400, "", "", "image exceeds the limit of 5 MB", CH_ERR_FORMAT, false},
+};
+
+static void test_verdicts(void **state) {
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(verdicts); i++) {
+        struct ch_vendor_error e = {.status = verdicts[i].status,
+                                    .type = ch_sv_str(verdicts[i].type),
+                                    .code = ch_sv_str(verdicts[i].code),
+                                    .message = ch_sv_str(verdicts[i].message)};
+        struct ch_verdict v = ch_classify(&e);
+        if (v.cls != verdicts[i].cls || v.retryable != verdicts[i].retryable)
+            fail_msg("%d %s %s %s: %s, %sretryable", e.status, verdicts[i].type, verdicts[i].code,
+                     verdicts[i].message, ch_error_class_name(v.cls), v.retryable ? "" : "not ");
+    }
+}
+
+static void test_shapes(void **state) {
+    (void)state;
+    static const struct {
+        const char *json;
+        const char *type, *code, *message;
+        int status;
+    } cases[] = {
+        {"{\"error\":{\"message\":\"m\",\"type\":\"t\",\"code\":\"c\"}}", "t", "c", "m", 0},
+        {"{\"error\":{\"message\":\"m\",\"code\":429}}", "", "429", "m", 429},
+        {"{\"error\":{\"message\":\"m\",\"code\":\"x\",\"status_code\":400}}", "", "x", "m", 400},
+        {"{\"error\":{\"message\":\"m\",\"code\":1261}}", "", "1261", "m", 0},
+        {"{\"error\":{\"type\":\"t\",\"message\":\"m\",\"details\":{\"error_code\":\"d\"}}}", "t",
+         "d", "m", 0},
+        {"{\"error\":{\"message\":\"m\",\"metadata\":{\"raw\":\"r\"}}}", "", "", "m: r", 0},
+        {"{\"error\":{\"reason\":\"x\"}}", "", "", "{\"reason\":\"x\"}", 0},
+        {"{\"code\":\"c\",\"error\":\"m\"}", "", "c", "m", 0},
+        {"{\"message\":\"m\",\"type\":\"t\",\"code\":3}", "t", "3", "m", 0},
+        {"{\"object\":\"error\",\"message\":\"m\"}", "", "", "m", 0},
+        {"{\"detail\":\"m\"}", "", "", "m", 0},
+        {"{\"detail\":[{\"msg\":\"m\"}]}", "", "", "[{\"msg\":\"m\"}]", 0},
+        {"[{\"error\":{\"message\":\"m\",\"code\":400}}]", "", "400", "m", 400},
+        {"{\"choices\":[],\"base_resp\":{\"status_code\":1008,\"status_msg\":\"m\"}}", "", "1008",
+         "m", 0},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        CH_ARENA_AUTO arena = {0};
+        const struct ch_json *v;
+        struct ch_vendor_error e;
+        ch_json_parse(&arena, ch_sv_str(cases[i].json), CH_JSON_STRICT, &v, NULL, NULL);
+        if (!ch_vendor_error_read(v, &arena, &e) || !ch_sv_is(e.type, cases[i].type) ||
+            !ch_sv_is(e.code, cases[i].code) || !ch_sv_is(e.message, cases[i].message) ||
+            e.status != cases[i].status)
+            fail_msg("%s: %.*s|%.*s|%.*s|%d", cases[i].json, CH_SV_FMT(e.type), CH_SV_FMT(e.code),
+                     CH_SV_FMT(e.message), e.status);
+    }
+}
+
+static void test_no_errors(void **state) {
+    (void)state;
+    static const char *const cases[] = {
+        "{}",
+        "[]",
+        "5",
+        "null",
+        "{\"error\":null}",
+        "{\"choices\":[],\"message\":\"x\"}",
+        "{\"base_resp\":{\"status_code\":0}}",
+        "{\"detail\":null}",
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        CH_ARENA_AUTO arena = {0};
+        const struct ch_json *v;
+        struct ch_vendor_error e;
+        ch_json_parse(&arena, ch_sv_str(cases[i]), CH_JSON_STRICT, &v, NULL, NULL);
+        if (ch_vendor_error_read(v, &arena, &e))
+            fail_msg("%s was taken for an error", cases[i]);
+    }
+}
+
+static void test_waits(void **state) {
+    (void)state;
+    static const struct {
+        const char *ms, *after, *date;
+        long want;
+    } cases[] = {
+        {"", "", "", 0},
+        {"1500", "9", "", 1500},
+        {"0", "9", "", 9000},
+        {"", "12", "", 12000},
+        {"", "0.5", "", 500},
+        {"", "-3", "", 0},
+        {"", "soon", "", 0},
+        {"", "99999999999", "", 24 * 3600 * 1000L},
+        {"", "Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:07 GMT", 30000},
+        {"", "Wed, 01 Mar 2028 00:00:05 GMT", "Tue, 29 Feb 2028 23:59:55 GMT", 10000},
+        {"", "Fri, 01 Jan 2027 00:00:00 GMT", "Thu, 31 Dec 2026 23:59:59 GMT", 1000},
+        {"", "Sun, 06 Nov 1994 08:49:07 GMT", "Sun, 06 Nov 1994 08:49:37 GMT", 0},
+        {"", "Sun, 06 Nov 1994 08:49:37 GMT", "", 0},
+        {"", "Sun, 06 Foo 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:07 GMT", 0},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        struct ch_header h[] = {{CH_SV("retry-after-ms"), ch_sv_str(cases[i].ms)},
+                                {CH_SV("retry-after"), ch_sv_str(cases[i].after)},
+                                {CH_SV("date"), ch_sv_str(cases[i].date)}};
+        struct ch_http_head head = {.status = 429, .headers = h, .nheaders = 3};
+        if (ch_retry_after(&head) != cases[i].want)
+            fail_msg("%s %s: %ld", cases[i].ms, cases[i].after, ch_retry_after(&head));
+    }
+}
+
+static void test_hints(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        long want;
+    } cases[] = {
+        {"", 0},
+        {"try later", 0},
+        {"Please try again in 11.054s. Visit", 11054},
+        {"please try again in 20ms", 20},
+        {"Please Try Again In 1m2.5s.", 62500},
+        {"try again in 1h", 3600000},
+        {"Please retry after 6 seconds.", 6000},
+        {"Please retry in 34.4s", 34400},
+        {"try again in a while", 0},
+        {"try again in 7", 0},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++)
+        if (ch_retry_hint(ch_sv_str(cases[i].text)) != cases[i].want)
+            fail_msg("%s: %ld", cases[i].text, ch_retry_hint(ch_sv_str(cases[i].text)));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_verdicts),  cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_no_errors), cmocka_unit_test(test_waits),
+        cmocka_unit_test(test_hints),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
