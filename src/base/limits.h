@@ -85,6 +85,10 @@
 #define CH_LIMIT_IGNORE_RULES 4096         /* of one .gitignore */
 #define CH_LIMIT_WALK_ENTRIES 1000000      /* looked at by one find or grep */
 #define CH_LIMIT_WALK_DEPTH 64             /* directories below each other */
+#define CH_LIMIT_FIND_RESULTS 1000         /* names of one find */
+#define CH_LIMIT_GREP_MATCHES 1000         /* lines or files of one grep */
+#define CH_LIMIT_GREP_CONTEXT 20           /* lines shown before and after a match */
+#define CH_LIMIT_GREP_LINE 500             /* bytes of a line that are shown */
 #define CH_LIMIT_RESULT_LEAST 1000         /* shown even in the smallest context */
 #define CH_LIMIT_SPILL_FILES 32            /* long results kept for a workspace */
 #define CH_LIMIT_SPILL_BYTES (64 * CH_MB)  /* all of them together */
@@ -135,6 +139,7 @@
 #define CH_DEFAULT_RUN_MS (1800 * 1000)
 #define CH_DEFAULT_TOOL_MS (30 * 1000)
 #define CH_DEFAULT_PARALLEL 8
+#define CH_DEFAULT_GREP_MATCHES 100
 #define CH_DEFAULT_RECORDS 5 /* of a JSON array that is too long to be shown */
 #define CH_DEFAULT_OUTPUT_TOKENS 8192
 #define CH_DEFAULT_CONNECT_MS (10 * 1000)

@@ -73,6 +73,62 @@ const struct chela_tool_opts ch_builtin_tools[] = {
                   "\"Directory, relative to the workspace; default \\\".\\\"\"}}}",
         .fn = ch_ls_run, .effect = CHELA_EFFECT_READ, .permission = CHELA_PERM_READ),
     CHELA_TOOL_OPTS(
+        .name = "find",
+        .description =
+            "Find files and directories of the workspace by name: a glob with *, ?, [a-z], {a,b} "
+            "and ** for any number of directories; a pattern without a slash matches names at any "
+            "depth. Hidden names and what .gitignore rules out are left out unless asked for, and "
+            "links are not followed. Returns at most 1000 paths, sorted, and says when there are "
+            "more.",
+        .schema = "{\"type\":\"object\",\"properties\":{"
+                  "\"pattern\":{\"type\":\"string\",\"description\":"
+                  "\"For example *.c, src/**/*.{ts,tsx} or **/test_*\"},"
+                  "\"path\":{\"type\":\"string\",\"description\":"
+                  "\"Directory to search, relative to the workspace; default \\\".\\\"\"},"
+                  "\"type\":{\"type\":\"string\",\"enum\":[\"any\",\"file\",\"directory\"],"
+                  "\"description\":\"What to return; default any\"},"
+                  "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"description\":"
+                  "\"Most paths to return; default 1000\"},"
+                  "\"hidden\":{\"type\":\"boolean\",\"description\":"
+                  "\"Include names that begin with a dot; default false\"},"
+                  "\"include_ignored\":{\"type\":\"boolean\",\"description\":"
+                  "\"Include what .gitignore rules out; default false\"}},"
+                  "\"required\":[\"pattern\"]}",
+        .fn = ch_find_run, .check = ch_find_check, .effect = CHELA_EFFECT_READ,
+        .permission = CHELA_PERM_READ),
+    CHELA_TOOL_OPTS(
+        .name = "grep",
+        .description =
+            "Search the text files of the workspace for lines that match a regular expression "
+            "(Perl's kind), and return them as path:line:text. Binary and hidden files and what "
+            ".gitignore rules out are left out, links are not followed, and a match never spans "
+            "lines. Returns at most 100 matches unless limit says otherwise, long lines cut "
+            "around the match, and says when there are more; a pattern that takes too long is "
+            "given up.",
+        .schema = "{\"type\":\"object\",\"properties\":{"
+                  "\"pattern\":{\"type\":\"string\",\"description\":"
+                  "\"Regular expression, e.g. int\\\\s+main\\\\(\"},"
+                  "\"path\":{\"type\":\"string\",\"description\":"
+                  "\"Directory or file to search, relative to the workspace; default \\\".\\\"\"},"
+                  "\"glob\":{\"type\":\"string\",\"description\":"
+                  "\"Search only files that match, e.g. *.{c,h}; with ! in front, only others\"},"
+                  "\"literal\":{\"type\":\"boolean\",\"description\":"
+                  "\"Take the pattern as plain text; default false\"},"
+                  "\"ignore_case\":{\"type\":\"boolean\",\"description\":"
+                  "\"Do not tell upper from lower case; default false\"},"
+                  "\"context\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":20,\"description\":"
+                  "\"Lines to show before and after each match; default 0\"},"
+                  "\"output_mode\":{\"type\":\"string\",\"enum\":[\"content\","
+                  "\"files_with_matches\",\"count\"],\"description\":"
+                  "\"Matching lines, only the files, or how many lines of each; default content\"},"
+                  "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,\"description\":"
+                  "\"Most matches (or files) to return; default 100 (1000)\"},"
+                  "\"hidden\":{\"type\":\"boolean\",\"description\":"
+                  "\"Search hidden files too; default false\"}},"
+                  "\"required\":[\"pattern\"]}",
+        .fn = ch_grep_run, .check = ch_grep_check, .effect = CHELA_EFFECT_READ,
+        .permission = CHELA_PERM_READ),
+    CHELA_TOOL_OPTS(
         .name = "calculate",
         .description =
             "Evaluate an arithmetic expression: + - * / % ^ ( ) !, the constants pi and e, and "

@@ -126,4 +126,8 @@ void ch_call_worked(chela_call *call);
  * first if none is, so that an error asks for that one. */
 const char *ch_arg_name(const chela_call *call, const char *const *names);
 
+/* What the result may take of the model's context: for a tool that would
+ * rather choose itself what to leave out. */
+struct ch_room ch_call_room(const chela_call *call);
+
 #endif

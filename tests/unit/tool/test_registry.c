@@ -201,9 +201,9 @@ static void test_builtins(void **state) {
     static const struct {
         const char *allow, *deny, *want;
     } cases[] = {
-        {NULL, NULL, "read write edit ls calculate "},
-        {"read,ls,exec", NULL, "read ls "},
-        {NULL, "write,edit", "read ls calculate "},
+        {"read,write,edit,ls,calculate", NULL, "read write edit ls calculate "},
+        {"read,ls,nosuch", NULL, "read ls "},
+        {"read,write,edit,l*", "write,edit", "read ls "},
         {"*", "*", ""},
         {"", NULL, ""},
     };
@@ -220,12 +220,28 @@ static void test_builtins(void **state) {
     }
 }
 
+/* Without a list there are all, in the order of the table. */
+static void test_all_builtins(void **state) {
+    struct ch_registry r = {0};
+    size_t n = 0;
+
+    (void)state;
+    assert_int_equal(ch_builtin_add(&r, NULL, NULL, NULL), 0);
+    for (const struct chela_tool_opts *t = ch_builtin_tools; t->name; t++, n++) {
+        assert_true(n < r.n);
+        assert_string_equal(r.tools[n]->name, t->name);
+    }
+    assert_int_equal(n, r.n);
+    ch_registry_release(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_adding),   cmocka_unit_test(test_who_runs_it),
         cmocka_unit_test(test_texts),    cmocka_unit_test(test_timeouts),
         cmocka_unit_test(test_removing), cmocka_unit_test(test_similar),
         cmocka_unit_test(test_patterns), cmocka_unit_test(test_builtins),
+        cmocka_unit_test(test_all_builtins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
