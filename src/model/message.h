@@ -53,7 +53,8 @@ enum ch_block_flags {
     CH_F_REDACTED = 4, /* REASONING: extra holds it encrypted, text is empty */
     CH_F_CUT = 8,      /* TOOL_CALL: not closed by the protocol, or cut by length */
     CH_F_INVALID = 16, /* TOOL_CALL: closed, but its arguments are no JSON object */
-    CH_F_REPAIRED = 32 /* TOOL_CALL: arguments parse after the allowed repair */
+    CH_F_REPAIRED = 32, /* TOOL_CALL: arguments parse after the allowed repair */
+    CH_F_DENIED = 64    /* TOOL_RESULT: not run, because somebody said no */
 };
 
 struct ch_block {
@@ -109,7 +110,8 @@ int ch_transcript_add(struct ch_transcript *t, struct ch_msg *m);
  * {"type":"image|audio|document","media_type","data"|"url",["name","detail"]}
  * {"type":"tool_call","id","name","arguments":{},["arguments_raw","extra",
  *  "cut":true,"invalid":true,"repaired":true]}
- * {"type":"tool_result","id","name","content":"text"|[blocks],["is_error":true]}
+ * {"type":"tool_result","id","name","content":"text"|[blocks],["is_error":true,
+ *  "denied":true]}
  * {"type":"opaque","name","json":"the block's text"}
  *
  * arguments_raw is there when the text that the model wrote is not the compact
