@@ -35,6 +35,10 @@
 #define CH_LIMIT_PATTERN_DEPTH 100000     /* the same, nested */
 #define CH_LIMIT_PATTERN_HEAP (16 * CH_MB) /* memory of one match */
 
+/* io */
+#define CH_LIMIT_CHILD_INPUT (4 * CH_MB)  /* for a program, not yet read by it */
+#define CH_LIMIT_CHILD_REPORT (16 * CH_KB) /* of a wrapper about itself */
+
 /* net */
 #define CH_LIMIT_URL (8 * CH_KB)
 #define CH_LIMIT_HTTP_HEADERS (64 * CH_KB) /* all response headers together */

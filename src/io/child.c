@@ -9,7 +9,7 @@
  * group needs no more signals: as long as it is not reaped, its number cannot
  * belong to anybody else, so kill(-pid) never hits a stranger.
  *
- * Four descriptors are polled: stdin, stdout, stderr, pidfd. The struct is
+ * At most five descriptors are polled: stdin, stdout, stderr, report, pidfd. The struct is
  * freed when it is OVER and libuv has let go of the last of them, so callbacks
  * may look at c->state after calling out. One timer serves the three waits,
  * which never overlap: for the timeout, for SIGTERM to work, for the pipes. */
@@ -34,6 +34,7 @@
 #define POLL_EXIT_MS 10     /* where there is no pidfd: old kernels, valgrind */
 #define KILLED_WAIT_MS 1000 /* for killed programs when the loop closes */
 
+enum { STDOUT, STDERR, REPORT, OUTPUTS };
 enum state { FAILED, RUNNING, DRAINING, ORPHAN, OVER };
 
 struct watch {
@@ -43,6 +44,7 @@ struct watch {
 
 struct output {
     struct watch watch;
+    bool quiet; /* a terminal that nobody has open: still there, not polled */
     struct ch_buf kept;
     uint64_t total;
 };
@@ -65,7 +67,8 @@ struct ch_child {
     struct watch feed;
     struct ch_buf input;
     size_t fed;
-    struct output out[2]; /* stdout, stderr */
+    bool open_input, tty, stream; /* as in the options */
+    struct output out[OUTPUTS];
 
     struct ch_timer wait;
     int64_t grace_ms;
@@ -79,8 +82,8 @@ static void free_if_over(struct ch_child *c) {
     if (c->state != OVER || c->handles > 0)
         return;
     ch_buf_release(&c->input);
-    ch_buf_release(&c->out[0].kept);
-    ch_buf_release(&c->out[1].kept);
+    for (int i = 0; i < OUTPUTS; i++)
+        ch_buf_release(&c->out[i].kept);
     ch_free(c);
 }
 
@@ -110,8 +113,12 @@ static void watch_close(struct watch *w) {
     w->fd = -1;
 }
 
+static bool is_closed(const struct output *o) {
+    return o->watch.fd < 0 || o->quiet;
+}
+
 static bool pipes_closed(const struct ch_child *c) {
-    return c->out[0].watch.fd < 0 && c->out[1].watch.fd < 0;
+    return is_closed(&c->out[STDOUT]) && is_closed(&c->out[STDERR]);
 }
 
 /* --- the end */
@@ -131,8 +138,8 @@ static void reap(struct ch_child *c) {
 
 static void close_streams(struct ch_child *c) {
     watch_close(&c->feed);
-    watch_close(&c->out[0].watch);
-    watch_close(&c->out[1].watch);
+    for (int i = 0; i < OUTPUTS; i++)
+        watch_close(&c->out[i].watch);
     ch_timer_stop(c->loop, &c->wait);
 }
 
@@ -154,7 +161,7 @@ static void finish(struct ch_child *c) {
     if (c->stopped || c->timed_out || !pipes_closed(c))
         signal_group(c, SIGKILL);
     reap(c);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < OUTPUTS; i++)
         if (!read_output(c, i, CHUNKS_AT_END))
             return;
     close_all(c);
@@ -165,10 +172,11 @@ static void finish(struct ch_child *c) {
         .signal = c->signal,
         .timed_out = c->timed_out,
         .stopped = c->stopped,
-        .out = ch_buf_sv(&c->out[0].kept),
-        .err = ch_buf_sv(&c->out[1].kept),
-        .out_total = c->out[0].total,
-        .err_total = c->out[1].total,
+        .out = ch_buf_sv(&c->out[STDOUT].kept),
+        .err = ch_buf_sv(&c->out[STDERR].kept),
+        .out_total = c->out[STDOUT].total,
+        .err_total = c->out[STDERR].total,
+        .report = ch_buf_sv(&c->out[REPORT].kept),
     };
     c->done(&result, NULL, c->user);
     free_if_over(c);
@@ -253,15 +261,29 @@ static void watch_exit(struct ch_child *c) {
 /* Keep what fits; false if the callback closed the child. */
 static bool take_output(struct ch_child *c, int which, const char *p, size_t n) {
     struct output *o = &c->out[which];
-    size_t room = o->kept.max - o->kept.n, keep = CH_MIN(n, room);
+    bool pass_on = c->stream && which != REPORT;
+    size_t room = o->kept.max - o->kept.n, keep = pass_on ? n : CH_MIN(n, room);
 
     o->total += n;
     if (keep == 0)
         return true;
-    ch_buf_add(&o->kept, p, keep);
-    if (c->on_output)
+    if (!pass_on)
+        ch_buf_add(&o->kept, p, keep);
+    if (c->on_output && which != REPORT)
         c->on_output(which + 1, ch_sv(p, keep), c->user);
     return c->state == RUNNING || c->state == DRAINING;
+}
+
+/* The end of a pipe. Closing a terminal would send SIGHUP to its session: that
+ * waits until the leader is gone. */
+static void end_output(struct ch_child *c, int which) {
+    struct output *o = &c->out[which];
+
+    o->quiet = c->tty && which == STDOUT;
+    if (o->quiet)
+        uv_poll_stop(&o->watch.poll);
+    else
+        watch_close(&o->watch);
 }
 
 /* Read what is there, at most so many chunks; false if the callback closed
@@ -276,9 +298,11 @@ static bool read_output(struct ch_child *c, int which, int chunks) {
             continue;
         if (n < 0 && errno == EAGAIN)
             break;
-        if (n <= 0)
-            watch_close(w);
-        else if (!take_output(c, which, chunk, (size_t)n))
+        if (n <= 0) {
+            end_output(c, which);
+            break;
+        }
+        if (!take_output(c, which, chunk, (size_t)n))
             return false;
     }
     return true;
@@ -286,11 +310,13 @@ static bool read_output(struct ch_child *c, int which, int chunks) {
 
 static void on_readable(uv_poll_t *poll, int status, int events) {
     struct ch_child *c = poll->data;
-    int which = poll == &c->out[1].watch.poll;
+    int which = 0;
     (void)events;
 
+    while (poll != &c->out[which].watch.poll)
+        which++;
     if (status < 0) /* libuv has stopped polling */
-        watch_close(&c->out[which].watch);
+        end_output(c, which);
     if (read_output(c, which, CHUNKS_PER_PASS) && c->state == DRAINING && pipes_closed(c))
         finish(c);
 }
@@ -306,18 +332,27 @@ static ssize_t write_quietly(int fd, const char *p, size_t n) {
     return done;
 }
 
+static void on_writable(uv_poll_t *poll, int status, int events);
+
 /* A program that closes its stdin early is not interested: no error. */
 static void feed(struct ch_child *c) {
-    while (c->fed < c->input.n) {
+    bool broken = false;
+
+    while (c->fed < c->input.n && !broken) {
         ssize_t n = write_quietly(c->feed.fd, c->input.p + c->fed, c->input.n - c->fed);
-        if (n < 0 && errno == EAGAIN)
+        if (n < 0 && errno == EAGAIN) {
+            uv_poll_start(&c->feed.poll, UV_WRITABLE, on_writable);
             return;
-        if (n < 0 && errno != EINTR)
-            break;
+        }
+        broken = n < 0 && errno != EINTR;
         c->fed += n > 0 ? (size_t)n : 0;
     }
-    watch_close(&c->feed);
-    ch_buf_release(&c->input);
+    c->fed = 0;
+    ch_buf_clear(&c->input);
+    if (c->open_input && !broken)
+        uv_poll_stop(&c->feed.poll);
+    else
+        watch_close(&c->feed);
 }
 
 static void on_writable(uv_poll_t *poll, int status, int events) {
@@ -328,6 +363,29 @@ static void on_writable(uv_poll_t *poll, int status, int events) {
         watch_close(&c->feed);
     else
         feed(c);
+}
+
+int ch_child_write(struct ch_child *c, struct ch_sv data) {
+    if (c->state != RUNNING || c->feed.fd < 0 || !c->open_input)
+        return CHELA_ESTATE;
+    if (data.n > CH_LIMIT_CHILD_INPUT || c->input.n - c->fed > CH_LIMIT_CHILD_INPUT - data.n)
+        return CHELA_ELIMIT;
+    ch_buf_consume(&c->input, c->fed);
+    c->fed = 0;
+    ch_buf_add_sv(&c->input, data);
+    feed(c);
+    return 0;
+}
+
+/* A terminal has no end to close: its reader is told by a character, and what
+ * it prints still comes through the other descriptor. */
+void ch_child_end_input(struct ch_child *c) {
+    if (c->state != RUNNING || c->feed.fd < 0 || !c->open_input)
+        return;
+    if (c->tty)
+        ch_buf_addc(&c->input, '\4');
+    c->open_input = false;
+    feed(c);
 }
 
 /* --- ending it early */
@@ -408,10 +466,11 @@ static void report_failure(struct ch_task *t) {
 
 /* Hand our ends of the pipes to their watches, or close them. */
 static int open_watches(struct ch_child *c, struct ch_stdio *io, const char *who) {
-    struct watch *watches[3] = {&c->feed, &c->out[0].watch, &c->out[1].watch};
+    struct watch *watches[CH_STDIO_N] = {&c->feed, &c->out[STDOUT].watch, &c->out[STDERR].watch,
+                                         &c->out[REPORT].watch};
     int rc = 0;
 
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < CH_STDIO_N; i++) {
         if (io->ours[i] < 0)
             continue;
         if (rc == 0)
@@ -427,7 +486,7 @@ static int start(struct ch_child *c, const struct ch_child_opts *opts) {
 
     if (!opts->argv || !opts->argv[0] || !opts->argv[0][0])
         return ch_fail(&c->err, CHELA_EINVAL, "cannot run a program without a name");
-    int rc = ch_stdio_open(&io, opts->input.n > 0, opts->argv[0], &c->err);
+    int rc = ch_stdio_open(&io, opts, &c->err);
     if (rc < 0)
         return rc;
     rc = open_watches(c, &io, opts->argv[0]);
@@ -441,14 +500,16 @@ static void set_going(struct ch_child *c, const struct ch_child_opts *opts) {
     c->state = RUNNING;
     ch_loop_hold(c->loop);
     watch_exit(c);
-    for (int i = 0; i < 2; i++)
-        uv_poll_start(&c->out[i].watch.poll, UV_READABLE, on_readable);
+    for (int i = 0; i < OUTPUTS; i++)
+        if (c->out[i].watch.fd >= 0)
+            uv_poll_start(&c->out[i].watch.poll, UV_READABLE, on_readable);
     if (opts->timeout_ms > 0)
         ch_timer_start(c->loop, &c->wait, opts->timeout_ms, on_timeout);
-    if (opts->input.n > 0) {
-        uv_poll_start(&c->feed.poll, UV_WRITABLE, on_writable);
-        c->input.max = opts->input.n;
+    if (c->feed.fd >= 0) {
+        c->input.max = CH_MAX(opts->input.n, CH_LIMIT_CHILD_INPUT) + 1; /* and a ^D */
         ch_buf_add_sv(&c->input, opts->input);
+        if (c->tty && !c->open_input)
+            ch_buf_addc(&c->input, '\4');
         feed(c);
     }
 }
@@ -462,9 +523,15 @@ struct ch_child *ch_child_start(struct ch_loop *loop, const struct ch_child_opts
     c->done = done;
     c->user = user;
     c->grace_ms = opts->grace_ms > 0 ? opts->grace_ms : CH_DEFAULT_GRACE_MS;
-    c->feed.fd = c->exit.fd = c->out[0].watch.fd = c->out[1].watch.fd = -1;
-    for (int i = 0; i < 2; i++)
+    c->open_input = opts->open_input;
+    c->tty = opts->tty;
+    c->stream = opts->stream;
+    c->feed.fd = c->exit.fd = -1;
+    for (int i = 0; i < OUTPUTS; i++) {
+        c->out[i].watch.fd = -1;
         ch_buf_init(&c->out[i].kept, opts->max_output ? opts->max_output : CH_LIMIT_TOOL_OUTPUT);
+    }
+    c->out[REPORT].kept.max = CH_LIMIT_CHILD_REPORT;
 
     if (start(c, opts) == 0) {
         set_going(c, opts);

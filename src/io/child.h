@@ -7,7 +7,10 @@
  * was. A grandchild that keeps the pipes open does not delay the end: once the
  * leader has exited, the rest of the output gets a short while
  * (CH_DEFAULT_DRAIN_MS), then the group is killed. One that let go of the pipes
- * is left alone unless the child was stopped or timed out. */
+ * is left alone unless the child was stopped or timed out.
+ *
+ * A program may have a pseudo terminal in place of pipes, and a fourth
+ * descriptor for what a wrapper around it has to say about itself. */
 #ifndef CH_IO_CHILD_H
 #define CH_IO_CHILD_H
 #include "base/buf.h"
@@ -20,6 +23,11 @@ struct ch_child_opts {
     const char *const *env;  /* NULL: inherit; else the whole environment; copied */
     const char *cwd;         /* NULL: inherit; copied */
     struct ch_sv input;      /* fed to stdin, then closed; copied */
+    bool open_input;         /* stdin stays open: ch_child_write, ch_child_end_input */
+    bool merge;              /* stderr is stdout: one stream, in the order of writing */
+    bool stream;             /* keep nothing: all output goes to on_output, uncapped */
+    bool tty;                /* a terminal is stdin, stdout and stderr; implies merge */
+    bool report;             /* descriptor 3 is a pipe, for result.report */
     size_t max_output;       /* per stream; 0: CH_LIMIT_TOOL_OUTPUT */
     int64_t timeout_ms;      /* 0: none */
     int64_t grace_ms;        /* between SIGTERM and SIGKILL; 0: CH_DEFAULT_GRACE_MS */
@@ -31,6 +39,7 @@ struct ch_child_result {
     bool timed_out, stopped;       /* by timeout_ms; by ch_child_stop */
     struct ch_sv out, err;         /* borrowed until the callback returns */
     uint64_t out_total, err_total; /* bytes written, kept or not */
+    struct ch_sv report;           /* the first CH_LIMIT_CHILD_REPORT bytes; borrowed */
 };
 /* exit_code -1 with signal 0: a host that reaps all children, or ignores
  * SIGCHLD, took the status away. */
@@ -49,6 +58,14 @@ typedef void ch_child_output_fn(int stream, struct ch_sv data, void *user);
  * are skipped. While the program runs the loop is held. */
 struct ch_child *ch_child_start(struct ch_loop *loop, const struct ch_child_opts *opts,
                                 ch_child_output_fn *on_output, ch_child_fn *done, void *user);
+
+/* More for stdin of a program started with open_input; copied, written as it
+ * reads. CHELA_ESTATE: its stdin is closed, by either side. CHELA_ELIMIT: it
+ * does not read, and CH_LIMIT_CHILD_INPUT bytes wait already; none is taken. */
+int ch_child_write(struct ch_child *c, struct ch_sv data);
+
+/* Close stdin once everything written has been read; to a terminal, ^D. */
+void ch_child_end_input(struct ch_child *c);
 
 /* Ask it to end (TERM, then KILL); done follows with stopped set. */
 void ch_child_stop(struct ch_child *c);

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/error.h"
 #include "base/mem.h"
 
@@ -25,7 +24,7 @@ static bool is_name(const char *name) {
  * when it is linked statically. The linker reports a program by argv[0], which
  * says nothing about where it is; Linux does. Relative paths are not trusted:
  * they would be looked up in whatever directory is current now. */
-static int add_own_directory(struct ch_buf *out) {
+int ch_module_directory(struct ch_buf *out) {
     Dl_info info;
     char *to;
 
@@ -94,7 +93,7 @@ int ch_module_load(const char *name, const char *kind, const char *search_path, 
         return ch_fail(err, CHELA_EINVAL, "bad module name");
     while (rc == 1 && rest.p)
         rc = try_directory(ch_sv_split(&rest, ':'), name, kind, &tried, ops, err);
-    if (rc == 1 && add_own_directory(&own) == CHELA_OK) {
+    if (rc == 1 && ch_module_directory(&own) == CHELA_OK) {
         rc = try_directory(ch_buf_sv(&own), name, kind, &tried, ops, err);
         CH_BUF_LIT(&own, "/chela");
         if (rc == 1)

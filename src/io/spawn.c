@@ -11,7 +11,10 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -51,11 +54,12 @@ static void close_fd(int *fd) {
     *fd = -1;
 }
 
-/* Move *fd above 2, where a host that closed its own stdin may have put it. */
+/* Move *fd out of the program's own, where a host that closed its stdin may
+ * have put it. */
 static int move_up(int *fd) {
-    if (*fd > 2)
+    if (*fd >= CH_STDIO_N)
         return 0;
-    int high = fcntl(*fd, F_DUPFD_CLOEXEC, 3);
+    int high = fcntl(*fd, F_DUPFD_CLOEXEC, CH_STDIO_N);
     if (high < 0)
         return -1;
     close(*fd);
@@ -78,22 +82,63 @@ static int open_null(int *fd) {
     return *fd < 0 || move_up(fd) < 0 ? -1 : 0;
 }
 
-int ch_stdio_open(struct ch_stdio *io, bool feed, const char *who, struct chela_error *err) {
-    *io = (struct ch_stdio){{-1, -1, -1}, {-1, -1, -1}};
-    if ((feed ? open_pipe(&io->theirs[0], &io->ours[0]) : open_null(&io->theirs[0])) == 0 &&
-        open_pipe(&io->ours[1], &io->theirs[1]) == 0 &&
-        open_pipe(&io->ours[2], &io->theirs[2]) == 0)
+/* Terminals turn a line feed into two characters, for printers; nobody who
+ * reads this output is one. */
+static void set_terminal(int fd) {
+    struct winsize size = {.ws_row = 40, .ws_col = 120};
+    struct termios t;
+
+    ioctl(fd, TIOCSWINSZ, &size);
+    if (tcgetattr(fd, &t) < 0)
+        return;
+    t.c_oflag &= ~(tcflag_t)ONLCR;
+    tcsetattr(fd, TCSANOW, &t);
+}
+
+/* Two descriptors of one terminal, because reading and writing end apart. */
+static int open_terminal(struct ch_stdio *io) {
+    int *master = &io->ours[1];
+
+    *master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (*master < 0 || move_up(master) < 0 || grantpt(*master) < 0 || unlockpt(*master) < 0)
+        return -1;
+    int rc = ptsname_r(*master, io->tty, sizeof(io->tty));
+    if (rc != 0) {
+        errno = rc;
+        return -1;
+    }
+    set_terminal(*master);
+    io->ours[0] = fcntl(*master, F_DUPFD_CLOEXEC, CH_STDIO_N);
+    return io->ours[0] < 0 ? -1 : 0;
+}
+
+static int open_pipes(struct ch_stdio *io, const struct ch_child_opts *opts) {
+    bool feed = opts->input.n > 0 || opts->open_input;
+
+    if ((feed ? open_pipe(&io->theirs[0], &io->ours[0]) : open_null(&io->theirs[0])) < 0 ||
+        open_pipe(&io->ours[1], &io->theirs[1]) < 0)
+        return -1;
+    if (!opts->merge)
+        return open_pipe(&io->ours[2], &io->theirs[2]);
+    io->theirs[2] = fcntl(io->theirs[1], F_DUPFD_CLOEXEC, CH_STDIO_N);
+    return io->theirs[2] < 0 ? -1 : 0;
+}
+
+int ch_stdio_open(struct ch_stdio *io, const struct ch_child_opts *opts, struct chela_error *err) {
+    *io = (struct ch_stdio){{-1, -1, -1, -1}, {-1, -1, -1, -1}, ""};
+    if ((opts->tty ? open_terminal(io) : open_pipes(io, opts)) == 0 &&
+        (!opts->report || open_pipe(&io->ours[3], &io->theirs[3]) == 0))
         return 0;
 
     int errnum = errno;
     ch_stdio_close_theirs(io);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < CH_STDIO_N; i++)
         close_fd(&io->ours[i]);
-    return cannot_run(err, who, errnum);
+    return cannot_run(err, opts->argv[0], errnum);
 }
 
 void ch_stdio_close_theirs(struct ch_stdio *io) {
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < CH_STDIO_N; i++)
         close_fd(&io->theirs[i]);
 }
 
@@ -171,9 +216,15 @@ static int explain(struct chela_error *err, const struct ch_child_opts *opts, co
 static void set_actions(posix_spawn_file_actions_t *actions, const struct ch_child_opts *opts,
                         const struct ch_stdio *io) {
     posix_spawn_file_actions_init(actions);
-    for (int i = 0; i < 3; i++)
-        posix_spawn_file_actions_adddup2(actions, io->theirs[i], i);
-    posix_spawn_file_actions_addclosefrom_np(actions, 3);
+    if (io->tty[0]) { /* opened by the leader of a new session: its terminal */
+        posix_spawn_file_actions_addopen(actions, 0, io->tty, O_RDWR, 0);
+        posix_spawn_file_actions_adddup2(actions, 0, 1);
+        posix_spawn_file_actions_adddup2(actions, 0, 2);
+    }
+    for (int i = 0; i < CH_STDIO_N; i++)
+        if (io->theirs[i] >= 0)
+            posix_spawn_file_actions_adddup2(actions, io->theirs[i], i);
+    posix_spawn_file_actions_addclosefrom_np(actions, opts->report ? 4 : 3);
     if (opts->cwd)
         posix_spawn_file_actions_addchdir_np(actions, opts->cwd);
 }

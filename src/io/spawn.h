@@ -13,15 +13,18 @@
 
 struct ch_child_opts;
 
-/* The three standard streams, -1 where there is none. All are close-on-exec
- * and above 2, so that none is in the way of the program's own 0, 1 and 2. */
+#define CH_STDIO_N 4 /* stdin, stdout, stderr, the report */
+
+/* The descriptors of a program, -1 where there is none. All are close-on-exec
+ * and above 3, so that none is in the way of the program's own. */
 struct ch_stdio {
-    int ours[3], theirs[3];
+    int ours[CH_STDIO_N], theirs[CH_STDIO_N];
+    char tty[64]; /* path of a terminal that is 0, 1 and 2 instead; "" if none */
 };
 
-/* Pipes for stdout and stderr; for stdin a pipe, or /dev/null unless feed. On
- * failure nothing is left open. `who` names the program in messages. */
-int ch_stdio_open(struct ch_stdio *io, bool feed, const char *who, struct chela_error *err);
+/* What opts ask for: pipes or a terminal; for stdin /dev/null if nothing is to
+ * be fed. On failure nothing is left open. */
+int ch_stdio_open(struct ch_stdio *io, const struct ch_child_opts *opts, struct chela_error *err);
 void ch_stdio_close_theirs(struct ch_stdio *io);
 
 /* Start opts->argv as leader of a new session and process group, with `theirs`

@@ -21,6 +21,7 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "base/limits.h"
 #include "io/child.h"
 
 static struct ch_loop *loop;
@@ -302,6 +303,169 @@ static void test_output_is_capped(void **state) {
     RUN(.argv = SH("head -c 5000000 /dev/zero"), .max_output = 1);
     assert_int_equal(got.out.n, 1);
     assert_int_equal(got.result.out_total, 5000000);
+}
+
+/* --- input that comes later, one stream, a terminal, a report */
+
+static struct ch_child *talking; /* for on_line */
+
+static void tick_until(const char *text) {
+    for (int i = 0; i < 500 && !strstr(ch_buf_str(&got.live), text); i++) {
+        usleep(10 * 1000);
+        ch_loop_tick(loop);
+    }
+    assert_non_null(strstr(ch_buf_str(&got.live), text));
+}
+
+static void test_input_that_comes_later(void **state) {
+    (void)state;
+    forget();
+    talking = start(&(struct ch_child_opts){
+        .argv = SH("while read x; do echo got $x; done; echo end"), .open_input = true,
+        .input = CH_SV("first\n")});
+    tick_until("got first");
+    assert_int_equal(ch_child_write(talking, CH_SV("sec")), 0);
+    assert_int_equal(ch_child_write(talking, CH_SV("ond\n")), 0);
+    tick_until("got second");
+    assert_int_equal(ch_child_write(talking, CH_SV("third\n")), 0);
+    ch_child_end_input(talking);
+    ch_child_end_input(talking);
+    assert_int_equal(ch_child_write(talking, CH_SV("fourth\n")), CHELA_ESTATE);
+    finish();
+    assert_string_equal(ch_buf_str(&got.out), "got first\ngot second\ngot third\nend\n");
+}
+
+static void test_input_that_nobody_reads(void **state) {
+    (void)state;
+    CH_BUF_AUTO in = {0};
+
+    fill(&in, CH_LIMIT_CHILD_INPUT / 2);
+    forget();
+    talking = start(&(struct ch_child_opts){.argv = SH("sleep 60"), .open_input = true});
+    assert_int_equal(ch_child_write(talking, ch_buf_sv(&in)), 0);
+    int rc = 0;
+    for (int i = 0; i < 4 && rc == 0; i++)
+        rc = ch_child_write(talking, ch_buf_sv(&in));
+    assert_int_equal(rc, CHELA_ELIMIT);
+    ch_child_stop(talking);
+    finish();
+
+    /* One that closes its stdin: the next words, or those after, are refused. */
+    forget();
+    talking = start(&(struct ch_child_opts){.argv = SH("exec <&-; echo deaf; sleep 60"),
+                                            .open_input = true});
+    tick_until("deaf");
+    rc = ch_child_write(talking, CH_SV("hello"));
+    assert_int_equal(rc == 0 ? ch_child_write(talking, CH_SV("hello")) : rc, CHELA_ESTATE);
+    ch_child_stop(talking);
+    finish();
+
+    /* Without open_input there is nothing to write to. */
+    forget();
+    talking = start(&(struct ch_child_opts){.argv = SH("cat"), .input = CH_SV("x")});
+    assert_int_equal(ch_child_write(talking, CH_SV("y")), CHELA_ESTATE);
+    ch_child_end_input(talking);
+    finish();
+    assert_string_equal(ch_buf_str(&got.out), "x");
+}
+
+static void test_much_input_that_comes_later(void **state) {
+    (void)state;
+    CH_BUF_AUTO in = {0};
+
+    fill(&in, 2 << 20);
+    forget();
+    talking = start(&(struct ch_child_opts){.argv = ARGV("cat"), .open_input = true});
+    assert_int_equal(ch_child_write(talking, ch_buf_sv(&in)), 0);
+    assert_int_equal(ch_child_write(talking, CH_SV("the end")), 0);
+    ch_child_end_input(talking);
+    finish();
+    assert_int_equal(got.out.n, in.n + 7);
+    assert_memory_equal(got.out.p, in.p, in.n);
+    assert_memory_equal(got.out.p + in.n, "the end", 7);
+}
+
+static void test_one_stream(void **state) {
+    (void)state;
+    RUN(.argv = SH("for i in 1 2 3; do echo o$i; echo e$i >&2; done"), .merge = true);
+    assert_string_equal(ch_buf_str(&got.out), "o1\ne1\no2\ne2\no3\ne3\n");
+    assert_int_equal(got.err.n, 0);
+    assert_int_equal(got.result.err_total, 0);
+}
+
+static void count_live(int stream, struct ch_sv data, void *user) {
+    *(size_t *)user += stream == 1 ? data.n : 0;
+}
+
+static void test_nothing_kept(void **state) {
+    (void)state;
+    size_t seen = 0;
+    struct ch_child_opts opts = {.argv = SH("head -c 5000000 /dev/zero"), .stream = true,
+                                 .max_output = 10};
+    forget();
+    ch_child_start(loop, &opts, count_live, keep, &seen);
+    finish();
+    assert_int_equal(seen, 5000000);
+    assert_int_equal(got.out.n, 0);
+    assert_int_equal(got.result.out_total, 5000000);
+}
+
+static void test_terminal(void **state) {
+    (void)state;
+    RUN(.argv = SH("test -t 0 && test -t 1 && test -t 2 && stty size </dev/tty; echo err >&2"),
+        .tty = true);
+    assert_string_equal(ch_buf_str(&got.out), "40 120\nerr\n");
+    assert_int_equal(got.result.exit_code, 0);
+    RUN(.argv = ARGV("cat"), .tty = true); /* nothing to read: it ends */
+    assert_int_equal(got.result.exit_code, 0);
+    RUN(.argv = SH("stty -echo; read x; echo \"<$x>\""), .tty = true, .input = CH_SV("typed\n"));
+    assert_non_null(strstr(ch_buf_str(&got.out), "<typed>\n"));
+
+    forget();
+    talking = start(&(struct ch_child_opts){
+        .argv = SH("stty -echo; echo ready; while read x; do echo \"<$x>\"; done; echo end"),
+        .tty = true, .open_input = true});
+    tick_until("ready");
+    assert_int_equal(ch_child_write(talking, CH_SV("one\n")), 0);
+    tick_until("<one>");
+    ch_child_end_input(talking);
+    finish();
+    assert_string_equal(ch_buf_str(&got.out), "ready\n<one>\nend\n");
+
+    RUN(.argv = SH("sleep 60"), .tty = true, .timeout_ms = 100);
+    assert_true(got.result.timed_out);
+    assert_true(got.took_ms < 5000);
+}
+
+static struct ch_sv reported(const struct ch_child_result *r) {
+    static char text[64];
+    snprintf(text, sizeof(text), "%.*s", CH_SV_FMT(r->report));
+    return ch_sv_str(text);
+}
+
+static void keep_report(const struct ch_child_result *r, const struct chela_error *err,
+                        void *user) {
+    keep(r, err, NULL);
+    ch_buf_add_sv(user, reported(r));
+}
+
+static void test_report(void **state) {
+    (void)state;
+    CH_BUF_AUTO report = {0};
+    struct ch_child_opts opts = {.argv = SH("echo out; echo word >&3; ls /proc/self/fd | wc -l"),
+                                 .report = true};
+    forget();
+    ch_child_start(loop, &opts, keep_live, keep_report, &report);
+    finish();
+    assert_string_equal(ch_buf_str(&report), "word\n");
+    assert_string_equal(ch_buf_str(&got.out), "out\n5\n"); /* 0 to 3, and the directory */
+    assert_null(strstr(ch_buf_str(&got.live), "word"));
+
+    RUN(.argv = SH("echo word >&3"));
+    assert_int_not_equal(got.result.exit_code, 0);
+    /* Too much of it is dropped, and does not block the program. */
+    RUN(.argv = SH("head -c 1000000 /dev/zero >&3; echo fine"), .report = true);
+    assert_string_equal(ch_buf_str(&got.out), "fine\n");
 }
 
 /* --- ending */
@@ -757,6 +921,13 @@ int main(void) {
         T(test_relative_path_entries_are_skipped),
         T(test_out_of_descriptors),
         T(test_host_that_ignores_sigchld),
+        T(test_input_that_comes_later),
+        T(test_input_that_nobody_reads),
+        T(test_much_input_that_comes_later),
+        T(test_one_stream),
+        T(test_nothing_kept),
+        T(test_terminal),
+        T(test_report),
         cmocka_unit_test(test_without_pidfd),
         T(test_timeout_follows_the_loops_clock),
     };
