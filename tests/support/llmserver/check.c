@@ -272,9 +272,10 @@ static void anthropic(struct checker *c, const struct request *rq) {
         fatal(c, "x-api-key header is required");
     if (!request_header(rq, "anthropic-version"))
         fatal(c, "anthropic-version: header is required");
-    members(c, v, "body", "model max_tokens messages system tools tool_choice thinking output_config "
-                          "stop_sequences stream metadata service_tier speed cache_control "
-                          "temperature top_p top_k container inference_geo diagnostics");
+    members(c, v, "body", "model max_tokens messages system tools tool_choice thinking "
+                          "output_config stop_sequences stream metadata service_tier speed "
+                          "cache_control temperature top_p top_k container inference_geo "
+                          "diagnostics");
     if (json_int(v, "max_tokens", -1) < 1)
         fatal(c, "max_tokens: Field required");
     if (!json_is(messages, JSON_ARRAY) || messages->len == 0) {

@@ -135,7 +135,8 @@ static const struct {
     const char *type, *openai_type, *openai_code, *message;
 } errors[] = {
     {400, "invalid_request_error", "invalid_request_error", "null", "the request is not valid"},
-    {401, "authentication_error", "invalid_request_error", "\"invalid_api_key\"", "invalid API key"},
+    {401, "authentication_error", "invalid_request_error", "\"invalid_api_key\"",
+     "invalid API key"},
     {404, "not_found_error", "invalid_request_error", "\"model_not_found\"",
      "The model does not exist or you do not have access to it."},
     {429, "rate_limit_error", "requests", "\"rate_limit_exceeded\"", "Rate limit reached"},
