@@ -59,6 +59,10 @@ LIB_OBJS := $(foreach l,$(LAYERS),$(call objs,$(call layer_src,$(l))))
 CLI_OBJS := $(call objs,$(wildcard src/cli/*.c))
 SO := $(BUILD)/libchela.so.$(SOVERSION)
 MODULE_SOS := $(MODULES:%=$(BUILD)/libchela-%.so)
+# A program of its own beside the library: it runs others in a sandbox.
+BOX := $(BUILD)/chela-sandbox
+BOX_OBJS := $(call objs,$(wildcard src/sandbox/*.c))
+LIBEXECDIR ?= $(PREFIX)/libexec
 
 .PHONY: all help demo check check-long lint tidy format fuzz bench install clean deps tests examples man
 all: $(BUILD)/chela $(BOX) $(BUILD)/libchela.a $(BUILD)/libchela.so $(MODULE_SOS) ## the program and the libraries (default)
@@ -95,6 +99,11 @@ $(BUILD)/libchela.so: $(SO)
 $(BUILD)/chela: $(CLI_OBJS) $(BUILD)/libchela.so
 	$(call say,link)
 	$(Q)$(LINK) -o $@ $(CLI_OBJS) -L$(BUILD) -lchela -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../lib'
+
+$(BOX): $(BOX_OBJS) $(call archive,base)
+	$(call say,link)
+	$(Q)$(LINK) -o $@ $^
+$(BUILD)/obj/src/tool/sandbox_probe.o: CPPFLAGS += -DCHELA_LIBEXEC='"$(LIBEXECDIR)/chela"'
 
 define MODULE_RULE
 $(call objs,$(wildcard src/$(MODULE_$(1)_DIR)/*.c)): CPPFLAGS += $(call pkg,--cflags,$(MODULE_$(1)_PKGS))
@@ -143,6 +152,10 @@ unit-$(1): $(filter $(BUILD)/tests/unit/$(1)/%,$(UNIT))
 	@tests/run -b $(BUILD) unit/$(1)
 endef
 $(foreach l,$(LAYERS),$(eval $(call UNIT_RULE,$(l))))
+$(filter $(BUILD)/tests/unit/sandbox/%,$(UNIT)): $(BUILD)/%: $(BUILD)/obj/%.o $(filter-out %/main.o,$(BOX_OBJS)) $(call archive,base)
+	$(call say,link)
+	@mkdir -p $(@D)
+	$(Q)$(LINK) -o $@ $^ $(TEST_LIBS)
 # The program's own files are tested as they are linked: on the public library.
 $(filter $(BUILD)/tests/unit/cli/%,$(UNIT)): $(BUILD)/%: $(BUILD)/obj/%.o $(filter-out %/main.o,$(CLI_OBJS)) $(BUILD)/libchela.so
 	$(call say,link)
@@ -224,8 +237,9 @@ $(BUILD)/bench/%: bench/%.c $(BUILD)/libchela.a
 install: all ## into PREFIX, below DESTDIR
 	@$(MAKE) --no-print-directory install-now
 install-now:
-	install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(PREFIX)/include/chela/sys $(LIBDIR)/pkgconfig $(PREFIX)/share/man/man1)
+	install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(LIBEXECDIR)/chela $(PREFIX)/include/chela/sys $(LIBDIR)/pkgconfig $(PREFIX)/share/man/man1)
 	install -m 755 $(BUILD)/chela $(DESTDIR)$(PREFIX)/bin/
+	install -m 755 $(BOX) $(DESTDIR)$(LIBEXECDIR)/chela/sandbox
 	install -m 644 include/chela.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 include/chela/*.h $(DESTDIR)$(PREFIX)/include/chela/
 	install -m 644 include/chela/sys/*.h $(DESTDIR)$(PREFIX)/include/chela/sys/

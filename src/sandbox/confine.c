@@ -1,0 +1,237 @@
+/* confine.c -- see confine.h.
+ *
+ * In this order: what needs rights or files first, the filter of system calls
+ * last. A layer that was asked for and does not hold ends it here: the runtime
+ * promised it to somebody. */
+#include "sandbox/confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/sv.h"
+#include "sandbox/filter.h"
+#include "sandbox/outer.h"
+#include "sandbox/view.h"
+
+#define CLOSE_RANGE 436
+#define CLOSE_RANGE_ON_EXEC 4
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
+
+_Noreturn static void missing(const char *layer, int error) {
+    ch_die("unavailable", "the sandbox cannot set %s: %s", layer, strerror(-error));
+}
+
+static const char *home(const struct ch_box *box) {
+    return ch_text("%s/home", box->tmp);
+}
+
+void ch_confine_home(const struct ch_box *box) {
+    if (mkdir(home(box), 0700) < 0 && errno != EEXIST)
+        ch_die("unavailable", "the sandbox cannot make %s: %s", home(box), strerror(errno));
+}
+
+/* --- a session and its signals */
+
+static void start_session(const struct ch_box *box) {
+    sigset_t none;
+
+    setsid();
+    if (box->tty)
+        ioctl(0, TIOCSCTTY, 0);
+    for (int sig = 1; sig < NSIG; sig++)
+        signal(sig, SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* The report has to be open until exec has succeeded. */
+static void close_others(void) {
+    if (syscall(CLOSE_RANGE, 3u, ~0u, CLOSE_RANGE_ON_EXEC) == 0)
+        return;
+    for (int fd = 3; fd < 1024; fd++)
+        fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+/* --- limits */
+
+static void limit(int resource, const char *name, uint64_t value) {
+    struct rlimit old;
+
+    if (getrlimit((__rlimit_resource_t)resource, &old) < 0)
+        missing(name, -errno);
+    rlim_t to = old.rlim_max == RLIM_INFINITY ? (rlim_t)value : CH_MIN((rlim_t)value, old.rlim_max);
+    struct rlimit new = {.rlim_cur = to, .rlim_max = to};
+    if (setrlimit((__rlimit_resource_t)resource, &new) < 0)
+        missing(name, -errno);
+}
+
+static void set_limits(const struct ch_box_limits *l) {
+    limit(RLIMIT_CORE, "RLIMIT_CORE", 0);
+    if (l->cpu_s)
+        limit(RLIMIT_CPU, "RLIMIT_CPU", l->cpu_s);
+    if (l->data)
+        limit(RLIMIT_DATA, "RLIMIT_DATA", l->data);
+    if (l->file_size)
+        limit(RLIMIT_FSIZE, "RLIMIT_FSIZE", l->file_size);
+    if (l->files)
+        limit(RLIMIT_NOFILE, "RLIMIT_NOFILE", l->files);
+    if (l->processes)
+        limit(RLIMIT_NPROC, "RLIMIT_NPROC", l->processes);
+}
+
+/* --- rights */
+
+static void drop_capabilities(const struct ch_box *box) {
+    uint32_t keep =
+        ch_needs_dac(box) ? 1u << CAP_DAC_OVERRIDE | 1u << CAP_FOWNER | 1u << CAP_CHOWN : 0;
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct now[2] = {{0}};
+
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    for (int cap = 0; cap < 64; cap++)
+        if (cap >= 32 || !(keep >> cap & 1))
+            prctl(PR_CAPBSET_DROP, cap, 0, 0, 0); /* needs a right; exec cannot gain any anyhow */
+    if (syscall(SYS_capget, &head, now) < 0)
+        missing("capabilities", -errno);
+    keep &= now[0].permitted;
+    struct __user_cap_data_struct data[2] = {{.effective = keep, .permitted = keep}};
+    if (syscall(SYS_capset, &head, data) < 0)
+        missing("capabilities", -errno);
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        missing("no_new_privs", -errno);
+}
+
+/* --- locks */
+
+/* In a box of our own making everything that is there may be read, and only
+ * what the mounts leave writable be written: the same list, once more. */
+static int allow_in_box(struct ch_landlock *l, const struct ch_box *box) {
+    int rc = ch_landlock_allow(l, "/", CH_MAY_READ);
+
+    if (rc == 0)
+        rc = ch_landlock_allow(l, "/dev", CH_MAY_DEVICE);
+    if (rc == 0)
+        rc = ch_landlock_allow(l, "/dev/shm", CH_MAY_WRITE);
+    for (size_t i = 0; rc == 0 && i < box->writable.n; i++)
+        rc = ch_landlock_allow(l, box->writable.p[i], CH_MAY_WRITE);
+    if (rc == 0 && box->workspace)
+        rc = ch_landlock_allow(l, box->workspace, CH_MAY_WRITE);
+    return rc == 0 ? ch_landlock_allow(l, box->tmp, CH_MAY_WRITE) : rc;
+}
+
+static void lock_files(const struct ch_box *box) {
+    bool bare = box->outer == CH_OUTER_NONE;
+    struct ch_landlock l;
+    int rc = ch_landlock_begin(&l, bare && !box->network);
+
+    if (rc == 0)
+        rc = bare ? ch_view_allow(&l, box) : allow_in_box(&l, box);
+    if (rc == 0)
+        rc = ch_landlock_enforce(&l);
+    if (rc < 0)
+        missing("Landlock", rc);
+}
+
+static void lock_calls(const struct ch_box *box) {
+    bool bare = box->outer == CH_OUTER_NONE;
+    enum ch_machine machine = ch_machine_here();
+    struct ch_filter f;
+
+    if (machine == CH_MACHINES)
+        missing("seccomp", -ENOSYS);
+    ch_filter_build(&f, machine, bare && !box->network ? CH_SOCKETS_NONE : CH_SOCKETS_USUAL);
+    int rc = ch_filter_apply(&f);
+    if (rc < 0)
+        missing("seccomp", rc);
+}
+
+/* --- the command */
+
+static bool is_variable(const char *entry, const char *name) {
+    size_t n = strlen(name);
+
+    return strncmp(entry, name, n) == 0 && entry[n] == '=';
+}
+
+/* Our own is clean already: the runtime chose every variable in it. */
+static char **make_environment(const struct ch_box *box) {
+    struct ch_argv w = {0};
+
+    for (char **e = environ; *e; e++)
+        if (!is_variable(*e, "HOME") && !is_variable(*e, "TMPDIR"))
+            ch_argv_add(&w, *e);
+    ch_argv_add(&w, ch_text("HOME=%s", home(box)));
+    ch_argv_add(&w, ch_text("TMPDIR=%s", box->tmp));
+    ch_argv_add(&w, NULL);
+    return (char **)w.p;
+}
+
+static const char *path_of(char **env) {
+    for (; *env; env++)
+        if (is_variable(*env, "PATH"))
+            return *env + 5;
+    return DEFAULT_PATH;
+}
+
+/* Where the program may be, as io/spawn.c looks for it: relative entries of
+ * PATH do not count. */
+static struct ch_argv candidates(const char *name, char **env) {
+    struct ch_sv rest = ch_sv_str(path_of(env));
+    struct ch_argv w = {0};
+
+    if (strchr(name, '/'))
+        ch_argv_add(&w, name);
+    while (rest.p && *name && !strchr(name, '/')) {
+        struct ch_sv dir = ch_sv_split(&rest, ':');
+        if (dir.n > 0 && dir.p[0] == '/')
+            ch_argv_add(&w, ch_text("%.*s/%s", CH_SV_FMT(dir), name));
+    }
+    return w;
+}
+
+_Noreturn static void run(const struct ch_argv *paths, char **argv, char **env) {
+    int error = ENOENT;
+
+    for (size_t i = 0; i < paths->n; i++) {
+        execve(paths->p[i], argv, env);
+        if (errno != ENOENT && errno != ENOTDIR)
+            error = errno;
+    }
+    if (error == ENOENT)
+        ch_die("not_found", "cannot run %s: not found%s", argv[0],
+               strchr(argv[0], '/') ? "" : " in PATH");
+    ch_die(error == EACCES ? "permission_denied" : "unavailable", "cannot run %s: %s", argv[0],
+           strerror(error));
+}
+
+/* Nothing is allocated once memory is limited. */
+void ch_confine_exec(const struct ch_box *box) {
+    char **env = make_environment(box);
+    struct ch_argv paths = {0};
+
+    if (!box->trial)
+        paths = candidates(box->argv[0], env);
+    start_session(box);
+    close_others();
+    if (chdir(box->cwd) < 0)
+        ch_die("not_found", "working directory %s: %s", box->cwd, strerror(errno));
+    drop_capabilities(box);
+    if (box->landlock)
+        lock_files(box);
+    set_limits(&box->limits);
+    if (box->seccomp)
+        lock_calls(box);
+    if (box->trial)
+        _exit(0);
+    run(&paths, box->argv, env);
+}

@@ -1,0 +1,105 @@
+/* init.c -- see init.h. It outlives the command by nothing: what the command
+ * left running in the box ends with it. */
+#include "sandbox/init.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sandbox/confine.h"
+
+#define RESERVED_PIDS 300 /* numbers below are used once, before the first wrap */
+
+void ch_status_write(int wait_status) {
+    ssize_t n = write(CH_FD_STATUS, &wait_status, sizeof(wait_status));
+    (void)n; /* the leader is gone, and its keeper will end us */
+}
+
+bool ch_status_read(int fd, int *wait_status) {
+    ssize_t n;
+
+    do
+        n = read(fd, wait_status, sizeof(*wait_status));
+    while (n < 0 && errno == EINTR);
+    return n == (ssize_t)sizeof(*wait_status);
+}
+
+void ch_null_stdio(void) {
+    int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    for (int i = 0; fd >= 0 && i < 3; i++)
+        dup2(fd, i);
+    if (fd >= 3)
+        close(fd);
+}
+
+/* The kernel does not count root's processes (RLIMIT_NPROC), but since 6.14
+ * the highest number of a process is each PID namespace's own. The directory
+ * is the host's, opened before: which namespace is meant depends on who asks.
+ * No error: the probe has found out whether this works. */
+static void bound_numbers(const struct ch_box *box) {
+    unsigned long long processes = box->limits.processes;
+    char text[32];
+    int n = snprintf(text, sizeof(text), "%llu", processes + RESERVED_PIDS);
+    int fd = openat(CH_FD_SYSCTL, "pid_max", O_WRONLY | O_CLOEXEC);
+    bool done = fd >= 0 && processes > 0 && write(fd, text, (size_t)n) == n;
+
+    if (fd >= 0)
+        close(fd);
+    if (done && box->trial)
+        ch_note(CH_NOTE_PID_MAX);
+}
+
+static void wait_for_signals(sigset_t *set) {
+    sigemptyset(set);
+    sigaddset(set, SIGCHLD);
+    sigaddset(set, SIGTERM);
+    sigprocmask(SIG_SETMASK, set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGTERM, SIG_DFL);
+}
+
+/* Reap whoever has ended; true if the command was among them. */
+static bool reap(pid_t command, int *status) {
+    bool ended = false;
+    int s;
+
+    for (pid_t pid; (pid = waitpid(-1, &s, WNOHANG)) > 0;)
+        if (pid == command) {
+            *status = s;
+            ended = true;
+        }
+    return ended;
+}
+
+void ch_init(const struct ch_box *box) {
+    int status = 0;
+    sigset_t set;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (geteuid() == 0)
+        bound_numbers(box);
+    close(CH_FD_SYSCTL);
+    ch_confine_home(box);
+    wait_for_signals(&set);
+    pid_t command = fork();
+    if (command < 0)
+        ch_die("unavailable", "the sandbox cannot fork: %s", strerror(errno));
+    if (command == 0)
+        ch_confine_exec(box);
+    ch_null_stdio();
+    for (;;) {
+        int sig = sigwaitinfo(&set, NULL);
+        if (sig == SIGTERM)
+            kill(-1, SIGTERM); /* everybody in the box but us */
+        else if (sig == SIGCHLD && reap(command, &status))
+            break;
+    }
+    ch_status_write(status);
+    _exit(0);
+}

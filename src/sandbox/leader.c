@@ -1,0 +1,95 @@
+/* leader.c -- see leader.h. */
+#include "sandbox/leader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sandbox/init.h"
+#include "sandbox/keeper.h"
+
+/* The pipe for the status, clear of the numbers that mean something. */
+static int open_status(void) {
+    int fds[2];
+
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        ch_die("unavailable", "the sandbox cannot make a pipe: %s", strerror(errno));
+    int reading = fcntl(fds[0], F_DUPFD_CLOEXEC, CH_FD_FIRST_FREE);
+    int writing = fcntl(fds[1], F_DUPFD_CLOEXEC, CH_FD_FIRST_FREE);
+    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    close(fds[0]);
+    close(fds[1]);
+    if (reading < 0 || writing < 0 || nothing < 0 || dup2(nothing, CH_FD_SYSCTL) < 0 ||
+        dup2(writing, CH_FD_STATUS) < 0)
+        ch_die("unavailable", "the sandbox cannot set up its pipes: %s", strerror(errno));
+    close(writing);
+    if (nothing >= CH_FD_FIRST_FREE)
+        close(nothing);
+    return reading;
+}
+
+/* Blocked before the keeper is there, so that none is lost. */
+static void block_signals(sigset_t *set) {
+    sigemptyset(set);
+    sigaddset(set, SIGCHLD);
+    sigaddset(set, SIGTERM);
+    sigaddset(set, CH_SIG_STOP);
+    sigaddset(set, CH_SIG_GONE);
+    sigprocmask(SIG_SETMASK, set, NULL);
+    signal(SIGHUP, SIG_IGN); /* giving the terminal away brings one */
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static void wait_for_keeper(pid_t keeper, const sigset_t *set) {
+    for (;;) {
+        int sig = sigwaitinfo(set, NULL);
+        if (sig == SIGTERM)
+            kill(keeper, CH_SIG_STOP);
+        else if (sig == SIGCHLD && waitpid(keeper, NULL, WNOHANG) == keeper)
+            return;
+    }
+}
+
+bool ch_leader_run(struct ch_box *box, int *wait_status) {
+    int status = open_status();
+    pid_t self = getpid();
+    sigset_t set;
+
+    block_signals(&set);
+    if (box->tty)
+        ioctl(0, TIOCNOTTY); /* the command's session is to have it */
+    pid_t keeper = fork();
+    if (keeper < 0)
+        ch_die("unavailable", "the sandbox cannot fork: %s", strerror(errno));
+    if (keeper == 0) {
+        close(status);
+        ch_keeper(box, self);
+    }
+    close(CH_FD_STATUS);
+    close(CH_FD_SYSCTL);
+    ch_null_stdio();
+    wait_for_keeper(keeper, &set);
+    bool known = ch_status_read(status, wait_status);
+    close(status);
+    return known;
+}
+
+void ch_leader_end(int wait_status) {
+    sigset_t none;
+
+    if (WIFSIGNALED(wait_status)) {
+        int sig = WTERMSIG(wait_status);
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+        signal(sig, SIG_DFL);
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        kill(getpid(), sig);
+    }
+    _exit(WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : CH_EXIT_BROKEN);
+}

@@ -1,0 +1,54 @@
+/* main.c -- chela-sandbox: run one command in a box.
+ *
+ *     chela-sandbox OPTION... -- PROGRAM ARGUMENT...
+ *     chela-sandbox --probe [--bwrap=PATH]
+ *
+ * Started by libchela for every outside program; not for people. Its options
+ * are in options.c, its parts and their order in box.h. */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "sandbox/box.h"
+#include "sandbox/init.h"
+#include "sandbox/leader.h"
+#include "sandbox/probe.h"
+
+/* Without a report from the runtime, stderr will have to do. */
+static void open_report(void) {
+    if (fcntl(CH_FD_REPORT, F_GETFD) < 0)
+        dup2(2, CH_FD_REPORT);
+}
+
+/* When the runtime dies, however it dies, so do we, and all behind us. When
+ * memory runs out, better this than the runtime. */
+static void tie_to_parent(const struct ch_box *box) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (box->parent && getppid() != box->parent)
+        _exit(CH_EXIT_BROKEN);
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    ssize_t n = write(fd, "1000", 4);
+    (void)n; /* raising it is always allowed; without it things work too */
+    close(fd);
+}
+
+int main(int argc, char **argv) {
+    struct ch_box box;
+    int status;
+
+    open_report();
+    ch_box_parse(&box, argc, argv);
+    if (box.inside)
+        ch_init(&box);
+    tie_to_parent(&box);
+    if (box.probe) {
+        ch_probe(&box);
+        return 0;
+    }
+    if (!ch_leader_run(&box, &status))
+        ch_die("unavailable", "the sandbox ended without a result");
+    ch_leader_end(status);
+}

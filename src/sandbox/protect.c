@@ -1,0 +1,186 @@
+/* protect.c -- see protect.h.
+ *
+ * Commands of one workspace run at the same time, and each needs the stand-ins
+ * that it found or made until its end: when a mount point is removed, by
+ * anybody, its mounts go with it. So each holds a shared lock on the workspace
+ * and the one that can have it alone cleans up. A stand-in is known by its
+ * looks, an empty directory of a mode nobody uses, so those of a keeper that
+ * was killed are found by the next. */
+#include "sandbox/protect.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+/* May be searched, and holds nothing: to git, and to whoever looks for a file
+ * in it, the same as an absent one. */
+#define STAND_IN_MODE 0111
+#define LOCK_TRIES 50
+#define LOCK_PAUSE_NS 4000000
+
+static bool is_stand_in(const struct stat *st) {
+    return S_ISDIR(st->st_mode) && (st->st_mode & 07777) == STAND_IN_MODE;
+}
+
+static void remember(struct ch_guard *g, const char *path) {
+    for (size_t i = 0; i < g->stand_ins.n; i++)
+        if (strcmp(g->stand_ins.p[i], path) == 0)
+            return;
+    g->stand_ins.p = ch_realloc(g->stand_ins.p, (g->stand_ins.n + 1) * sizeof(*g->stand_ins.p));
+    g->stand_ins.p[g->stand_ins.n++] = path;
+}
+
+/* With its mode from the first moment on: other keepers are looking. If we may
+ * not make it, nor may the command. */
+static bool make_stand_in(const char *path) {
+    mode_t mask = umask(0);
+    int rc = mkdir(path, STAND_IN_MODE);
+    struct stat st;
+
+    umask(mask);
+    return rc == 0 || (errno == EEXIST && lstat(path, &st) == 0 && is_stand_in(&st));
+}
+
+static void make_read_only(struct ch_view *view, const char *path) {
+    ch_view_add(view, CH_STEP_RO, path, path);
+}
+
+/* A link cannot be a mount point, so it can be replaced. What it leads to is
+ * protected, if it is there. */
+static void protect_link(struct ch_guard *g, struct ch_view *view, const struct ch_box *box,
+                         const char *path) {
+    const char *real = ch_real_path(path);
+
+    g->refused = path;
+    ch_note("%s is a symbolic link and not protected", path);
+    if (real && box->workspace && strncmp(real, box->workspace, strlen(box->workspace)) == 0)
+        make_read_only(view, real);
+}
+
+/* One component of a protected path. True: it is a directory, go on below. */
+static bool protect_step(struct ch_guard *g, struct ch_view *view, const struct ch_box *box,
+                         const char *path, bool last) {
+    struct stat st;
+
+    if (lstat(path, &st) < 0) {
+        if (errno == ENOENT && make_stand_in(path)) {
+            remember(g, path);
+            make_read_only(view, path);
+        }
+        return false;
+    }
+    if (S_ISLNK(st.st_mode)) {
+        protect_link(g, view, box, path);
+        return false;
+    }
+    if (is_stand_in(&st))
+        remember(g, path);
+    if (last || !S_ISDIR(st.st_mode) || is_stand_in(&st)) {
+        make_read_only(view, path);
+        return false;
+    }
+    if (!ch_view_find(view, path))
+        ch_view_add(view, CH_STEP_RW, path, path);
+    return true;
+}
+
+/* "name?": only if it is there now. */
+static const char *without_mark(const char *root, const char *rel) {
+    size_t n = strlen(rel);
+    struct stat st;
+
+    if (n == 0 || rel[n - 1] != '?')
+        return rel;
+    rel = ch_text("%.*s", (int)n - 1, rel);
+    return lstat(ch_text("%s/%s", root, rel), &st) == 0 ? rel : "";
+}
+
+static void protect_below(struct ch_guard *g, struct ch_view *view, const struct ch_box *box,
+                          const char *root, const char *rel) {
+    const char *path = root;
+
+    rel = without_mark(root, rel);
+    for (bool more = true; more && *rel;) {
+        size_t n = strcspn(rel, "/");
+        if (n > 0)
+            path = ch_text("%s/%.*s", path, (int)n, rel);
+        rel += n + strspn(rel + n, "/");
+        if (n > 0)
+            more = protect_step(g, view, box, path, *rel == '\0');
+    }
+}
+
+/* The part of path below root, or NULL. */
+static const char *below(const char *root, const char *path) {
+    size_t n = root ? strlen(root) : 0;
+
+    return n && strncmp(path, root, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
+}
+
+/* An absolute path matters where something writable holds it. */
+static void protect_absolute(struct ch_guard *g, struct ch_view *view, const struct ch_box *box,
+                             const char *path) {
+    const char *rel = below(box->workspace, path);
+
+    if (rel) {
+        protect_below(g, view, box, box->workspace, rel);
+        return;
+    }
+    for (size_t i = 0; i < box->writable.n; i++)
+        if ((rel = below(box->writable.p[i], path)))
+            protect_below(g, view, box, box->writable.p[i], rel);
+}
+
+/* Another program's lock on the directory must not keep a command waiting. */
+static void take_lock(struct ch_guard *g, const char *workspace) {
+    g->lock = workspace ? open(workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    for (int i = 0; g->lock >= 0 && i < LOCK_TRIES; i++) {
+        if (flock(g->lock, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+            return;
+        nanosleep(&(struct timespec){.tv_nsec = LOCK_PAUSE_NS}, NULL);
+    }
+}
+
+const char *ch_guard_set(struct ch_guard *g, struct ch_view *view, const struct ch_box *box) {
+    *g = (struct ch_guard){.lock = -1};
+    if (box->protect.n == 0)
+        return NULL;
+    take_lock(g, box->workspace);
+    for (size_t i = 0; i < box->protect.n; i++) {
+        const char *path = box->protect.p[i];
+        if (path[0] == '/')
+            protect_absolute(g, view, box, path);
+        else if (box->workspace)
+            protect_below(g, view, box, box->workspace, path);
+    }
+    return box->strict ? g->refused : NULL;
+}
+
+/* Two that end at once both let go first, so that one of them gets it. */
+static bool is_alone(struct ch_guard *g) {
+    if (g->lock < 0)
+        return true;
+    flock(g->lock, LOCK_UN);
+    return flock(g->lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
+void ch_guard_lift(struct ch_guard *g) {
+    struct stat st;
+
+    if (g->stand_ins.n > 0 && is_alone(g))
+        for (size_t i = 0; i < g->stand_ins.n; i++)
+            if (lstat(g->stand_ins.p[i], &st) == 0 && is_stand_in(&st))
+                rmdir(g->stand_ins.p[i]);
+    if (g->lock >= 0)
+        close(g->lock);
+    ch_free(g->stand_ins.p);
+    *g = (struct ch_guard){.lock = -1};
+}

@@ -1,0 +1,42 @@
+/* report.c -- lines for the runtime, on a descriptor the command never has:
+ * "error KIND MESSAGE" and "note MESSAGE". A line is written at once, in one
+ * piece, from whatever process of ours it comes. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "sandbox/box.h"
+
+#define LINE_BYTES 2000 /* what is longer is cut; nothing is allocated here */
+
+static void say(const char *head, const char *kind, const char *fmt, va_list ap) {
+    char line[LINE_BYTES];
+    int n = snprintf(line, sizeof(line), "%s %s%s", head, kind, *kind ? " " : "");
+
+    n += vsnprintf(line + n, sizeof(line) - (size_t)n, fmt, ap);
+    size_t len = CH_MIN((size_t)n, sizeof(line) - 1);
+    for (size_t i = 0; i < len; i++)
+        if (line[i] == '\n')
+            line[i] = ' ';
+    line[len] = '\n';
+    ssize_t done = write(CH_FD_REPORT, line, len + 1);
+    (void)done; /* nobody listens: nothing can be said about it */
+}
+
+void ch_note(const char *fmt, ...) {
+    va_list ap;
+
+    va_start(ap, fmt);
+    say("note", "", fmt, ap);
+    va_end(ap);
+}
+
+void ch_die(const char *kind, const char *fmt, ...) {
+    va_list ap;
+
+    va_start(ap, fmt);
+    say("error", kind, fmt, ap);
+    va_end(ap);
+    _exit(CH_EXIT_BROKEN);
+}

@@ -1,0 +1,82 @@
+/* scratch.c -- see scratch.h. The command may have left directories a million
+ * levels deep: removal is no recursion. It moves what it finds in a directory
+ * of the top up to the top, under a new name, until nothing is left. */
+#include "sandbox/scratch.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sandbox/box.h"
+
+#define PASSES 1000000
+
+const char *ch_scratch_make(void) {
+    char *path = ch_text("/tmp/chela-XXXXXX");
+
+    if (!mkdtemp(path))
+        ch_die("unavailable", "the sandbox cannot make a directory for temporary files: %s",
+               strerror(errno));
+    return path;
+}
+
+static bool is_dot(const char *name) {
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+static DIR *open_directory(int at, const char *name) {
+    fchmodat(at, name, 0700, 0); /* the owner may have taken its own rights */
+    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+    if (!d && fd >= 0)
+        close(fd);
+    return d;
+}
+
+/* Empty the directory `name` of the top, moving its directories there. */
+static void flatten(int top, const char *name, unsigned long *fresh) {
+    DIR *d = open_directory(top, name);
+    char moved[32];
+
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (is_dot(e->d_name) || unlinkat(dirfd(d), e->d_name, 0) == 0)
+            continue;
+        snprintf(moved, sizeof(moved), "%lx", ++*fresh);
+        if (unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR) < 0)
+            renameat(dirfd(d), e->d_name, top, moved);
+    }
+    if (d)
+        closedir(d);
+    unlinkat(top, name, AT_REMOVEDIR);
+}
+
+/* True if there was anything. */
+static bool sweep(const char *path, unsigned long *fresh) {
+    DIR *top = open_directory(AT_FDCWD, path);
+    bool any = false;
+
+    for (struct dirent *e; top && (e = readdir(top));) {
+        if (is_dot(e->d_name))
+            continue;
+        any = true;
+        if (unlinkat(dirfd(top), e->d_name, 0) < 0)
+            flatten(dirfd(top), e->d_name, fresh);
+    }
+    if (top)
+        closedir(top);
+    return any;
+}
+
+void ch_scratch_remove(const char *path) {
+    unsigned long fresh = 0;
+
+    for (int i = 0; i < PASSES && sweep(path, &fresh); i++)
+        ;
+    rmdir(path);
+}

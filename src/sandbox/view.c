@@ -1,0 +1,206 @@
+/* view.c -- see view.h.
+ *
+ * What can be read is a short list, not everything: a home directory holds keys
+ * and a /var other people's mail. Of /etc, which programs need, the files that
+ * hold secrets are hidden; that matters where we are root. */
+#include "sandbox/view.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+static const char *const system_paths[] = {
+    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu",
+};
+
+static const char *const secrets[] = {
+    "/etc/shadow",      "/etc/shadow-",     "/etc/gshadow",
+    "/etc/gshadow-",    "/etc/sudoers",     "/etc/sudoers.d",
+    "/etc/ssh",         "/etc/ssl/private", "/etc/pki/tls/private",
+    "/etc/krb5.keytab", "/etc/wireguard",   "/etc/NetworkManager/system-connections",
+    "/etc/letsencrypt", "/etc/kubernetes",  "/etc/rancher",
+    "/etc/docker",      "/etc/openvpn",     "/etc/security/opasswd",
+};
+
+/* --- the list */
+
+struct ch_step *ch_view_find(const struct ch_view *view, const char *dst) {
+    for (size_t i = 0; i < view->n; i++)
+        if ((view->steps[i].kind == CH_STEP_RO || view->steps[i].kind == CH_STEP_RW) &&
+            strcmp(view->steps[i].dst, dst) == 0)
+            return &view->steps[i];
+    return NULL;
+}
+
+void ch_view_add(struct ch_view *view, enum ch_step_kind kind, const char *src, const char *dst) {
+    struct ch_step *old = kind == CH_STEP_RO || kind == CH_STEP_RW ? ch_view_find(view, dst) : NULL;
+
+    if (old) {
+        old->kind = kind;
+        return;
+    }
+    if (view->n == view->cap) {
+        view->cap = view->cap ? 2 * view->cap : 64;
+        view->steps = ch_realloc(view->steps, view->cap * sizeof(*view->steps));
+    }
+    view->steps[view->n++] = (struct ch_step){.kind = kind, .src = src, .dst = dst};
+}
+
+/* --- the view */
+
+/* /bin is a link into /usr on most systems, and stays one. */
+static void add_system(struct ch_view *view, const char *path) {
+    char target[PATH_MAX];
+    struct stat st;
+
+    if (lstat(path, &st) < 0)
+        return;
+    if (S_ISDIR(st.st_mode)) {
+        ch_view_add(view, CH_STEP_RO, path, path);
+        return;
+    }
+    ssize_t n = readlink(path, target, sizeof(target) - 1);
+    if (n > 0)
+        ch_view_add(view, CH_STEP_SYMLINK, ch_text("%.*s", (int)n, target), path);
+}
+
+/* Links are left: what they lead to is hidden under its own name, or not in
+ * the box at all. */
+static void hide(struct ch_view *view, const char *path) {
+    struct stat st;
+
+    if (lstat(path, &st) < 0 || S_ISLNK(st.st_mode) || access(path, R_OK) < 0)
+        return;
+    ch_view_add(view, S_ISDIR(st.st_mode) ? CH_STEP_HIDE_DIR : CH_STEP_HIDE_FILE, NULL, path);
+}
+
+/* With the host's network its resolver comes along, often a link into /run. */
+static void add_resolver(struct ch_view *view) {
+    const char *real = ch_real_path("/etc/resolv.conf");
+
+    if (real && strncmp(real, "/etc/", 5) != 0)
+        ch_view_add(view, CH_STEP_RO, real, real);
+}
+
+/* Shorter paths first, so that none is mounted over what lies in it. */
+static int by_length(const void *a, const void *b) {
+    size_t x = strlen(((const struct ch_step *)a)->dst),
+           y = strlen(((const struct ch_step *)b)->dst);
+
+    return x < y ? -1 : x > y;
+}
+
+static void add_paths(struct ch_view *view, enum ch_step_kind kind, const struct ch_paths *paths) {
+    struct stat st;
+
+    for (size_t i = 0; i < paths->n; i++)
+        if (stat(paths->p[i], &st) == 0 && strcmp(paths->p[i], "/") != 0)
+            ch_view_add(view, kind, paths->p[i], paths->p[i]);
+}
+
+void ch_view_make(struct ch_view *view, const struct ch_box *box) {
+    for (size_t i = 0; i < CH_LEN(system_paths); i++)
+        add_system(view, system_paths[i]);
+    for (size_t i = 0; i < CH_LEN(secrets); i++)
+        hide(view, secrets[i]);
+    ch_view_add(view, CH_STEP_PROC, NULL, "/proc");
+    ch_view_add(view, CH_STEP_DEV, NULL, "/dev");
+    view->steps[view->n - 1].size = box->limits.tmp;
+    ch_view_add(view, CH_STEP_TMPFS, NULL, CH_BOX_TMP);
+    view->steps[view->n - 1].size = box->limits.tmp;
+    ch_view_add(view, CH_STEP_DIR, NULL, "/run");
+    ch_view_add(view, CH_STEP_DIR, NULL, "/var");
+    ch_view_add(view, CH_STEP_SYMLINK, "../tmp", "/var/tmp");
+    if (box->network)
+        add_resolver(view);
+    size_t first = view->n;
+    add_paths(view, CH_STEP_RO, &box->readable);
+    add_paths(view, CH_STEP_RW, &box->writable);
+    if (box->workspace)
+        ch_view_add(view, CH_STEP_RW, box->workspace, box->workspace);
+    qsort(view->steps + first, view->n - first, sizeof(*view->steps), by_length);
+}
+
+void ch_view_seal(struct ch_view *view) {
+    ch_view_add(view, CH_STEP_SEAL, NULL, "/proc");
+    ch_view_add(view, CH_STEP_SEAL, NULL, "/dev");
+    ch_view_add(view, CH_STEP_SEAL, NULL, "/");
+}
+
+/* --- the view as rules */
+
+static bool is_below(const char *path, const char *dir) {
+    size_t n = strlen(dir);
+
+    return strncmp(path, dir, n) == 0 && path[n] == '/';
+}
+
+static bool is_secret(const char *path) {
+    for (size_t i = 0; i < CH_LEN(secrets); i++)
+        if (strcmp(path, secrets[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool holds_secrets(const char *path) {
+    for (size_t i = 0; i < CH_LEN(secrets); i++)
+        if (is_below(secrets[i], path))
+            return true;
+    return false;
+}
+
+/* A rule holds for all below it and nothing can be taken out again, so where
+ * there is a secret below, its neighbours are allowed one by one. As deep as
+ * the list of secrets, no deeper. */
+static int allow_reading(struct ch_landlock *l, const char *path) {
+    int rc = 0;
+
+    if (is_secret(path))
+        return 0;
+    if (!holds_secrets(path))
+        return ch_landlock_allow(l, path, CH_MAY_READ);
+    DIR *d = opendir(path);
+    for (struct dirent *e; d && rc == 0 && (e = readdir(d));)
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            rc = allow_reading(l, ch_text("%s/%s", path, e->d_name));
+    if (d)
+        closedir(d);
+    return rc;
+}
+
+static int allow_paths(struct ch_landlock *l, const struct ch_paths *paths,
+                       enum ch_landlock_right right) {
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < paths->n; i++)
+        rc = ch_landlock_allow(l, paths->p[i], right);
+    return rc;
+}
+
+int ch_view_allow(struct ch_landlock *l, const struct ch_box *box) {
+    static const char *const devices[] = {"/dev/null",    "/dev/zero", "/dev/full", "/dev/random",
+                                          "/dev/urandom", "/dev/tty",  "/dev/ptmx", "/dev/pts"};
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < CH_LEN(system_paths); i++)
+        rc = allow_reading(l, system_paths[i]);
+    for (size_t i = 0; rc == 0 && i < CH_LEN(devices); i++)
+        rc = ch_landlock_allow(l, devices[i], CH_MAY_DEVICE);
+    if (rc == 0)
+        rc = ch_landlock_allow(l, "/proc", CH_MAY_READ);
+    if (rc == 0 && box->network)
+        rc = ch_landlock_allow(l, "/etc/resolv.conf", CH_MAY_READ);
+    if (rc == 0)
+        rc = allow_paths(l, &box->readable, CH_MAY_READ);
+    if (rc == 0)
+        rc = allow_paths(l, &box->writable, CH_MAY_WRITE);
+    if (rc == 0 && box->workspace)
+        rc = ch_landlock_allow(l, box->workspace, CH_MAY_WRITE);
+    return rc == 0 ? ch_landlock_allow(l, box->tmp, CH_MAY_WRITE) : rc;
+}

@@ -1,0 +1,346 @@
+/* test_box.c -- the parts of a box that need no namespace: the view as a list,
+ * protected paths and their stand-ins, scratch directories, the hunt. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "sandbox/hunt.h"
+#include "sandbox/protect.h"
+#include "sandbox/scratch.h"
+
+static char *dir; /* a fresh directory */
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw) {
+    (void)st, (void)type, (void)ftw;
+    return remove(path);
+}
+
+static int setup(void **state) {
+    const char *tmp = getenv("TMPDIR");
+
+    (void)state;
+    dir = ch_text("%s/chela-box-XXXXXX", tmp ? tmp : "/tmp");
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    return 0;
+}
+
+static const char *in_dir(const char *name) {
+    return ch_text("%s/%s", dir, name);
+}
+
+static void make_dir(const char *name) {
+    assert_int_equal(mkdir(in_dir(name), 0755), 0);
+}
+
+static void make_file(const char *name) {
+    int fd = open(in_dir(name), O_CREAT | O_WRONLY, 0644);
+    assert_true(fd >= 0);
+    close(fd);
+}
+
+static bool exists(const char *name) {
+    struct stat st;
+    return lstat(in_dir(name), &st) == 0;
+}
+
+/* The steps of a view that lie below the directory: "RW a;RO a/b;". */
+static const char *steps(const struct ch_view *v) {
+    char *text = ch_text("%s", "");
+
+    for (size_t i = 0; i < v->n; i++) {
+        const struct ch_step *s = &v->steps[i];
+        if (strncmp(s->dst, dir, strlen(dir)) == 0)
+            text = ch_text("%s%s %s;", text, s->kind == CH_STEP_RO ? "RO" : "RW",
+                           s->dst + strlen(dir) + 1);
+    }
+    return text;
+}
+
+static const char *protect(struct ch_guard *g, const char *const *paths, size_t n, bool strict,
+                           const char **refused) {
+    struct ch_box box = {.workspace = dir, .strict = strict};
+    struct ch_view v = {0};
+
+    box.protect = (struct ch_paths){.p = (const char **)paths, .n = n};
+    *refused = ch_guard_set(g, &v, &box);
+    const char *text = steps(&v);
+    ch_free(v.steps);
+    return text;
+}
+
+static void test_protected_paths(void **state) {
+    static const struct {
+        const char *what;
+        const char *dirs[3], *files[3];
+        const char *paths[4];
+        const char *steps;
+        const char *made[2]; /* stand-ins */
+    } cases[] = {
+        {"there",
+         {".git", ".git/hooks"},
+         {".git/config"},
+         {".git/hooks", ".git/config"},
+         "RW .git;RO .git/hooks;RO .git/config;",
+         {NULL}},
+        {"absent", {NULL}, {NULL}, {".env"}, "RO .env;", {".env"}},
+        {"absent below what is there",
+         {".git"},
+         {NULL},
+         {".git/hooks"},
+         "RW .git;RO .git/hooks;",
+         {".git/hooks"}},
+        {"absent with its parent: once",
+         {NULL},
+         {NULL},
+         {".git/hooks", ".git/config"},
+         "RO .git;",
+         {".git"}},
+        {"a file in place of a directory", {NULL}, {".git"}, {".git/hooks"}, "RO .git;", {NULL}},
+        {"the parent too",
+         {".git", ".git/hooks"},
+         {NULL},
+         {".git/hooks", ".git"},
+         "RO .git;RO .git/hooks;",
+         {NULL}},
+        {"the parent first",
+         {".git", ".git/hooks"},
+         {NULL},
+         {".git", ".git/hooks"},
+         "RO .git;RO .git/hooks;",
+         {NULL}},
+        {"only if there: not", {NULL}, {NULL}, {".bashrc?"}, "", {NULL}},
+        {"only if there: is", {NULL}, {".bashrc"}, {".bashrc?"}, "RO .bashrc;", {NULL}},
+        {"slashes", {".git"}, {NULL}, {".git//hooks/"}, "RW .git;RO .git/hooks;", {".git/hooks"}},
+        {"elsewhere", {NULL}, {NULL}, {"/nonexistent/key"}, "", {NULL}},
+    };
+
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        struct ch_guard g;
+        const char *refused;
+        size_t n = 0;
+        setup(state);
+        for (size_t j = 0; j < 3 && cases[i].dirs[j]; j++)
+            make_dir(cases[i].dirs[j]);
+        for (size_t j = 0; j < 3 && cases[i].files[j]; j++)
+            make_file(cases[i].files[j]);
+        while (n < 4 && cases[i].paths[n])
+            n++;
+        const char *got = protect(&g, cases[i].paths, n, true, &refused);
+        if (strcmp(got, cases[i].steps) != 0 || refused)
+            fail_msg("%s: %s", cases[i].what, got);
+        for (size_t j = 0; j < 2 && cases[i].made[j]; j++)
+            assert_true(exists(cases[i].made[j]));
+        ch_guard_lift(&g);
+        for (size_t j = 0; j < 2 && cases[i].made[j]; j++)
+            if (exists(cases[i].made[j]))
+                fail_msg("%s: %s was left behind", cases[i].what, cases[i].made[j]);
+        for (size_t j = 0; j < 3 && cases[i].dirs[j]; j++)
+            assert_true(exists(cases[i].dirs[j]));
+        teardown(state);
+    }
+}
+
+static void test_absolute_protected_path(void **state) {
+    struct ch_guard g;
+    const char *refused, *path = in_dir("keys");
+
+    (void)state;
+    assert_string_equal(protect(&g, &path, 1, false, &refused), "RO keys;");
+    ch_guard_lift(&g);
+    assert_false(exists("keys"));
+}
+
+/* A link cannot be held in place. */
+static void test_link(void **state) {
+    const char *path = ".env", *refused;
+    struct ch_guard g;
+
+    (void)state;
+    make_file("real");
+    assert_int_equal(symlink("real", in_dir(".env")), 0);
+    assert_string_equal(protect(&g, &path, 1, false, &refused), "RO real;");
+    assert_null(refused);
+    ch_guard_lift(&g);
+    protect(&g, &path, 1, true, &refused);
+    assert_string_equal(refused, in_dir(".env"));
+    ch_guard_lift(&g);
+    assert_true(exists(".env"));
+}
+
+/* Commands at the same time share stand-ins; the last takes them away. */
+static void test_shared_stand_ins(void **state) {
+    const char *path = ".env", *refused;
+    struct ch_guard first, second;
+
+    (void)state;
+    protect(&first, &path, 1, false, &refused);
+    assert_string_equal(protect(&second, &path, 1, false, &refused), "RO .env;");
+    ch_guard_lift(&first);
+    assert_true(exists(".env"));
+    ch_guard_lift(&second);
+    assert_false(exists(".env"));
+
+    protect(&first, &path, 1, false, &refused);
+    protect(&second, &path, 1, false, &refused);
+    ch_guard_lift(&second);
+    assert_true(exists(".env"));
+    ch_guard_lift(&first);
+    assert_false(exists(".env"));
+}
+
+/* What a killed keeper left is known by its looks; what a person made is not
+ * touched, though it be empty too. */
+static void test_left_stand_ins(void **state) {
+    const char *paths[] = {".env", ".ssh"}, *refused;
+    struct ch_guard g;
+
+    (void)state;
+    assert_int_equal(mkdir(in_dir(".env"), 0700), 0);
+    assert_int_equal(chmod(in_dir(".env"), 0111), 0);
+    make_dir(".ssh");
+    assert_string_equal(protect(&g, paths, 2, false, &refused), "RO .env;RO .ssh;");
+    ch_guard_lift(&g);
+    assert_false(exists(".env"));
+    assert_true(exists(".ssh"));
+}
+
+/* Somebody else's lock on the directory does not stop anything. */
+static void test_foreign_lock(void **state) {
+    const char *path = ".env", *refused;
+    struct ch_guard g;
+    int fd = open(dir, O_RDONLY | O_DIRECTORY);
+
+    (void)state;
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    assert_string_equal(protect(&g, &path, 1, false, &refused), "RO .env;");
+    close(fd);
+    ch_guard_lift(&g);
+    assert_false(exists(".env"));
+}
+
+static void test_view(void **state) {
+    const char *readable[] = {in_dir("a/b/c"), in_dir("a"), "/"}, *writable[] = {in_dir("a/b")};
+    struct ch_box box = {
+        .workspace = in_dir("a/b/c/ws"),
+        .readable = {.p = readable, .n = 3},
+        .writable = {.p = writable, .n = 1},
+    };
+    struct ch_view v = {0};
+
+    (void)state;
+    make_dir("a");
+    make_dir("a/b");
+    make_dir("a/b/c");
+    make_dir("a/b/c/ws");
+    ch_view_make(&v, &box);
+    ch_view_seal(&v);
+    /* From the outside in, whatever the order they were given in. */
+    assert_string_equal(steps(&v), "RO a;RW a/b;RO a/b/c;RW a/b/c/ws;");
+    bool usr = false, root = false;
+    for (size_t i = 0; i < v.n; i++) {
+        usr |= strcmp(v.steps[i].dst, "/usr") == 0 && v.steps[i].kind == CH_STEP_RO;
+        root |= strcmp(v.steps[i].dst, "/") == 0 && v.steps[i].kind != CH_STEP_SEAL;
+    }
+    assert_true(usr);
+    assert_false(root); /* the whole system is not to be had */
+    assert_int_equal(v.steps[v.n - 1].kind, CH_STEP_SEAL);
+    assert_null(ch_view_find(&v, "/home"));
+    ch_free(v.steps);
+}
+
+/* Deep, wide, unreadable, with links that lead out. */
+static void test_scratch(void **state) {
+    (void)state;
+    const char *top = ch_scratch_make();
+    struct stat st;
+
+    assert_int_equal(stat(top, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0700);
+    make_file("outside");
+    int fd = open(top, O_RDONLY | O_DIRECTORY);
+    assert_int_equal(symlinkat(dir, fd, "link"), 0);
+    assert_int_equal(symlinkat("/nonexistent", fd, "dangling"), 0);
+    for (int i = 0; i < 3000; i++) { /* far beyond PATH_MAX */
+        assert_int_equal(mkdirat(fd, "directory-with-a-name", 0700), 0);
+        int file = openat(fd, "file", O_CREAT | O_WRONLY, 0);
+        close(file);
+        int next = openat(fd, "directory-with-a-name", O_RDONLY | O_DIRECTORY);
+        close(fd);
+        fd = next;
+    }
+    assert_int_equal(mkdirat(fd, "closed", 0700), 0);
+    assert_int_equal(mkdirat(fd, "closed/in", 0700), 0);
+    assert_int_equal(fchmodat(fd, "closed", 0, 0), 0);
+    close(fd);
+    ch_scratch_remove(top);
+    assert_int_equal(stat(top, &st), -1);
+    assert_true(exists("outside"));
+}
+
+/* Processes that leave their group, their session and their parent. */
+static void test_hunt(void **state) {
+    int status;
+
+    (void)state;
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_CHILD_SUBREAPER, 1);
+        if (fork() == 0) {
+            for (int i = 0; i < 20; i++)
+                if (fork() == 0) {
+                    setsid();
+                    signal(SIGTERM, SIG_IGN);
+                    if (fork() == 0)
+                        pause();
+                    if (i % 2)
+                        _exit(0);
+                    pause();
+                }
+            _exit(0);
+        }
+        wait(NULL);
+        usleep(50000);
+        ch_descendants_signal(SIGTERM); /* they are deaf */
+        ch_descendants_end();
+        _exit(waitpid(-1, NULL, WNOHANG) == -1 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_protected_paths),
+        T(test_absolute_protected_path),
+        T(test_link),
+        T(test_shared_stand_ins),
+        T(test_left_stand_ins),
+        T(test_foreign_lock),
+        T(test_view),
+        T(test_scratch),
+        T(test_hunt),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
