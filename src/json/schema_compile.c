@@ -316,7 +316,7 @@ static int compile_part(struct ch_compiler *c, size_t i) {
             p->sub->checks[t] = nothing;
     } else if (at->type == CH_JSON_OBJECT) {
         collect_keywords(&b, at);
-        rc = ch_emit(&b);
+        rc = ch_builder_emit(&b);
         if (rc == 0)
             finish(&b);
         ch_free(b.ops);

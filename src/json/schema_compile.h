@@ -68,6 +68,6 @@ int ch_builder_target(struct ch_builder *b, enum ch_keyword k, const struct ch_t
                       const struct ch_sub **out);
 
 /* Turn b->kw into checks. */
-int ch_emit(struct ch_builder *b);
+int ch_builder_emit(struct ch_builder *b);
 
 #endif

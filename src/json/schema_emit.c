@@ -30,22 +30,34 @@ static const struct {
     const char *name;
     unsigned types;
 } type_names[] = {
-    {"null", CH_BIT_NULL},      {"boolean", CH_BIT_BOOLEAN}, {"number", CH_BIT_NUMBER},
-    {"string", CH_BIT_STRING},  {"array", CH_BIT_ARRAY},     {"object", CH_BIT_OBJECT},
-    {"integer", CH_BIT_NUMBER},
+    {"null", CH_BIT_NULL},     {"boolean", CH_BIT_BOOLEAN}, {"integer", CH_BIT_NUMBER},
+    {"number", CH_BIT_NUMBER}, {"string", CH_BIT_STRING},   {"array", CH_BIT_ARRAY},
+    {"object", CH_BIT_OBJECT},
 };
 
-static int add_type(struct ch_builder *b, const struct ch_json *name, unsigned *types,
-                    bool *fractions) {
+static unsigned bits_of(struct ch_sv name) {
+    for (size_t i = 0; i < CH_LEN(type_names); i++)
+        if (ch_sv_is(name, type_names[i].name))
+            return type_names[i].types;
+    return 0;
+}
+
+unsigned ch_type_bits(const struct ch_json *type, bool *integer) {
+    unsigned types = bits_of(ch_json_str(type));
+    bool fractions = ch_sv_is(ch_json_str(type), "number");
+    for (CH_JSON_EACH(e, type)) {
+        types |= bits_of(ch_json_str(e));
+        fractions |= ch_sv_is(ch_json_str(e), "number");
+    }
+    *integer = types & CH_BIT_NUMBER && !fractions;
+    return types;
+}
+
+static int check_type(struct ch_builder *b, const struct ch_json *name) {
     if (!ch_json_is(name, CH_JSON_STRING))
         return must(b, CH_KW_TYPE, "a name or a list of names");
-    for (size_t i = 0; i < CH_LEN(type_names); i++) {
-        if (!ch_sv_is(ch_json_str(name), type_names[i].name))
-            continue;
-        *types |= type_names[i].types;
-        *fractions |= ch_sv_is(ch_json_str(name), "number");
+    if (bits_of(ch_json_str(name)))
         return 0;
-    }
     return ch_builder_fail(b, CH_KW_TYPE, CHELA_EINVAL,
                            "unknown type '%.*s'; there are null, boolean, integer, number, string, "
                            "array, object",
@@ -54,18 +66,13 @@ static int add_type(struct ch_builder *b, const struct ch_json *name, unsigned *
 
 static int emit_type(struct ch_builder *b) {
     const struct ch_json *v = b->kw[CH_KW_TYPE];
-    unsigned types = 0;
-    bool fractions = false;
-    int rc = 0;
     if (!v)
         return 0;
-    if (v->type != CH_JSON_ARRAY)
-        rc = add_type(b, v, &types, &fractions);
+    int rc = v->type == CH_JSON_ARRAY ? 0 : check_type(b, v);
     for (CH_JSON_EACH(e, v))
         if (rc == 0)
-            rc = add_type(b, e, &types, &fractions);
-    b->sub->types = (uint8_t)types;
-    b->sub->integer = (types & CH_BIT_NUMBER) && !fractions;
+            rc = check_type(b, e);
+    b->sub->types = (uint8_t)ch_type_bits(v, &b->sub->integer);
     if (b->sub->integer)
         ch_builder_add(b, CH_BIT_NUMBER,
                        (struct ch_op){.code = CH_OP_INTEGER, .keyword = CH_KW_TYPE});
@@ -664,7 +671,7 @@ static void begin_tracking(struct ch_builder *b) {
         ch_builder_add(b, types, (struct ch_op){.code = CH_OP_TRACK});
 }
 
-int ch_emit(struct ch_builder *b) {
+int ch_builder_emit(struct ch_builder *b) {
     begin_tracking(b);
     int rc = emit_type(b);
     if (rc == 0)
