@@ -302,7 +302,7 @@ static void say_unknown(struct ch_report *r, const struct ch_finding *f, struct 
         ch_buf_addf(&w->says, "; allowed: %s", ch_buf_str(&w->expected));
     else
         ch_buf_add_str(&w->expected, "no such key");
-    if (a.near.best.n) {
+    if (a.near.best.n > 2) {
         ch_buf_add_str(&w->says, " (did you mean ");
         add_name(&w->says, a.near.best);
         ch_buf_add_str(&w->says, "?)");
