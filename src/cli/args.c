@@ -95,12 +95,24 @@ static void set_choice(struct parser *p, const struct ch_opt *opt, const char *t
     *(const char **)(void *)(p->into + opt->at) = text;
 }
 
+static void add_text(struct parser *p, const struct ch_opt *opt, const char *text) {
+    struct ch_texts *all = (struct ch_texts *)(void *)(p->into + opt->at);
+    size_t most = sizeof(all->list) / sizeof(all->list[0]);
+    if (all->n == most)
+        ch_problem(p->err, CHELA_EINVAL, "--%s can be given %zu times at most", opt->name, most);
+    else
+        all->list[all->n++] = text;
+}
+
 static void set_value(struct parser *p, const struct ch_opt *opt, const char *text) {
     switch (opt->kind) {
     case CH_OPT_SWITCH:
         break;
     case CH_OPT_TEXT:
         *(const char **)(void *)(p->into + opt->at) = text;
+        break;
+    case CH_OPT_TEXTS:
+        add_text(p, opt, text);
         break;
     case CH_OPT_CHOICE:
         set_choice(p, opt, text);

@@ -16,9 +16,15 @@ struct ch_real { /* a number of which 0 is a proper value */
     double value;
 };
 
+struct ch_texts { /* a flag that may be given several times */
+    const char *list[32];
+    size_t n;
+};
+
 enum ch_opt_kind {
     CH_OPT_SWITCH, /* bool: no value */
     CH_OPT_TEXT,   /* const char *: borrowed from argv */
+    CH_OPT_TEXTS,  /* struct ch_texts: the same, all of them */
     CH_OPT_CHOICE, /* const char *: one of the words of .value, "a|b|c" */
     CH_OPT_INT,    /* int64_t in min..max */
     CH_OPT_REAL,   /* struct ch_real in min..max */
@@ -45,7 +51,7 @@ struct ch_args {
  * written to *into, and words. `later` (may be NULL, ends with NULL) lists
  * flags that are known but not supported in this version. Takes --flag value,
  * --flag=value, -x, -xyz, -x value, -xvalue; after "--" all are words, and "-"
- * always is. The last of a repeated flag counts.
+ * always is. The last of a repeated flag counts, unless it is CH_OPT_TEXTS.
  *
  * Returns 0, or CHELA_EINVAL with the first problem in *err; the rest is read
  * all the same, so that --output is known to who reports the problem. Release

@@ -7,11 +7,19 @@
 #include "cli/suggest.h"
 
 const struct ch_cmd *const ch_cmds[] = {
-    &ch_cmd_run,          &ch_cmd_tools_list,
-    &ch_cmd_tools_show,   &ch_cmd_tools_call,
-    &ch_cmd_wire_decode,  &ch_cmd_wire_encode,
-    &ch_cmd_config_check, &ch_cmd_config_schema,
-    &ch_cmd_help,         NULL,
+    &ch_cmd_run,
+    &ch_cmd_tools_list,
+    &ch_cmd_tools_show,
+    &ch_cmd_tools_call,
+    &ch_cmd_schema_check,
+    &ch_cmd_schema_validate,
+    &ch_cmd_schema_clean,
+    &ch_cmd_wire_decode,
+    &ch_cmd_wire_encode,
+    &ch_cmd_config_check,
+    &ch_cmd_config_schema,
+    &ch_cmd_help,
+    NULL,
 };
 
 const struct ch_cmd *ch_cmd_find(const char *name) {
