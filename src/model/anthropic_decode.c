@@ -451,11 +451,12 @@ static void use_envelope(struct ch_decoder *d, const struct envelope *e) {
 }
 
 static int read_error(struct ch_decoder *d, struct ch_sv data, struct chela_error *err) {
+    CH_ARENA_AUTO arena = {0}; /* what is kept is copied */
     const struct ch_json *v;
     struct ch_vendor_error e;
-    if (ch_json_parse(&d->arena, data, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
+    if (ch_json_parse(&arena, data, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
         return malformed(err);
-    if (!ch_vendor_error_read(v, &d->arena, &e))
+    if (!ch_vendor_error_read(v, &arena, &e))
         return CHELA_OK;
     d->recognised = true;
     ch_decoder_fail(d, &e);
@@ -499,13 +500,13 @@ static int on_event(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
         return malformed(err);
     if (e.has_error || ch_sv_is(name, "error"))
         return read_error(d, data, err);
-    if (ch_sv_starts(e.type, "content_block_"))
+    bool block = ch_sv_starts(e.type, "content_block_"), ping = ch_sv_is(e.type, "ping");
+    bool message = ch_sv_is(e.type, "message_start") || ch_sv_is(e.type, "message_delta") ||
+                   ch_sv_is(e.type, "message_stop");
+    d->recognised |= block || message || ping;
+    if (block)
         return block_event(d, &e, err);
-    if (!ch_sv_is(e.type, "message_start") && !ch_sv_is(e.type, "message_delta") &&
-        !ch_sv_is(e.type, "message_stop"))
-        return CHELA_OK;
-    d->recognised = true;
-    return message_event(d, &e, err);
+    return message ? message_event(d, &e, err) : CHELA_OK;
 }
 
 /* --- a whole reply */

@@ -247,6 +247,7 @@ struct ch_decoder {
     enum { CH_FRAME_NONE, CH_FRAME_SSE, CH_FRAME_BODY } framing;
     bool stopped;    /* an error or the terminal marker: the rest is ignored */
     bool recognised; /* something of the protocol was seen */
+    bool heard;      /* an event was read, of whatever protocol */
     bool ending;     /* no more bytes: a bad event is one that was cut short */
     void *state;  /* codec->state_size bytes, owned */
     struct ch_reply reply;

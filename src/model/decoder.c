@@ -24,6 +24,7 @@ static bool on_event(struct ch_sv name, struct ch_sv data, void *user) {
     int rc = d->codec->event(d, name, data, &err);
     if (rc == CHELA_EPARSE && d->ending)
         return false;
+    d->heard = true;
     if (rc < 0)
         ch_decoder_fail_as(d, CH_ERR_FORMAT, rc == CHELA_EPARSE, ch_sv_str(err.message));
     if (d->reply.error.cls != CH_ERR_NONE)

@@ -98,11 +98,12 @@ static void fail_by_reason(struct ch_decoder *d) {
 }
 
 static int read_error(struct ch_decoder *d, struct ch_sv json, struct chela_error *err) {
+    CH_ARENA_AUTO arena = {0}; /* what is kept is copied */
     const struct ch_json *v;
     struct ch_vendor_error e;
-    if (ch_json_parse(&d->arena, json, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
+    if (ch_json_parse(&arena, json, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
         return malformed(err);
-    if (!ch_vendor_error_read(v, &d->arena, &e))
+    if (!ch_vendor_error_read(v, &arena, &e))
         return CHELA_OK;
     d->recognised = true;
     ch_decoder_fail(d, &e);

@@ -94,6 +94,8 @@ void ch_wire_write_reply(const struct ch_decoder *d, struct ch_buf *out) {
 int ch_wire_decode(const struct ch_codec *codec, int status, struct ch_sv content_type,
                    struct ch_sv body, struct ch_buf *out, struct chela_error *err) {
     struct ch_decoder d;
+    if (!status)
+        status = 200;
     struct ch_header type = {CH_SV("content-type"), content_type};
     ch_decoder_init(&d, codec, NULL, NULL);
     ch_decoder_head(&d, &(struct ch_http_head){
@@ -101,7 +103,9 @@ int ch_wire_decode(const struct ch_codec *codec, int status, struct ch_sv conten
     ch_decoder_feed(&d, body);
     ch_decoder_end(&d, NULL, 0);
     ch_wire_write_reply(&d, out);
-    bool foreign = !d.recognised && status >= 200 && status < 300 && !ch_is_blank(body);
+    /* Cut short before anything was said, it may be of any protocol. */
+    bool foreign = !d.recognised && status >= 200 && status < 300 &&
+                   (d.heard || d.reply.error.cls == CH_ERR_FORMAT);
     ch_decoder_release(&d);
     if (foreign)
         return ch_fail(err, CHELA_EPROTO, "the body is not an answer of the %s protocol",

@@ -22,6 +22,10 @@ static void test_decode_codes(void **state) {
         {&ch_codec_openai, 200, "data: {\"choices\":[{\"index\":0,\"delta\":{}}]}\n\n",
          0}, /* cut */
         {&ch_codec_openai, 200, "", 0},
+        {&ch_codec_openai, 0, "{\"choices\":[]}", 0},
+        {&ch_codec_openai, 200, "dat", 0}, /* cut before anything was said */
+        {&ch_codec_anthropic, 200, "event: message_start\ndata: {\"type\":\"mess", 0},
+        {&ch_codec_anthropic, 200, "data: {\"type\":\"ping\"}\n\n", 0},
         {&ch_codec_openai, 500, "<html>oops</html>", 0}, /* the status says what it is */
         {&ch_codec_openai, 200, "<html>oops</html>", CHELA_EPROTO},
         {&ch_codec_openai, 200, "plain words", CHELA_EPROTO},
