@@ -15,7 +15,7 @@ BENCH_ARGS ?= --peers floor --only cold,loop50,loop200,loop1000,stream,agents,pa
 comma := ,
 # One short line a step; V=1 shows the commands.
 Q := $(if $(V),,@)
-say = @$(if $(V),:,printf '  %-5s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@))
+say = @$(if $(V),:,printf '  %-5s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@)); mkdir -p $(@D)
 
 # A layer may include only the layers before it (tools/check_layers) and is
 # its own archive, so that a unit test of a layer links nothing later.
@@ -66,7 +66,7 @@ LIBEXECDIR ?= $(PREFIX)/libexec
 
 .PHONY: all help demo check check-long lint tidy format fuzz bench install clean deps tests examples man
 all: $(BUILD)/chela $(BOX) $(BUILD)/libchela.a $(BUILD)/libchela.so $(MODULE_SOS) ## the program and the libraries (default)
-	@$(if $(LEFT_OUT),echo '  not built, their packages are missing: $(LEFT_OUT:%=libchela-%.so)')
+	@$(if $(LEFT_OUT),echo '  not built$(comma) their packages are missing: $(LEFT_OUT:%=libchela-%.so)')
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) Makefile | sort -u | expand -t 22
@@ -75,7 +75,6 @@ help: ## list the targets
 # --- what is built ----------------------------------------------------------
 $(BUILD)/obj/%.o: %.c
 	$(call say,cc)
-	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
 $(BUILD)/obj/src/model/scripted_demo.o: src/model/demo.yaml
@@ -117,7 +116,6 @@ EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 examples: $(EXAMPLES) ## the programs in examples/
 $(BUILD)/examples/%: examples/%.c $(BUILD)/libchela.so
 	$(call say,cc)
-	@mkdir -p $(@D)
 	$(Q)$(LINK) -Iinclude -std=gnu11 $(WARN) -o $@ $< -L$(BUILD) -lchela -Wl,-rpath,'$$ORIGIN/..' $(call pkg,--cflags --libs,libuv)
 
 # --- tests ------------------------------------------------------------------
@@ -142,42 +140,37 @@ $(filter $(BUILD)/tests/unit/net/test_tls $(BUILD)/tests/unit/tool/%,$(UNIT)): |
 $(filter $(BUILD)/tests/unit/tool/%,$(UNIT)): | $(BOX)
 tests: all examples $(UNIT) $(WHOLE) $(FUZZ) $(TOOLS)
 
+define linked
+	$(call say,link)
+	$(Q)$(LINK) -o $@ $^ $(TEST_LIBS)
+endef
 define UNIT_RULE
 $(filter $(BUILD)/tests/unit/$(1)/%,$(UNIT)): $(BUILD)/tests/unit/$(1)/%: $(BUILD)/obj/tests/unit/$(1)/%.o $(SUPPORT) $(call upto,$(1),$(LAYERS))
-	$$(call say,link)
-	@mkdir -p $$(@D)
-	$$(Q)$$(LINK) -o $$@ $$^ $$(TEST_LIBS)
+	$$(linked)
 .PHONY: unit-$(1)
 unit-$(1): $(filter $(BUILD)/tests/unit/$(1)/%,$(UNIT))
 	@tests/run -b $(BUILD) unit/$(1)
 endef
 $(foreach l,$(LAYERS),$(eval $(call UNIT_RULE,$(l))))
 $(filter $(BUILD)/tests/unit/sandbox/%,$(UNIT)): $(BUILD)/%: $(BUILD)/obj/%.o $(filter-out %/main.o,$(BOX_OBJS)) $(call archive,base)
-	$(call say,link)
-	@mkdir -p $(@D)
-	$(Q)$(LINK) -o $@ $^ $(TEST_LIBS)
+	$(linked)
 # The program's own files are tested as they are linked: on the public library.
 $(filter $(BUILD)/tests/unit/cli/%,$(UNIT)): $(BUILD)/%: $(BUILD)/obj/%.o $(filter-out %/main.o,$(CLI_OBJS)) $(BUILD)/libchela.so
 	$(call say,link)
-	@mkdir -p $(@D)
 	$(Q)$(LINK) -o $@ $(filter %.o,$^) -L$(BUILD) -lchela -Wl,-rpath,'$$ORIGIN/../../..' $(TEST_LIBS)
 man: $(BUILD)/chela ## write docs/chela.1 from the program's tables
 	$< help --man > docs/chela.1
 
 $(WHOLE): $(BUILD)/%: $(BUILD)/obj/%.o $(SUPPORT) $(BUILD)/libchela.a
-	$(call say,link)
-	@mkdir -p $(@D)
-	$(Q)$(LINK) -o $@ $^ $(TEST_LIBS)
+	$(linked)
 # With libFuzzer its main, otherwise one that plays files.
 $(FUZZ): $(BUILD)/%: $(BUILD)/obj/%.o $(if $(FUZZER),,$(BUILD)/obj/tests/support/fuzz_main.o) $(BUILD)/libchela.a
 	$(call say,link)
-	@mkdir -p $(@D)
 	$(Q)$(LINK) $(FUZZER) -o $@ $^ $(TEST_LIBS)
 # Stand-ins for the other side of the network share no code with src/.
 define HELPER_RULE
 $(BUILD)/tests/support/$(1): $(wildcard tests/support/$(1)/*.[ch])
 	$$(call say,cc)
-	@mkdir -p $$(@D)
 	$$(Q)$$(CC) -D_GNU_SOURCE -std=gnu11 $$(OPT) $$(WARN) -o $$@ $$(filter %.c,$$^) -lpthread $(LIBS_$(1))
 endef
 $(foreach h,$(HELPERS),$(eval $(call HELPER_RULE,$(h))))
@@ -187,7 +180,7 @@ $(foreach h,$(HELPERS),$(eval $(call HELPER_RULE,$(h))))
 # what is missing, then come back in a fresh make that finds it.
 again = @scripts/install-deps $(1) && $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
 
-.PHONY: demo-now check-now check-long-now fuzz-now install-now
+.PHONY: demo-now check-now check-long-now fuzz-now install-now sdk
 demo: ## install what is missing, build, and watch an agent work
 	$(call again,build) demo-now
 check: ## install what is missing, build, and run all tests
@@ -218,7 +211,6 @@ check-long-now: check-now
 fuzz-now: $(FUZZ)
 	@tests/fuzz/run $(BUILD) $(FUZZ_SECONDS)
 
-.PHONY: sdk
 sdk:
 	@tests/sdk/install $(BUILD)/sdk
 lint: ## layers, style, headers, scripts
@@ -231,7 +223,6 @@ bench: $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c)) ## measure against the f
 	@scripts/bench $(BUILD) $(BENCH_DIR) $(BENCH_ARGS)
 $(BUILD)/bench/%: bench/%.c $(BUILD)/libchela.a
 	$(call say,cc)
-	@mkdir -p $(@D)
 	$(Q)$(LINK) $(CPPFLAGS) -std=gnu11 $(WARN) -o $@ $^ $(LDLIBS)
 
 install: all ## into PREFIX, below DESTDIR
