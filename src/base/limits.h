@@ -31,7 +31,8 @@
 #define CH_LIMIT_DIVISOR_DIGITS 37        /* of a multipleOf */
 #define CH_LIMIT_PATTERNS 4096            /* regular expressions of one schema */
 #define CH_LIMIT_PATTERN_TEXT (16 * CH_KB) /* one regular expression */
-#define CH_LIMIT_PATTERN_STEPS 1000000    /* of one match: backtracking */
+#define CH_LIMIT_PATTERN_STEPS 100000     /* of one match: backtracking */
+#define CH_LIMIT_PATTERN_STEPS_BYTE 32    /* and for each byte of the text */
 #define CH_LIMIT_PATTERN_DEPTH 100000     /* the same, nested */
 #define CH_LIMIT_PATTERN_HEAP (16 * CH_MB) /* memory of one match */
 
@@ -96,11 +97,6 @@
 #define CH_LIMIT_RESULT_LEAST 1000         /* shown even in the smallest context */
 #define CH_LIMIT_SPILL_FILES 32            /* long results kept for a workspace */
 #define CH_LIMIT_SPILL_BYTES (64 * CH_MB)  /* all of them together */
-
-/* agent */
-#define CH_LIMIT_QUEUE 64             /* steering or follow-up messages waiting */
-#define CH_LIMIT_INPUT (16 * CH_MB)   /* one prompt */
-#define CH_LIMIT_HISTORY (512 * CH_MB) /* one session's transcript in memory */
 #define CH_LIMIT_COMMAND_TEXT (64 * CH_KB) /* of a command that a rule may judge */
 #define CH_LIMIT_COMMAND_WORDS 256         /* of the same */
 #define CH_LIMIT_SUMMARY (64 * CH_KB)      /* what a person is shown of a call */
@@ -129,6 +125,20 @@
 #define CH_LIMIT_MAIL_ADDRESS 254          /* RFC 5321 */
 #define CH_LIMIT_MAIL_SUBJECT 1000         /* bytes */
 #define CH_LIMIT_MAIL_BODY CH_MB
+
+#define CH_LIMIT_OUTPUT_END (256 * CH_KB)  /* of a command, at either end */
+#define CH_LIMIT_EXEC_S 3600               /* seconds that a command may ask for */
+#define CH_LIMIT_EXEC_WORDS 1024           /* of a command without a shell */
+#define CH_LIMIT_EXEC_VARIABLES 64         /* set for one command */
+#define CH_LIMIT_JOBS 16                   /* running in the background of a session */
+#define CH_LIMIT_JOBS_ENDED 16             /* that can still be asked about */
+#define CH_LIMIT_JOB_LOG CH_MB             /* of its output that is kept, at least */
+#define CH_LIMIT_JOB_WAIT_S 60             /* a model may wait for one */
+
+/* agent */
+#define CH_LIMIT_QUEUE 64             /* steering or follow-up messages waiting */
+#define CH_LIMIT_INPUT (16 * CH_MB)   /* one prompt */
+#define CH_LIMIT_HISTORY (512 * CH_MB) /* one session's transcript in memory */
 #define CH_LIMIT_PAUSES 5             /* `pause` replies in a row */
 
 /* config */
@@ -143,6 +153,7 @@
 #define CH_DEFAULT_RUN_MS (1800 * 1000)
 #define CH_DEFAULT_TOOL_MS (30 * 1000)
 #define CH_DEFAULT_PARALLEL 8
+#define CH_DEFAULT_EXEC_S 120
 #define CH_DEFAULT_GREP_MATCHES 100
 #define CH_DEFAULT_RECORDS 5 /* of a JSON array that is too long to be shown */
 #define CH_DEFAULT_OUTPUT_TOKENS 8192
@@ -153,11 +164,6 @@
 #define CH_DEFAULT_RETRIES 2
 #define CH_DEFAULT_GRACE_MS 2000 /* a program, from SIGTERM to SIGKILL */
 #define CH_DEFAULT_DRAIN_MS 250  /* its output, after it has exited */
-#define CH_DEFAULT_KEEP_MS 60000         /* an unused connection is kept */
-#define CH_DEFAULT_DNS_MS 30000          /* a host's addresses are remembered */
-#define CH_DEFAULT_STAGGER_MS 250        /* before the next address is tried too */
-#define CH_DEFAULT_TCP_KEEPALIVE_S 60    /* so that NATs do not forget a long wait */
-
 #define CH_DEFAULT_SQL_MS 20000          /* of one query */
 #define CH_DEFAULT_WEB_MS 30000          /* to fetch a page, redirects included */
 #define CH_DEFAULT_SEARCH_MS 20000
@@ -168,4 +174,9 @@
 #define CH_DEFAULT_BOX_FILES 4096                     /* it has open */
 #define CH_DEFAULT_BOX_PROCESSES 1024                 /* of one command, with threads */
 #define CH_DEFAULT_BOX_TMP ((uint64_t)1024 * CH_MB)    /* its private /tmp */
+#define CH_DEFAULT_KEEP_MS 60000         /* an unused connection is kept */
+#define CH_DEFAULT_DNS_MS 30000          /* a host's addresses are remembered */
+#define CH_DEFAULT_STAGGER_MS 250        /* before the next address is tried too */
+#define CH_DEFAULT_TCP_KEEPALIVE_S 60    /* so that NATs do not forget a long wait */
+
 #endif
