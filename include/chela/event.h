@@ -34,6 +34,7 @@ struct chela_str {
     X(TOOL_START, "tool_start", call)                                                              \
     X(TOOL_PROGRESS, "tool_progress", note)                                                        \
     X(TOOL_RESULT, "tool_result", result)                                                          \
+    X(APPROVAL_REQUIRED, "approval_required", approval)                                            \
     X(CLIENT_TOOL_REQUIRED, "client_tool_required", call)                                          \
     X(STEERING, "steering", note)                                                                  \
     X(FOLLOW_UP, "follow_up", note)                                                                \
@@ -91,8 +92,14 @@ struct chela_event {
             bool is_error, retryable, truncated;
             const char *error_type; /* NULL without error */
             struct chela_str content, details;
+            unsigned attempts; /* 0: it was not run */
             int64_t duration_ms;
         } result;
+        struct {
+            struct chela_str approval_id, id, name, arguments;
+            struct chela_str summary; /* for people: all that matters, safe to print */
+            bool can_remember;        /* CHELA_ALLOW_ALWAYS is possible */
+        } approval;
         struct {
             struct chela_str text, id; /* id: TOOL_PROGRESS */
         } note;

@@ -46,6 +46,16 @@ struct chela_before_tool {
     const char *new_arguments, *feedback;
 };
 
+/* A call that needs a person's consent. It is asked when every other call of
+ * the reply has ended, so the hook may take its time: it does not count
+ * against the run's. Left undecided, the run pauses with approval_required. */
+struct chela_approval {
+    struct chela_str approval_id, id, name, arguments, summary; /* in */
+    bool can_remember;            /* in: if not, always is no more than once */
+    enum chela_decision decision; /* CHELA_UNDECIDED */
+    const char *reason;           /* of a denial: the model is told */
+};
+
 struct chela_after_tool {
     const struct chela_event *result; /* in: as TOOL_RESULT will say it */
     const char *content;              /* what the model sees instead */
@@ -65,6 +75,7 @@ struct chela_hooks {
     enum chela_flow (*before_tool)(chela_run *run, struct chela_before_tool *call, void *user);
     enum chela_flow (*after_tool)(chela_run *run, struct chela_after_tool *call, void *user);
     void (*run_end)(chela_run *run, const struct chela_event *end, void *user);
+    enum chela_flow (*approve)(chela_run *run, struct chela_approval *approval, void *user);
 };
 #define CHELA_HOOKS(...) {.size = sizeof(struct chela_hooks), __VA_ARGS__}
 

@@ -104,8 +104,9 @@ struct chela_agent_opts { /* all strings are copied */
     const char *api_key_env;       /* name of another variable */
     const char *system;            /* instructions; NULL: a short default */
     const char *workspace;         /* directory of the file tools; NULL: the current one */
-    const char *tools;             /* built-ins to offer, globs: "read,ls"; NULL: none */
-    const char *deny;              /* and those to leave out */
+    const char *tools;             /* built-ins to add: names, globs, groups ("read,ls",
+                                      "group:files"); NULL: none */
+    const char *deny;              /* tools never to offer, of any kind; wins over allow */
     const char *tool_choice;       /* auto any none NAME */
     const char *mode;              /* NULL or "react" */
     enum chela_reasoning reasoning;
@@ -117,6 +118,17 @@ struct chela_agent_opts { /* all strings are copied */
     int64_t connect_timeout_ms, first_byte_timeout_ms;
     int max_retries;               /* of a failed model call; 0: 2; -1: none */
     struct chela_limits limits;
+    const char *allow;             /* tools to offer, of any kind, as above; NULL: all, "": none */
+    enum chela_permission permission; /* offer no tool that needs more; 0: admin */
+    /* Calls that need consent: "ask" (NULL) asks the hook `approve` and then
+     * pauses the run, "auto" lets them run, "deny" does not. */
+    const char *approve;
+    /* Which those are, where it is not as usual (tools that are risky or flagged
+     * confirm, exec, send_email): "exec=ask,group:net=deny,my_*=auto". */
+    const char *approvals;
+    /* Calls that need no consent although their tool does, NULL-terminated:
+     * "exec: git status", "web_fetch: url=https://docs.example.com/\*". */
+    const char *const *approved;
 };
 #define CHELA_AGENT_OPTS(...) {.size = sizeof(struct chela_agent_opts), __VA_ARGS__}
 
@@ -135,8 +147,13 @@ struct chela_command_opts {
 CHELA_API int chela_agent_add_command(chela_agent *agent, const struct chela_command_opts *opts,
                                       struct chela_error *err);
 
-/* Tools as a JSON array of {name, description, summary, schema, effect,
- * permission}; yours to chela_free. */
+/* Replace `allow`, `deny` and `permission` of the agent; copied. Holds from the
+ * next model call on. */
+CHELA_API int chela_agent_policy(chela_agent *agent, const char *allow, const char *deny,
+                                 enum chela_permission permission, struct chela_error *err);
+
+/* The tools it may use as a JSON array of {name, description, summary, schema,
+ * effect, permission}; yours to chela_free. */
 CHELA_API char *chela_agent_tools_json(const chela_agent *agent);
 
 /* Run one tool through the whole path, blocking. The result object
@@ -169,6 +186,10 @@ struct chela_run_opts {
     chela_event_fn *on_event; /* may be NULL */
     void *user;               /* handed to on_event */
     enum chela_input_kind kind;
+    /* On whose behalf: bounds within those of the agent, for this run. Copied. */
+    const char *allow, *deny;
+    enum chela_permission permission;
+    const char *approve; /* NULL: the agent's */
 };
 #define CHELA_RUN_OPTS(...) {.size = sizeof(struct chela_run_opts), __VA_ARGS__}
 
@@ -199,7 +220,15 @@ CHELA_API void chela_run_free(chela_run *run);
  * CHELA_ENOENT: no such call waits. CHELA_EEXIST: answered before. */
 CHELA_API int chela_session_answer(chela_session *s, const char *call_id, const char *content,
                                    size_t len, int is_error, struct chela_error *err);
-/* Go on with a paused run once its calls are answered (CHELA_ESTATE before). */
+/* Decide about a call that needs consent (APPROVAL_REQUIRED); reason, which may
+ * be NULL, is what the model is told about a denial. CHELA_ENOENT: nobody asked
+ * with that id. CHELA_EEXIST: decided before. CHELA_EPERM: it cannot be allowed
+ * always, ask for once. */
+CHELA_API int chela_session_approve(chela_session *s, const char *approval_id,
+                                    enum chela_decision decision, const char *reason,
+                                    struct chela_error *err);
+/* Go on with a paused run once its calls are answered and decided about
+ * (CHELA_ESTATE before). */
 CHELA_API int chela_run_resume(chela_session *s, const struct chela_run_opts *opts,
                                chela_run **out, struct chela_error *err);
 

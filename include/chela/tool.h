@@ -42,7 +42,18 @@ enum chela_tool_flags {
     CHELA_TOOL_CLIENT = 4,     /* the host runs it: the run pauses with
                                   client_tool_required; fn is NULL */
     CHELA_TOOL_TERMINATES = 8, /* the run is done once it succeeded */
-    CHELA_TOOL_RISKY = 16      /* runs outside code: sandboxed, approved */
+    CHELA_TOOL_RISKY = 16,     /* runs outside code: sandboxed, approved */
+    CHELA_TOOL_CONFIRM = 32    /* a person must agree to each call, unless the
+                                  agent's rules say otherwise */
+};
+
+/* What a person, or a host in their name, says about a call that needs consent
+ * (chela_session_approve, and the hook `approve`). */
+enum chela_decision {
+    CHELA_UNDECIDED = 0,
+    CHELA_DENY,        /* the call is not made; the model is told why */
+    CHELA_ALLOW_ONCE,  /* this call, exactly as it was shown */
+    CHELA_ALLOW_ALWAYS /* and, for the rest of the session, the very same again */
 };
 
 struct chela_tool_opts {
@@ -60,6 +71,13 @@ struct chela_tool_opts {
      * the loop thread before anybody is asked to approve the call, so it must
      * return at once. Refuse by setting an error result. */
     chela_tool_fn *check;
+    /* Optional: the tool is gone and no call of it runs any more, so user is
+     * not needed; any thread. Not called for a tool that was refused. */
+    void (*release)(void *user);
+    /* A call that failed for a passing reason (timeout, rate_limited, network,
+     * unavailable) is made again, within timeout_ms, if its effect is keyed or
+     * read; the model sees one result. 0: at most 2 times; -1: never. */
+    int max_retries;
 };
 #define CHELA_TOOL_OPTS(...) {.size = sizeof(struct chela_tool_opts), __VA_ARGS__}
 
@@ -71,13 +89,6 @@ CHELA_API int chela_agent_add_tool(chela_agent *agent, const struct chela_tool_o
                                    struct chela_error *err);
 /* Calls in progress end normally. CHELA_ENOENT if there is none. */
 CHELA_API int chela_agent_remove_tool(chela_agent *agent, const char *name);
-    /* Optional: the tool is gone and no call of it runs any more, so user is
-     * not needed; any thread. Not called for a tool that was refused. */
-    void (*release)(void *user);
-    /* A call that failed for a passing reason (timeout, rate_limited, network,
-     * unavailable) is made again, within timeout_ms, if its effect is keyed or
-     * read; the model sees one result. 0: at most 2 times; -1: never. */
-    int max_retries;
 
 /* --- inside a tool ------------------------------------------------------- */
 
@@ -116,6 +127,8 @@ CHELA_API void chela_result_details(chela_call *call, const char *json);
  * internal. Returns CHELA_OK: the tool has answered. */
 CHELA_API int chela_result_error(chela_call *call, const char *type, const char *fmt, ...)
     CHELA_PRINTF(3, 4);
+/* With such an error: how long the other side asked to be left alone. */
+CHELA_API void chela_result_retry_after(chela_call *call, int64_t ms);
 
 /* True once the run was cancelled or the call timed out: stop early. */
 CHELA_API bool chela_call_cancelled(const chela_call *call);
@@ -126,13 +139,13 @@ CHELA_API void chela_call_progress(chela_call *call, const char *text);
 /* Only with CHELA_TOOL_ON_LOOP: keep the call open after fn returns; finish it
  * later with chela_call_finish, from any thread, exactly once. */
 CHELA_API void chela_call_defer(chela_call *call);
-CHELA_API void chela_call_finish(chela_call *call);
-
-CHELA_END_DECLS
-#endif
 /* What to do when a deferred call is cancelled or its time is up: fn is called
  * on the loop thread, once, and should see to it that chela_call_finish is
  * called soon, if it does not do so itself. Not called once the call is
  * finished. Set it on the loop thread; NULL takes it back. */
 CHELA_API void chela_call_on_cancel(chela_call *call, void (*fn)(chela_call *call, void *user),
                                     void *user);
+CHELA_API void chela_call_finish(chela_call *call);
+
+CHELA_END_DECLS
+#endif

@@ -50,6 +50,44 @@ static enum ch_before invalid(const struct ch_block *call, const char *problem, 
     return CH_BEFORE_RUN;
 }
 
+static bool emit_approval(chela_run *run, const struct chela_approval *a) {
+    struct chela_event ev = {.type = CHELA_EV_APPROVAL_REQUIRED,
+                             .approval = {.approval_id = a->approval_id,
+                                          .id = a->id,
+                                          .name = a->name,
+                                          .arguments = a->arguments,
+                                          .summary = a->summary,
+                                          .can_remember = a->can_remember}};
+    return ch_emit(run, &ev);
+}
+
+/* Everybody is told, and may decide there and then (chela_session_approve);
+ * then the hooks are asked. */
+static enum chela_decision ask(const struct ch_block *call, const struct ch_ask *asked,
+                               char **reason, void *user) {
+    chela_run *run = user;
+    struct chela_approval a = {.approval_id = ch_str(ch_sv_str(asked->approval_id)),
+                               .id = ch_str(call->id),
+                               .name = ch_str(call->name),
+                               .arguments = ch_str(asked->arguments),
+                               .summary = ch_str(asked->summary),
+                               .can_remember = !asked->obstacle};
+    const struct ch_clock *clock = ch_loop_clock(run->loop);
+    int64_t before = ch_mono_ms(clock);
+    if (run->halt || !emit_approval(run, &a))
+        return CHELA_UNDECIDED;
+    bool go = ch_hook_approve(run, &a);
+    if (run->dead)
+        return CHELA_UNDECIDED;
+    ch_run_extend(run, ch_mono_ms(clock) - before);
+    if (!go) { /* the run ends; so does this call, with all others */
+        ch_interrupt(run, CH_IN_CANCEL, "stopped by a hook");
+        return CHELA_UNDECIDED;
+    }
+    *reason = dup_opt(a.reason);
+    return a.decision;
+}
+
 static void started(const struct ch_block *call, void *user) {
     call_event(user, CHELA_EV_TOOL_START, call);
 }
@@ -70,6 +108,7 @@ static struct chela_event result_event(const struct ch_result *r) {
                                            .error_type = r->error_type,
                                            .content = ch_str(r->content),
                                            .details = ch_str(r->details),
+                                           .attempts = r->attempts,
                                            .duration_ms = r->duration_ms}};
 }
 
@@ -95,12 +134,11 @@ static void left_to_host(const struct ch_block *call, void *user) {
 
 static void over(size_t waiting, void *user) {
     chela_run *run = user;
-    bool left_to_resume = run->m.state == CH_RUN_WAITING && run->interrupt == CH_IN_INPUT;
-    if (run->dead || left_to_resume)
+    if (run->dead)
         return;
-    run->waiting = waiting;
+    bool approvals = ch_batch_waits(run->batch).approvals > 0;
     if (waiting)
-        ch_drive(run, &(struct ch_input){.kind = CH_IN_UNANSWERED});
+        ch_drive(run, &(struct ch_input){.kind = CH_IN_UNANSWERED, .approvals = approvals});
     else
         ch_act_done(run);
 }
@@ -108,6 +146,7 @@ static void over(size_t waiting, void *user) {
 static const struct ch_batch_ops ops = {
     .before = before,
     .invalid = invalid,
+    .ask = ask,
     .started = started,
     .progress = progress,
     .after = after,
@@ -117,7 +156,7 @@ static const struct ch_batch_ops ops = {
 };
 
 void ch_act(chela_run *run) {
-    const chela_session *s = run->session;
+    chela_session *s = run->session;
     const chela_agent *a = s->agent;
     struct ch_batch_opts opts = {.loop = run->loop,
                                  .workers = a->rt->workers,
@@ -128,6 +167,10 @@ void ch_act(chela_run *run) {
                                  .turn = run->m.turns,
                                  .parallel = a->parallel,
                                  .max_calls = ch_run_calls_left(&run->m),
+                                 .policy = &run->policy,
+                                 .approvals = a->approvals,
+                                 .ask_means = run->ask_means,
+                                 .memory = &s->memory,
                                  .ops = &ops,
                                  .user = run};
     run->batch = ch_batch_start(run->reply, &opts);
@@ -135,8 +178,11 @@ void ch_act(chela_run *run) {
         ch_batch_skip(run->batch, "Skipped: a new message from the user came first.");
 }
 
+/* What was denied is neither a success nor a failure. */
 static void count_results(const struct ch_msg *m, struct ch_input *in) {
     for (uint32_t i = 0; i < m->nblocks; i += 1u + m->blocks[i].span) {
+        if (m->blocks[i].flags & CH_F_DENIED)
+            continue;
         bool failed = m->blocks[i].flags & CH_F_ERROR;
         in->any_ok |= !failed;
         in->trailing_errors = failed ? in->trailing_errors + 1 : 0;

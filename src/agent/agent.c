@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "prompt/system.h"
 #include "tool/builtin.h"
@@ -70,7 +71,39 @@ static int add_fallbacks(chela_agent *a, const char *const *specs, struct chela_
 static int add_tools(chela_agent *a, const struct chela_agent_opts *o, struct chela_error *err) {
     if (!o->tools)
         return 0;
-    return ch_builtin_add(&a->registry, o->tools, o->deny, err);
+    return ch_builtin_add(&a->registry, o->tools, NULL, err);
+}
+
+/* A tool that is asked for by name and forbidden is worth a word. */
+static void note_contradictions(const chela_agent *a, const char *allow) {
+    struct ch_sv rest = ch_sv_str(allow);
+    while (a->policy.deny && rest.n) {
+        struct ch_sv word = ch_sv_trim(ch_sv_split(&rest, ','));
+        if (word.n && ch_policy_contradicts(word, ch_sv_str(a->policy.deny)))
+            ch_log(CH_LOG_INFO, "policy", "agent %s: %.*s is both allowed and denied: denied",
+                   a->id, CH_SV_FMT(word));
+    }
+}
+
+int chela_agent_policy(chela_agent *a, const char *allow, const char *deny,
+                       enum chela_permission permission, struct chela_error *err) {
+    struct ch_policy policy;
+    int rc = ch_policy_init(&policy, allow, deny, permission, err);
+    if (rc < 0)
+        return rc;
+    ch_policy_release(&a->policy);
+    a->policy = policy;
+    a->registry.revision++; /* what a request describes is to be made anew */
+    note_contradictions(a, allow);
+    return 0;
+}
+
+static int set_approvals(chela_agent *a, const struct chela_agent_opts *o,
+                         struct chela_error *err) {
+    int rc = ch_consent_read(o->approve, &a->ask_means, err);
+    if (rc == 0)
+        rc = ch_approvals_new(o->approvals, o->approved, &a->approvals, err);
+    return rc;
 }
 
 static int check_mode(const char *mode, struct chela_error *err) {
@@ -102,6 +135,10 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
         rc = add_fallbacks(a, o->fallbacks, err);
     if (rc == 0)
         rc = add_tools(a, o, err);
+    if (rc == 0)
+        rc = chela_agent_policy(a, o->allow, o->deny, o->permission, err);
+    if (rc == 0)
+        rc = set_approvals(a, o, err);
     if (rc < 0)
         return rc;
     a->limits.models = (unsigned)a->ntargets;
@@ -141,6 +178,8 @@ void ch_agent_free(chela_agent *a) {
     free_targets(a->targets, a->ntargets);
     free_targets(a->patched, a->npatched);
     ch_registry_release(&a->registry);
+    ch_policy_release(&a->policy);
+    ch_approvals_free(a->approvals);
     ch_free(a->hooks);
     ch_free(a->id);
     ch_free(a->system);
@@ -192,6 +231,8 @@ char *chela_agent_tools_json(const chela_agent *a) {
     ch_jw_begin(&w, '[');
     for (size_t i = 0; i < a->registry.n; i++) {
         const struct ch_tool *t = a->registry.tools[i];
+        if (!ch_policy_allows(&a->policy, ch_sv_str(t->name), t->permission))
+            continue;
         ch_jw_begin(&w, '{');
         ch_jw_kcstr(&w, "name", t->name);
         ch_jw_kcstr(&w, "summary", t->summary);
@@ -263,6 +304,8 @@ char *chela_agent_call_tool(chela_agent *a, const char *name, const char *argume
                                  .session = "cli",
                                  .run = "call",
                                  .max_calls = 1,
+                                 .policy = &a->policy,
+                                 .approvals = a->approvals, /* whoever calls by hand agrees */
                                  .ops = &ops,
                                  .user = &one};
     struct ch_batch *b = ch_batch_start(reply, &opts);

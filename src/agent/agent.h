@@ -15,6 +15,7 @@
 #include "model/codec.h"
 #include "net/http.h"
 #include "tool/batch.h"
+#include "tool/policy.h"
 
 struct ch_scripted;
 
@@ -66,6 +67,9 @@ struct chela_agent {
     struct ch_target **patched; /* models that hooks asked for */
     size_t npatched;
     struct ch_registry registry;
+    struct ch_policy policy;
+    struct ch_approvals *approvals;
+    enum ch_consent ask_means;
     struct chela_hooks *hooks;
     size_t nhooks;
     enum chela_reasoning reasoning;
@@ -89,7 +93,8 @@ struct chela_session {
     struct ch_encoder encoder;
     uint64_t revision;          /* of the request's head and tail */
     uint64_t registry_revision; /* the tools it was made from */
-    bool patched;               /* the last request was changed by a hook */
+    bool patched;               /* the last request was for its turn or run alone */
+    struct ch_memory memory;    /* calls that a person allowed always */
     chela_run *run;             /* the last one; a reference */
 };
 

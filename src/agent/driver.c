@@ -125,6 +125,12 @@ static void on_deadline(struct ch_timer *t) {
     ch_interrupt(run, CH_IN_DEADLINE, "the run's time is up");
 }
 
+void ch_run_extend(chela_run *run, int64_t ms) {
+    int64_t left = run->deadline.due - ch_mono_ms(ch_loop_clock(run->loop));
+    if (ms > 0 && ch_timer_armed(&run->deadline))
+        ch_timer_start(run->loop, &run->deadline, CH_MAX(left + ms, 0), on_deadline);
+}
+
 static void activate(chela_run *run) {
     int64_t ms = run->session->agent->timeout_ms;
     run->over = false;
@@ -221,6 +227,9 @@ static void perform(chela_run *run, enum ch_do todo, const struct ch_input *in) 
     case CH_DO_ASK_HOST:
         pause_run(run);
         return;
+    case CH_DO_RESUME_TOOLS:
+        ch_batch_resume(run->batch);
+        return;
     case CH_DO_FINISH:
         finish(run);
         return;
@@ -295,7 +304,19 @@ void chela_cancel(chela_run *run, const char *reason) {
 
 /* --- life */
 
-chela_run *ch_run_new(chela_session *s, const struct chela_run_opts *opts) {
+static int bound(chela_run *run, const chela_agent *a, const struct chela_run_opts *o,
+                 struct chela_error *err) {
+    run->ask_means = a->ask_means;
+    if (o->approve && ch_consent_read(o->approve, &run->ask_means, err) < 0)
+        return CHELA_EINVAL;
+    run->own_policy = o->allow || o->deny || o->permission != CHELA_PERM_ADMIN;
+    int rc = ch_policy_init(&run->policy, o->allow, o->deny, o->permission, err);
+    run->policy.within = &a->policy;
+    return rc;
+}
+
+int ch_run_new(chela_session *s, const struct chela_run_opts *opts, chela_run **out,
+               struct chela_error *err) {
     chela_run *run = ch_alloc(sizeof(*run));
     atomic_init(&run->refs, 1);
     atomic_init(&run->cancelled, false);
@@ -309,18 +330,19 @@ chela_run *ch_run_new(chela_session *s, const struct chela_run_opts *opts) {
     ch_run_init(&run->m, &s->agent->limits);
     ch_queue_init(&run->steering);
     ch_queue_init(&run->follow_ups);
-    return run;
+    int rc = bound(run, s->agent, opts, err);
+    if (rc < 0)
+        ch_run_unref(run);
+    else
+        *out = run;
+    return rc;
 }
 
 static void begin(struct ch_task *task) {
     chela_run *run = CH_CONTAINER(task, chela_run, begin);
     bool resumed = run->m.state == CH_RUN_WAITING;
-    if (!emit_start(run))
-        return;
-    if (resumed)
-        ch_act_done(run);
-    else
-        ch_drive(run, &(struct ch_input){.kind = CH_IN_INPUT});
+    if (emit_start(run))
+        ch_drive(run, &(struct ch_input){.kind = resumed ? CH_IN_RESUMED : CH_IN_INPUT});
 }
 
 void ch_run_begin(chela_run *run) {
@@ -355,6 +377,7 @@ void ch_run_unref(chela_run *run) {
     ch_queue_release(&run->steering);
     ch_queue_release(&run->follow_ups);
     ch_buf_release(&run->text);
+    ch_policy_release(&run->policy);
     ch_free(run->cancel_reason);
     ch_free(run);
 }

@@ -25,6 +25,9 @@ struct chela_run {
     struct ch_run m;
     chela_event_fn *on_event;
     void *user;
+    struct ch_policy policy; /* within the agent's */
+    bool own_policy;         /* it says more than the agent's */
+    enum ch_consent ask_means;
 
     bool active;          /* counted in rt->running, the loop is held */
     bool over;            /* ended or paused; RUN_END was sent */
@@ -49,7 +52,6 @@ struct chela_run {
     /* acting */
     const struct ch_msg *reply; /* in the transcript */
     struct ch_batch *batch;
-    size_t waiting; /* calls the host has not answered yet */
 
     struct ch_timer deadline, retry;
     struct ch_task begin;
@@ -64,7 +66,8 @@ struct chela_run {
 };
 
 /* --- driver.c */
-chela_run *ch_run_new(chela_session *s, const struct chela_run_opts *opts);
+int ch_run_new(chela_session *s, const struct chela_run_opts *opts, chela_run **out,
+               struct chela_error *err);
 void ch_run_begin(chela_run *run); /* deferred to the next iteration */
 void ch_run_close(chela_run *run); /* at once, from anywhere */
 void ch_run_bury(chela_run *run);  /* later: free what was closed */
@@ -76,6 +79,8 @@ void ch_warn(chela_run *run, const char *fmt, ...) CHELA_PRINTF(2, 3);
 /* The runtime itself failed: end the run with err's message. */
 void ch_break(chela_run *run, const struct chela_error *err);
 int64_t ch_run_now(const chela_run *run);
+/* The run's time does not pass while a person thinks: give back what it took. */
+void ch_run_extend(chela_run *run, int64_t ms);
 
 static inline struct chela_str ch_str(struct ch_sv s) {
     return (struct chela_str){s.p, s.n};
@@ -106,6 +111,7 @@ bool ch_hook_delta(chela_run *run, const struct chela_event *ev);
 bool ch_hook_after_model(chela_run *run, const struct chela_event *ev);
 bool ch_hook_invalid(chela_run *run, struct chela_invalid_call *call);
 bool ch_hook_before_tool(chela_run *run, struct chela_before_tool *call);
+bool ch_hook_approve(chela_run *run, struct chela_approval *approval);
 bool ch_hook_after_tool(chela_run *run, struct chela_after_tool *call);
 void ch_hook_run_end(chela_run *run, const struct chela_event *ev);
 

@@ -106,7 +106,18 @@ static void write_result(struct ch_jw *w, const struct chela_event *ev) {
     if (ev->result.details.n)
         ch_jw_kraw(w, "details", sv(ev->result.details));
     ch_jw_kbool(w, "truncated", ev->result.truncated);
+    if (ev->result.attempts > 1)
+        ch_jw_kint(w, "attempts", ev->result.attempts);
     ch_jw_kint(w, "duration_ms", ev->result.duration_ms);
+}
+
+static void write_approval(struct ch_jw *w, const struct chela_event *ev) {
+    kstr(w, "approval_id", ev->approval.approval_id);
+    kstr(w, "id", ev->approval.id);
+    kstr(w, "name", ev->approval.name);
+    ch_jw_kraw(w, "arguments", sv(ev->approval.arguments));
+    kstr(w, "summary", ev->approval.summary);
+    ch_jw_kbool(w, "can_remember", ev->approval.can_remember);
 }
 
 static void write_note(struct ch_jw *w, const struct chela_event *ev) {

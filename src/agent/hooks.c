@@ -112,6 +112,20 @@ bool ch_hook_before_tool(chela_run *run, struct chela_before_tool *call) {
     return true;
 }
 
+/* The first set that decides has decided. */
+bool ch_hook_approve(chela_run *run, struct chela_approval *approval) {
+    for (size_t i = 0; i < nhooks(run) && approval->decision == CHELA_UNDECIDED; i++) {
+        const struct chela_hooks *h = hook(run, i);
+        if (!h->approve)
+            continue;
+        enum chela_flow f = h->approve(run, approval, h->user);
+        keep(run, &approval->reason);
+        if (!go_on(run, f))
+            return false;
+    }
+    return true;
+}
+
 bool ch_hook_after_tool(chela_run *run, struct chela_after_tool *call) {
     for (size_t i = 0; i < nhooks(run); i++) {
         const struct chela_hooks *h = hook(run, i);

@@ -1,14 +1,14 @@
 /* run.c -- the run machine; see run.h.
  *
- *             input                 reply with calls
- *   OBSERVE ---------> THINK -----------------------------> ACT
- *      ^               |  ^ \--- retry, pause, nudge --/     | every call has
- *      |               |  |                                  | one result
- *      |               |  `---------- continue ----------.   v
- *      |               |                                REFLECT <--- WAITING
- *      `- follow-up ---+--- reply without calls --> DONE    |          ^
- *                      |                                    |          | calls left
- *   any --- cancel, deadline, limit, failure ---> ERROR <---'    ACT --' to the host
+ *             input                 reply with calls         calls left to the host,
+ *   OBSERVE ---------> THINK -----------------------------> ACT ---- or to approve ---> WAITING
+ *      ^               |  ^ \--- retry, pause, nudge --/     | ^                          |
+ *      |               |  |                                  | `--------- resumed --------'
+ *      |               |  `---------- continue ----------.   v every call has one result
+ *      |               |                                REFLECT
+ *      `- follow-up ---+--- reply without calls --> DONE    |
+ *                      |                                    |
+ *   any --- cancel, deadline, limit, failure ---> ERROR <---'
  *
  * The content of a reply decides, not its stop reason: complete calls are run
  * whatever the vendor called the end. The exceptions are a refusal, whose
@@ -191,10 +191,16 @@ static enum ch_do on_results(struct ch_run *r, const struct ch_input *in) {
     return observe_and_think(r);
 }
 
-static enum ch_do on_unanswered(struct ch_run *r) {
-    r->reason = CH_REASON_CLIENT_TOOL;
+static enum ch_do on_unanswered(struct ch_run *r, const struct ch_input *in) {
+    r->reason = in->approvals ? CH_REASON_APPROVAL : CH_REASON_CLIENT_TOOL;
     enter(r, CH_RUN_WAITING);
     return CH_DO_ASK_HOST;
+}
+
+static enum ch_do on_resumed(struct ch_run *r) {
+    r->reason = CH_REASON_NONE;
+    enter(r, CH_RUN_ACT);
+    return CH_DO_RESUME_TOOLS;
 }
 
 /* What may end a run from outside, whatever it is doing. */
@@ -230,12 +236,10 @@ enum ch_do ch_run_step(struct ch_run *r, const struct ch_input *in) {
         return in->kind == CH_IN_REPLY ? on_reply(r, in) : on_failed(r, in);
     case CH_RUN_ACT:
         assert(in->kind == CH_IN_RESULTS || in->kind == CH_IN_UNANSWERED);
-        return in->kind == CH_IN_RESULTS ? on_results(r, in) : on_unanswered(r);
+        return in->kind == CH_IN_RESULTS ? on_results(r, in) : on_unanswered(r, in);
     case CH_RUN_WAITING:
-        assert(in->kind == CH_IN_RESULTS);
-        r->reason = CH_REASON_NONE;
-        enter(r, CH_RUN_ACT);
-        return on_results(r, in);
+        assert(in->kind == CH_IN_RESUMED);
+        return on_resumed(r);
     case CH_RUN_REFLECT:
     case CH_RUN_DONE:
     case CH_RUN_ERROR:

@@ -36,6 +36,7 @@ enum ch_run_state {
     X(MODEL_ERROR, "model_error", ERROR)                  \
     X(INTERNAL, "internal_error", ERROR)                  \
     X(CANCELLED, "cancelled", CANCELLED)                  \
+    X(APPROVAL, "approval_required", PAUSED)              \
     X(CLIENT_TOOL, "client_tool_required", PAUSED)
 
 enum ch_reason {
@@ -70,7 +71,8 @@ enum ch_do {
     CH_DO_NOTHING,    /* wait for what is under way */
     CH_DO_CALL_MODEL, /* after delay_ms; `attempt` and `model` say which */
     CH_DO_CALL_TOOLS,
-    CH_DO_ASK_HOST, /* paused: calls are left for the host to answer */
+    CH_DO_ASK_HOST,     /* paused: calls are left for the host to answer, or to approve */
+    CH_DO_RESUME_TOOLS, /* they were: go on with the others */
     CH_DO_FINISH,
 };
 
@@ -106,7 +108,8 @@ enum ch_in {
     CH_IN_REPLY,      /* the model answered */
     CH_IN_FAILED,     /* the model call failed */
     CH_IN_RESULTS,    /* every call has a result */
-    CH_IN_UNANSWERED, /* the rest is done, some calls are the host's to run */
+    CH_IN_UNANSWERED, /* the rest is done, some calls are the host's to run or approve */
+    CH_IN_RESUMED,    /* the host has done so */
     CH_IN_DEADLINE,
     CH_IN_CANCEL,
     CH_IN_BROKEN, /* the runtime itself failed */
@@ -126,6 +129,8 @@ struct ch_input {
     bool retryable;
     int64_t retry_after_ms;
     bool output_shown; /* some of the reply was already delivered */
+    /* UNANSWERED */
+    bool approvals; /* some wait for a person's consent */
     /* RESULTS */
     unsigned trailing_errors; /* error results after the last good one */
     bool any_ok;

@@ -51,6 +51,7 @@ void ch_sessions_bury(chela_runtime *rt) {
             ch_run_bury(s->run);
         ch_transcript_release(&s->transcript);
         ch_encoder_release(&s->encoder);
+        ch_memory_release(&s->memory);
         ch_free(s->key);
         ch_free(s);
     }
@@ -116,7 +117,10 @@ int chela_run_start(chela_session *s, const char *text, size_t len,
         return ch_fail(err, CHELA_ELIMIT, "the input is larger than %zu MB",
                        CH_LIMIT_INPUT / CH_MB);
 
-    chela_run *run = ch_run_new(s, &opts);
+    chela_run *run;
+    int rc = ch_run_new(s, &opts, &run, err);
+    if (rc < 0)
+        return rc;
     struct ch_msg *m = ch_msg_text(message_kind(opts.kind), ch_sv(text, len), ch_run_now(run));
     if (ch_transcript_add(&s->transcript, m) < 0) {
         ch_run_unref(run);
@@ -134,8 +138,10 @@ int chela_run_resume(chela_session *s, const struct chela_run_opts *given, chela
                      struct chela_error *err) {
     if (!is_paused(s->run))
         return ch_fail(err, CHELA_ESTATE, "session '%s' has no paused run", s->key);
-    if (s->run->waiting > 0)
-        return ch_fail(err, CHELA_ESTATE, "session '%s' still waits for answers", s->key);
+    struct ch_batch_waits waits = ch_batch_waits(s->run->batch);
+    if (waits.answers + waits.approvals > 0)
+        return ch_fail(err, CHELA_ESTATE, "session '%s' still waits for %s", s->key,
+                       waits.approvals ? "approval" : "answers");
     if (given) {
         struct chela_run_opts opts = run_opts(given);
         s->run->on_event = opts.on_event;
@@ -150,10 +156,16 @@ int chela_session_answer(chela_session *s, const char *call_id, const char *cont
                          int is_error, struct chela_error *err) {
     if (!s->run || !s->run->batch)
         return ch_fail(err, CHELA_ENOENT, "no call '%s' waits for an answer", call_id);
-    int rc = ch_batch_answer(s->run->batch, ch_sv_str(call_id), ch_sv(content, len), is_error, err);
-    if (rc == 0)
-        s->run->waiting--;
-    return rc;
+    return ch_batch_answer(s->run->batch, ch_sv_str(call_id), ch_sv(content, len), is_error, err);
+}
+
+int chela_session_approve(chela_session *s, const char *approval_id, enum chela_decision decision,
+                          const char *reason, struct chela_error *err) {
+    if (decision < CHELA_DENY || decision > CHELA_ALLOW_ALWAYS)
+        return ch_fail(err, CHELA_EINVAL, "approval %s: no decision", approval_id);
+    if (!s->run || !s->run->batch)
+        return ch_fail(err, CHELA_ENOENT, "nobody asked for approval %s", approval_id);
+    return ch_batch_approve(s->run->batch, ch_sv_str(approval_id), decision, reason, err);
 }
 
 static int enqueue(chela_run *run, struct ch_queue *q, const char *text, size_t len) {

@@ -76,11 +76,13 @@ static struct ch_target *find_target(chela_run *run, const char *spec, struct ch
 
 static void choose_tools(chela_run *run, const char *only, struct ch_model_request *req) {
     const struct ch_registry *r = &run->session->agent->registry;
+    const struct ch_policy *p = &run->policy;
     struct ch_tool_def *defs = ch_arena_alloc(&run->arena, (r->n + 1) * sizeof(*defs));
     ch_registry_defs(r, defs);
     size_t n = 0;
     for (size_t i = 0; i < r->n; i++)
-        if (!only || ch_tool_matches(ch_sv_str(only), defs[i].name))
+        if (ch_policy_allows(p, defs[i].name, r->tools[i]->permission) &&
+            (!only || ch_policy_listed(ch_sv_str(only), defs[i].name)))
             defs[n++] = defs[i];
     req->tools = defs;
     req->ntools = n;
@@ -108,7 +110,7 @@ static bool is_patched(const struct chela_turn_patch *p) {
 static uint64_t revision(chela_run *run, const struct chela_turn_patch *patch) {
     chela_session *s = run->session;
     uint64_t tools = s->agent->registry.revision;
-    bool patched = is_patched(patch);
+    bool patched = is_patched(patch) || run->own_policy;
     if (patched || s->patched || tools != s->registry_revision || s->revision == 0)
         s->revision++;
     s->patched = patched;

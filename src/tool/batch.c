@@ -6,8 +6,9 @@
  * ch_batch_* call, and the owner may call any of them from a callback, close
  * included.
  *
- * Calls are started in order, none overtakes another; at most `parallel` run
- * at once, and one marked sequential runs alone. `ended` is the queue of calls
+ * Calls are started in order, none overtakes another, except that one which
+ * needs a person's consent is put aside until all others have ended; at most
+ * `parallel` run at once, and one marked sequential runs alone. `ended` is the queue of calls
  * whose result was decided and not yet announced. */
 #include "tool/batch.h"
 
@@ -28,7 +29,7 @@ struct ch_batch {
     size_t n;
     size_t next;        /* the first call not started */
     size_t running;     /* started and not decided */
-    size_t waiting;     /* left to the host */
+    size_t waiting;     /* for the host's answer or a person's consent */
     chela_call **ended; /* queue, at most n in its whole life; borrowed */
     size_t nended, announced;
     bool alone; /* a sequential call runs */
@@ -36,12 +37,26 @@ struct ch_batch {
 
     struct ch_task task;
     bool held;
-    bool told_waiting, told_over; /* `over` was called with some left; with 0 */
+    bool paused;    /* `over` was called with some waiting */
+    bool told_over; /* `over` was called with none */
     bool pumping, closed;
 };
 
+static void hold_loop(struct ch_batch *b) {
+    if (!b->held)
+        ch_loop_hold(b->env.loop);
+    b->held = true;
+}
+
+static void release_loop(struct ch_batch *b) {
+    if (b->held)
+        ch_loop_release(b->env.loop);
+    b->held = false;
+}
+
 static void wake(struct ch_batch *b) {
-    ch_task_defer(b->env.loop, &b->task);
+    if (!b->paused)
+        ch_task_defer(b->env.loop, &b->task);
 }
 
 /* --- what calls ask of us ------------------------------------------------ */
@@ -57,6 +72,12 @@ static enum ch_before on_invalid(chela_call *call, const char *problem, char **n
     struct ch_batch *b = call->owner;
 
     return b->ops.invalid(call->block, problem, name, arguments, feedback, b->user);
+}
+
+static enum chela_decision on_ask(chela_call *call, const struct ch_ask *ask, char **reason) {
+    struct ch_batch *b = call->owner;
+
+    return b->ops.ask(call->block, ask, reason, b->user);
 }
 
 static void on_progress(chela_call *call, struct ch_sv text) {
@@ -88,6 +109,7 @@ static struct ch_result result_of(const chela_call *call) {
         .denied = o->denied,
         .error_type = o->error_type,
         .retryable = o->retryable,
+        .attempts = call->attempts,
         .duration_ms = call->duration_ms,
     };
 }
@@ -147,13 +169,17 @@ static bool may_start(const struct ch_batch *b, const chela_call *call) {
     return b->running == 0 || !(is_sequential(call) || b->alone);
 }
 
+static bool is_waiting(const chela_call *call) {
+    return call->state == CH_CALL_CLIENT || call->state == CH_CALL_ASKING;
+}
+
 /* A call no longer runs when its result is decided; that is known from its
  * state, so the count is taken anew rather than kept in two places. */
 static void recount(struct ch_batch *b) {
     b->running = b->waiting = 0;
     b->alone = false;
     for (size_t i = 0; i < b->n; i++) {
-        b->waiting += b->calls[i]->state == CH_CALL_CLIENT;
+        b->waiting += is_waiting(b->calls[i]);
         if (b->calls[i]->state != CH_CALL_RUNNING)
             continue;
         b->running++;
@@ -168,9 +194,14 @@ static void refuse(struct ch_batch *b, chela_call *call) {
                       "made. Answer with what you have.");
 }
 
+static bool is_unstarted(const chela_call *call) {
+    return call->state == CH_CALL_NEW || call->state == CH_CALL_ASKING ||
+           call->state == CH_CALL_READY;
+}
+
 static void skip_rest(struct ch_batch *b, const char *type, const char *why) {
-    for (size_t i = b->next; i < b->n; i++) {
-        if (b->calls[i]->state != CH_CALL_NEW && b->calls[i]->state != CH_CALL_READY)
+    for (size_t i = 0; i < b->n; i++) {
+        if (!is_unstarted(b->calls[i]))
             continue;
         ch_call_end_error(b->calls[i], type, why);
         b->calls[i]->outcome.denied = true;
@@ -202,6 +233,19 @@ static void start(struct ch_batch *b, chela_call *call) {
     ch_call_run(call);
 }
 
+/* The next call runs alone, so those after it wait with it for consent. */
+static bool stands_still(const struct ch_batch *b) {
+    const chela_call *call = b->next < b->n ? b->calls[b->next] : NULL;
+
+    return call && call->state == CH_CALL_ASKING && is_sequential(call);
+}
+
+/* Nothing runs, and nothing can be started. */
+static bool has_run_dry(struct ch_batch *b) {
+    recount(b);
+    return !b->running && (b->next == b->n || stands_still(b));
+}
+
 /* Start the next call; false when there is none or it has to wait. */
 static bool advance(struct ch_batch *b) {
     if (b->next == b->n)
@@ -212,7 +256,7 @@ static bool advance(struct ch_batch *b) {
     chela_call *call = b->calls[b->next];
     if (call->state == CH_CALL_NEW)
         prepare(b, b->next);
-    if (b->closed)
+    if (b->closed || stands_still(b))
         return false;
     if (call->state != CH_CALL_READY) {
         b->next++;
@@ -224,22 +268,39 @@ static bool advance(struct ch_batch *b) {
     return !b->closed;
 }
 
-/* --- the pump ------------------------------------------------------------ */
+/* --- asking --------------------------------------------------------------- */
 
-static void release_loop(struct ch_batch *b) {
-    if (b->held)
-        ch_loop_release(b->env.loop);
-    b->held = false;
+/* A call that somebody agreed to goes on from where it was put aside. */
+static void take_up(struct ch_batch *b, size_t i) {
+    if (b->calls[i]->state == CH_CALL_NEW)
+        b->next = CH_MIN(b->next, i);
 }
 
+/* Only when all others have ended: they may take less time than a person does,
+ * and what they change is then part of what the person agrees to. */
+static bool ask(struct ch_batch *b) {
+    bool asked = false;
+
+    if (!has_run_dry(b))
+        return false;
+    for (size_t i = 0; i < b->n && !b->closed; i++) {
+        chela_call *call = b->calls[i];
+        if (call->state != CH_CALL_ASKING || call->approval_id)
+            continue;
+        asked = true;
+        ch_call_ask(call);
+        if (!b->closed)
+            take_up(b, i);
+    }
+    return asked;
+}
+
+/* --- the pump ------------------------------------------------------------ */
+
 static void tell_over(struct ch_batch *b) {
-    recount(b);
-    if (b->running || b->next < b->n || b->announced < b->nended)
+    if (!has_run_dry(b) || b->announced < b->nended || b->told_over)
         return;
-    bool *told = b->waiting ? &b->told_waiting : &b->told_over;
-    if (*told)
-        return;
-    *told = true;
+    *(b->waiting ? &b->paused : &b->told_over) = true;
     release_loop(b);
     if (b->ops.over)
         b->ops.over(b->waiting, b->user);
@@ -259,8 +320,10 @@ static void destroy(struct ch_batch *b) {
 static void pump(struct ch_task *t) {
     struct ch_batch *b = CH_CONTAINER(t, struct ch_batch, task);
 
+    if (b->paused) /* woken before it was */
+        return;
     b->pumping = true;
-    while (!b->closed && (announce(b) || advance(b)))
+    while (!b->closed && (announce(b) || advance(b) || ask(b)))
         ;
     if (!b->closed)
         tell_over(b);
@@ -288,6 +351,11 @@ static struct ch_call_env make_env(const struct ch_batch_opts *opts) {
         .session = ch_strdup(opts->session ? opts->session : ""),
         .run = ch_strdup(opts->run ? opts->run : ""),
         .turn = opts->turn,
+        .policy = opts->policy,
+        .approvals = opts->approvals,
+        .ask_means = opts->ask_means,
+        .memory = opts->memory,
+        .ask = opts->ops->ask ? on_ask : NULL,
         .before = opts->ops->before ? on_before : NULL,
         .invalid = opts->ops->invalid ? on_invalid : NULL,
         .ended = on_ended,
@@ -314,8 +382,7 @@ struct ch_batch *ch_batch_start(const struct ch_msg *reply, const struct ch_batc
             b->n++;
         }
     b->task.fn = pump;
-    b->held = true;
-    ch_loop_hold(b->env.loop);
+    hold_loop(b);
     wake(b);
     return b;
 }
@@ -327,6 +394,15 @@ void ch_batch_skip(struct ch_batch *b, const char *why) {
 void ch_batch_cancel(struct ch_batch *b, const char *why) {
     for (size_t i = 0; i < b->n; i++)
         ch_call_end_error(b->calls[i], "cancelled", why);
+    ch_batch_resume(b);
+}
+
+void ch_batch_resume(struct ch_batch *b) {
+    if (!b->paused)
+        return;
+    b->paused = false;
+    hold_loop(b);
+    wake(b);
 }
 
 /* The call with this id that waits; else any with it, to say what is wrong. */
@@ -358,6 +434,39 @@ int ch_batch_answer(struct ch_batch *b, struct ch_sv id, struct ch_sv content, b
     return 0;
 }
 
+static bool has_approval_id(const chela_call *call, struct ch_sv id) {
+    return call->approval_id && ch_sv_is(id, call->approval_id);
+}
+
+int ch_batch_approve(struct ch_batch *b, struct ch_sv approval_id, enum chela_decision decision,
+                     const char *reason, struct chela_error *err) {
+    size_t i = 0;
+
+    while (i < b->n && !has_approval_id(b->calls[i], approval_id))
+        i++;
+    if (i == b->n)
+        return ch_fail(err, CHELA_ENOENT, "nobody asked for approval %.*s", CH_SV_FMT(approval_id));
+    if (b->calls[i]->state != CH_CALL_ASKING)
+        return ch_fail(err, CHELA_EEXIST, "approval %.*s was decided before",
+                       CH_SV_FMT(approval_id));
+    int rc = ch_call_consent(b->calls[i], decision, reason, err);
+    if (rc < 0)
+        return rc;
+    take_up(b, i);
+    wake(b);
+    return 0;
+}
+
+struct ch_batch_waits ch_batch_waits(const struct ch_batch *b) {
+    struct ch_batch_waits w = {0};
+
+    for (size_t i = 0; i < b->n; i++) {
+        w.answers += b->calls[i]->state == CH_CALL_CLIENT;
+        w.approvals += b->calls[i]->state == CH_CALL_ASKING;
+    }
+    return w;
+}
+
 struct ch_batch_totals ch_batch_totals(const struct ch_batch *b) {
     struct ch_batch_totals t = b->totals;
 
@@ -382,7 +491,7 @@ static size_t fill_blocks(struct ch_block *at, const chela_call *call) {
 
     at[0] = (struct ch_block){
         .type = CH_BLOCK_TOOL_RESULT,
-        .flags = o->is_error ? CH_F_ERROR : 0,
+        .flags = (o->is_error ? CH_F_ERROR : 0) | (o->denied ? CH_F_DENIED : 0),
         .span = (uint16_t)o->nmedia,
         .text = ch_buf_sv(&o->content),
         .id = call->block->id,

@@ -9,6 +9,7 @@
 #include "io/loop.h"
 #include "io/worker.h"
 #include "model/message.h"
+#include "tool/approval.h"
 #include "tool/registry.h"
 
 struct ch_batch;
@@ -21,7 +22,16 @@ struct ch_result { /* of one call; texts borrowed from the batch */
     bool denied;            /* a human, a hook or the policy said no */
     const char *error_type; /* NULL, or static */
     bool retryable;
+    unsigned attempts; /* 0: it was not run */
     int64_t duration_ms;
+};
+
+/* A call that a person has to agree to; texts borrowed for the callback. */
+struct ch_ask {
+    const char *approval_id;
+    struct ch_sv arguments; /* JSON, as they would be used */
+    struct ch_sv summary;   /* for people, safe to print */
+    const char *obstacle;   /* NULL, or why it cannot be allowed always: it uses ... */
 };
 
 /* What a hook decided before a call runs. */
@@ -45,6 +55,11 @@ struct ch_batch_ops {
      * Asked once a call. */
     enum ch_before (*invalid)(const struct ch_block *call, const char *problem, char **name,
                               char **arguments, char **feedback, void *user);
+    /* Optional. A person has to agree. Called when no other call can run, so it
+     * may take its time. UNDECIDED: ch_batch_approve follows, now or later.
+     * reason: NULL or replaced (heap), for a denial. */
+    enum chela_decision (*ask)(const struct ch_block *call, const struct ch_ask *ask,
+                               char **reason, void *user);
     void (*started)(const struct ch_block *call, void *user);
     void (*progress)(const struct ch_block *call, struct ch_sv text, void *user);
     /* Optional. The model would see *content; replace it (heap) to change it. */
@@ -53,7 +68,9 @@ struct ch_batch_ops {
     void (*finished)(const struct ch_block *call, const struct ch_result *r, void *user);
     /* A call must be run by the host. */
     void (*client)(const struct ch_block *call, void *user);
-    /* Once: nothing is running any more. waiting: calls left to the host. */
+    /* Nothing is running any more. waiting: calls left to the host, and those
+     * that nobody has agreed to or denied; if there are any, the batch stands
+     * still until ch_batch_resume or ch_batch_cancel, and `over` comes again. */
     void (*over)(size_t waiting, void *user);
 };
 
@@ -68,6 +85,10 @@ struct ch_batch_opts {
     unsigned parallel; /* at once; 0: CH_DEFAULT_PARALLEL; 1: in order */
     size_t max_calls;  /* calls beyond this many are answered, not run;
                           0: none is run; SIZE_MAX: no bound */
+    const struct ch_policy *policy;       /* borrowed; NULL: all tools are allowed */
+    const struct ch_approvals *approvals; /* borrowed; NULL: no rules */
+    enum ch_consent ask_means;            /* what asking comes to; AUTO: nobody is asked */
+    struct ch_memory *memory;             /* borrowed; NULL: nothing is remembered */
     const struct ch_batch_ops *ops;
     void *user;
 };
@@ -95,10 +116,25 @@ void ch_batch_skip(struct ch_batch *b, const char *why);
 void ch_batch_cancel(struct ch_batch *b, const char *why);
 
 /* Answer a call that was left to the host. CHELA_ENOENT: no such call waits.
- * CHELA_EEXIST: it was answered before. When the last one is answered `over`
- * is called again, with 0. */
+ * CHELA_EEXIST: it was answered before. */
 int ch_batch_answer(struct ch_batch *b, struct ch_sv id, struct ch_sv content, bool is_error,
                     struct chela_error *err);
+
+/* Decide about a call that `ask` was called for. CHELA_ENOENT: no call has that
+ * id. CHELA_EEXIST: it was decided before. CHELA_EPERM: it cannot be allowed
+ * always. */
+int ch_batch_approve(struct ch_batch *b, struct ch_sv approval_id, enum chela_decision decision,
+                     const char *reason, struct chela_error *err);
+
+/* What the batch waits for: the host's answers, people's decisions. */
+struct ch_batch_waits {
+    size_t answers, approvals;
+};
+struct ch_batch_waits ch_batch_waits(const struct ch_batch *b);
+
+/* Go on after `over` was called with some waiting. Those that still do go on
+ * waiting. */
+void ch_batch_resume(struct ch_batch *b);
 
 struct ch_batch_totals ch_batch_totals(const struct ch_batch *b);
 

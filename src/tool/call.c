@@ -1,11 +1,11 @@
 /* call.c -- the one path of every tool call.
  *
- *   look up -> read arguments -> tool's own rules -> hooks -> host's call?
- *                                                              |
- *          NEW ---------------- stages[] ------------> CLIENT -+- READY
- *                                                        |        | ch_call_run
- *                                                        |     RUNNING
- *                       any --- end: result, refusal, ---+--------+--> ENDED
+ *   look up -> read arguments -> tool's own rules -> hooks -> consent -> host's call?
+ *                                                                |         |
+ *          NEW ---------------- stages[] ----------------> ASKING | CLIENT -+- READY
+ *           ^                                                |        |        | ch_call_run
+ *           `------------- a person agrees ------------------'        |     RUNNING (again)
+ *                       any --- end: result, refusal, ----------------+--------+--> ENDED
  *                               timeout, cancel, answer
  *
  * A stage is one function that lets the call go on, ends it, or sends it back
@@ -20,7 +20,9 @@
 
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "tool/consent.h"
 #include "tool/progress.h"
+#include "tool/retry.h"
 
 /* --- life ---------------------------------------------------------------- */
 
@@ -106,6 +108,7 @@ static void decide(chela_call *call, struct ch_outcome *outcome) {
         call->duration_ms = now(call) - call->started_ms;
     call->state = CH_CALL_ENDED;
     ch_timer_stop(call->env->loop, &call->timer);
+    ch_timer_stop(call->env->loop, &call->again);
     call->outcome = *outcome;
     *outcome = (struct ch_outcome){0};
     if (call->working) {
@@ -188,16 +191,17 @@ static enum step refuse(chela_call *call, const char *type, const char *problem)
 
 static enum step look_up(chela_call *call) {
     struct ch_sv name = ch_sv_str(call->name);
+    const struct ch_policy *policy = call->env->policy;
     struct ch_tool *tool = ch_registry_find(call->env->registry, name);
     CH_BUF_AUTO text = {0}, similar = {0};
 
-    if (tool) {
+    if (tool && ch_policy_allows(policy, name, tool->permission)) {
         ch_tool_ref(tool);
         ch_tool_unref(call->tool);
         call->tool = tool;
         return STEP_ON;
     }
-    ch_registry_similar(call->env->registry, name, &similar);
+    ch_registry_similar(call->env->registry, policy, name, &similar);
     struct ch_sv shown = ch_utf8_cut(name, CH_LIMIT_TOOL_NAME);
     ch_buf_addf(&text, "There is no tool named \"%.*s\".", CH_SV_FMT(shown));
     if (similar.n)
@@ -278,6 +282,10 @@ static enum step ask_hook(chela_call *call) {
     CH_UNREACHABLE();
 }
 
+static enum step get_consent(chela_call *call) {
+    return ch_consent_given(call) ? STEP_ON : STEP_OVER;
+}
+
 static enum step hand_over(chela_call *call) {
     if (call->tool->ops && !call->hand_over)
         return STEP_ON;
@@ -286,17 +294,15 @@ static enum step hand_over(chela_call *call) {
 }
 
 static enum step (*const stages[])(chela_call *call) = {
-    look_up, read_arguments, own_rules, ask_hook, hand_over,
+    look_up, read_arguments, own_rules, ask_hook, get_consent, hand_over,
 };
 
 void ch_call_prepare(chela_call *call) {
-    size_t at = 0;
-
-    while (at < CH_LEN(stages)) {
-        enum step step = stages[at](call);
+    while (call->stage < CH_LEN(stages)) {
+        enum step step = stages[call->stage](call);
+        call->stage = step == STEP_AGAIN ? 0 : call->stage + 1;
         if (step == STEP_OVER || call->state == CH_CALL_ENDED)
             return; /* a hook may have cancelled the batch */
-        at = step == STEP_AGAIN ? 0 : at + 1;
     }
     call->state = CH_CALL_READY;
 }
@@ -320,21 +326,56 @@ static void on_timeout(struct ch_timer *t) {
     decide(call, &o);
 }
 
-void ch_call_run(chela_call *call) {
-    int64_t timeout = call->tool->timeout_ms;
-
-    call->state = CH_CALL_RUNNING;
+static void attempt(chela_call *call) {
+    if (!ch_consent_holds(call))
+        return;
+    call->attempts++;
     call->ran = call->working = true;
-    call->started_ms = now(call);
-    if (timeout > 0)
-        ch_timer_start(call->env->loop, &call->timer, timeout, on_timeout);
     ch_call_ref(call); /* the work's, until ch_call_worked */
     call->tool->ops->start(call);
 }
 
+void ch_call_run(chela_call *call) {
+    int64_t timeout = call->tool->timeout_ms;
+
+    call->state = CH_CALL_RUNNING;
+    call->started_ms = now(call);
+    if (timeout > 0)
+        ch_timer_start(call->env->loop, &call->timer, timeout, on_timeout);
+    attempt(call);
+}
+
+static void on_again(struct ch_timer *t) {
+    attempt(CH_CONTAINER(t, chela_call, again));
+}
+
+/* As if nothing had been tried yet; only the count and the time go on. */
+static void forget_attempt(chela_call *call) {
+    ch_outcome_release(&call->made);
+    ch_answer_release(&call->answer);
+    call->deferred = false;
+    atomic_store(&call->finished, false);
+    call->child_output[0] = call->child_output[1] = 0;
+}
+
+static bool try_again(chela_call *call) {
+    int64_t delay =
+        ch_retry_delay(call->tool, &call->made, call->attempts, now(call) - call->started_ms);
+    CH_BUF_AUTO note = {0};
+
+    if (delay < 0)
+        return false;
+    ch_buf_addf(&note, "attempt %u failed (%s), the next follows in %.1f s", call->attempts,
+                call->made.error_type, (double)delay / 1000);
+    chela_call_progress(call, ch_buf_str(&note));
+    forget_attempt(call);
+    ch_timer_start(call->env->loop, &call->again, delay, on_again);
+    return true;
+}
+
 void ch_call_worked(chela_call *call) {
     call->working = false;
-    if (call->env && call->state == CH_CALL_RUNNING)
+    if (call->env && call->state == CH_CALL_RUNNING && !try_again(call))
         decide(call, &call->made);
     ch_call_unref(call);
 }
@@ -346,6 +387,7 @@ void ch_call_abandon(chela_call *call) {
     call->block = NULL;
     atomic_store(&call->cancelled, true);
     ch_timer_stop(loop, &call->timer);
+    ch_timer_stop(loop, &call->again);
     ch_gate_shut(&call->gate);
     ch_loop_unpost(loop, &call->progress_post);
     bool posted = ch_loop_unpost(loop, &call->finish_post);
@@ -354,8 +396,8 @@ void ch_call_abandon(chela_call *call) {
     else if (call->working && call->tool->ops->abandon) {
         call->tool->ops->abandon(call);
         ch_call_worked(call);
+    } else if (call->working && call->tool->ops->cancel) {
+        call->tool->ops->cancel(call); /* it ends by itself, but need not go on */
     }
     ch_call_unref(call);
 }
-    } else if (call->working && call->tool->ops->cancel) {
-        call->tool->ops->cancel(call); /* it ends by itself, but need not go on */

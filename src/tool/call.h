@@ -15,7 +15,9 @@
 #include "io/gate.h"
 #include "io/loop.h"
 #include "io/worker.h"
+#include "tool/approval.h"
 #include "tool/batch.h"
+#include "tool/policy.h"
 #include "tool/registry.h"
 #include "tool/result.h"
 #include "json/json.h"
@@ -30,16 +32,22 @@ struct ch_call_env {
     const char *workspace; /* absolute */
     const char *session, *run;
     unsigned turn;
+    const struct ch_policy *policy;       /* NULL: everything is allowed */
+    const struct ch_approvals *approvals; /* as in struct ch_batch_opts */
+    enum ch_consent ask_means;
+    struct ch_memory *memory;
     /* Ask the host; as in struct ch_batch_ops. */
     enum ch_before (*before)(chela_call *call, char **arguments, char **feedback);
     enum ch_before (*invalid)(chela_call *call, const char *problem, char **name, char **arguments,
                               char **feedback);
+    enum chela_decision (*ask)(chela_call *call, const struct ch_ask *ask, char **reason);
     void (*ended)(chela_call *call); /* the outcome is set; once */
     void (*progress)(chela_call *call, struct ch_sv text);
 };
 
 enum ch_call_state {
-    CH_CALL_NEW,    /* not looked at yet */
+    CH_CALL_NEW,    /* not looked at yet, or not to its end */
+    CH_CALL_ASKING, /* a person has to agree: ch_call_ask, ch_call_consent */
     CH_CALL_READY,  /* checked, allowed: ch_call_run */
     CH_CALL_CLIENT, /* the host has to run it */
     CH_CALL_RUNNING,
@@ -66,13 +74,19 @@ struct chela_call {
     void *owner;                   /* the env's */
     const struct ch_block *block;  /* borrowed, while env is set */
     enum ch_call_state state;
+    size_t stage;                   /* where ch_call_prepare goes on */
     bool hook_asked, invalid_asked; /* once each, so stages can run again */
+    struct ch_bound *bound;         /* in the arena: what was agreed to; NULL: all is */
+    const char *approval_id;        /* in the arena; NULL: not asked yet */
     bool hand_over;                 /* a hook wants the host to run it */
     bool stop_run;                  /* a hook wants the run to end */
     bool ran;                       /* it was started, or the host answered */
     bool working;                   /* ops->start was called, ch_call_worked was not */
+    void (*on_cancel)(chela_call *call, void *user); /* function.c; may be NULL */
+    void *on_cancel_user;
+    unsigned attempts; /* begun */
     int64_t started_ms, duration_ms;
-    struct ch_timer timer;
+    struct ch_timer timer, again; /* its time is up; the next attempt */
     struct ch_outcome outcome;
 
     /* the tool's side */
@@ -82,9 +96,6 @@ struct chela_call {
     bool deferred;
     atomic_bool finished;   /* chela_call_finish was called */
     struct ch_child *child; /* command.c */
-    void (*on_cancel)(chela_call *call, void *user); /* function.c; may be NULL */
-    void *on_cancel_user;
-    unsigned attempts; /* begun */
     size_t child_output[2]; /* bytes kept of stdout, stderr */
 
     /* from any thread */
@@ -100,9 +111,17 @@ chela_call *ch_call_new(const struct ch_call_env *env, void *owner, const struct
 void ch_call_ref(chela_call *call);
 void ch_call_unref(chela_call *call);
 
-/* Take a NEW call through every stage before running: it is then READY, CLIENT
- * or ENDED (env->ended was called). */
+/* Take a NEW call through the stages before running: it is then READY, CLIENT,
+ * ASKING or ENDED (env->ended was called). */
 void ch_call_prepare(chela_call *call);
+
+/* Ask about an ASKING call. If the answer comes at once it is NEW again, or
+ * ENDED; otherwise it stays ASKING until ch_call_consent, any time later. */
+void ch_call_ask(chela_call *call);
+
+/* CHELA_EPERM, and nothing happens: it cannot be allowed always. */
+int ch_call_consent(chela_call *call, enum chela_decision decision, const char *reason,
+                    struct chela_error *err);
 
 /* Start a READY call. env->ended may be called before this returns. */
 void ch_call_run(chela_call *call);

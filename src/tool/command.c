@@ -14,10 +14,12 @@
 #include "io/child.h"
 #include "tool/builtin.h"
 #include "tool/call.h"
+#include "tool/plan.h"
 #include "json/writer.h"
 
 static const char *const passed_on[] = {"PATH", "HOME", "LANG", "TERM", "TMPDIR"};
 #define OWN_VARIABLES 2 /* CHELA_CALL_ID, CHELA_IDEMPOTENCY_KEY */
+#define TRY_LATER 75    /* EX_TEMPFAIL: the one exit code that means so to everybody */
 
 struct command {
     char **argv; /* owned, NULL-terminated */
@@ -128,7 +130,8 @@ static void set_failure(chela_call *call, const struct ch_child_result *r) {
     else
         ch_buf_addf(&why, "%s failed with exit code %d%s%.*s", call->name, r->exit_code,
                     said.n ? ": " : ".", CH_SV_FMT(said));
-    chela_result_error(call, "internal", "%s", ch_buf_str(&why));
+    chela_result_error(call, r->exit_code == TRY_LATER ? "unavailable" : "internal", "%s",
+                       ch_buf_str(&why));
     set_details(call, r);
 }
 
@@ -200,6 +203,17 @@ static const struct ch_tool_ops ops = {
     .free = free_command,
 };
 
+static void plan(chela_call *call, struct ch_plan *out) {
+    const struct command *c = call->tool->impl;
+
+    out->argv = (const char *const *)c->argv;
+    out->cwd = c->cwd;
+    for (size_t i = 0; c->env[i]; i++)
+        if (strncmp(c->env[i], "PATH=", 5) == 0)
+            out->path = c->env[i] + 5;
+    out->plain = true;
+}
+
 int ch_command_add(struct ch_registry *r, const struct ch_command_opts *opts,
                    struct chela_error *err) {
     struct command *c = new_command(opts);
@@ -207,5 +221,7 @@ int ch_command_add(struct ch_registry *r, const struct ch_command_opts *opts,
 
     if (rc < 0)
         free_command(c);
+    else
+        ch_registry_find(r, ch_sv_str(opts->tool.name))->plan = plan;
     return rc;
 }

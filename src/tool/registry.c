@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "tool/function.h"
+#include "tool/policy.h"
 #include "tool/similar.h"
 #include "json/json.h"
 #include "json/writer.h"
@@ -28,9 +29,9 @@ void ch_tool_unref(struct ch_tool *t) {
         return;
     if (t->ops && t->ops->free)
         t->ops->free(t->impl);
-    ch_free(t->name);
     if (t->release)
         t->release(t->user);
+    ch_free(t->name);
     ch_free(t->description);
     ch_free(t->schema);
     ch_free(t->summary);
@@ -174,9 +175,9 @@ int ch_registry_add(struct ch_registry *r, const struct chela_tool_opts *opts,
     t->timeout_ms = resolve_timeout(o.timeout_ms);
     t->check = o.check;
     t->user = o.user;
-    if (ops || o.fn) {
     t->release = o.release;
     t->max_retries = o.max_retries < 0 ? 0 : o.max_retries ? o.max_retries : CH_DEFAULT_RETRIES;
+    if (ops || o.fn) {
         t->ops = ops ? ops : ch_function_ops();
         t->impl = ops ? impl : ch_function_new(o.fn, o.user);
     }
@@ -204,12 +205,14 @@ struct ch_tool *ch_registry_find(const struct ch_registry *r, struct ch_sv name)
     return NULL;
 }
 
-void ch_registry_similar(const struct ch_registry *r, struct ch_sv name, struct ch_buf *out) {
+void ch_registry_similar(const struct ch_registry *r, const struct ch_policy *policy,
+                         struct ch_sv name, struct ch_buf *out) {
     CH_ARENA_AUTO arena = {0};
     struct ch_similar similar = {.wanted = name, .arena = &arena};
 
     for (size_t i = 0; i < r->n; i++)
-        ch_similar_offer(&similar, ch_sv_str(r->tools[i]->name));
+        if (ch_policy_allows(policy, ch_sv_str(r->tools[i]->name), r->tools[i]->permission))
+            ch_similar_offer(&similar, ch_sv_str(r->tools[i]->name));
     ch_similar_list(&similar, out);
 }
 

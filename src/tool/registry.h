@@ -40,15 +40,15 @@ struct ch_tool {
     int64_t timeout_ms;            /* resolved: 0 means none */
     chela_tool_fn *check;          /* may be NULL */
     void *user;                    /* for check */
-    const struct ch_tool_ops *ops; /* NULL: the host runs it */
-    void *impl;                    /* owned through ops->free */
-};
     void (*release)(void *user);   /* may be NULL */
     unsigned max_retries;          /* resolved */
     /* NULL, or the program that a call would run (plan.h), for rules and people
      * to judge; *out is zeroed. Called on the loop thread, once the arguments
      * were checked and again right before the start. Set after adding. */
     void (*plan)(chela_call *call, struct ch_plan *out);
+    const struct ch_tool_ops *ops; /* NULL: the host runs it */
+    void *impl;                    /* owned through ops->free */
+};
 
 struct ch_registry {
     struct ch_tool **tools; /* owned array of references */
@@ -67,8 +67,10 @@ int ch_registry_add(struct ch_registry *r, const struct chela_tool_opts *opts,
 int ch_registry_remove(struct ch_registry *r, const char *name); /* CHELA_ENOENT */
 struct ch_tool *ch_registry_find(const struct ch_registry *r, struct ch_sv name);
 
-/* Append the names closest to a misspelt one, "read, ls"; nothing if none is. */
-void ch_registry_similar(const struct ch_registry *r, struct ch_sv name, struct ch_buf *out);
+/* Append the names closest to a misspelt one, "read, ls", of the tools that
+ * policy (may be NULL) allows; nothing if none is. */
+void ch_registry_similar(const struct ch_registry *r, const struct ch_policy *policy,
+                         struct ch_sv name, struct ch_buf *out);
 
 /* Definitions for a request: one per tool, borrowed texts. out has r->n rows. */
 void ch_registry_defs(const struct ch_registry *r, struct ch_tool_def *out);

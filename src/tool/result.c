@@ -72,6 +72,7 @@ void ch_answer_release(struct ch_answer *a) {
     free_media(&a->media, &a->nmedia);
     a->text_lost = a->media_bytes = 0;
     a->error_type = NULL;
+    a->retry_after_ms = 0;
 }
 
 void ch_answer_text(struct ch_answer *a, struct ch_sv text) {
@@ -204,6 +205,7 @@ bool ch_text_shape(struct ch_buf *out, struct ch_sv text, uint64_t lost) {
 
 void ch_answer_conclude(struct ch_answer *a, int rc, struct ch_outcome *out) {
     out->details = a->details;
+    out->retry_after_ms = a->retry_after_ms;
     a->details = (struct ch_buf){0};
     if (a->error_type) {
         make_error(out, a->error_type, ch_buf_sv(&a->error), a->shape.window);

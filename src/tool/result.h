@@ -36,6 +36,7 @@ struct ch_answer {
     struct ch_buf details;  /* JSON, or empty */
     const char *error_type; /* NULL: no error; static */
     struct ch_buf error;    /* its message */
+    int64_t retry_after_ms; /* what the other side asked for, 0: nothing */
     struct ch_media *media; /* owned */
     size_t nmedia, media_bytes;
 };
@@ -48,6 +49,7 @@ struct ch_outcome {
     size_t nmedia;
     const char *error_type; /* static, or NULL */
     bool is_error, truncated, denied, retryable;
+    int64_t retry_after_ms; /* 0: nobody said */
 };
 
 void ch_answer_release(struct ch_answer *a);

@@ -154,3 +154,7 @@ int chela_result_error(chela_call *call, const char *type, const char *fmt, ...)
     va_end(ap);
     return CHELA_OK;
 }
+
+void chela_result_retry_after(chela_call *call, int64_t ms) {
+    call->answer.retry_after_ms = ms > 0 ? ms : 0;
+}

@@ -32,6 +32,11 @@ static void log_event(struct stage *st, const struct chela_event *ev) {
                     ev->result.is_error ? "!" : "",
                     ev->result.is_error ? ev->result.error_type : "");
         break;
+    case CHELA_EV_APPROVAL_REQUIRED:
+        ch_buf_addf(b, "(%.*s)", (int)ev->approval.id.n, ev->approval.id.p);
+        snprintf(st->approval, sizeof(st->approval), "%.*s", (int)ev->approval.approval_id.n,
+                 ev->approval.approval_id.p);
+        break;
     case CHELA_EV_STEERING:
     case CHELA_EV_FOLLOW_UP:
         ch_buf_addf(b, "(%.*s)", (int)ev->note.text.n, ev->note.text.p);

@@ -17,6 +17,7 @@ struct stage {
     uint64_t next_seq; /* what the next event must carry */
     unsigned ends;     /* RUN_END events seen */
     unsigned events;
+    char approval[64]; /* id of the last approval that was asked for */
     void (*on_event)(struct stage *st, const struct chela_event *ev); /* optional */
     long arg;                                                         /* for on_event */
 };

@@ -378,6 +378,9 @@ static void test_client(void **state) {
     ch_loop_tick(k.loop);
     assert_false(k.over);
     assert_int_equal(ch_batch_answer(k.batch, CH_SV("a"), CH_SV("bad"), true, &err), 0);
+    ch_loop_tick(k.loop);
+    assert_false(k.over); /* not before the owner says so */
+    ch_batch_resume(k.batch);
     kit_wait(&k);
     assert_string_equal(ch_buf_str(&k.log), "client a;started b;client c;finished b;over 2;"
                                             "finished c;failed a;over 0;");
@@ -402,6 +405,7 @@ static void test_client_same_id(void **state) {
     k.over = false;
     assert_int_equal(ch_batch_answer(k.batch, CH_SV("a"), CH_SV("1"), false, NULL), 0);
     assert_int_equal(ch_batch_answer(k.batch, CH_SV("a"), CH_SV("2"), false, NULL), 0);
+    ch_batch_resume(k.batch);
     kit_wait(&k);
     results(&k, &got);
     assert_string_equal(ch_buf_str(&got), "a:1;a:2;");
@@ -624,6 +628,14 @@ static void nasty_client(const struct ch_block *c, void *user) {
     (void)c;
     act(user, "client");
 }
+static enum chela_decision nasty_ask(const struct ch_block *c, const struct ch_ask *ask,
+                                     char **reason, void *user) {
+    (void)c;
+    (void)ask;
+    (void)reason;
+    act(user, "ask");
+    return CHELA_ALLOW_ONCE;
+}
 static void nasty_over(size_t waiting, void *user) {
     struct kit *k = user;
 
@@ -663,11 +675,11 @@ static void test_late_progress(void **state) {
 
 static void test_acting_in_callbacks(void **state) {
     static const char *const where[] = {"before",   "started", "progress", "after",
-                                        "finished", "client",  "over"};
+                                        "finished", "client",  "ask",      "over"};
     static const char *const acts[] = {"close", "cancel", "skip"};
     static const struct kit_call calls[] = {
         {"a", "report", "", 0}, {"b", "quick", "", 0}, {"c", "host", "", 0},
-        {"d", "alone", "", 0},  {"e", "work", "", 0},
+        {"d", "alone", "", 0},  {"e", "risky", "", 0},
     };
 
     (void)state;
@@ -678,7 +690,11 @@ static void test_acting_in_callbacks(void **state) {
         kit_init(&k);
         add_tools(&k, &g);
         add(&k, (struct chela_tool_opts)CHELA_TOOL_OPTS(.name = "report", .fn = report));
+        add(&k, (struct chela_tool_opts)CHELA_TOOL_OPTS(.name = "risky", .fn = work, .user = &g,
+                                                        .flags = CHELA_TOOL_RISKY));
+        k.opts.ask_means = CH_CONSENT_ASK;
         k.ops = (struct ch_batch_ops){
+            .ask = nasty_ask,
             .before = nasty_before,
             .started = nasty_started,
             .progress = nasty_progress,
@@ -691,8 +707,10 @@ static void test_acting_in_callbacks(void **state) {
         for (int n = 0; n < 2000 && !k.over; n++) {
             ch_loop_tick(k.loop);
             pause_ms(1);
-            if (k.batch && k.waiting)
+            if (k.batch && k.waiting) {
                 ch_batch_answer(k.batch, CH_SV("c"), CH_SV("host says"), false, NULL);
+                ch_batch_resume(k.batch);
+            }
         }
         assert_true(k.over);
         if (k.batch) { /* every call was announced once */
@@ -714,7 +732,8 @@ struct chance {
     uint32_t seed;
     struct gauge gauge;
     int started[MOST], finished[MOST], client[MOST];
-    int over_zero, over_some;
+    char asked[MOST][64]; /* approval ids, of those not decided at once */
+    int over_zero;
     unsigned active, parallel; /* started and not finished; the bound */
     size_t n;
 };
@@ -758,18 +777,43 @@ static void chance_over(size_t waiting, void *user) {
 
     for (size_t i = 0; i < c->n; i++)
         done += (size_t)c->finished[i];
-    assert_int_equal(done + waiting, c->n);
-    if (waiting)
-        assert_int_equal(c->over_some++, 0);
-    else
+    assert_true(done + waiting <= c->n); /* some may stand behind one that asks */
+    assert_int_equal(c->active, 0);
+    if (!waiting) {
+        assert_int_equal(done, c->n);
         assert_int_equal(c->over_zero++, 0);
+    }
     c->kit->over = waiting == 0;
     c->kit->waiting = waiting;
+}
+
+static enum chela_decision chance_ask(const struct ch_block *call, const struct ch_ask *ask,
+                                      char **reason, void *user) {
+    struct chance *c = user;
+    char *id = c->asked[number(call)];
+
+    assert_int_equal(c->active, 0);
+    assert_string_equal(id, "");
+    assert_true(ask->summary.n > 0);
+    snprintf(id, sizeof(c->asked[0]), "%s", ask->approval_id);
+    if (roll(c, 2))
+        *reason = ch_strdup("chance");
+    return (enum chela_decision)roll(c, 4);
+}
+
+static void chance_decide(struct chance *c) {
+    const char *id = c->asked[roll(c, (uint32_t)c->n)];
+    int rc = ch_batch_approve(c->kit->batch, ch_sv_str(id), 1 + roll(c, 3), NULL, NULL);
+
+    assert_true(rc == 0 || rc == CHELA_EEXIST || (rc == CHELA_ENOENT && !*id));
 }
 
 static void chance_act(struct chance *c, char ids[MOST][24]) {
     struct ch_batch *b = c->kit->batch;
 
+    if (c->kit->waiting && roll(c, 3) == 0)
+        ch_batch_resume(b);
+    chance_decide(c);
     switch (roll(c, 40)) {
     case 0:
         ch_batch_skip(b, "skipped by chance");
@@ -785,8 +829,8 @@ static void chance_act(struct chance *c, char ids[MOST][24]) {
 }
 
 static void one_round(uint32_t seed) {
-    static const char *const names[] = {"work", "work", "work",   "quick", "alone",
-                                        "host", "fail", "nosuch", "brief"};
+    static const char *const names[] = {"work", "work",   "work",  "quick", "alone", "host",
+                                        "fail", "nosuch", "brief", "risky", "risky", "risky_alone"};
     static const char *const args[] = {"{}",         "{\"ms\":1}", "{\"ms\":3}",
                                        "{\"ms\":6}", "[",          "{\"ms\":2}"};
     struct chance c = {.seed = seed * 2654435761u + 1};
@@ -799,6 +843,14 @@ static void one_round(uint32_t seed) {
     add_tools(&k, &c.gauge);
     add(&k, (struct chela_tool_opts)CHELA_TOOL_OPTS(.name = "brief", .fn = work, .user = &c.gauge,
                                                     .timeout_ms = 2));
+    add(&k, (struct chela_tool_opts)CHELA_TOOL_OPTS(.name = "risky", .fn = work, .user = &c.gauge,
+                                                    .flags = CHELA_TOOL_CONFIRM));
+    add(&k, (struct chela_tool_opts)CHELA_TOOL_OPTS(
+                .name = "risky_alone", .fn = work, .user = &c.gauge,
+                .flags = CHELA_TOOL_CONFIRM | CHELA_TOOL_SEQUENTIAL));
+    struct ch_memory memory = {0};
+    k.opts.memory = &memory;
+    k.opts.ask_means = CH_CONSENT_ASK;
     c.n = 1 + roll(&c, MOST);
     for (size_t i = 0; i < c.n; i++) {
         snprintf(ids[i], sizeof(ids[i]), "%zu", i);
@@ -811,6 +863,7 @@ static void one_round(uint32_t seed) {
     k.ops = (struct ch_batch_ops){.started = chance_started,
                                   .finished = chance_finished,
                                   .client = chance_client,
+                                  .ask = chance_ask,
                                   .over = chance_over};
     kit_start(&k, calls, c.n);
     k.opts.user = &c;
@@ -836,6 +889,7 @@ static void one_round(uint32_t seed) {
         ch_msg_free(m);
     }
     kit_free(&k);
+    ch_memory_release(&memory);
     assert_int_equal(c.gauge.running, 0);
 }
 

@@ -159,7 +159,7 @@ static void test_similar(void **state) {
     ch_builtin_add(&r, NULL, NULL, NULL);
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         CH_BUF_AUTO got = {0};
-        ch_registry_similar(&r, ch_sv_str(cases[i].name), &got);
+        ch_registry_similar(&r, NULL, ch_sv_str(cases[i].name), &got);
         if (strncmp(ch_buf_str(&got), cases[i].want, strlen(cases[i].want)) != 0 ||
             (!cases[i].want[0] && got.n))
             fail_msg("%s: %s", cases[i].name, ch_buf_str(&got));
