@@ -25,14 +25,15 @@ CHELA_API int chela_config_apply(const chela_config *cfg, chela_runtime *rt,
 
 /* Fill the fields of opts that are not set (NULL, 0) from agent `id` of the
  * file, then from its defaults; `deny` is added to, so that nothing the file
- * forbids comes back. A model that is set keeps its own fallbacks. Tools that
- * the file does not speak of are all the built-in ones. Borrowed from cfg.
+ * forbids comes back. A model that is set keeps its own fallbacks. `tools`
+ * becomes all the built-in ones. Borrowed from cfg.
  * id NULL: the first agent, or the defaults alone. CHELA_ENOENT names the
  * known ids. */
 CHELA_API int chela_config_agent(const chela_config *cfg, const char *id,
                                  struct chela_agent_opts *opts, struct chela_error *err);
 
-/* Add the file's own tools that agent `id` may use. */
+/* Add the file's own tools. Which of them the agent may use is a matter of its
+ * options, as it is for all others. */
 CHELA_API int chela_config_tools(const chela_config *cfg, const char *id, chela_agent *agent,
                                  struct chela_error *err);
 

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/ask.h"
 #include "cli/cmd.h"
 #include "cli/draft.h"
 #include "cli/mem.h"
@@ -19,7 +20,7 @@
 struct flags {
     struct ch_setup_flags setup;
     const char *model, *base_url, *api_key_env, *ca_file;
-    const char *session, *system, *mode, *tool_choice, *reasoning, *output;
+    const char *session, *system, *mode, *tool_choice, *reasoning, *approve, *output;
     int64_t max_turns, max_tool_calls, max_errors, max_output_tokens, token_budget;
     struct ch_real temperature, timeout;
     bool no_stream;
@@ -55,6 +56,9 @@ static const struct ch_opt opts[] = {
     CH_SETUP_OPTS_TOOLS(struct flags),
     {"tool-choice", 0, CH_OPT_TEXT, AT(tool_choice), "auto|any|none|NAME", 0, 0, "Tools",
      "whether the model may, must or must not call tools, or which"},
+    {"approve", 0, CH_OPT_CHOICE, AT(approve), "ask|auto|deny", 0, 0, "Tools",
+     "what becomes of calls that need consent: ask (the default on a terminal; elsewhere the run "
+     "pauses), let them run, or do not (the default elsewhere)"},
     {"max-turns", 0, CH_OPT_INT, AT(max_turns), "N", 1, MANY, "Limits",
      "model calls in the run (25)"},
     {"max-tool-calls", 0, CH_OPT_INT, AT(max_tool_calls), "N", 1, MANY, "Limits",
@@ -71,7 +75,7 @@ static const struct ch_opt opts[] = {
     {.name = NULL},
 };
 
-static const char *const later[] = {"store",  "approve", "sandbox",     "schema", "image",
+static const char *const later[] = {"store",  "sandbox", "schema",      "image",
                                     "record", "replay",  "cost-budget", NULL};
 static const char *const later_modes[] = {"plan", "route", "heartbeat", NULL};
 
@@ -84,6 +88,7 @@ struct run {
     struct ch_text text;
     struct ch_signals *signals; /* owned */
     struct ch_status *status;   /* owned */
+    struct ch_asker asker;      /* owned */
     chela_run *handle;          /* owned; NULL before the start */
     enum format format;
     char *id;     /* owned: of the run, NULL before its first event */
@@ -230,6 +235,14 @@ static enum chela_reasoning reasoning(const char *word) {
     return CHELA_REASONING_DEFAULT;
 }
 
+/* Without a word about it: whoever can be asked is asked, and nobody else
+ * decides in their place. */
+static const char *consent(const struct run *r) {
+    if (r->flags.approve)
+        return r->flags.approve;
+    return ch_asker_there(&r->asker) ? "ask" : "deny";
+}
+
 static struct chela_agent_opts agent_opts(const struct flags *f, const char *system) {
     return (struct chela_agent_opts)CHELA_AGENT_OPTS(
             .model = f->model, .base_url = f->base_url, .api_key_env = f->api_key_env,
@@ -242,6 +255,19 @@ static struct chela_agent_opts agent_opts(const struct flags *f, const char *sys
                        .max_consecutive_errors = f->max_errors,
                        .token_budget = f->token_budget,
                        .timeout_ms = f->timeout.set ? (int64_t)(f->timeout.value * 1000) : 0});
+}
+
+static void say_paused(struct run *r, const char *session) {
+    if (strcmp(chela_run_reason(r->handle), "approval_required") == 0)
+        ch_console_error(&r->console,
+                         "session %s waits for approval (on a terminal you would be asked; "
+                         "--approve auto lets such calls run)",
+                         session);
+    else
+        ch_console_error(&r->console,
+                         "session %s waits for an answer that only a program using the library "
+                         "can give",
+                         session);
 }
 
 static int converse(struct run *r, chela_agent *agent, const struct ch_input *prompt,
@@ -259,10 +285,7 @@ static int converse(struct run *r, chela_agent *agent, const struct ch_input *pr
     rc = chela_run_wait(r->handle);
     ch_signals_detach(r->signals);
     if (r->code == CH_EXIT_PAUSED)
-        ch_console_error(&r->console,
-                         "session %s waits for an answer that only a program using the library "
-                         "can give",
-                         chela_session_key(session));
+        say_paused(r, chela_session_key(session));
     chela_run_free(r->handle);
     r->handle = NULL;
     if (!r->ended)
@@ -294,7 +317,12 @@ static int perform(struct run *r, const struct ch_env *env, struct chela_error *
         rc = ch_setup_runtime(&setup, err);
     if (rc == 0) {
         struct chela_agent_opts opt = agent_opts(&r->flags, system.p);
+        opt.approve = consent(r);
         rc = ch_setup_agent(&setup, &opt, &agent, err);
+    }
+    if (rc == 0 && ch_asker_there(&r->asker)) {
+        struct chela_hooks hooks = CHELA_HOOKS(.user = &r->asker, .approve = ch_asker_approve);
+        rc = chela_agent_hooks(agent, &hooks);
     }
     if (rc == 0)
         rc = converse(r, agent, &prompt, err);
@@ -336,11 +364,13 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
         rc = CH_EXIT_DONE;
     } else {
         r.signals = ch_signals_new();
+        ch_asker_open(&r.asker, &r.console, r.signals);
         if (rc == 0)
             rc = check_mode(r.flags.mode, &err);
         if (rc == 0)
             rc = perform(&r, env, &err);
         rc = rc == 0 ? r.code : fail(&r, &err);
+        ch_asker_close(&r.asker);
     }
     ch_signals_free(r.signals);
     rc = ch_console_exit(&r.console, rc);

@@ -260,6 +260,29 @@ void ch_console_complain(struct ch_console *c, const char *p, size_t n) {
     free(d.p);
 }
 
+void ch_console_ask(struct ch_console *c, const char *p, size_t n) {
+    struct ch_draft d;
+    struct ch_escape safe = {.mode = CH_ESCAPE_TEXT};
+
+    ch_draft_init(&d);
+    ch_escape_feed(&safe, d.f, p, n);
+    ch_escape_finish(&safe, d.f);
+    ch_draft_finish(&d);
+    pthread_mutex_lock(&c->lock);
+    break_line(c);
+    put_text(c, &c->err, d.p, d.n);
+    pthread_mutex_unlock(&c->lock);
+    free(d.p);
+}
+
+void ch_console_asked(struct ch_console *c, bool ended_line) {
+    pthread_mutex_lock(&c->lock);
+    if (ended_line)
+        c->open_fd = 0;
+    break_line(c);
+    pthread_mutex_unlock(&c->lock);
+}
+
 /* --- status line ------------------------------------------------------------ */
 
 void ch_console_status(struct ch_console *c, const char *text) {

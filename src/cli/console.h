@@ -60,6 +60,12 @@ void ch_console_complain(struct ch_console *c, const char *p, size_t n);
 /* What was asked for by CHELA_TRACE comes even when quiet. */
 void ch_console_trace(struct ch_console *c, const char *area, const char *text);
 
+/* A question on stderr, always: several safe lines, the cursor stays behind the
+ * last. Until ch_console_asked nothing but the terminal's own echo follows. */
+void ch_console_ask(struct ch_console *c, const char *p, size_t n);
+/* It was answered; ended_line: by a line that the terminal has echoed. */
+void ch_console_asked(struct ch_console *c, bool ended_line);
+
 /* Show a status line (safe text, cut to the terminal) instead of the one
  * before, unless a line of text is unfinished; NULL takes it away. Only for a
  * live stderr. */

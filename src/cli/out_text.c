@@ -184,6 +184,9 @@ void ch_text_event(struct ch_text *t, const struct chela_event *ev) {
     case CHELA_EV_TOOL_RESULT:
         on_result(t, ev);
         break;
+    case CHELA_EV_APPROVAL_REQUIRED:
+        ch_console_note(c, "[approval] %.*s: somebody has to agree", STR(ev->approval.name));
+        break;
     case CHELA_EV_CLIENT_TOOL_REQUIRED:
         ch_console_note(c, "[waiting] %.*s is to be run by somebody else", STR(ev->call.name));
         break;

@@ -2,7 +2,6 @@
 #include "cli/setup.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -84,16 +83,6 @@ int ch_setup_runtime(struct ch_setup *s, struct chela_error *err) {
 
 /* --- tools -------------------------------------------------------------------- */
 
-/* Does a name match one of the comma separated globs? */
-static bool listed(const char *list, const char *name) {
-    bool found = false;
-    char *copy = ch_dup(list), *rest = copy, *glob;
-    while (!found && (glob = strsep(&rest, ", ")))
-        found = *glob && fnmatch(glob, name, 0) == 0;
-    free(copy);
-    return found;
-}
-
 char **ch_setup_tool_names(const chela_agent *agent) {
     char *json = chela_agent_tools_json(agent), pointer[40];
     char **names = NULL;
@@ -110,17 +99,6 @@ void ch_setup_free_names(char **names) {
     for (char **at = names; *at; at++)
         chela_free(*at);
     free(names);
-}
-
-/* Built-ins were chosen by the library; the file's own tools came later and
- * are narrowed by the flags here. */
-static void narrow_tools(const struct ch_setup *s, char *const *names, chela_agent *agent) {
-    for (; *names; names++) {
-        bool out = (s->flags->tools && !listed(s->flags->tools, *names)) ||
-                   (s->flags->deny && listed(s->flags->deny, *names));
-        if (out)
-            chela_agent_remove_tool(agent, *names);
-    }
 }
 
 /* flag: whose value the word is, for the message. */
@@ -140,17 +118,42 @@ static int check_name(const char *flag, const char *word, char *const *names,
                       "%s: there is no tool '%s' ('chela tools list' shows them)", flag, word);
 }
 
+/* The next word of a comma separated list that is a tool's name, not a glob or
+ * a group; NULL: there is none. */
+static const char *next_name(char **rest) {
+    for (char *word; (word = strsep(rest, ","));) {
+        word += strspn(word, " ");
+        word[strcspn(word, " ")] = '\0';
+        if (*word && !strpbrk(word, "*?:"))
+            return word;
+    }
+    return NULL;
+}
+
 /* A glob may match nothing, a plain name must be a tool's. */
 static int check_names(const struct ch_setup *s, char *const *names, struct chela_error *err) {
     int rc = CHELA_OK;
-    char *copy = ch_dup(s->flags->tools), *rest = copy, *word;
-    while (rc == CHELA_OK && (word = strsep(&rest, ", "))) {
-        bool denied = s->flags->deny && listed(s->flags->deny, word);
-        if (*word && !strpbrk(word, "*?[") && !denied)
-            rc = check_name("--tools", word, names, err);
-    }
+    char *copy = ch_dup(s->flags->tools), *rest = copy;
+    for (const char *word; rc == CHELA_OK && (word = next_name(&rest));)
+        rc = check_name("--tools", word, names, err);
     free(copy);
     return rc;
+}
+
+/* Asked for, there, and yet not offered: somebody should know. */
+static void note_hidden(const struct ch_setup *s, char *const *visible) {
+    char *copy = ch_dup(s->flags->tools), *rest = copy;
+    for (const char *word; (word = next_name(&rest));) {
+        char *const *at = visible;
+        while (*at && strcmp(*at, word) != 0)
+            at++;
+        if (!*at)
+            ch_console_note(s->console,
+                            "warning: --tools asks for %s, but it is denied or needs more "
+                            "permission than the agent has",
+                            word);
+    }
+    free(copy);
 }
 
 static int check_choice(const char *choice, char *const *names, struct chela_error *err) {
@@ -161,16 +164,36 @@ static int check_choice(const char *choice, char *const *names, struct chela_err
     return check_name("--tool-choice", choice, names, err);
 }
 
-static int add_tools(const struct ch_setup *s, const char *choice, chela_agent *agent,
-                     struct chela_error *err) {
+/* The policy comes last: before it, every tool can be seen and named. */
+struct policy {
+    const char *allow, *deny;
+    enum chela_permission permission;
+};
+
+static struct policy take_policy(struct chela_agent_opts *opts) {
+    struct policy p = {opts->allow, opts->deny, opts->permission};
+    opts->allow = opts->deny = NULL;
+    opts->permission = CHELA_PERM_ADMIN;
+    return p;
+}
+
+static int bound_tools(const struct ch_setup *s, const struct policy *p, const char *choice,
+                       chela_agent *agent, struct chela_error *err) {
+    int rc = chela_agent_policy(agent, p->allow, p->deny, p->permission, err);
+    char **names = ch_setup_tool_names(agent);
+    if (rc == CHELA_OK && s->flags->tools)
+        note_hidden(s, names);
+    if (rc == CHELA_OK && choice)
+        rc = check_choice(choice, names, err);
+    ch_setup_free_names(names);
+    return rc;
+}
+
+static int add_tools(const struct ch_setup *s, chela_agent *agent, struct chela_error *err) {
     if (s->config && chela_config_tools(s->config, s->flags->agent, agent, err) < 0)
         return err->code = CHELA_ECONFIG;
     char **names = ch_setup_tool_names(agent);
     int rc = s->flags->tools ? check_names(s, names, err) : CHELA_OK;
-    if (rc == CHELA_OK && choice)
-        rc = check_choice(choice, names, err);
-    if (rc == CHELA_OK)
-        narrow_tools(s, names, agent);
     ch_setup_free_names(names);
     return rc;
 }
@@ -218,15 +241,19 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
                           "--agent %s: there is no configuration file that could define it",
                           s->flags->agent);
     opts->workspace = s->flags->workspace;
-    opts->tools = s->flags->tools;
+    opts->tools = "*";
+    opts->allow = s->flags->tools;
     opts->deny = s->flags->deny;
     if (s->config && chela_config_agent(s->config, s->flags->agent, opts, err) < 0)
         return err->code = CHELA_ECONFIG;
-    if (!opts->tools)
-        opts->tools = "*";
     choose_model(s, opts);
+    struct policy policy = take_policy(opts);
     int rc = chela_agent_new(s->rt, opts, out, err);
-    return rc < 0 ? rc : add_tools(s, opts->tool_choice, *out, err);
+    if (rc == 0)
+        rc = add_tools(s, *out, err);
+    if (rc == 0)
+        rc = bound_tools(s, &policy, opts->tool_choice, *out, err);
+    return rc;
 }
 
 void ch_setup_release(struct ch_setup *s) {

@@ -28,7 +28,7 @@ struct ch_setup_flags {
     {"workspace", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, workspace), "DIR", 0, 0, "Tools",             \
      "directory the file tools work in; without it the current one"},                              \
     {"tools", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, tools), "LIST", 0, 0, "Tools",                    \
-     "offer only these tools: names or globs, comma separated; \"\" for none"},                    \
+     "offer only these tools: names, globs or groups, comma separated; \"\" for none"},           \
     {"deny", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, deny), "LIST", 0, 0, "Tools",                      \
      "and leave these out"}
 #define CH_SETUP_OPTS_OUTPUT(type)                                                                 \

@@ -55,11 +55,17 @@ struct ch_conf_tool {
     bool confirm;
 };
 
+struct ch_conf_approvals {
+    const char *levels;       /* "exec=ask,write=auto" */
+    const char *const *rules; /* "exec: git status"; NULL-terminated */
+};
+
 struct ch_conf {
     struct ch_conf_agent defaults;
     struct ch_conf_list agents;    /* struct ch_conf_agent */
     struct ch_conf_list providers; /* struct ch_conf_provider */
     struct ch_conf_list tools;     /* struct ch_conf_tool */
+    struct ch_conf_approvals approvals;
 };
 
 struct chela_config {

@@ -13,7 +13,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "config/conf.h"
-#include "tool/builtin.h"
 
 /* Absolute, because programs of the file run in other directories. */
 static char *directory_of(const char *file) {
@@ -141,28 +140,7 @@ static enum chela_reasoning reasoning_of(const char *word) {
     return CHELA_REASONING_DEFAULT;
 }
 
-/* What of a tool the agent's settings say, wherever they stand. */
-struct bounds {
-    const char *allow, *deny;
-    enum chela_permission permission;
-};
-
 #define EITHER(a, d, member) ((a)->member ? (a)->member : (d)->member)
-
-static struct bounds bounds_of(const chela_config *cfg, const struct ch_conf_agent *a) {
-    const struct ch_conf_agent *d = &cfg->conf.defaults;
-    const char *allow = EITHER(a, d, allow);
-    return (struct bounds){
-        .allow = allow ? allow : "*",
-        .deny = EITHER(a, d, deny),
-        .permission = permission_of(EITHER(a, d, permission)),
-    };
-}
-
-/* The enum counts down: read is the highest value and the least power. */
-static bool within(enum chela_permission needed, enum chela_permission given) {
-    return needed >= given;
-}
 
 static void add_name(struct ch_buf *list, const char *name) {
     if (name && *name)
@@ -170,13 +148,10 @@ static void add_name(struct ch_buf *list, const char *name) {
 }
 
 /* A tool that anybody forbids stays forbidden. */
-static const char *join_deny(const chela_config *cfg, const char *asked, const struct bounds *b) {
+static const char *join_deny(const chela_config *cfg, const char *asked, const char *deny) {
     CH_BUF_AUTO list = {0};
     add_name(&list, asked);
-    add_name(&list, b->deny);
-    for (const struct chela_tool_opts *t = ch_builtin_tools; t->name; t++)
-        if (!within(t->permission, b->permission))
-            add_name(&list, t->name);
+    add_name(&list, deny);
     return list.n ? ch_arena_str(cfg->arena, ch_buf_sv(&list)) : NULL;
 }
 
@@ -208,13 +183,16 @@ static void fill_models(struct chela_agent_opts *o, const char *const *models) {
 static void fill(const chela_config *cfg, const struct ch_conf_agent *a,
                  struct chela_agent_opts *o) {
     const struct ch_conf_agent *d = &cfg->conf.defaults;
-    struct bounds b = bounds_of(cfg, a);
     FILL(id, a->item.name);
     fill_models(o, EITHER(a, d, models));
     FILL(system, EITHER(a, d, system));
     FILL(workspace, EITHER(a, d, workspace));
-    FILL(tools, b.allow);
-    o->deny = join_deny(cfg, o->deny, &b);
+    FILL(tools, "*");
+    FILL(allow, EITHER(a, d, allow));
+    o->deny = join_deny(cfg, o->deny, EITHER(a, d, deny));
+    FILL(permission, permission_of(EITHER(a, d, permission)));
+    FILL(approvals, cfg->conf.approvals.levels);
+    FILL(approved, cfg->conf.approvals.rules);
     FILL(tool_choice, EITHER(a, d, choice));
     FILL(mode, EITHER(a, d, mode));
     FILL(reasoning, reasoning_of(EITHER(a, d, reasoning)));
@@ -235,6 +213,11 @@ int chela_config_agent(const chela_config *cfg, const char *id, struct chela_age
     size_t size = CH_MIN(opts->size, sizeof(whole));
     memcpy(&whole, opts, size);
     fill(cfg, agent, &whole);
+    bool bounds = whole.allow || whole.permission || whole.approvals || whole.approved;
+    if (bounds && size < sizeof(whole))
+        return ch_fail(err, CHELA_ECONFIG,
+                       "%s: it bounds what tools may do, and this program is too old to heed that",
+                       cfg->file);
     memcpy(opts, &whole, size);
     return 0;
 }
@@ -247,25 +230,14 @@ static enum chela_effect effect_of(const char *word) {
                                               : CHELA_EFFECT_READ;
 }
 
-static bool offered(const struct ch_conf_tool *t, const struct bounds *b) {
-    struct ch_sv name = ch_sv_str(t->item.name);
-    return ch_tool_matches(ch_sv_str(b->allow), name) &&
-           !(b->deny && ch_tool_matches(ch_sv_str(b->deny), name)) &&
-           within(permission_of(t->permission), b->permission);
-}
-
 static int add_tool(const struct ch_conf_tool *t, chela_agent *agent, struct chela_error *err) {
-    if (t->confirm)
-        return ch_fail(err, CHELA_ECONFIG,
-                       "tool %s: confirm is true, but nobody can be asked here; deny the tool, or "
-                       "set confirm to false to let it run unasked",
-                       t->item.name);
     struct chela_command_opts opts =
         CHELA_COMMAND_OPTS(.tool =
                                CHELA_TOOL_OPTS(.name = t->item.name, .description = t->description,
                                                .schema = t->parameters,
                                                .effect = effect_of(t->effect),
                                                .permission = permission_of(t->permission),
+                                               .flags = t->confirm ? CHELA_TOOL_CONFIRM : 0,
                                                .timeout_ms = t->timeout_ms),
                            .argv = t->command, .cwd = t->cwd);
     return chela_agent_add_command(agent, &opts, err);
@@ -278,12 +250,8 @@ int chela_config_tools(const chela_config *cfg, const char *id, chela_agent *age
     if (!err)
         err = &why;
     int rc = find_agent(cfg, id, &a, err);
-    struct bounds b = {0};
-    if (rc == 0)
-        b = bounds_of(cfg, a);
     const struct ch_conf_tool *tools = cfg->conf.tools.items;
     for (size_t i = 0; rc == 0 && i < cfg->conf.tools.n; i++)
-        if (offered(&tools[i], &b))
-            rc = blame(cfg, &tools[i].item, add_tool(&tools[i], agent, err), err);
+        rc = blame(cfg, &tools[i].item, add_tool(&tools[i], agent, err), err);
     return rc;
 }

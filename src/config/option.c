@@ -29,9 +29,11 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_FILE, "tools.custom", CH_CFG_LIST, .offset = offsetof(struct ch_conf, tools),
      .of = CH_SCOPE_TOOL,
      .help = "programs as tools: JSON arguments on stdin, the result on stdout"},
+    {CH_SCOPE_FILE, "approvals", CH_CFG_APPROVALS, 0, offsetof(struct ch_conf, approvals),
+     .help = "which calls a person must agree to, and under `allow` those that need no asking; "
+             "see policy.md"},
     KNOWN(CH_SCOPE_FILE, "databases"),
     KNOWN(CH_SCOPE_FILE, "mail"),
-    KNOWN(CH_SCOPE_FILE, "approvals"),
     KNOWN(CH_SCOPE_FILE, "sandbox"),
     KNOWN(CH_SCOPE_FILE, "store"),
     KNOWN(CH_SCOPE_FILE, "prompts"),
@@ -49,9 +51,9 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_AGENT, "workspaceDir", CH_CFG_PATH, 0, AGENT(workspace),
      .help = "directory of the file tools; without it the current one"},
     {CH_SCOPE_AGENT, "tools.allow", CH_CFG_NAMES, 0, AGENT(allow), .otherwise = "[\"*\"]",
-     .help = "tools to offer, by name or glob; an empty list offers none"},
+     .help = "tools to offer, by name, glob or group; an empty list offers none"},
     {CH_SCOPE_AGENT, "tools.deny", CH_CFG_NAMES, 0, AGENT(deny), .otherwise = "[]",
-     .help = "and those to leave out"},
+     .help = "and those to leave out; wins over `tools.allow`"},
     {CH_SCOPE_AGENT, "tools.permission", CH_CFG_CHOICE, 0, AGENT(permission),
      .words = "read|write|admin", .otherwise = "admin",
      .help = "offer no tool that needs more than this"},
@@ -133,7 +135,7 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_TOOL, "timeoutSec", CH_CFG_SECONDS, 0, TOOL(timeout_ms), 0, MOST_SECONDS,
      .otherwise = "30", .help = "time of one call"},
     {CH_SCOPE_TOOL, "confirm", CH_CFG_BOOL, 0, TOOL(confirm), .otherwise = "false",
-     .help = "must a person agree to each call; an error where nobody can be asked"},
+     .help = "must a person agree to each call"},
     {.key = NULL},
 };
 /* clang-format on */

@@ -36,6 +36,7 @@ enum ch_scope { CH_SCOPE_FILE, CH_SCOPE_AGENT, CH_SCOPE_PROVIDER, CH_SCOPE_MODEL
     X(HEADERS, "mapping of texts", const char *const *) /* "Name: value" */                     \
     X(QUIRKS, "mapping of true or false", const char *) /* "a,-b" */                            \
     X(JSON, "mapping", const char *)                    /* as compact JSON */                   \
+    X(APPROVALS, "mapping of tools to ask, auto or deny", struct ch_conf_approvals)             \
     X(REFUSED, "refused", void)                         /* an error that says `help` */         \
     X(ANY, "anything", void)                            /* known, not looked into */            \
     X(ONE, "mapping", struct of its scope)              /* one mapping of scope `of` */         \

@@ -15,6 +15,7 @@
 #include "base/nearest.h"
 #include "base/utf8.h"
 #include "tool/builtin.h"
+#include "tool/policy.h"
 
 /* --- messages --------------------------------------------------------------- */
 
@@ -247,6 +248,10 @@ static void warn_unknown_tool(struct ch_cfg_parser *p, const struct ch_json *v) 
         ch_cfg_warn(p, v, "there is no tool %.*s", CH_SV_FMT(near.word));
 }
 
+static bool is_name(struct ch_sv s) {
+    return !memchr(s.p, '*', s.n) && !memchr(s.p, '?', s.n) && !memchr(s.p, ':', s.n);
+}
+
 /* A name that no tool has is likely a slip; a glob may match nothing. */
 static void check_tool_names(struct ch_cfg_parser *p, const struct ch_json *agent) {
     const struct ch_json *tools = ch_json_get(agent, "tools");
@@ -255,21 +260,40 @@ static void check_tool_names(struct ch_cfg_parser *p, const struct ch_json *agen
         size_t mark = p->path.n;
         ch_buf_addf(&p->path, ".tools.%s", lists[i]);
         for (CH_JSON_EACH(e, ch_json_get(tools, lists[i])))
-            if (!memchr(e->s, '*', e->n) && !memchr(e->s, '?', e->n))
+            if (is_name(ch_json_str(e)))
                 warn_unknown_tool(p, e);
         leave(p, mark);
     }
 }
 
+/* What is asked for and forbidden at once is forbidden; surely one of the two
+ * was not meant. own: what an agent itself says, for the place of the warning;
+ * either list may come from the defaults. */
+static void check_contradictions(struct ch_cfg_parser *p, const struct ch_json *own,
+                                 const struct ch_conf_agent *agent) {
+    const char *deny = agent->deny ? agent->deny : p->cfg->conf.defaults.deny;
+    size_t mark = p->path.n;
+    ch_buf_add_str(&p->path, ".tools.allow");
+    for (CH_JSON_EACH(e, ch_json_path(own, "tools", "allow", NULL)))
+        if (deny && ch_policy_contradicts(ch_json_str(e), ch_sv_str(deny)))
+            ch_cfg_warn(p, e, "%.*s is in tools.deny as well, which wins",
+                        CH_SV_FMT(ch_json_str(e)));
+    leave(p, mark);
+}
+
 static void check_all_tool_names(struct ch_cfg_parser *p) {
     const struct ch_json *agents = ch_json_get(p->yaml.root, "agents");
+    const struct ch_json *defaults = ch_json_get(agents, "defaults");
+    const struct ch_conf_agent *list = p->cfg->conf.agents.items;
     ch_buf_add_str(&p->path, "agents.defaults");
-    check_tool_names(p, ch_json_get(agents, "defaults"));
+    check_tool_names(p, defaults);
+    check_contradictions(p, defaults, &p->cfg->conf.defaults);
     size_t i = 0;
     for (CH_JSON_EACH(e, ch_json_get(agents, "list"))) {
         leave(p, 0);
-        ch_buf_addf(&p->path, "agents.list[%zu]", i++);
+        ch_buf_addf(&p->path, "agents.list[%zu]", i);
         check_tool_names(p, e);
+        check_contradictions(p, e, &list[i++]);
     }
     leave(p, 0);
 }

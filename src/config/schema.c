@@ -101,6 +101,14 @@ static void write_type(struct ch_jw *w, const struct ch_option *o) {
         ch_jw_kraw(w, "additionalProperties", CH_SV("{\"type\":\"boolean\"}"));
         write_quirk_names(w);
         return;
+    case CH_CFG_APPROVALS:
+        ch_jw_kcstr(w, "type", "object");
+        ch_jw_kraw(w, "properties",
+                   CH_SV("{\"allow\":{\"type\":\"array\",\"items\":{\"anyOf\":[" TEXTS
+                         ",{\"type\":\"object\",\"minProperties\":1,\"maxProperties\":1,"
+                         "\"additionalProperties\":" TEXTS "}]}}}"));
+        ch_jw_kraw(w, "additionalProperties", CH_SV("{\"enum\":[\"ask\",\"auto\",\"deny\"]}"));
+        return;
     case CH_CFG_JSON:
         ch_jw_kcstr(w, "type", "object");
         return;

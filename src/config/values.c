@@ -13,6 +13,8 @@
 #include "base/utf8.h"
 #include "config/parse.h"
 #include "model/provider.h"
+#include "tool/approval.h"
+#include "tool/policy.h"
 #include "json/writer.h"
 
 typedef int reader(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
@@ -198,6 +200,12 @@ static int read_bool(struct ch_cfg_parser *p, const struct ch_json *v, const str
 
 /* --- lists and mappings ------------------------------------------------------ */
 
+static int unknown_group(struct ch_cfg_parser *p, const struct ch_json *v) {
+    CH_BUF_AUTO all = {0};
+    ch_policy_groups(&all);
+    return ch_cfg_bad(p, v, "there is no such group (there are %s)", ch_buf_str(&all));
+}
+
 /* Globs are allowed, so it is the separator that cannot be in a name. */
 static int read_names(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
                       void *out) {
@@ -209,8 +217,10 @@ static int read_names(struct ch_cfg_parser *p, const struct ch_json *v, const st
         struct ch_sv s = ch_json_str(e);
         if (e->type != CH_JSON_STRING)
             return ch_cfg_wrong_type(p, e, "a name");
-        if (!only(s, "_-*?"))
+        if (!only(s, "_-*?:"))
             return ch_cfg_bad(p, e, "expected the name of a tool, or a glob");
+        if (ch_sv_starts(s, "group:") && !ch_policy_group(s))
+            return unknown_group(p, e);
         ch_buf_addf(&joined, "%s%.*s", joined.n ? "," : "", CH_SV_FMT(s));
     }
     *(const char **)out = ch_arena_str(p->cfg->arena, ch_buf_sv(&joined));
@@ -346,6 +356,78 @@ static int read_json(struct ch_cfg_parser *p, const struct ch_json *v, const str
     return 0;
 }
 
+/* --- approvals --------------------------------------------------------------- */
+
+static int read_level(struct ch_cfg_parser *p, const struct ch_json *key, const struct ch_json *v,
+                      struct ch_buf *levels) {
+    static const struct ch_option choice = {.words = "ask|auto|deny"};
+    struct ch_sv who = ch_json_str(key);
+    const char *level;
+    if (!only(who, "_-*?:"))
+        return ch_cfg_bad(p, key, "expected the name of a tool, a glob or a group");
+    if (ch_sv_starts(who, "group:") && !ch_policy_group(who))
+        return unknown_group(p, key);
+    int rc = read_choice(p, v, &choice, &level);
+    if (rc == 0)
+        ch_buf_addf(levels, "%s%.*s=%s", levels->n ? "," : "", CH_SV_FMT(who), level);
+    return rc;
+}
+
+/* `TOOL: PATTERN`, which YAML takes for a mapping unless it is quoted. */
+static int read_rule(struct ch_cfg_parser *p, const struct ch_json *e, const char **out) {
+    struct ch_approvals *checked;
+    struct chela_error why = {0};
+    if (e->type == CH_JSON_OBJECT && e->n == 1 && e[2].type == CH_JSON_STRING)
+        *out = ch_arena_printf(p->cfg->arena, "%.*s: %.*s", CH_SV_FMT(ch_json_str(&e[1])),
+                               CH_SV_FMT(ch_json_str(&e[2])));
+    else if (e->type != CH_JSON_STRING)
+        return ch_cfg_wrong_type(p, e, "TOOL: PATTERN");
+    else if (copy_text(p, e, "TOOL: PATTERN", out) < 0)
+        return CHELA_ECONFIG;
+    const char *const rules[] = {*out, NULL};
+    if (ch_approvals_new(NULL, rules, &checked, &why) < 0)
+        return ch_cfg_bad(p, e, "%s", why.message);
+    ch_approvals_free(checked);
+    return 0;
+}
+
+static int read_rules(struct ch_cfg_parser *p, const struct ch_json *v, const char *const **out) {
+    if (v->type != CH_JSON_ARRAY)
+        return ch_cfg_wrong_type(p, v, "a list of rules");
+    if (v->n > CH_LIMIT_RULES)
+        return ch_cfg_bad(p, v, "more than %d rules", CH_LIMIT_RULES);
+    const char **rules = ch_arena_zalloc(p->cfg->arena, (v->n + 1) * sizeof(*rules));
+    size_t n = 0;
+    for (CH_JSON_EACH(e, v)) {
+        int rc = read_rule(p, e, &rules[n++]);
+        if (rc < 0)
+            return rc;
+    }
+    *out = rules;
+    return 0;
+}
+
+static int read_approvals(struct ch_cfg_parser *p, const struct ch_json *v,
+                          const struct ch_option *o, void *out) {
+    (void)o;
+    struct ch_conf_approvals *a = out;
+    CH_BUF_AUTO levels = {0};
+    if (v->type != CH_JSON_OBJECT)
+        return ch_cfg_wrong_type(p, v, "a mapping of tools to ask, auto or deny");
+    if (v->n > CH_LIMIT_RULES)
+        return ch_cfg_bad(p, v, "more than %d entries", CH_LIMIT_RULES);
+    for (CH_JSON_MEMBERS(key, value, v)) {
+        if (value->type == CH_JSON_NULL)
+            continue;
+        int rc = ch_sv_is(ch_json_str(key), "allow") ? read_rules(p, value, &a->rules)
+                                                     : read_level(p, key, value, &levels);
+        if (rc < 0)
+            return rc;
+    }
+    a->levels = ch_arena_str(p->cfg->arena, ch_buf_sv(&levels));
+    return 0;
+}
+
 static int refuse(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
                   void *out) {
     (void)out;
@@ -371,6 +453,7 @@ int ch_cfg_value(struct ch_cfg_parser *p, const struct ch_json *v, const struct 
         [CH_CFG_COMMAND] = read_command, [CH_CFG_HEADERS] = read_headers,
         [CH_CFG_QUIRKS] = read_quirks,   [CH_CFG_JSON] = read_json,
         [CH_CFG_REFUSED] = refuse,       [CH_CFG_ANY] = leave_alone,
+        [CH_CFG_APPROVALS] = read_approvals,
     };
     return readers[o->type](p, v, o, out);
 }

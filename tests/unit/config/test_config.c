@@ -55,9 +55,14 @@ static void tell(struct ch_buf *out, const struct chela_agent_opts *o) {
     tell_text(out, "system", o->system);
     tell_text(out, "workspace", o->workspace);
     tell_text(out, "tools", o->tools);
+    tell_text(out, "allow", o->allow);
     tell_text(out, "deny", o->deny);
     tell_text(out, "choice", o->tool_choice);
     tell_text(out, "mode", o->mode);
+    tell_int(out, "permission", (int)o->permission);
+    tell_text(out, "approvals", o->approvals);
+    for (const char *const *r = o->approved; r && *r; r++)
+        tell_text(out, "approved", *r);
     tell_int(out, "reasoning", o->reasoning);
     tell_int(out, "output", o->max_output_tokens);
     if (o->temperature)
@@ -93,7 +98,8 @@ static const struct {
      "             tools: {allow: [ls], deny: [read], parallel: 2}, temperature: 1}\n"
      "  list: [{id: x, limits: {maxTurns: 3}, tools: {parallel: 4}, temperature: 0}]\n",
      NULL,
-     "id=x model=a/b or=c/d system=S tools=ls deny=read temperature=0 parallel=4 turns=3 tokens=5"},
+     "id=x model=a/b or=c/d system=S tools=* allow=ls deny=read temperature=0 parallel=4 turns=3 "
+     "tokens=5"},
     {"a chain is replaced as a whole",
      "agents: {defaults: {model: [a/b, c/d]}, list: [{id: x, model: e/f}]}", NULL,
      "id=x model=e/f tools=*"},
@@ -116,20 +122,37 @@ static const struct {
      "               timeoutSec: 1.5, maxConsecutiveErrors: 4}\n",
      "coder",
      "id=coder model=anthropic/claude-sonnet-4-6 or=openai/gpt-5 or=my-llm/org/model:1 "
-     "system=你好 workspace=/conf/ws tools=read,l* deny=ls choice=any mode=react reasoning=4 "
+     "system=你好 workspace=/conf/ws tools=* allow=read,l* deny=ls choice=any mode=react reasoning=4 "
      "output=100 temperature=0.5 parallel=3 turns=1 calls=2 errors=4 tokens=3 ms=1500 usd=0.25"},
     {"0 lifts a limit, also one of the defaults",
      "agents: {defaults: {limits: {tokenBudget: 5, costBudgetUsd: 2}}, list: [{id: x, limits: "
      "{maxTurns: 0, maxToolCalls: 0, tokenBudget: 0, costBudgetUsd: 0, timeoutSec: 0, "
      "maxConsecutiveErrors: 0}}]}",
      NULL, "id=x tools=* turns=-1 calls=-1 errors=-1 tokens=-1 ms=-1 usd=-1"},
-    {"no tools", "agents: {defaults: {tools: {allow: []}}}", NULL, "tools="},
+    {"no tools", "agents: {defaults: {tools: {allow: []}}}", NULL, "tools=* allow="},
     {"an agent may have none though the defaults have some",
      "agents: {defaults: {tools: {allow: [ls]}}, list: [{id: x, tools: {allow: []}}]}", NULL,
-     "id=x tools="},
+     "id=x tools=* allow="},
     {"permission read", "agents: {defaults: {tools: {permission: read, deny: [calculate]}}}", NULL,
-     "tools=* deny=calculate,write,edit"},
-    {"permission write", "agents: {defaults: {tools: {permission: write}}}", NULL, "tools=*"},
+     "tools=* deny=calculate permission=2"},
+    {"permission write", "agents: {defaults: {tools: {permission: write}}}", NULL,
+     "tools=* permission=1"},
+    {"groups", "agents: {defaults: {tools: {allow: [group:files], deny: [group:net]}}}", NULL,
+     "tools=* allow=group:files deny=group:net"},
+    {"approvals",
+     "approvals:\n"
+     "  exec: ask\n"
+     "  'group:net': deny\n"
+     "  'my_*': auto\n"
+     "  send_email:\n"
+     "  allow:\n"
+     "    - exec: git log --oneline **\n"
+     "    - 'exec: git status'\n"
+     "    - web_fetch: url=https://docs.example.com/*\n",
+     NULL,
+     "tools=* approvals=exec=ask,group:net=deny,my_*=auto "
+     "approved=exec: git log --oneline ** approved=exec: git status "
+     "approved=web_fetch: url=https://docs.example.com/*"},
     {"absolute paths stay", "agents: {defaults: {workspaceDir: /ws}}", NULL,
      "workspace=/ws tools=*"},
     {"a rule file is a path too", "agents: {defaults: {model: scripted/rules.yaml}}", NULL,
@@ -173,8 +196,9 @@ static void test_flags_come_first(void **state) {
                      0);
     assert_int_equal(chela_config_agent(cfg, NULL, &opts, NULL), 0);
     tell(&got, &opts);
-    assert_string_equal(ch_buf_str(&got), " id=mine model=f/m system=F tools=write deny=edit,read "
-                                          "temperature=2 parallel=7 turns=-1 calls=8");
+    assert_string_equal(ch_buf_str(&got),
+                        " id=mine model=f/m system=F tools=write allow=ls deny=edit,read "
+                        "temperature=2 parallel=7 turns=-1 calls=8");
     chela_config_free(cfg);
 }
 
@@ -220,6 +244,8 @@ static void test_unknown_agents(void **state) {
 
 /* --- files that are wrong --------------------------------------------------------- */
 
+#define GROUPS "group:files, group:runtime, group:net, group:data, group:messaging, group:basic"
+
 static const struct {
     const char *yaml, *want; /* after "c.yaml:" */
 } bad[] = {
@@ -255,6 +281,31 @@ static const struct {
      "1:37: agents.defaults.tools.allow: expected a name, not number"},
     {"agents: {defaults: {tools: {deny: ['a,b']}}}",
      "1:36: agents.defaults.tools.deny: expected the name of a tool, or a glob"},
+    {"agents: {defaults: {tools: {deny: ['group:file']}}}",
+     "1:36: agents.defaults.tools.deny: there is no such group (there are " GROUPS ")"},
+    {"approvals: {exec: maybe}", "1:19: approvals: expected ask, auto or deny, not \"maybe\""},
+    {"approvals: {exec: true}", "1:19: approvals: expected ask, auto or deny, not boolean"},
+    {"approvals: {'group:nets': ask}",
+     "1:13: approvals: there is no such group (there are " GROUPS ")"},
+    {"approvals: {'a b': ask}", "1:13: approvals: expected the name of a tool, a glob or a group"},
+    {"approvals: {allow: ls}", "1:20: approvals: expected a list of rules, not string"},
+    {"approvals: {allow: [5]}", "1:21: approvals: expected TOOL: PATTERN, not number"},
+    {"approvals: {allow: [git status]}",
+     "1:21: approvals: expected TOOL: PATTERN, not 'git status'"},
+    {"approvals: {allow: [{exec: ls, read: x}]}",
+     "1:21: approvals: expected TOOL: PATTERN, not object"},
+    {"approvals: {allow: ['exec: ls; rm x']}",
+     "1:21: approvals: rule 'exec: ls; rm x': the pattern holds more than one command"},
+    {"approvals: {allow: [{exec: python3 x.py}]}",
+     "1:21: approvals: rule 'exec: python3 x.py': this program runs others, so no rule can vouch "
+     "for it"},
+    {"approvals: {allow: ['exec: ./run']}",
+     "1:21: approvals: rule 'exec: ./run': a path must be absolute: what lies in the workspace may "
+     "be the model's own"},
+    {"approvals: {allow: ['exec: * x']}",
+     "1:21: approvals: rule 'exec: * x': the program must be named"},
+    {"approvals: {allow: ['web_fetch: *']}",
+     "1:21: approvals: rule 'web_fetch: *': expected words such as NAME=VALUE"},
     {"agents: {defaults: {limits: {maxTurns: 2.5}}}",
      "1:40: agents.defaults.limits.maxTurns: expected a whole number"},
     {"agents: {defaults: {limits: {maxTurns: -1}}}",
@@ -363,6 +414,12 @@ static const struct {
     {"agents: {list: [{id: x, tools: {allow: [wether]}}]}\n"
      "tools: {custom: [{name: weather, description: d, command: [w]}]}",
      "c.yaml:1:41: agents.list[0].tools.allow: there is no tool wether, did you mean weather?\n"},
+    {"agents: {defaults: {tools: {allow: [read, ls, 'w*', 'group:files'], deny: [ls, write]}},\n"
+     "         list: [{id: x, tools: {allow: [write, edit]}}, {id: y, tools: {deny: [edit]}}]}",
+     "c.yaml:1:43: agents.defaults.tools.allow: ls is in tools.deny as well, which wins\n"
+     "c.yaml:2:41: agents.list[0].tools.allow: write is in tools.deny as well, which wins\n"},
+    {"agents: {defaults: {tools: {allow: [edit], deny: ['group:files']}}}",
+     "c.yaml:1:37: agents.defaults.tools.allow: edit is in tools.deny as well, which wins\n"},
     {"providers: {p: {quirks: {maxtokens: true, zzz: false}}}",
      "c.yaml:1:26: providers.p.quirks: unknown quirk maxtokens, did you mean max_tokens?\n"
      "c.yaml:1:43: providers.p.quirks: unknown quirk zzz\n"},
@@ -457,6 +514,7 @@ static bool takes(const struct ch_option *o, char kind) {
     case CH_CFG_HEADERS:
     case CH_CFG_QUIRKS:
     case CH_CFG_JSON:
+    case CH_CFG_APPROVALS:
     case CH_CFG_ONE:
     case CH_CFG_MAP:
         return kind == 'm';
@@ -793,27 +851,40 @@ static void tool_names(const chela_agent *agent, struct ch_buf *out) {
     "{name: w2, description: d, command: [w], permission: write, parameters: {type: object}}," \
     "{name: boss, description: d, command: [/bin/w], effect: keyed, timeoutSec: 0, cwd: sub}]}\n"
 
+/* All built-in tools that need no more than this, then `custom`. */
+static void all_tools(chela_runtime *rt, int bound, const char *custom, struct ch_buf *out) {
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = "scripted/demo", .tools = "*",
+                                                    .permission = (enum chela_permission)bound);
+    chela_agent *agent = NULL;
+    assert_int_equal(chela_agent_new(rt, &opts, &agent, NULL), 0);
+    tool_names(agent, out);
+    ch_buf_addf(out, " %s", custom);
+}
+
 static void test_tools_of_an_agent(void **state) {
     (void)state;
     static const struct {
-        const char *yaml, *want;
+        const char *yaml;
+        int bound; /* all built-in tools within it; -1: none of them */
+        const char *want;
     } cases[] = {
-        {CUSTOM, "read write edit ls calculate w1 w2 boss"},
-        {CUSTOM "agents: {defaults: {tools: {allow: []}}}", ""},
-        {CUSTOM "agents: {defaults: {tools: {allow: [ls, w1]}}}", "ls w1"},
-        {CUSTOM "agents: {defaults: {tools: {allow: ['w*'], deny: [w2]}}}", "write w1"},
-        {CUSTOM "agents: {defaults: {tools: {permission: read}}}", "read ls calculate w1"},
-        {CUSTOM "agents: {defaults: {tools: {permission: write}}}",
-         "read write edit ls calculate w1 w2"},
+        {CUSTOM, CHELA_PERM_ADMIN, "w1 w2 boss"},
+        {CUSTOM "agents: {defaults: {tools: {allow: []}}}", -1, ""},
+        {CUSTOM "agents: {defaults: {tools: {allow: [ls, w1]}}}", -1, "ls w1"},
+        {CUSTOM "agents: {defaults: {tools: {allow: ['w?', 'w*e'], deny: [w2]}}}", -1, "write w1"},
+        {CUSTOM "agents: {defaults: {tools: {allow: ['group:files'], deny: ['*d*', 'f*']}}}", -1,
+         "write ls grep"},
+        {CUSTOM "agents: {defaults: {tools: {permission: read}}}", CHELA_PERM_READ, "w1"},
+        {CUSTOM "agents: {defaults: {tools: {permission: write}}}", CHELA_PERM_WRITE, "w1 w2"},
         {CUSTOM "agents: {defaults: {tools: {allow: [ls]}}, list: [{id: x, tools: {allow: [w1]}}]}",
-         "w1"},
+         -1, "w1"},
     };
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         chela_config *cfg = NULL;
         chela_runtime *rt = NULL;
         chela_agent *agent = NULL;
         struct chela_error err = {0};
-        CH_BUF_AUTO warnings = {0}, got = {0};
+        CH_BUF_AUTO warnings = {0}, got = {0}, want = {0};
         struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = "scripted/demo");
         assert_int_equal(parse(cases[i].yaml, &warnings, &cfg, NULL), 0);
         assert_int_equal(chela_runtime_new(NULL, &rt, NULL), 0);
@@ -822,7 +893,11 @@ static void test_tools_of_an_agent(void **state) {
         if (chela_config_tools(cfg, NULL, agent, &err) < 0)
             fail_msg("%s", err.message);
         tool_names(agent, &got);
-        assert_string_equal(ch_buf_str(&got), cases[i].want);
+        if (cases[i].bound >= 0)
+            all_tools(rt, cases[i].bound, cases[i].want, &want);
+        else
+            ch_buf_add_str(&want, cases[i].want);
+        assert_string_equal(ch_buf_str(&got), ch_buf_str(&want));
         chela_runtime_close(rt);
         chela_config_free(cfg);
     }
@@ -852,14 +927,8 @@ static void test_tools_that_cannot_be_added(void **state) {
     static const struct {
         const char *yaml, *want;
     } cases[] = {
-        {"tools: {custom: [{name: w, description: d, command: [w], confirm: true}]}",
-         "c.yaml:1:18: tool w: confirm is true, but nobody can be asked here; deny the tool, or "
-         "set "
-         "confirm to false to let it run unasked"},
         {"tools: {custom: [{name: read, description: d, command: [w]}]}", "c.yaml:1:18: "},
-        {"tools: {custom: [{name: w, description: d, command: [w], confirm: true}]}\n"
-         "agents: {defaults: {tools: {deny: [w]}}}",
-         NULL},
+        {"tools: {custom: [{name: w, description: d, command: [w], confirm: true}]}", NULL},
     };
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         chela_config *cfg = NULL;

@@ -1,0 +1,32 @@
+/* ask.h -- asking the person at the terminal whether a call may be made. */
+#ifndef CH_CLI_ASK_H
+#define CH_CLI_ASK_H
+#include "chela/hooks.h"
+#include "cli/console.h"
+#include "cli/signal.h"
+
+enum { CH_ANSWER_MAX = 4096 }; /* what a terminal hands over as one line */
+
+struct ch_asker {
+    struct ch_console *console; /* borrowed */
+    struct ch_signals *signals; /* borrowed; may be NULL */
+    int tty;                    /* owned; -1: there is nobody to ask */
+    char line[CH_ANSWER_MAX];   /* the last answer: a reason points into it */
+};
+
+/* Is there a person? Only if questions can be seen (stderr is a terminal) and
+ * answered (the terminal is ours to read, whatever stdin is). */
+void ch_asker_open(struct ch_asker *a, struct ch_console *console, struct ch_signals *signals);
+void ch_asker_close(struct ch_asker *a);
+static inline bool ch_asker_there(const struct ch_asker *a) {
+    return a->tty >= 0;
+}
+
+/* The hook `approve`; user is the struct ch_asker. */
+enum chela_flow ch_asker_approve(chela_run *run, struct chela_approval *approval, void *user);
+
+/* What an answer says; false: nothing we understand. *reason, in the answer
+ * itself, is set with a denial; it may be empty. */
+bool ch_answer_read(char *answer, bool can_remember, enum chela_decision *out, const char **reason);
+
+#endif
