@@ -222,7 +222,7 @@ bool ch_number_is_multiple(const struct ch_json *v, const struct ch_json *of) {
 /* Magnitudes that a clamped exponent could spoil are left out. */
 uint64_t ch_number_hash(const struct ch_json *v) {
     struct decimal d = decimal_of(v);
-    uint64_t h = d.negative && d.n ? 1 : 0;
+    uint64_t h = d.negative && d.n ? UINT64_C(0xc4ceb9fe1a85ec53) : 0;
     for (const char *at = d.digits; at && at < d.digits_end; at++)
         if (*at != '.')
             h = (h + (uint64_t)*at) * UINT64_C(0x9e3779b97f4a7c15);

@@ -37,6 +37,7 @@ struct coercion {
     struct ch_sv text; /* of value, once it was changed */
     struct ch_violations *left;
     int verdict;
+    int64_t fuel; /* what all checks together may still take */
     struct fix fixes[CH_LIMIT_COERCIONS];
     size_t n;
     struct ch_changes *changes;
@@ -113,10 +114,20 @@ static bool plan_certain(struct coercion *c, const struct ch_violation *v, struc
     return true;
 }
 
+/* An object's member, not an element, nor the whole? */
+static bool is_member(const struct ch_json *root, const struct ch_json *at) {
+    const struct ch_json *name = NULL;
+    size_t i;
+    while (root != at)
+        root = ch_json_toward(root, at, &name, &i);
+    return name != NULL;
+}
+
 /* A correction that may turn out to be none. */
 static bool plan_guess(struct coercion *c, const struct ch_violation *v, struct fix *fix) {
     bool list = (v->want & ~CH_BIT_NULL) == CH_BIT_ARRAY && v->at->type != CH_JSON_ARRAY;
-    if (v->at->type == CH_JSON_NULL && c->flags & CH_COERCE_DROP_NULL && v->at > c->value) {
+    bool null = v->at->type == CH_JSON_NULL && c->flags & CH_COERCE_DROP_NULL;
+    if (null && is_member(c->value, v->at)) {
         *fix = (struct fix){.at = v->at, .what = "null dropped"};
         return true;
     }
@@ -211,8 +222,10 @@ static void note(struct coercion *c, const struct fix *fix) {
     };
 }
 
-static void check(struct coercion *c) {
-    c->verdict = ch_schema_check(c->schema, c->value, c->arena, c->left);
+static int check(struct coercion *c, const struct ch_json *v, struct ch_violations *left) {
+    int verdict = ch_schema_check(c->schema, v, c->arena, left);
+    c->fuel -= verdict == 0 ? 0 : 1000 + c->schema->spent;
+    return verdict;
 }
 
 /* All that several violations of one value agree upon. */
@@ -252,7 +265,7 @@ static bool make_certain(struct coercion *c) {
         note(c, &c->fixes[i]);
     c->value = value;
     c->text = text;
-    check(c);
+    c->verdict = check(c, value, c->left);
     return true;
 }
 
@@ -262,7 +275,7 @@ static bool try_guess(struct coercion *c, struct fix *fix) {
     const struct ch_json *value = apply(c, fix, 1, &text);
     if (!value)
         return false;
-    int verdict = ch_schema_check(c->schema, value, c->arena, &left);
+    int verdict = check(c, value, &left);
     if (left.total >= c->left->total || verdict == CHELA_ELIMIT)
         return false;
     note(c, fix);
@@ -277,7 +290,7 @@ static bool make_guess(struct coercion *c) {
     for (size_t i = 0; i < c->left->n && c->changes->n < CH_LIMIT_COERCIONS; i++) {
         struct ch_violation v = merged(c, i);
         struct fix fix;
-        if (v.want && plan_guess(c, &v, &fix) && try_guess(c, &fix))
+        if (c->fuel > 0 && v.want && plan_guess(c, &v, &fix) && try_guess(c, &fix))
             return true;
     }
     return false;
@@ -299,8 +312,9 @@ int ch_schema_coerce(struct ch_schema *s, const struct ch_json *v, unsigned flag
                            .value = v,
                            .left = left,
                            .verdict = verdict,
+                           .fuel = CH_LIMIT_SCHEMA_STEPS,
                            .changes = changes};
-    for (int i = 0; i < ROUNDS && c->verdict == CHELA_EINVAL; i++)
+    for (int i = 0; i < ROUNDS && c->fuel > 0 && c->verdict == CHELA_EINVAL; i++)
         if (!make_certain(c) && !make_guess(c))
             break;
     *out = c->value;

@@ -446,10 +446,9 @@ static size_t braces(struct ecma *e) {
 }
 
 /* A quantifier, if one begins here. */
-static bool put_quantifier(struct ecma *e, bool *found) {
+static bool put_quantifier(struct ecma *e) {
     char c = peek(e, 0);
     size_t n = c == '*' || c == '+' || c == '?' ? 1 : braces(e);
-    *found = n > 0;
     if (n == 0)
         return !e->why;
     if (e->why)
@@ -549,24 +548,26 @@ static bool put_term(struct ecma *e, bool *repeatable) {
     case '+':
     case '?':
         return refuse(e, "nothing to repeat");
+    case '{':
+        e->at--;
+        if (braces(e))
+            return refuse(e, "nothing to repeat");
+        e->at++;
+        return put_literal(e);
     default:
         return put_literal(e);
     }
 }
 
 static bool translate(struct ecma *e) {
-    bool repeatable, found = false;
+    bool repeatable;
     if (!collect_groups(e))
         return false;
     while (more(e)) {
         if (!put_term(e, &repeatable))
             return false;
-        if (!repeatable && braces(e))
-            return refuse(e, "nothing to repeat");
-        if (repeatable && !put_quantifier(e, &found))
+        if (repeatable && !put_quantifier(e))
             return false;
-        if (repeatable && found && braces(e))
-            return refuse(e, "nothing to repeat");
     }
     return e->open == 0 || refuse(e, "unclosed group");
 }

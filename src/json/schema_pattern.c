@@ -41,7 +41,6 @@ static void open_contexts(struct ch_patterns *p) {
         return;
     p->general = pcre2_general_context_create(take, give, NULL);
     p->match = pcre2_match_context_create(p->general);
-    pcre2_set_match_limit(p->match, CH_LIMIT_PATTERN_STEPS);
     pcre2_set_depth_limit(p->match, CH_LIMIT_PATTERN_DEPTH);
     pcre2_set_heap_limit(p->match, CH_LIMIT_PATTERN_HEAP / CH_KB);
 }
@@ -146,6 +145,8 @@ static int match_plain(struct ch_pattern *p, struct ch_sv text) {
 }
 
 int ch_pattern_match(struct ch_pattern *p, struct ch_sv text) {
+    size_t steps = CH_LIMIT_PATTERN_STEPS + CH_LIMIT_PATTERN_STEPS_BYTE * text.n;
+    pcre2_set_match_limit(p->match, (uint32_t)CH_MIN(steps, UINT32_MAX));
     if (text.n == 0)
         text = CH_SV("");
     int rc = p->fast ? match_fast(p, text) : match_plain(p, text);

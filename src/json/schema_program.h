@@ -172,6 +172,7 @@ struct ch_schema {
     const struct ch_sub *root;
     const struct ch_resource *resource; /* the outermost */
     const struct ch_document *document; /* where the schema itself is */
+    int64_t spent;                      /* fuel that the last report took */
 };
 
 /* Where in its document the subschema's keyword is: "URI#/properties/a/type".

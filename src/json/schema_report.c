@@ -379,8 +379,8 @@ static void say_equal(const struct ch_finding *f, struct words *w) {
 
 static void say_contains(const struct ch_finding *f, struct words *w) {
     bool least = f->keyword != CH_KW_MAX_CONTAINS;
-    ch_buf_addf(&w->expected, "at %s %llu item%s of the kind 'contains' describes",
-                least ? "least" : "most", (unsigned long long)f->want, plural(f->want));
+    ch_buf_addf(&w->expected, "at %s %llu item%s that meet%s contains", least ? "least" : "most",
+                (unsigned long long)f->want, plural(f->want), f->want == 1 ? "s" : "");
     ch_buf_addf(&w->says, "must have %s, has %llu", ch_buf_str(&w->expected),
                 (unsigned long long)f->have);
 }

@@ -23,6 +23,7 @@
 
 #define SMALL_TRACK 4     /* words of marks that need no allocation */
 #define SMALL_REQUIRED 16 /* the same for required names */
+#define PATTERN_COST 32   /* fuel for one match */
 
 struct scope {
     const struct ch_resource *resource;
@@ -190,7 +191,7 @@ static inline bool length_fits(struct run *r, const struct ch_sub *sub, const st
 
 static bool pattern_matches(struct run *r, const struct ch_sub *sub, struct ch_pattern *p,
                             const struct ch_json *v) {
-    r->fuel -= 1 + v->n / 16;
+    r->fuel -= PATTERN_COST + v->n / 16;
     int found = ch_pattern_match(p, ch_sv(v->s, v->n));
     return found < 0 ? give_up(r, sub, v) : found;
 }
@@ -701,7 +702,10 @@ int ch_schema_check(struct ch_schema *s, const struct ch_json *v, struct ch_aren
     struct ch_report report = {.arena = arena, .schema = s, .root = v, .out = out};
     struct scope scope = {s->resource, NULL};
     struct run r = {.schema = s, .report = &report, .scope = &scope, .fuel = 4 * fuel_for(v)};
-    if (!holds(&r, s->root, v, NULL, 0) && !r.given_up)
+    int64_t start = r.fuel;
+    bool held = holds(&r, s->root, v, NULL, 0);
+    s->spent = start - r.fuel;
+    if (!held && !r.given_up)
         return CHELA_EINVAL;
     if (out->n == 0)
         ch_report_add(&report, &(struct ch_finding){.sub = s->root, .v = v});
