@@ -94,6 +94,9 @@
 #define CH_LIMIT_GREP_MATCHES 1000         /* lines or files of one grep */
 #define CH_LIMIT_GREP_CONTEXT 20           /* lines shown before and after a match */
 #define CH_LIMIT_GREP_LINE 500             /* bytes of a line that are shown */
+#define CH_LIMIT_PATCH_TEXT (4 * CH_MB)    /* one patch */
+#define CH_LIMIT_PATCH_FILES 200           /* of one patch */
+#define CH_LIMIT_PATCH_BYTES (64 * CH_MB)  /* of those, before and after */
 #define CH_LIMIT_RESULT_LEAST 1000         /* shown even in the smallest context */
 #define CH_LIMIT_SPILL_FILES 32            /* long results kept for a workspace */
 #define CH_LIMIT_SPILL_BYTES (64 * CH_MB)  /* all of them together */

@@ -63,6 +63,22 @@ const struct chela_tool_opts ch_builtin_tools[] = {
         .fn = ch_edit_run, .check = ch_edit_check, .permission = CHELA_PERM_WRITE,
         .flags = CHELA_TOOL_SEQUENTIAL),
     CHELA_TOOL_OPTS(
+        .name = "apply_patch",
+        .description =
+            "Add, update, move and delete files of the workspace with one patch, either in the "
+            "form \"*** Begin Patch\", \"*** Add File: path\", \"*** Update File: path\" (with "
+            "\"*** Move to: path\", \"@@ line above\" and lines that begin with space, - or +), "
+            "\"*** Delete File: path\", \"*** End Patch\", or as a unified diff. Changes are found "
+            "by their unchanged and removed lines, which must fit one place. Either the whole "
+            "patch is applied or, when any part does not fit or a file cannot be written, nothing; "
+            "the error then says why.",
+        .schema = "{\"type\":\"object\",\"properties\":{"
+                  "\"input\":{\"type\":\"string\",\"description\":"
+                  "\"The whole patch; paths are relative to the workspace\"}},"
+                  "\"required\":[\"input\"]}",
+        .fn = ch_apply_patch_run, .check = ch_apply_patch_check, .permission = CHELA_PERM_WRITE,
+        .flags = CHELA_TOOL_SEQUENTIAL),
+    CHELA_TOOL_OPTS(
         .name = "ls",
         .description =
             "List the names in one directory of the workspace, sorted, hidden ones included; "

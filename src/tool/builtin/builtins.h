@@ -6,6 +6,7 @@
 chela_tool_fn ch_read_run, ch_read_check;
 chela_tool_fn ch_write_run, ch_write_check;
 chela_tool_fn ch_edit_run, ch_edit_check;
+chela_tool_fn ch_apply_patch_run, ch_apply_patch_check;
 chela_tool_fn ch_ls_run;
 chela_tool_fn ch_find_run, ch_find_check;
 chela_tool_fn ch_grep_run, ch_grep_check;

@@ -11,7 +11,6 @@
 #include "tool/call.h"
 
 #define CHUNK (64 * CH_KB)
-#define TEMP_NAME_SIZE 32
 
 static const char *const path_names[] = {"file_path", "path", "filePath", "filename", NULL};
 
@@ -73,13 +72,13 @@ bool ch_file_is_text(struct ch_sv head) {
 
 /* --- replacing ----------------------------------------------------------- */
 
-static bool same_file(const struct stat *a, const struct stat *b) {
+bool ch_file_same(const struct stat *a, const struct stat *b) {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
 /* What is there now: 1 a file, 0 nothing, or why it cannot be replaced. */
-static int look(const struct ch_place *place, struct stat *st) {
+int ch_file_look(const struct ch_place *place, struct stat *st) {
     if (fstatat(place->dir, place->leaf, st, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT ? 0 : -errno;
     if (S_ISDIR(st->st_mode))
@@ -93,12 +92,12 @@ static int look(const struct ch_place *place, struct stat *st) {
 }
 
 /* A new file beside the old one, under a name nobody can have guessed. */
-static int open_temp(const struct ch_place *place, char name[TEMP_NAME_SIZE], mode_t mode) {
+static int open_temp(const struct ch_place *place, char name[CH_TEMP_NAME], mode_t mode) {
     for (int i = 0; i < 16; i++) {
         uint64_t r;
         if (getrandom(&r, sizeof(r), 0) != (ssize_t)sizeof(r))
             return -EIO;
-        snprintf(name, TEMP_NAME_SIZE, ".chela-%016llx.tmp", (unsigned long long)r);
+        snprintf(name, CH_TEMP_NAME, ".chela-%016llx.tmp", (unsigned long long)r);
         int fd =
             openat(place->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
         if (fd >= 0 || errno != EEXIST)
@@ -140,21 +139,32 @@ static int fill_temp(const chela_call *call, int fd, struct ch_sv content, const
     return rc;
 }
 
-int ch_file_replace(const chela_call *call, const struct ch_place *place, const struct stat *expect,
-                    struct ch_sv content) {
-    char temp[TEMP_NAME_SIZE];
-    struct stat old;
+int ch_file_temp(const chela_call *call, const struct ch_place *place, const struct stat *like,
+                 struct ch_sv content, char name[CH_TEMP_NAME]) {
+    int fd = open_temp(place, name, like ? 0600 : 0666);
 
-    int there = look(place, &old);
-    if (there < 0)
-        return there;
-    int fd = open_temp(place, temp, there ? 0600 : 0666);
     if (fd < 0)
         return fd;
-    int rc = fill_temp(call, fd, content, there ? &old : NULL);
-    if (rc == 0 && chela_call_cancelled(call))
+    int rc = fill_temp(call, fd, content, like);
+    if (rc < 0)
+        unlinkat(place->dir, name, 0);
+    return rc;
+}
+
+int ch_file_replace(const chela_call *call, const struct ch_place *place, const struct stat *expect,
+                    struct ch_sv content) {
+    char temp[CH_TEMP_NAME];
+    struct stat old;
+
+    int there = ch_file_look(place, &old);
+    if (there < 0)
+        return there;
+    int rc = ch_file_temp(call, place, there ? &old : NULL, content, temp);
+    if (rc < 0)
+        return rc;
+    if (chela_call_cancelled(call))
         rc = -ECANCELED;
-    if (rc == 0 && expect && (look(place, &old) != 1 || !same_file(&old, expect)))
+    if (rc == 0 && expect && (ch_file_look(place, &old) != 1 || !ch_file_same(&old, expect)))
         rc = -EBUSY;
     if (rc == 0 && renameat(place->dir, temp, place->dir, place->leaf) < 0)
         rc = -errno;

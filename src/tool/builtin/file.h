@@ -26,6 +26,16 @@ int ch_file_read(const chela_call *call, int fd, size_t max, struct ch_buf *out)
 int ch_file_replace(const chela_call *call, const struct ch_place *place, const struct stat *expect,
                     struct ch_sv content);
 
+/* The steps of that, for whoever replaces several files at once (stage.h).
+ * _look: 1 there is a regular file that may be replaced, 0 nothing, -errno.
+ * _temp: content in a new file of that directory, synced; like: NULL, or whose
+ * mode and owner it gets. */
+#define CH_TEMP_NAME 32
+int ch_file_look(const struct ch_place *place, struct stat *st);
+int ch_file_temp(const chela_call *call, const struct ch_place *place, const struct stat *like,
+                 struct ch_sv content, char name[CH_TEMP_NAME]);
+bool ch_file_same(const struct stat *a, const struct stat *b); /* and not changed */
+
 /* Is this text a program could show? Looks for what no text contains. */
 bool ch_file_is_text(struct ch_sv head);
 

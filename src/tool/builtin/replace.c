@@ -88,6 +88,14 @@ static void make_plain(struct plain *p, struct ch_sv s) {
     drop_blanks_at_end(p);
 }
 
+void ch_plain(struct ch_buf *out, struct ch_sv text) {
+    struct plain p = {0};
+
+    make_plain(&p, text);
+    ch_buf_add_sv(out, ch_buf_sv(&p.text));
+    plain_release(&p);
+}
+
 /* Where the origin of plain byte i ends in s. */
 static size_t origin_end(const struct plain *p, struct ch_sv s, size_t i) {
     size_t at = p->origin[i];

@@ -25,6 +25,10 @@ int ch_replace(struct ch_sv text, struct ch_edit *edits, size_t n, struct ch_buf
                struct chela_error *err);
 void ch_edits_release(struct ch_edit *edits, size_t n);
 
+/* Append the plain form that tolerant matching compares: no blanks at line
+ * ends, LF, typographic characters as a keyboard has them. */
+void ch_plain(struct ch_buf *out, struct ch_sv text);
+
 /* Append a short diff of what ch_replace did: whole lines, "-" and "+". */
 void ch_replace_diff(struct ch_sv text, const struct ch_edit *edits, size_t n, struct ch_buf *out);
 
