@@ -43,8 +43,10 @@ enum chela_tool_flags {
                                   client_tool_required; fn is NULL */
     CHELA_TOOL_TERMINATES = 8, /* the run is done once it succeeded */
     CHELA_TOOL_RISKY = 16,     /* runs outside code: sandboxed, approved */
-    CHELA_TOOL_CONFIRM = 32    /* a person must agree to each call, unless the
+    CHELA_TOOL_CONFIRM = 32,   /* a person must agree to each call, unless the
                                   agent's rules say otherwise */
+    CHELA_TOOL_FORGIVING = 64  /* takes more than its schema shows and checks its
+                                  arguments itself; others are held to the schema */
 };
 
 /* What a person, or a host in their name, says about a call that needs consent

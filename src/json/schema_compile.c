@@ -62,7 +62,7 @@ static void want_map(struct ch_compiler *c, const struct ch_json *map,
 
 static void want_keyword(struct ch_compiler *c, enum ch_keyword k, const struct ch_json *v,
                          const struct ch_document *d) {
-    switch ((enum ch_shape)ch_keywords[k].shape) {
+    switch ((enum ch_operand)ch_keywords[k].shape) {
     case CH_SHAPE_NONE:
         break;
     case CH_SHAPE_ONE:

@@ -29,7 +29,7 @@ enum ch_vocabulary {
 };
 
 /* Where a keyword's value holds schemas. */
-enum ch_shape {
+enum ch_operand {
     CH_SHAPE_NONE,
     CH_SHAPE_ONE,
     CH_SHAPE_LIST,

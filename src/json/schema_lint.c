@@ -206,7 +206,7 @@ static void lint_schema(struct linter *l, const struct ch_json *v, unsigned obje
 
 static void lint_inside(struct linter *l, enum ch_keyword k, const struct ch_json *v,
                         unsigned objects) {
-    enum ch_shape shape = (enum ch_shape)ch_keywords[k].shape;
+    enum ch_operand shape = (enum ch_operand)ch_keywords[k].shape;
     if (shape == CH_SHAPE_ONE || (shape == CH_SHAPE_EITHER && v->type == CH_JSON_OBJECT))
         lint_schema(l, v, objects);
     for (CH_JSON_EACH(e, shape == CH_SHAPE_LIST || shape == CH_SHAPE_EITHER ? v : NULL))

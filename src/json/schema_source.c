@@ -217,7 +217,7 @@ static int index_map(struct ch_sources *s, struct ch_document *doc, const struct
 
 static int index_keyword(struct ch_sources *s, struct ch_document *doc, enum ch_keyword k,
                          const struct ch_json *v, struct ch_resource *r) {
-    switch ((enum ch_shape)ch_keywords[k].shape) {
+    switch ((enum ch_operand)ch_keywords[k].shape) {
     case CH_SHAPE_NONE:
         return 0;
     case CH_SHAPE_ONE:

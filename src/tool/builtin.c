@@ -222,8 +222,10 @@ int ch_builtin_add_with(struct ch_registry *r, struct ch_tool_settings *settings
         const struct ch_outside *outside = ch_outside_find(t->name);
         if (outside && !(settings && outside->offered(settings)))
             continue;
-        int rc = outside ? add_outside(r, t, outside, settings, err)
-                         : ch_registry_add(r, t, NULL, NULL, err);
+        struct chela_tool_opts opts = *t;
+        opts.flags |= CHELA_TOOL_FORGIVING; /* they know more names for an argument */
+        int rc = outside ? add_outside(r, &opts, outside, settings, err)
+                         : ch_registry_add(r, &opts, NULL, NULL, err);
         if (rc < 0)
             return rc;
     }

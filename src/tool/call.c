@@ -1,6 +1,6 @@
 /* call.c -- the one path of every tool call.
  *
- *   look up -> read arguments -> tool's own rules -> hooks -> consent -> host's call?
+ *   look up -> read arguments -> schema -> own rules -> hooks -> consent -> host's call?
  *                                                                |         |
  *          NEW ---------------- stages[] ----------------> ASKING | CLIENT -+- READY
  *           ^                                                |        |        | ch_call_run
@@ -21,6 +21,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "tool/consent.h"
+#include "tool/contract.h"
 #include "tool/progress.h"
 #include "tool/retry.h"
 
@@ -235,6 +236,28 @@ static enum step read_arguments(chela_call *call) {
     return refuse(call, "invalid_arguments", ch_buf_str(&text));
 }
 
+static enum step fit_schema(chela_call *call) {
+    CH_BUF_AUTO words = {0}, text = {0};
+
+    if (!call->tool->contract)
+        return STEP_ON;
+    switch (ch_contract_check(call->tool->contract, &call->arena, &call->args, &call->arguments,
+                              &words)) {
+    case CH_FITS:
+        return STEP_ON;
+    case CH_FITS_CORRECTED:
+        ch_buf_addf(&text, "arguments corrected: %s", ch_buf_str(&words));
+        if (call->env->progress)
+            call->env->progress(call, ch_buf_sv(&text));
+        return STEP_ON;
+    case CH_FITS_NOT:
+        break;
+    }
+    ch_buf_addf(&text, "The arguments of %s do not fit its schema:\n%s", call->name,
+                ch_buf_str(&words));
+    return refuse(call, "invalid_arguments", ch_buf_str(&text));
+}
+
 /* A tool's check says no as the tool itself would: by setting an error. */
 static enum step own_rules(chela_call *call) {
     struct ch_outcome o = {0};
@@ -294,7 +317,7 @@ static enum step hand_over(chela_call *call) {
 }
 
 static enum step (*const stages[])(chela_call *call) = {
-    look_up, read_arguments, own_rules, ask_hook, get_consent, hand_over,
+    look_up, read_arguments, fit_schema, own_rules, ask_hook, get_consent, hand_over,
 };
 
 void ch_call_prepare(chela_call *call) {

@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "tool/contract.h"
 #include "tool/function.h"
 #include "tool/policy.h"
 #include "tool/similar.h"
@@ -33,6 +34,7 @@ void ch_tool_unref(struct ch_tool *t) {
         t->release(t->user);
     ch_free(t->name);
     ch_free(t->description);
+    ch_contract_free(t->contract);
     ch_free(t->schema);
     ch_free(t->summary);
     ch_free(t);
@@ -145,9 +147,27 @@ static void append(struct ch_registry *r, struct ch_tool *t) {
     r->revision++;
 }
 
+/* The compact schema and what it demands, or neither. */
+static int read_contract(const struct chela_tool_opts *o, char **schema,
+                         struct ch_contract **contract, struct chela_error *err) {
+    struct chela_error why = {0};
+    CH_AUTOFREE char *text = NULL;
+
+    int rc = read_schema(o->schema, o->name, &text, err);
+    if (rc < 0)
+        return rc;
+    if (!(o->flags & CHELA_TOOL_FORGIVING))
+        rc = ch_contract_new(ch_sv_str(text), contract, &why);
+    if (rc < 0)
+        return ch_fail(err, CHELA_EINVAL, "tool %s: schema: %s", o->name, why.message);
+    *schema = CH_TAKE(text);
+    return 0;
+}
+
 int ch_registry_add(struct ch_registry *r, const struct chela_tool_opts *opts,
                     const struct ch_tool_ops *ops, void *impl, struct chela_error *err) {
     struct chela_tool_opts o;
+    struct ch_contract *contract = NULL;
     char *schema = NULL;
 
     int rc = read_opts(opts, &o, err);
@@ -159,7 +179,7 @@ int ch_registry_add(struct ch_registry *r, const struct chela_tool_opts *opts,
         return ch_fail(err, CHELA_EEXIST, "there is a tool named %s already", o.name);
     if (r->n >= CH_LIMIT_TOOLS)
         return ch_fail(err, CHELA_ELIMIT, "more than %d tools", CH_LIMIT_TOOLS);
-    rc = read_schema(o.schema, o.name, &schema, err);
+    rc = read_contract(&o, &schema, &contract, err);
     if (rc < 0)
         return rc;
 
@@ -169,6 +189,7 @@ int ch_registry_add(struct ch_registry *r, const struct chela_tool_opts *opts,
     t->description = ch_strdup(o.description ? o.description : "");
     t->summary = first_sentence(t->description);
     t->schema = schema;
+    t->contract = contract;
     t->effect = o.effect;
     t->permission = o.permission;
     t->flags = o.flags;

@@ -8,6 +8,7 @@
 #include "chela/tool.h"
 #include "model/codec.h"
 
+struct ch_contract;
 struct ch_plan;
 struct ch_policy;
 
@@ -33,6 +34,7 @@ struct ch_tool {
     _Atomic unsigned refs;
     char *name, *description; /* owned */
     char *schema;             /* owned, compact JSON object */
+    struct ch_contract *contract; /* owned: what the schema demands; NULL: FORGIVING */
     char *summary;            /* owned: the description's first sentence */
     enum chela_effect effect;
     enum chela_permission permission;
