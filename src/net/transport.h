@@ -57,8 +57,9 @@ struct ch_http_handler {
     /* Exactly one, last, unless cancelled: err is NULL when the response
      * arrived whole, else says what failed: CHELA_ENET, ETLS, ETIMEOUT, ELIMIT,
      * EPROTO; EINVAL for a bad URL or header; ECONFIG, EAUTH, EPERM for a proxy
-     * that is misconfigured or refuses, EPERM for a filter too; EMODULE. err->http_status is set if a
-     * status line had come. The call is gone by now. */
+     * that is misconfigured or refuses, EPERM for a filter too; EMODULE.
+     * err->http_status is set if a status line had come. The call is gone by
+     * now. */
     void (*on_done)(const struct chela_error *err, void *user);
 };
 

@@ -873,7 +873,7 @@ static void test_tools_of_an_agent(void **state) {
         {CUSTOM "agents: {defaults: {tools: {allow: [ls, w1]}}}", -1, "ls w1"},
         {CUSTOM "agents: {defaults: {tools: {allow: ['w?', 'w*e'], deny: [w2]}}}", -1, "write w1"},
         {CUSTOM "agents: {defaults: {tools: {allow: ['group:files'], deny: ['*d*', 'f*']}}}", -1,
-         "write ls grep"},
+         "write apply_patch ls grep"},
         {CUSTOM "agents: {defaults: {tools: {permission: read}}}", CHELA_PERM_READ, "w1"},
         {CUSTOM "agents: {defaults: {tools: {permission: write}}}", CHELA_PERM_WRITE, "w1 w2"},
         {CUSTOM "agents: {defaults: {tools: {allow: [ls]}}, list: [{id: x, tools: {allow: [w1]}}]}",
