@@ -236,8 +236,8 @@ static void check(const struct story *s, size_t i, const char *what, const char 
 }
 
 static void tell(const struct story *s) {
-    static const char *const actions[] = {"nothing", "call model", "call tools", "ask host",
-                                          "finish"};
+    static const char *const actions[] = {"nothing",  "call model",   "call tools",
+                                          "ask host", "resume tools", "finish"};
     struct ch_run_limits limits = resolved(s->limits);
     struct ch_run r;
     ch_run_init(&r, &limits);
