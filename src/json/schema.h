@@ -104,7 +104,7 @@ struct ch_changes {
  * other type: "5" for an integer, 5 for a string, "true", "null", JSON written
  * into a string, one value where a list of such values is wanted. What cannot
  * be corrected stays as it is. *out is v itself and *text {NULL,0} when nothing
- * changed, else a tree in the arena and its text. Returns what ch_schema_check says
+ * changed, else a tree in the arena and its text, NUL-terminated. Returns what ch_schema_check says
  * of *out, whose violations are in *left. */
 int ch_schema_coerce(struct ch_schema *s, const struct ch_json *v, unsigned flags,
                      struct ch_arena *arena, const struct ch_json **out, struct ch_sv *text,

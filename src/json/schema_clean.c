@@ -20,6 +20,7 @@
 
 #define DEEPEST 32
 #define MOST_PARTS 32
+#define MOST_NODES 20000 /* far more than any vendor takes */
 
 struct vendor {
     const char *name;
@@ -835,6 +836,8 @@ int ch_schema_clean(const struct ch_json *schema, enum ch_clean target, struct c
     CH_BUF_AUTO text = {.max = CH_LIMIT_SCHEMA_TEXT};
     struct ch_resource *r;
     struct cleaner c = {.vendor = &vendors[target], .w = ch_jw(&text), .notes = notes, .err = err};
+    if (ch_json_next(schema) - schema > MOST_NODES)
+        return ch_fail(err, CHELA_ELIMIT, "the schema has more than %d nodes", MOST_NODES);
     ch_sources_init(&c.sources, &arena, &opts, err);
     int rc = ch_sources_add(&c.sources, CH_SV(""), schema, &dialect, &r);
     if (rc == 0)

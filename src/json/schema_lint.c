@@ -18,6 +18,7 @@
 #define DEEP 3          /* objects inside objects */
 #define SHORT_WORDS 10  /* characters of a description that says little */
 #define LONG_WORDS 1024 /* what OpenAI takes at most */
+#define MOST_NODES 20000
 
 /* Who refuses the keyword: outright, or in its strict mode. */
 static const struct {
@@ -256,5 +257,8 @@ void ch_schema_lint(struct ch_sv name, struct ch_sv description, const struct ch
     if (!schema)
         return; /* a tool without arguments */
     lint_root(&l, schema);
-    lint_schema(&l, schema, 0);
+    if (ch_json_next(schema) - schema > MOST_NODES)
+        add(&l, "error", "size", schema, "all", "the schema is larger than any vendor takes");
+    else
+        lint_schema(&l, schema, 0);
 }

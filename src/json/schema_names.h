@@ -59,9 +59,8 @@ static inline bool ch_name_is(const struct ch_name *name, uint64_t head, uint64_
 }
 
 /* NULL if s is none of them. guess (may be NULL) is tried first. */
-static inline const struct ch_name *ch_names_find(const struct ch_names *names,
-                                                  const struct ch_name *guess, const char *s,
-                                                  size_t n) {
+__attribute__((always_inline)) static inline const struct ch_name *ch_names_find(
+    const struct ch_names *names, const struct ch_name *guess, const char *s, size_t n) {
     uint64_t head, tail;
     ch_name_words(s, n, &head, &tail);
     if (guess && ch_name_is(guess, head, tail, s, n))

@@ -16,6 +16,7 @@
 #define SHOWN_VALUES 20 /* of an enum */
 #define SHOWN_NAMES 30  /* keys that are allowed */
 #define SHOWN_LIST 1200 /* bytes of either */
+#define COMPARED 256    /* names that a misspelt one is compared with */
 
 /* --- values in words ------------------------------------------------------- */
 
@@ -173,8 +174,8 @@ static void say_enum(const struct ch_finding *f, struct words *w) {
     if (list->n != 1)
         ch_buf_add_str(&w->expected, list->n ? "one of " : "nothing");
     add_choices(&w->expected, list);
-    for (CH_JSON_EACH(e, list))
-        if (f->v->type == CH_JSON_STRING && e->type == CH_JSON_STRING)
+    for (CH_JSON_EACH(e, list->n <= COMPARED && f->v->type == CH_JSON_STRING ? list : NULL))
+        if (e->type == CH_JSON_STRING)
             ch_nearest_try(&near, ch_json_str(e));
     if (near.best.n == 0)
         return;
@@ -246,7 +247,8 @@ struct allowed {
 
 static void allow_names(struct allowed *a, const struct ch_names *names,
                         const struct ch_member *list) {
-    for (const struct ch_name *at = names ? names->first : NULL; at; at = at->next) {
+    const struct ch_name *at = names ? names->first : NULL;
+    for (; at && a->n < COMPARED; at = at->next) {
         bool forbidden = at->sub && at->sub->at->type == CH_JSON_FALSE;
         if (!list[at->index].declared || forbidden)
             continue;

@@ -118,6 +118,7 @@ static bool marked(const struct track *t, size_t i) {
 static bool try_tracked(struct run *r, const struct ch_sub *sub, const struct ch_json *v,
                         struct track *t, unsigned depth) {
     struct track mine;
+    r->fuel -= v->n / 256;
     open_track(&mine, v);
     bool held = holds_quietly(r, sub, v, &mine, depth);
     close_track(&mine, t, held);
@@ -192,7 +193,7 @@ static inline bool length_fits(struct run *r, const struct ch_sub *sub, const st
 static bool pattern_matches(struct run *r, const struct ch_sub *sub, struct ch_pattern *p,
                             const struct ch_json *v) {
     r->fuel -= PATTERN_COST + v->n / 16;
-    int found = ch_pattern_match(p, ch_sv(v->s, v->n));
+    int found = r->fuel < 0 ? CHELA_ELIMIT : ch_pattern_match(p, ch_sv(v->s, v->n));
     return found < 0 ? give_up(r, sub, v) : found;
 }
 
@@ -201,15 +202,27 @@ static bool has_format(struct run *r, const struct ch_op *op, const struct ch_js
     return op->format->check(ch_sv(v->n ? v->s : "", v->n), &r->schema->patterns);
 }
 
-static bool is_choice(struct run *r, const struct ch_op *op, const struct ch_json *v) {
-    const struct ch_choices *c = op->choices;
-    if (v->type == CH_JSON_STRING)
-        return ch_names_find(c->strings, NULL, v->s, v->n) != NULL;
-    r->fuel -= (int64_t)c->n;
-    for (size_t i = 0; i < c->n; i++)
-        if (c->others[i]->type == v->type && ch_json_equal(c->others[i], v))
+__attribute__((noinline)) static bool is_other_choice(struct run *r, const struct ch_sub *sub,
+                                                      const struct ch_choices *c,
+                                                      const struct ch_json *v) {
+    int64_t cost = v->type == CH_JSON_NUMBER ? v->n / 64 : ch_json_next(v) - v;
+    for (size_t i = 0; i < c->n; i++) {
+        if (c->others[i]->type != v->type)
+            continue;
+        r->fuel -= 1 + cost;
+        if (r->fuel < 0)
+            return give_up(r, sub, v);
+        if (ch_json_equal(c->others[i], v))
             return true;
+    }
     return false;
+}
+
+static inline bool is_choice(struct run *r, const struct ch_sub *sub, const struct ch_op *op,
+                             const struct ch_json *v) {
+    if (v->type == CH_JSON_STRING)
+        return ch_names_find(op->choices->strings, NULL, v->s, v->n) != NULL;
+    return is_other_choice(r, sub, op->choices, v);
 }
 
 /* --- arrays -------------------------------------------------------------------- */
@@ -314,16 +327,51 @@ static inline bool run_member(struct run *r, const struct ch_sub *sub, const str
     return run(r, s, checks, value, NULL, depth + 1);
 }
 
+/* Required names of one object that were seen. */
+struct seen {
+    uint64_t *bits, small[SMALL_REQUIRED];
+    size_t n;
+};
+
+static void open_seen(struct seen *s, size_t n) {
+    size_t words = (n + 63) / 64;
+    s->bits = words > SMALL_REQUIRED ? ch_malloc(words * sizeof(uint64_t)) : s->small;
+    s->n = 0;
+    memset(s->bits, 0, words * sizeof(uint64_t));
+}
+
+static void see(struct seen *s, uint32_t order) {
+    if (order == CH_NOT_REQUIRED || s->bits[order / 64] >> order % 64 & 1)
+        return;
+    s->bits[order / 64] |= UINT64_C(1) << order % 64;
+    s->n++;
+}
+
+static void close_seen(struct seen *s) {
+    if (s->bits != s->small)
+        ch_free(s->bits);
+}
+
 __attribute__((cold, noinline)) static bool tell_missing(struct run *r, const struct ch_sub *sub,
                                                          const struct ch_op *op,
                                                          const struct ch_json *v) {
+    const struct ch_members *m = op->members;
+    struct seen seen;
     if (!r->report)
         return false;
-    for (CH_JSON_EACH(name, ch_json_get(sub->at, "required"))) {
-        if (ch_json_get_sv(v, ch_json_str(name)))
-            continue;
-        TELL(.sub = sub, .op = op, .v = v, .keyword = CH_KW_REQUIRED, .name = ch_json_str(name));
+    open_seen(&seen, m->nrequired);
+    for (CH_JSON_MEMBERS(k, value, v)) {
+        const struct ch_name *name = ch_names_find(m->names, NULL, k->s, k->n);
+        if (name)
+            see(&seen, m->list[name->index].order);
     }
+    for (const struct ch_name *name = m->names->first; name; name = name->next) {
+        uint32_t order = m->list[name->index].order;
+        if (order != CH_NOT_REQUIRED && !(seen.bits[order / 64] >> order % 64 & 1))
+            TELL(.sub = sub, .op = op, .v = v, .keyword = CH_KW_REQUIRED,
+                 .name = ch_sv(name->s, name->n));
+    }
+    close_seen(&seen);
     return false;
 }
 
@@ -353,31 +401,6 @@ static bool run_simple_members(struct run *r, const struct ch_sub *sub, const st
     return missing ? tell_missing(r, sub, op, v) : ok;
 }
 
-/* Names of one object that were seen, when 64 bits are not enough. */
-struct seen {
-    uint64_t *bits, small[SMALL_REQUIRED];
-    size_t n;
-};
-
-static void open_seen(struct seen *s, size_t n) {
-    size_t words = (n + 63) / 64;
-    s->bits = words > SMALL_REQUIRED ? ch_malloc(words * sizeof(uint64_t)) : s->small;
-    s->n = 0;
-    memset(s->bits, 0, words * sizeof(uint64_t));
-}
-
-static void see(struct seen *s, uint32_t order) {
-    if (order == CH_NOT_REQUIRED || s->bits[order / 64] >> order % 64 & 1)
-        return;
-    s->bits[order / 64] |= UINT64_C(1) << order % 64;
-    s->n++;
-}
-
-static void close_seen(struct seen *s) {
-    if (s->bits != s->small)
-        ch_free(s->bits);
-}
-
 /* One member, whatever may be said about it. *known: by name or pattern. */
 static bool run_any_member(struct run *r, const struct ch_sub *sub, const struct ch_op *op,
                            const struct ch_json *k, struct seen *seen, bool *known,
@@ -393,7 +416,7 @@ static bool run_any_member(struct run *r, const struct ch_sub *sub, const struct
         ok &= holds(r, m->each_name, k, NULL, depth);
     if (*known && name->sub)
         ok &= holds(r, name->sub, k + 1, NULL, depth);
-    for (size_t i = 0; i < m->nmatching && (ok || r->report); i++) {
+    for (size_t i = 0; i < m->nmatching && !r->given_up && (ok || r->report); i++) {
         if (!pattern_matches(r, sub, m->matching[i].pattern, k))
             continue;
         *known = true;
@@ -419,7 +442,7 @@ __attribute__((noinline)) static bool run_all_members(struct run *r, const struc
         if (known)
             mark(t, i);
         i++;
-        if (!ok && !r->report)
+        if (r->given_up || (!ok && !r->report))
             break;
     }
     if ((ok || r->report) && seen.n < op->members->nrequired)
@@ -443,7 +466,7 @@ static bool run_needs(struct run *r, const struct ch_sub *sub, const struct ch_o
     if (!ch_json_get_sv(v, needs->name))
         return true;
     r->fuel -= (int64_t)needs->n * (1 + v->n / 16);
-    for (size_t i = 0; i < needs->n && (ok || r->report); i++) {
+    for (size_t i = 0; i < needs->n && r->fuel >= 0 && (ok || r->report); i++) {
         if (ch_json_get_sv(v, needs->names[i]))
             continue;
         ok = TELL(.sub = sub, .op = op, .v = v, .keyword = op->keyword, .name = needs->names[i],
@@ -617,7 +640,7 @@ static bool run(struct run *r, const struct ch_sub *sub, const struct ch_op *op,
             held = has_format(r, op, v) || fail(r, sub, op, v);
             break;
         case CH_OP_ENUM:
-            held = is_choice(r, op, v) || fail(r, sub, op, v);
+            held = is_choice(r, sub, op, v) || fail(r, sub, op, v);
             break;
         case CH_OP_COUNT:
             held = count_fits(r, sub, op, v);
@@ -690,7 +713,7 @@ bool ch_schema_valid(struct ch_schema *s, const struct ch_json *v) {
     if (!checks)
         return true;
     r.fuel = fuel_for(v);
-    return run(&r, s->root, checks, v, NULL, 1) && !r.given_up;
+    return run(&r, s->root, checks, v, NULL, 1) && !r.given_up && r.fuel >= 0;
 }
 
 /* A report looks at alternatives more often than a verdict does. */
@@ -705,7 +728,7 @@ int ch_schema_check(struct ch_schema *s, const struct ch_json *v, struct ch_aren
     int64_t start = r.fuel;
     bool held = holds(&r, s->root, v, NULL, 0);
     s->spent = start - r.fuel;
-    if (!held && !r.given_up)
+    if (!held && !r.given_up && r.fuel >= 0)
         return CHELA_EINVAL;
     if (out->n == 0)
         ch_report_add(&report, &(struct ch_finding){.sub = s->root, .v = v});

@@ -97,6 +97,7 @@ static int by_hash(const void *pa, const void *pb) {
 }
 
 bool ch_all_unique(const struct ch_json *array, int64_t *fuel, uint64_t *a, uint64_t *b) {
+    *fuel -= (ch_json_next(array) - array) / 4;
     if (array->n <= FEW)
         return few_unique(array, fuel, a, b);
     CH_AUTOFREE struct element *list = ch_malloc(array->n * sizeof(*list));
