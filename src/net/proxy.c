@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/base64.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -31,23 +32,6 @@ static void add_decoded(struct ch_buf *out, struct ch_sv s) {
     }
 }
 
-static void add_base64(struct ch_buf *out, struct ch_sv s) {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-    for (size_t i = 0; i < s.n; i += 3) {
-        size_t have = CH_MIN(s.n - i, (size_t)3);
-        unsigned v = (unsigned)(unsigned char)s.p[i] << 16;
-        if (have > 1)
-            v |= (unsigned)(unsigned char)s.p[i + 1] << 8;
-        if (have > 2)
-            v |= (unsigned char)s.p[i + 2];
-        ch_buf_addc(out, digits[v >> 18]);
-        ch_buf_addc(out, digits[v >> 12 & 63]);
-        ch_buf_addc(out, have > 1 ? digits[v >> 6 & 63] : '=');
-        ch_buf_addc(out, have > 2 ? digits[v & 63] : '=');
-    }
-}
-
 static char *basic_auth(struct ch_sv userinfo) {
     CH_BUF_AUTO plain = {0};
     struct ch_buf auth = {0};
@@ -60,7 +44,7 @@ static char *basic_auth(struct ch_sv userinfo) {
     add_decoded(&plain, password);
     ch_redact_add(ch_buf_str(&plain) + at);
     CH_BUF_LIT(&auth, "Basic ");
-    add_base64(&auth, ch_buf_sv(&plain));
+    ch_base64_add(&auth, ch_buf_sv(&plain));
     ch_redact_add(ch_buf_str(&auth) + strlen("Basic "));
     return ch_buf_take(&auth);
 }

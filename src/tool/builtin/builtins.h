@@ -14,5 +14,8 @@ chela_tool_fn ch_calculate_run, ch_calculate_check;
 
 /* Those that reach outside; user is their struct ch_tool_settings. */
 chela_tool_fn ch_query_database_run, ch_query_database_check;
+chela_tool_fn ch_web_fetch_run, ch_web_fetch_check;
+chela_tool_fn ch_web_search_run, ch_web_search_check;
+chela_tool_fn ch_send_email_run, ch_send_email_check;
 
 #endif

@@ -17,8 +17,36 @@ static void list_databases(const struct ch_tool_settings *s, struct ch_buf *out)
     ch_buf_addc(out, '.');
 }
 
+static bool has_web(const struct ch_tool_settings *s) {
+    return s->transport && !(s->allow_hosts && !*s->allow_hosts);
+}
+
+static void list_hosts(const struct ch_tool_settings *s, struct ch_buf *out) {
+    if (s->allow_hosts)
+        ch_buf_addf(out, " Only these hosts can be reached: %s.", s->allow_hosts);
+}
+
+/* SearXNG has no home of its own: somebody has to say where one is. */
+static bool has_search(const struct ch_tool_settings *s) {
+    return s->transport && s->search_provider &&
+           (s->search_url || strcmp(s->search_provider, "searxng") != 0);
+}
+
+static bool has_mail(const struct ch_tool_settings *s) {
+    return s->smtp && s->mail_from;
+}
+
+static void describe_mail(const struct ch_tool_settings *s, struct ch_buf *out) {
+    ch_buf_addf(out, " The sender is %s.", s->mail_from);
+    if (s->mail_allow_to)
+        ch_buf_addf(out, " Possible recipients: %s.", s->mail_allow_to);
+}
+
 static const struct ch_outside tools[] = {
     {"query_database", has_databases, list_databases},
+    {"web_fetch", has_web, list_hosts},
+    {"web_search", has_search, NULL},
+    {"send_email", has_mail, describe_mail},
 };
 
 const struct ch_outside *ch_outside_find(const char *name) {

@@ -1,0 +1,24 @@
+/* base64.c -- see base64.h. */
+#include "base/base64.h"
+
+#include <stdint.h>
+
+int ch_base64_add(struct ch_buf *out, struct ch_sv bytes) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *p = (const unsigned char *)bytes.p;
+    size_t n = bytes.n, size = n / 3 * 4 + (n % 3 ? 4 : 0);
+    char *at = ch_buf_reserve(out, size);
+
+    if (!at)
+        return CHELA_ELIMIT;
+    for (size_t i = 0; i < n; i += 3) {
+        uint32_t v = (uint32_t)p[i] << 16 | (i + 1 < n ? (uint32_t)p[i + 1] << 8 : 0) |
+                     (i + 2 < n ? p[i + 2] : 0);
+        *at++ = digits[v >> 18];
+        *at++ = digits[v >> 12 & 63];
+        *at++ = i + 1 < n ? digits[v >> 6 & 63] : '=';
+        *at++ = i + 2 < n ? digits[v & 63] : '=';
+    }
+    ch_buf_commit(out, size);
+    return 0;
+}

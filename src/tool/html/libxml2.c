@@ -1,0 +1,91 @@
+/* libxml2.c -- the module libchela-html.so: HTML read by libxml2.
+ *
+ * The parser pulls its input in small pieces through a function of ours, which
+ * is where `stop` is asked: some of what libxml2 does takes time that grows
+ * with the square of a tag's or a stack's size, and a hostile page can be all
+ * one tag. Nothing is ever loaded from anywhere: there are no external
+ * entities in HTML, and network access is off besides. */
+#include <libxml/HTMLparser.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "chela/sys/html.h"
+#include "chela/sys/module.h"
+
+struct run {
+    const struct chela_html_events *events;
+    void *user;
+    const char *at;
+    size_t left;
+    bool stopped;
+};
+
+static bool stop(struct run *r) {
+    r->stopped = r->stopped || r->events->stop(r->user);
+    return r->stopped;
+}
+
+static void on_open(void *ctx, const xmlChar *name, const xmlChar **attributes) {
+    static const char *const none[] = {NULL};
+    struct run *r = ctx;
+
+    if (!stop(r))
+        r->events->open((const char *)name, attributes ? (const char *const *)attributes : none,
+                        r->user);
+}
+
+static void on_close(void *ctx, const xmlChar *name) {
+    struct run *r = ctx;
+
+    if (!r->stopped)
+        r->events->close((const char *)name, r->user);
+}
+
+static void on_text(void *ctx, const xmlChar *text, int n) {
+    struct run *r = ctx;
+
+    if (!stop(r))
+        r->events->text((const char *)text, (size_t)n, r->user);
+}
+
+/* 0 is the end of the input. */
+static int feed(void *ctx, char *to, int max) {
+    struct run *r = ctx;
+    size_t n = stop(r) ? 0 : CH_MIN(r->left, (size_t)max);
+
+    memcpy(to, r->at, n);
+    r->at += n;
+    r->left -= n;
+    return (int)n;
+}
+
+static int parse(const char *html, size_t n, const struct chela_html_events *events, void *user,
+                 struct chela_error *err) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct run r = {.events = events, .user = user, .at = html, .left = n};
+    htmlSAXHandler sax = {.startElement = on_open,
+                          .endElement = on_close,
+                          .characters = on_text,
+                          .ignorableWhitespace = on_text,
+                          .cdataBlock = on_text};
+
+    pthread_once(&once, xmlInitParser);
+    htmlParserCtxtPtr ctxt = htmlNewParserCtxt();
+    if (!ctxt)
+        return ch_fail(err, CHELA_ELIMIT, "no memory to read HTML");
+    *ctxt->sax = sax;
+    ctxt->userData = &r;
+    xmlFreeDoc(htmlCtxtReadIO(ctxt, feed, NULL, &r, NULL, "UTF-8",
+                              HTML_PARSE_RECOVER | HTML_PARSE_NOERROR | HTML_PARSE_NOWARNING |
+                                  HTML_PARSE_NONET | HTML_PARSE_NODEFDTD | HTML_PARSE_IGNORE_ENC));
+    htmlFreeParserCtxt(ctxt);
+    return r.stopped ? ch_fail(err, CHELA_ECANCELED, "stopped") : 0;
+}
+
+static const struct chela_html_ops ops = {.name = "libxml2", .parse = parse};
+
+CHELA_API const struct chela_module chela_module;
+const struct chela_module chela_module = {CHELA_MODULE_ABI, "html", "html", &ops};
