@@ -58,7 +58,8 @@ CHELA_API char *chela_schema_coerce(chela_schema *s, const char *json, size_t le
                                     struct chela_error *err);
 
 /* A schema in the words of a vendor: "gemini" (OpenAPI `parameters`),
- * "gemini-json" (`parametersJsonSchema`), "openai-strict". *notes (may be
+ * "gemini-json" (`parametersJsonSchema`), "openai-strict",
+ * "anthropic-strict". *notes (may be
  * NULL) gets a line for each loss. Both yours to chela_free. NULL and
  * CHELA_EINVAL when the vendor cannot say it at all, or is not known. */
 CHELA_API char *chela_schema_clean(const char *json, size_t len, const char *vendor, char **notes,

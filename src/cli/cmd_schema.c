@@ -38,7 +38,8 @@ static const struct ch_opt validate_opts[] = {
 };
 
 static const struct ch_opt clean_opts[] = {
-    {"for", 0, CH_OPT_CHOICE, AT(vendor), "gemini|gemini-json|openai-strict", 0, 0, "Flags",
+    {"for", 0, CH_OPT_CHOICE, AT(vendor),
+     "gemini|gemini-json|openai-strict|anthropic-strict", 0, 0, "Flags",
      "the vendor: Gemini's 'parameters' or 'parametersJsonSchema', or OpenAI's strict mode"},
     {.name = NULL},
 };
@@ -316,7 +317,8 @@ static int validate_body(const struct flags *f, const struct ch_args *args, stru
 
 static int clean_body(const struct flags *f, const struct ch_args *args, struct ch_console *c) {
     if (!f->vendor)
-        return bad_usage(c, "schema clean needs --for gemini, gemini-json or openai-strict");
+        return bad_usage(c, "schema clean needs --for gemini, gemini-json, openai-strict or "
+                             "anthropic-strict");
     if (args->n != 1)
         return bad_usage(c, "schema clean takes one FILE, or - for standard input");
     return clean(f, c, args->words[0]);

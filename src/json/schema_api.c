@@ -143,7 +143,8 @@ char *chela_schema_clean(const char *json, size_t len, const char *vendor, char 
     const struct ch_json *v;
     enum ch_clean target;
     if (!ch_clean_find(ch_sv_str(vendor), &target)) {
-        ch_fail(err, CHELA_EINVAL, "unknown vendor '%s': gemini, gemini-json or openai-strict",
+        ch_fail(err, CHELA_EINVAL, "unknown vendor '%s': gemini, gemini-json, openai-strict, "
+                "anthropic-strict",
                 vendor);
         return NULL;
     }

@@ -62,6 +62,13 @@ static const struct vendor vendors[] = {
             .references = true,
             .strict = true,
         },
+    [CH_CLEAN_ANTHROPIC_STRICT] =
+        {
+            .name = "anthropic-strict",
+            .keywords = " title description pattern ",
+            .formats = " date-time time date duration email hostname ipv4 ipv6 uuid uri ",
+            .strict = true,
+        },
 };
 
 /* All schema objects that speak about one value. */

@@ -4,8 +4,8 @@
  * when they meet anything else. A cleaned schema accepts what the original
  * accepts, as far as it can be said; what cannot be said is left out, which is
  * harmless, because arguments are checked against the original. What the model
- * sends may need coercion on its way back: CH_COERCE_DROP_NULL after
- * CH_CLEAN_OPENAI_STRICT, numbers written as strings after CH_CLEAN_GEMINI. */
+ * sends may need coercion on its way back: CH_COERCE_DROP_NULL after the strict
+ * ones, numbers written as strings after CH_CLEAN_GEMINI. */
 #ifndef CH_JSON_SCHEMA_CLEAN_H
 #define CH_JSON_SCHEMA_CLEAN_H
 #include "base/buf.h"
@@ -15,9 +15,10 @@ enum ch_clean {
     CH_CLEAN_GEMINI,        /* `parameters`, `responseSchema`: OpenAPI's subset */
     CH_CLEAN_GEMINI_JSON,   /* `parametersJsonSchema`, `responseJsonSchema` */
     CH_CLEAN_OPENAI_STRICT, /* "strict": true */
+    CH_CLEAN_ANTHROPIC_STRICT, /* likewise, and the format of an answer */
 };
 
-/* "gemini", "gemini-json", "openai-strict" */
+/* "gemini", "gemini-json", "openai-strict", "anthropic-strict" */
 bool ch_clean_find(struct ch_sv name, enum ch_clean *out);
 
 /* Append the cleaned schema to out, and to notes (may be NULL) a line "/path:

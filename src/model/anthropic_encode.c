@@ -87,11 +87,23 @@ int ch_anthropic_http(const struct ch_model_request *req, struct ch_arena *a,
 /* --- head and tail */
 
 static bool marks_cache(const struct ch_model_request *req) {
-    return !(req->endpoint->quirks & CH_Q_NO_CACHE_MARKS);
+    return !(req->endpoint->quirks & CH_Q_NO_CACHE_MARKS) && req->cache != CH_CACHE_OFF;
 }
 
-static void write_cache_mark(struct ch_jw *w) {
-    ch_jw_kraw(w, "cache_control", CH_SV("{\"type\":\"ephemeral\"}"));
+static void write_cache_mark(const struct ch_model_request *req, struct ch_jw *w) {
+    if (marks_cache(req))
+        ch_jw_kraw(w, "cache_control",
+                   req->cache == CH_CACHE_LONG ? CH_SV("{\"type\":\"ephemeral\",\"ttl\":\"1h\"}")
+                                               : CH_SV("{\"type\":\"ephemeral\"}"));
+}
+
+static void write_schema(const struct ch_tool_def *t, struct ch_jw *w) {
+    CH_BUF_AUTO strict = {0};
+    bool held = t->strict && ch_encode_strict(t->schema, CH_CLEAN_ANTHROPIC_STRICT, &strict);
+    struct ch_sv schema = t->schema.n ? t->schema : CH_SV("{\"type\":\"object\"}");
+    ch_jw_kraw(w, "input_schema", held ? ch_buf_sv(&strict) : schema);
+    if (held)
+        ch_jw_kbool(w, "strict", true);
 }
 
 static void write_tools(const struct ch_model_request *req, struct ch_jw *w) {
@@ -103,11 +115,9 @@ static void write_tools(const struct ch_model_request *req, struct ch_jw *w) {
         ch_jw_kstr(w, "name", t->name);
         if (t->description.n)
             ch_jw_kstr(w, "description", t->description);
-        ch_jw_kraw(w, "input_schema", t->schema.n ? t->schema : CH_SV("{\"type\":\"object\"}"));
-        if (t->strict)
-            ch_jw_kbool(w, "strict", true);
-        if (marks_cache(req) && i + 1 == req->ntools)
-            write_cache_mark(w);
+        write_schema(t, w);
+        if (i + 1 == req->ntools)
+            write_cache_mark(req, w);
         ch_jw_end(w, '}');
     }
     ch_jw_end(w, ']');
@@ -124,8 +134,7 @@ int ch_anthropic_head(const struct ch_model_request *req, struct ch_buf *out,
         ch_jw_begin(&w, '{');
         ch_jw_kcstr(&w, "type", "text");
         ch_jw_kstr(&w, "text", req->system);
-        if (marks_cache(req))
-            write_cache_mark(&w);
+        write_cache_mark(req, &w);
         ch_jw_end(&w, '}');
         ch_jw_end(&w, ']');
     }
@@ -164,6 +173,13 @@ static void write_thinking(const struct plan *p, struct ch_jw *w) {
     ch_jw_end(w, '}');
 }
 
+bool ch_anthropic_takes_schema(const struct ch_model_request *req) {
+    CH_BUF_AUTO strict = {0};
+    return !(req->endpoint->quirks & CH_Q_NO_OUTPUT_SCHEMA) &&
+           ch_claude_takes_schema(ch_claude_parse(req->model)) &&
+           ch_encode_strict(req->output_schema, CH_CLEAN_ANTHROPIC_STRICT, &strict);
+}
+
 static void write_output_config(const struct ch_model_request *req, const struct plan *p,
                                 struct ch_jw *w) {
     static const char *const efforts[] = {
@@ -171,15 +187,17 @@ static void write_output_config(const struct ch_model_request *req, const struct
     bool effort = p->on && p->style == CH_THINK_ADAPTIVE;
     if (!effort && !req->output_schema.n)
         return;
+    CH_BUF_AUTO strict = {0};
     ch_jw_key(w, "output_config");
     ch_jw_begin(w, '{');
     if (effort)
         ch_jw_kcstr(w, "effort", efforts[req->effort]);
     if (req->output_schema.n) {
+        bool said = ch_encode_strict(req->output_schema, CH_CLEAN_ANTHROPIC_STRICT, &strict);
         ch_jw_key(w, "format");
         ch_jw_begin(w, '{');
         ch_jw_kcstr(w, "type", "json_schema");
-        ch_jw_kraw(w, "schema", req->output_schema);
+        ch_jw_kraw(w, "schema", said ? ch_buf_sv(&strict) : req->output_schema);
         ch_jw_end(w, '}');
     }
     ch_jw_end(w, '}');
@@ -187,11 +205,17 @@ static void write_output_config(const struct ch_model_request *req, const struct
 
 static void write_sampling(const struct ch_model_request *req, const struct plan *p,
                            struct ch_jw *w) {
-    bool taken = ch_claude_takes_temperature(ch_claude_parse(req->model));
-    if (req->has_temperature && taken && !p->on) {
+    bool taken = ch_claude_takes_temperature(ch_claude_parse(req->model)) && !p->on;
+    if (req->has_temperature && taken) {
         ch_jw_key(w, "temperature");
         ch_jw_double(w, req->temperature);
     }
+    if (req->has_top_p && taken) {
+        ch_jw_key(w, "top_p");
+        ch_jw_double(w, req->top_p);
+    }
+    if (req->top_k > 0 && taken)
+        ch_jw_kint(w, "top_k", req->top_k);
     if (!req->nstop)
         return;
     ch_jw_key(w, "stop_sequences");
@@ -213,8 +237,7 @@ int ch_anthropic_tail(const struct ch_model_request *req, struct ch_buf *out,
     write_thinking(&p, &w);
     write_output_config(req, &p, &w);
     write_sampling(req, &p, &w);
-    if (marks_cache(req))
-        write_cache_mark(&w);
+    write_cache_mark(req, &w);
     if (req->endpoint->extra_body.n)
         ch_buf_addf(out, ",%.*s", CH_SV_FMT(req->endpoint->extra_body));
     ch_jw_end(&w, '}');

@@ -79,6 +79,12 @@ bool ch_claude_takes_forced_choice(struct ch_claude c) {
     return c.family != CH_CLAUDE_FABLE && c.family != CH_CLAUDE_MYTHOS;
 }
 
+bool ch_claude_takes_schema(struct ch_claude c) {
+    if (c.family == CH_CLAUDE_NOT)
+        return false;
+    return ch_claude_from(c, 4, c.family == CH_CLAUDE_OPUS ? 1 : 5);
+}
+
 bool ch_claude_same(struct ch_sv a, struct ch_sv b) {
     if (!a.n || !b.n || ch_sv_eq(a, b))
         return true;

@@ -42,6 +42,9 @@ bool ch_claude_takes_temperature(struct ch_claude c);
 /* Fable and Mythos refuse a forced tool choice. */
 bool ch_claude_takes_forced_choice(struct ch_claude c);
 
+/* Answers held to a schema: from Opus 4.1 and the 4.5 models on. */
+bool ch_claude_takes_schema(struct ch_claude c);
+
 /* Two names of one model: dated or not, with a vendor's prefix or not. A name
  * that says nothing (a deployment's) counts as the same. */
 bool ch_claude_same(struct ch_sv a, struct ch_sv b);

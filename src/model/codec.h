@@ -33,6 +33,13 @@ enum ch_effort {
     CH_EFFORT_HIGH
 };
 
+/* How long the vendor is to remember the beginning of the conversation. */
+enum ch_cache {
+    CH_CACHE_SHORT, /* minutes: what vendors do, or the usual marks */
+    CH_CACHE_OFF,   /* no mark, no key */
+    CH_CACHE_LONG,  /* an hour, where the vendor has that */
+};
+
 /* Where requests go and what this server is like. Built from the provider
  * table and configuration (provider.h); outlives every request. */
 struct ch_endpoint {
@@ -64,6 +71,7 @@ enum ch_quirk {
     CH_Q_REASONING_OBJECT = 1 << 12, /* reasoning by reasoning:{effort} */
     CH_Q_TEMPLATE_THINKING = 1 << 13, /* by chat_template_kwargs:{enable_thinking} */
     CH_Q_TOOL_STREAM = 1 << 14,      /* arguments stream only with tool_stream:true */
+    CH_Q_NO_OUTPUT_SCHEMA = 1 << 24, /* takes no schema for the answer */
 };
 
 struct ch_model_request {
@@ -81,10 +89,17 @@ struct ch_model_request {
     int64_t max_output_tokens;      /* 0: CH_DEFAULT_OUTPUT_TOKENS where required */
     bool has_temperature;
     double temperature;
+    bool has_top_p;
+    double top_p;
+    int64_t top_k;                  /* 0: not asked for; left out where there is none */
+    bool has_seed;                  /* likewise */
+    int64_t seed;
     enum ch_effort effort;
     const struct ch_sv *stop;       /* stop sequences */
     size_t nstop;
-    struct ch_sv output_schema;     /* structured final answer; empty: none */
+    struct ch_sv output_schema;     /* structured final answer, natively; empty: none */
+    enum ch_cache cache;
+    struct ch_sv cache_key;         /* same for one conversation, at most 64 ASCII; may be empty */
     /* Raised by the owner whenever anything but the messages changed; an
      * encoder with the same value keeps its head and tail. */
     uint64_t revision;
@@ -196,6 +211,11 @@ struct ch_codec {
      * CHELA_EPARSE if it is no JSON, and sets d->recognised if it is of this
      * protocol (event likewise). */
     int (*body)(struct ch_decoder *d, struct ch_sv body, struct chela_error *err);
+    /* Optional. Can this model be held to output_schema by this protocol? NULL:
+     * it can. If not, the agent asks by a tool or in words, and output_schema
+     * stays empty. */
+    bool (*takes_schema)(const struct ch_model_request *req);
+
     /* Optional. The reply ended: last chance to set stop reason and usage. */
     void (*end)(struct ch_decoder *d);
     /* Optional. Free what the state owns. */

@@ -57,6 +57,17 @@ void ch_encode_arguments(struct ch_jw *w, struct ch_sv arguments) {
     ch_jw_end(w, '}');
 }
 
+bool ch_encode_strict(struct ch_sv schema, enum ch_clean vendor, struct ch_buf *out) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v;
+    size_t mark = out->n;
+    if (ch_json_parse(&arena, schema, CH_JSON_STRICT, &v, NULL, NULL) == 0 &&
+        ch_schema_clean(v, vendor, out, NULL, NULL) == 0)
+        return true;
+    ch_encode_undo(out, mark);
+    return false;
+}
+
 size_t ch_encode_begin(struct ch_buf *out, bool first) {
     size_t mark = out->n;
     if (!first)

@@ -2,6 +2,7 @@
 #ifndef CH_MODEL_ENCODE_H
 #define CH_MODEL_ENCODE_H
 #include "model/codec.h"
+#include "json/schema_clean.h"
 #include "json/writer.h"
 
 /* base_url with path appended, before its query if it has one. A part that
@@ -19,6 +20,10 @@ struct ch_sv ch_encode_bearer(struct ch_arena *a, const char *key);
 /* A call's arguments as a JSON object, whatever they are: what is no object
  * becomes {"_invalid":"the text"}. */
 void ch_encode_arguments(struct ch_jw *w, struct ch_sv arguments);
+
+/* A schema in the words that a vendor's strict mode takes; false: it cannot be
+ * said so, out is as it was. */
+bool ch_encode_strict(struct ch_sv schema, enum ch_clean vendor, struct ch_buf *out);
 
 /* A JSON text of the given type and nothing else. */
 bool ch_is_json(struct ch_sv text, enum ch_json_type type);

@@ -525,6 +525,7 @@ const struct ch_codec ch_codec_openai = {
     .head = ch_openai_head,
     .message = ch_openai_message,
     .tail = ch_openai_tail,
+    .takes_schema = ch_openai_takes_schema,
     .event = on_event,
     .body = on_body,
     .end = on_end,

@@ -118,6 +118,16 @@ int ch_openai_http(const struct ch_model_request *req, struct ch_arena *a,
 
 /* --- head and tail */
 
+static void write_schema(const struct ch_tool_def *t, struct ch_jw *w) {
+    CH_BUF_AUTO strict = {0};
+    bool held = t->strict && ch_encode_strict(t->schema, CH_CLEAN_OPENAI_STRICT, &strict);
+    struct ch_sv schema =
+        t->schema.n ? t->schema : CH_SV("{\"type\":\"object\",\"properties\":{}}");
+    ch_jw_kraw(w, "parameters", held ? ch_buf_sv(&strict) : schema);
+    if (held)
+        ch_jw_kbool(w, "strict", true);
+}
+
 static void write_tools(const struct ch_model_request *req, struct ch_jw *w) {
     ch_jw_key(w, "tools");
     ch_jw_begin(w, '[');
@@ -130,10 +140,7 @@ static void write_tools(const struct ch_model_request *req, struct ch_jw *w) {
         ch_jw_kstr(w, "name", t->name);
         if (t->description.n)
             ch_jw_kstr(w, "description", t->description);
-        ch_jw_kraw(w, "parameters",
-                   t->schema.n ? t->schema : CH_SV("{\"type\":\"object\",\"properties\":{}}"));
-        if (t->strict)
-            ch_jw_kbool(w, "strict", true);
+        write_schema(t, w);
         ch_jw_end(w, '}');
         ch_jw_end(w, '}');
     }
@@ -187,6 +194,12 @@ static void write_sampling(const struct ch_model_request *req, struct ch_jw *w) 
         ch_jw_key(w, "temperature");
         ch_jw_double(w, req->temperature);
     }
+    if (req->has_top_p) {
+        ch_jw_key(w, "top_p");
+        ch_jw_double(w, req->top_p);
+    }
+    if (req->has_seed)
+        ch_jw_kint(w, "seed", req->seed);
     if (!req->nstop)
         return;
     ch_jw_key(w, "stop");
@@ -196,16 +209,24 @@ static void write_sampling(const struct ch_model_request *req, struct ch_jw *w) 
     ch_jw_end(w, ']');
 }
 
+bool ch_openai_takes_schema(const struct ch_model_request *req) {
+    return !has_quirk(req, CH_Q_NO_OUTPUT_SCHEMA);
+}
+
 static void write_output_schema(const struct ch_model_request *req, struct ch_jw *w) {
+    CH_BUF_AUTO strict = {0};
     if (!req->output_schema.n)
         return;
+    bool held = ch_encode_strict(req->output_schema, CH_CLEAN_OPENAI_STRICT, &strict);
     ch_jw_key(w, "response_format");
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "type", "json_schema");
     ch_jw_key(w, "json_schema");
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "name", "answer");
-    ch_jw_kraw(w, "schema", req->output_schema);
+    ch_jw_kraw(w, "schema", held ? ch_buf_sv(&strict) : req->output_schema);
+    if (held)
+        ch_jw_kbool(w, "strict", true);
     ch_jw_end(w, '}');
     ch_jw_end(w, '}');
 }
@@ -223,6 +244,8 @@ int ch_openai_tail(const struct ch_model_request *req, struct ch_buf *out,
     write_tool_choice(req, &w);
     write_output_schema(req, &w);
     write_reasoning_switch(req, &w);
+    if (is_plain(req) && req->cache_key.n && req->cache != CH_CACHE_OFF)
+        ch_jw_kstr(&w, "prompt_cache_key", req->cache_key);
     if (req->ntools && !req->no_stream && has_quirk(req, CH_Q_TOOL_STREAM))
         ch_jw_kbool(&w, "tool_stream", true);
     if (req->endpoint->extra_body.n)

@@ -23,7 +23,8 @@ const struct ch_provider ch_providers[] = {
      .api = "openai",
      .base_url = "https://api.deepseek.com/v1",
      .key_env = "DEEPSEEK_API_KEY",
-     .quirks = COMPATIBLE | CH_Q_STRING_CONTENT | CH_Q_REPLAY_REASONING | CH_Q_THINKING,
+     .quirks = COMPATIBLE | CH_Q_STRING_CONTENT | CH_Q_REPLAY_REASONING | CH_Q_THINKING |
+               CH_Q_NO_OUTPUT_SCHEMA,
      .default_model = "deepseek-chat"},
     {.name = "mistral",
      .api = "openai",
@@ -70,13 +71,13 @@ const struct ch_provider ch_providers[] = {
      .api = "openai",
      .base_url = "https://api.z.ai/api/paas/v4",
      .key_env = "ZAI_API_KEY",
-     .quirks = COMPATIBLE | CH_Q_THINKING | CH_Q_TOOL_STREAM,
+     .quirks = COMPATIBLE | CH_Q_THINKING | CH_Q_TOOL_STREAM | CH_Q_NO_OUTPUT_SCHEMA,
      .default_model = "glm-4.6"},
     {.name = "moonshot",
      .api = "openai",
      .base_url = "https://api.moonshot.ai/v1",
      .key_env = "MOONSHOT_API_KEY",
-     .quirks = COMPATIBLE | CH_Q_THINKING,
+     .quirks = COMPATIBLE | CH_Q_THINKING | CH_Q_NO_OUTPUT_SCHEMA,
      .default_model = "kimi-k2.5"},
     {.name = "ollama",
      .api = "openai",
@@ -133,6 +134,7 @@ static const struct {
     {"reasoning_object", CH_Q_REASONING_OBJECT},
     {"template_thinking", CH_Q_TEMPLATE_THINKING},
     {"tool_stream", CH_Q_TOOL_STREAM},
+    {"no_output_schema", CH_Q_NO_OUTPUT_SCHEMA},
 };
 
 unsigned ch_quirk_find(struct ch_sv name) {

@@ -23,8 +23,9 @@ void ch_wire_write_reply(const struct ch_decoder *d, struct ch_buf *out);
  *   {"provider","base_url","model","system","messages":[..],
  *    "tools":[{"name","description","parameters":{},"strict":bool}],
  *    "tool_choice":"auto|any|none|NAME","parallel":bool,"stream":bool,
- *    "max_output_tokens":n,"temperature":x,"reasoning":"off|low|medium|high",
- *    "stop":[..],"output_schema":{},"quirks":["-name",..],
+ *    "max_output_tokens":n,"temperature":x,"top_p":x,"top_k":n,"seed":n,
+ *    "reasoning":"off|low|medium|high","stop":[..],"output_schema":{},
+ *    "cache":"short|long|off","cache_key","quirks":["-name",..],
  *    "headers":{},"extra_body":{}}
  * Only messages is required; their form is in message.h. model, if not empty,
  * goes before the request's. A credential is shown as the name of the variable

@@ -101,16 +101,41 @@ static int read_effort(struct reading *r) {
     return bad(r, "reasoning", "off, low, medium or high");
 }
 
-static void read_parameters(struct reading *r) {
+static int read_cache(struct reading *r) {
+    static const char *const words[] = {"short", "off", "long"};
+    struct ch_sv word = ch_json_get_str(r->v, "cache");
+    r->req.cache_key = ch_json_get_str(r->v, "cache_key");
+    if (!word.n)
+        return CHELA_OK;
+    for (size_t i = 0; i < CH_LEN(words); i++)
+        if (ch_sv_is(word, words[i])) {
+            r->req.cache = (enum ch_cache)i;
+            return CHELA_OK;
+        }
+    return bad(r, "cache", "short, long or off");
+}
+
+static void read_sampling(struct reading *r) {
     const struct ch_json *temperature = ch_json_get(r->v, "temperature");
+    const struct ch_json *top_p = ch_json_get(r->v, "top_p");
+    const struct ch_json *seed = ch_json_get(r->v, "seed");
+    r->req.has_temperature = ch_json_is(temperature, CH_JSON_NUMBER);
+    r->req.temperature = ch_json_double(temperature, 0);
+    r->req.has_top_p = ch_json_is(top_p, CH_JSON_NUMBER);
+    r->req.top_p = ch_json_double(top_p, 0);
+    r->req.top_k = ch_json_int(ch_json_get(r->v, "top_k"), 0);
+    r->req.has_seed = ch_json_is(seed, CH_JSON_NUMBER);
+    r->req.seed = ch_json_int(seed, 0);
+}
+
+static void read_parameters(struct reading *r) {
     const struct ch_json *stop = ch_json_get(r->v, "stop");
     const struct ch_json *schema = ch_json_get(r->v, "output_schema");
     r->req.system = ch_json_get_str(r->v, "system");
     r->req.no_parallel = !ch_json_bool(ch_json_get(r->v, "parallel"), true);
     r->req.no_stream = !ch_json_bool(ch_json_get(r->v, "stream"), true);
     r->req.max_output_tokens = ch_json_int(ch_json_get(r->v, "max_output_tokens"), 0);
-    r->req.has_temperature = ch_json_is(temperature, CH_JSON_NUMBER);
-    r->req.temperature = ch_json_double(temperature, 0);
+    read_sampling(r);
     if (ch_json_is(schema, CH_JSON_OBJECT))
         r->req.output_schema = compact(r, schema);
     if (!ch_json_is(stop, CH_JSON_ARRAY))
@@ -181,6 +206,8 @@ static int read_request(struct reading *r, const struct ch_codec *codec) {
         rc = read_tools(r);
     if (rc == CHELA_OK)
         rc = read_effort(r);
+    if (rc == CHELA_OK)
+        rc = read_cache(r);
     read_choice(r);
     read_parameters(r);
     return rc;
