@@ -221,7 +221,8 @@ const struct chela_tool_opts ch_builtin_tools[] = {
             "it or none; the result has the Message-ID.",
         .schema = "{\"type\":\"object\",\"properties\":{"
                   "\"to\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"minItems\":1,"
-                  "\"description\":\"Recipients, e.g. jane@example.com or Jane <jane@example.com>\"},"
+                  "\"description\":\"Recipients, e.g. jane@example.com or "
+                  "Jane <jane@example.com>\"},"
                   "\"subject\":{\"type\":\"string\",\"description\":\"One line\"},"
                   "\"body\":{\"type\":\"string\",\"description\":\"The text of the message\"},"
                   "\"cc\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"
