@@ -9,6 +9,7 @@
  * all results in a message from the user. Reasoning goes back under the name
  * it came in, but only to the model that wrote it. */
 #include "model/encode.h"
+#include "model/gpt.h"
 #include "model/ids.h"
 #include "model/openai.h"
 
@@ -26,46 +27,14 @@ static bool is_plain(const struct ch_model_request *req) {
 
 /* --- models that reason refuse some parameters and take others */
 
-static struct ch_sv bare_model(struct ch_sv model) {
-    for (size_t i = model.n; i > 0; i--)
-        if (model.p[i - 1] == '/')
-            return ch_sv(model.p + i, model.n - i);
-    return model;
-}
-
-static bool is_digit_at(struct ch_sv s, size_t i, char least) {
-    return i < s.n && s.p[i] >= least && s.p[i] <= '9';
-}
-
-static bool is_o_series(struct ch_sv model) {
-    return ch_sv_starts(model, "o") && is_digit_at(model, 1, '1');
-}
-
-static bool is_reasoning_model(struct ch_sv model) {
-    model = bare_model(model);
-    bool gpt = ch_sv_starts(model, "gpt-") && is_digit_at(model, 4, '5');
-    return is_o_series(model) || (gpt && !ch_sv_contains_nocase(model, "chat"));
-}
-
-/* The lowest effort: "none" from GPT-5.1 on, "minimal" for GPT-5, and an o
- * model always reasons a little. */
-static const char *least_effort(const struct ch_model_request *req) {
-    struct ch_sv model = bare_model(req->model);
-    if (!is_plain(req))
-        return "none";
-    if (is_o_series(model))
-        return "low";
-    bool first = ch_sv_starts(model, "gpt-5") && !ch_sv_starts(model, "gpt-5.");
-    return first ? "minimal" : "none";
-}
-
 static void write_effort(const struct ch_model_request *req, struct ch_jw *w) {
     static const char *const efforts[] = {
         [CH_EFFORT_LOW] = "low", [CH_EFFORT_MEDIUM] = "medium", [CH_EFFORT_HIGH] = "high"};
     bool off = req->effort == CH_EFFORT_OFF;
-    if (is_plain(req) && !is_reasoning_model(req->model))
+    if (is_plain(req) && !ch_gpt_reasons(req->model))
         return;
-    const char *effort = off ? least_effort(req) : efforts[req->effort];
+    const char *least = is_plain(req) ? ch_gpt_least_effort(req->model) : "none";
+    const char *effort = off ? least : efforts[req->effort];
     if (!has_quirk(req, CH_Q_REASONING_OBJECT)) {
         ch_jw_kcstr(w, "reasoning_effort", effort);
         return;
@@ -188,7 +157,7 @@ static void write_sampling(const struct ch_model_request *req, struct ch_jw *w) 
     if (req->max_output_tokens > 0)
         ch_jw_kint(w, has_quirk(req, CH_Q_MAX_TOKENS) ? "max_tokens" : "max_completion_tokens",
                    req->max_output_tokens);
-    if (is_plain(req) && is_reasoning_model(req->model))
+    if (is_plain(req) && ch_gpt_reasons(req->model))
         return; /* neither temperature nor stop is taken */
     if (req->has_temperature) {
         ch_jw_key(w, "temperature");
@@ -475,12 +444,9 @@ static void encode_results(const struct ch_model_request *req, const struct ch_m
 
 /* --- the assistant's */
 
-/* Whether the model that is asked wrote this reply; a server may add a date to
- * its name, or leave one out. */
+/* Whether the model that is asked wrote this reply. */
 static bool is_own(const struct ch_model_request *req, const struct ch_msg *m) {
-    struct ch_sv a = bare_model(m->model), b = bare_model(req->model);
-    size_t n = CH_MIN(a.n, b.n);
-    return m->api && strcmp(m->api, "openai") == 0 && n && memcmp(a.p, b.p, n) == 0;
+    return m->api && strcmp(m->api, "openai") == 0 && ch_gpt_same(m->model, req->model);
 }
 
 static const struct ch_block *find_reasoning(const struct ch_msg *m) {
