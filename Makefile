@@ -201,7 +201,8 @@ check-now: tests
 else
 check-now: tests sdk
 	@$(MAKE) --no-print-directory SANITIZE=$(SANITIZED) tests
-	@tests/run -b $(BUILD) $(TIER1) sdk -t 3 -b $(BUILD)-$(subst $(comma),-,$(SANITIZED)) unit fuzz replay scenario e2e
+	@tests/run -b $(BUILD) -n 'tier 1' $(TIER1) -n 'tier 2 (real counterparts)' sdk \
+	    -n 'tier 1 under $(SANITIZED)' -t 3 -b $(BUILD)-$(subst $(comma),-,$(SANITIZED)) $(filter-out lint,$(TIER1))
 endif
 check-long-now: check-now
 	@$(MAKE) --no-print-directory SANITIZE=thread tests
