@@ -27,7 +27,7 @@
 enum ch_outer { CH_OUTER_BWRAP, CH_OUTER_NAMESPACES, CH_OUTER_NONE };
 
 /* Descriptors that survive an exec of our own; never one of the command. */
-enum { CH_FD_REPORT = 3, CH_FD_STATUS = 4, CH_FD_SYSCTL = 5, CH_FD_FIRST_FREE = 6 };
+enum { CH_FD_REPORT = 3, CH_FD_STATUS, CH_FD_READY, CH_FD_SYSCTL, CH_FD_FIRST_FREE };
 
 #define CH_EXIT_BROKEN 125               /* the sandbox itself failed; the report says how */
 #define CH_BOX_SELF "/run/chela-sandbox" /* this program, inside bubblewrap's box */

@@ -71,6 +71,8 @@ static void add_namespaces(struct ch_argv *w, const struct ch_box *box) {
         ch_argv_add(w, "--unshare-net");
     add(w, "--hostname", "sandbox", NULL);
     add(w, "--cap-drop", "ALL", NULL);
+    if (ch_is_privileged()) /* to empty the bounding set; gone before the command */
+        add(w, "--cap-add", "CAP_SETPCAP", NULL);
     if (ch_needs_dac(box)) {
         add(w, "--cap-add", "CAP_DAC_OVERRIDE", NULL);
         add(w, "--cap-add", "CAP_FOWNER", NULL);

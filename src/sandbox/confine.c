@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -52,6 +53,18 @@ static void start_session(const struct ch_box *box) {
         signal(sig, SIG_DFL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* The host's /dev/null is not in the box, so it could not be opened again by
+ * its name, /dev/stdin; the box has its own. */
+static void take_own_null(void) {
+    struct stat st;
+
+    if (fstat(0, &st) < 0 || !S_ISCHR(st.st_mode) || st.st_rdev != makedev(1, 3))
+        return;
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0)
+        dup2(fd, 0);
 }
 
 /* The report has to be open until exec has succeeded. */
@@ -222,6 +235,7 @@ void ch_confine_exec(const struct ch_box *box) {
     if (!box->trial)
         paths = candidates(box->argv[0], env);
     start_session(box);
+    take_own_null();
     close_others();
     if (chdir(box->cwd) < 0)
         ch_die("not_found", "working directory %s: %s", box->cwd, strerror(errno));

@@ -15,6 +15,21 @@
 
 #define RESERVED_PIDS 300 /* numbers below are used once, before the first wrap */
 
+int ch_pipe_to(int fd) {
+    int fds[2];
+
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        ch_die("unavailable", "the sandbox cannot make a pipe: %s", strerror(errno));
+    int reading = fcntl(fds[0], F_DUPFD_CLOEXEC, CH_FD_FIRST_FREE);
+    int writing = fcntl(fds[1], F_DUPFD_CLOEXEC, CH_FD_FIRST_FREE);
+    close(fds[0]);
+    close(fds[1]);
+    if (reading < 0 || writing < 0 || dup2(writing, fd) < 0)
+        ch_die("unavailable", "the sandbox cannot set up its pipes: %s", strerror(errno));
+    close(writing);
+    return reading;
+}
+
 void ch_status_write(int wait_status) {
     ssize_t n = write(CH_FD_STATUS, &wait_status, sizeof(wait_status));
     (void)n; /* the leader is gone, and its keeper will end us */
@@ -64,6 +79,13 @@ static void wait_for_signals(sigset_t *set) {
     signal(SIGTERM, SIG_DFL);
 }
 
+static void say_ready(void) {
+    ssize_t n = write(CH_FD_READY, "", 1);
+
+    (void)n; /* the keeper is gone, and will take us along */
+    close(CH_FD_READY);
+}
+
 /* Reap whoever has ended; true if the command was among them. */
 static bool reap(pid_t command, int *status) {
     bool ended = false;
@@ -92,6 +114,7 @@ void ch_init(const struct ch_box *box) {
         ch_die("unavailable", "the sandbox cannot fork: %s", strerror(errno));
     if (command == 0)
         ch_confine_exec(box);
+    say_ready();
     ch_null_stdio();
     for (;;) {
         int sig = sigwaitinfo(&set, NULL);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "sandbox/confine.h"
@@ -28,7 +30,11 @@ struct keeper {
     struct ch_guard guard;
     const char *scratch; /* NULL: none */
     pid_t child;         /* bubblewrap, init or the command */
+    int ready;           /* readable once init is; -1: it is, or there is none */
+    bool stopping;       /* asked to end, and init was not ready */
 };
+
+#define READY_POLL_NS 5000000
 
 /* --- before */
 
@@ -94,6 +100,7 @@ static void prepare(struct keeper *k) {
     }
     ch_view_seal(&k->view);
     open_sysctl();
+    k->ready = ch_pipe_to(CH_FD_READY);
 }
 
 /* --- the child */
@@ -140,11 +147,26 @@ static void start(struct keeper *k) {
     }
     ch_null_stdio();
     close(CH_FD_SYSCTL);
+    close(CH_FD_READY);
 }
 
 /* --- until the end */
 
-static void ask_to_end(const struct keeper *k) {
+static bool init_is_ready(struct keeper *k) {
+    struct pollfd p = {.fd = k->ready, .events = POLLIN};
+
+    if (k->ready >= 0 && poll(&p, 1, 0) > 0) {
+        close(k->ready);
+        k->ready = -1;
+    }
+    return k->ready < 0;
+}
+
+/* Nobody would hear it before init is there. */
+static void ask_to_end(struct keeper *k) {
+    k->stopping = !init_is_ready(k);
+    if (k->stopping)
+        return;
     if (k->box->outer == CH_OUTER_NONE)
         ch_descendants_signal(SIGTERM);
     else
@@ -166,7 +188,8 @@ static bool child_ended(const struct keeper *k) {
     return ended;
 }
 
-static void watch(const struct keeper *k) {
+static void watch(struct keeper *k) {
+    struct timespec soon = {.tv_nsec = READY_POLL_NS};
     sigset_t set;
 
     sigemptyset(&set);
@@ -174,10 +197,10 @@ static void watch(const struct keeper *k) {
     sigaddset(&set, CH_SIG_STOP);
     sigaddset(&set, CH_SIG_GONE);
     for (;;) {
-        int sig = sigwaitinfo(&set, NULL);
+        int sig = k->stopping ? sigtimedwait(&set, NULL, &soon) : sigwaitinfo(&set, NULL);
         if (sig == CH_SIG_GONE)
             kill(k->child, SIGKILL);
-        else if (sig == CH_SIG_STOP)
+        else if (sig == CH_SIG_STOP || (sig < 0 && k->stopping))
             ask_to_end(k);
         else if (sig == SIGCHLD && child_ended(k))
             return;
@@ -185,7 +208,7 @@ static void watch(const struct keeper *k) {
 }
 
 void ch_keeper(struct ch_box *box, pid_t leader) {
-    struct keeper k = {.box = box};
+    struct keeper k = {.box = box, .ready = -1};
 
     become_keeper(leader);
     prepare(&k);

@@ -14,24 +14,14 @@
 #include "sandbox/init.h"
 #include "sandbox/keeper.h"
 
-/* The pipe for the status, clear of the numbers that mean something. */
-static int open_status(void) {
-    int fds[2];
+/* Numbers that mean something are taken before others are given out. */
+static void reserve_numbers(void) {
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
-    if (pipe2(fds, O_CLOEXEC) < 0)
-        ch_die("unavailable", "the sandbox cannot make a pipe: %s", strerror(errno));
-    int reading = fcntl(fds[0], F_DUPFD_CLOEXEC, CH_FD_FIRST_FREE);
-    int writing = fcntl(fds[1], F_DUPFD_CLOEXEC, CH_FD_FIRST_FREE);
-    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    close(fds[0]);
-    close(fds[1]);
-    if (reading < 0 || writing < 0 || nothing < 0 || dup2(nothing, CH_FD_SYSCTL) < 0 ||
-        dup2(writing, CH_FD_STATUS) < 0)
-        ch_die("unavailable", "the sandbox cannot set up its pipes: %s", strerror(errno));
-    close(writing);
-    if (nothing >= CH_FD_FIRST_FREE)
-        close(nothing);
-    return reading;
+    for (int i = CH_FD_STATUS; fd >= 0 && i < CH_FD_FIRST_FREE; i++)
+        dup2(fd, i);
+    if (fd >= CH_FD_FIRST_FREE)
+        close(fd);
 }
 
 /* Blocked before the keeper is there, so that none is lost. */
@@ -57,10 +47,11 @@ static void wait_for_keeper(pid_t keeper, const sigset_t *set) {
 }
 
 bool ch_leader_run(struct ch_box *box, int *wait_status) {
-    int status = open_status();
     pid_t self = getpid();
     sigset_t set;
 
+    reserve_numbers();
+    int status = ch_pipe_to(CH_FD_STATUS);
     block_signals(&set);
     if (box->tty)
         ioctl(0, TIOCNOTTY); /* the command's session is to have it */
@@ -71,8 +62,8 @@ bool ch_leader_run(struct ch_box *box, int *wait_status) {
         close(status);
         ch_keeper(box, self);
     }
-    close(CH_FD_STATUS);
-    close(CH_FD_SYSCTL);
+    for (int i = CH_FD_STATUS; i < CH_FD_FIRST_FREE; i++)
+        close(i);
     ch_null_stdio();
     wait_for_keeper(keeper, &set);
     bool known = ch_status_read(status, wait_status);

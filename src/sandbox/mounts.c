@@ -85,6 +85,10 @@ pid_t ch_namespaces_fork(const struct ch_box *box) {
         .exit_signal = SIGCHLD,
     };
     long pid = syscall(CLONE3, &args, sizeof(args));
+#ifdef SYS_clone
+    if (pid < 0 && errno == ENOSYS) /* a filter that wants to see the flags, or Linux before 5.3 */
+        pid = syscall(SYS_clone, args.flags | SIGCHLD, 0, 0, 0, 0);
+#endif
 
     if (pid == 0 && user)
         map_user(uid, gid);
