@@ -129,6 +129,10 @@ struct chela_agent_opts { /* all strings are copied */
     /* Calls that need no consent although their tool does, NULL-terminated:
      * "exec: git status", "web_fetch: url=https://docs.example.com/\*". */
     const char *const *approved;
+    /* What tools that reach outside are told, NULL-terminated: "key=value", with
+     * the keys of docs/tools.md ("databases.default=sqlite:./data.db"). Without
+     * their settings query_database, web_search and send_email are not offered. */
+    const char *const *settings;
 };
 #define CHELA_AGENT_OPTS(...) {.size = sizeof(struct chela_agent_opts), __VA_ARGS__}
 

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "prompt/system.h"
 #include "tool/builtin.h"
+#include "tool/settings.h"
 #include "json/writer.h"
 
 static char *dup_opt(const char *s) {
@@ -69,9 +70,16 @@ static int add_fallbacks(chela_agent *a, const char *const *specs, struct chela_
 }
 
 static int add_tools(chela_agent *a, const struct chela_agent_opts *o, struct chela_error *err) {
-    if (!o->tools)
-        return 0;
-    return ch_builtin_add(&a->registry, o->tools, NULL, err);
+    struct ch_settings_opts settings = {.list = o->settings,
+                                        .env = a->rt->env,
+                                        .user = a->rt->user,
+                                        .transport = ch_http_transport(a->rt->http),
+                                        .module_path = a->rt->module_path,
+                                        .ca_file = a->rt->ca_file};
+    int rc = ch_settings_new(&settings, &a->settings, err);
+    if (rc < 0 || !o->tools)
+        return rc;
+    return ch_builtin_add_with(&a->registry, a->settings, o->tools, NULL, err);
 }
 
 /* A tool that is asked for by name and forbidden is worth a word. */
@@ -178,6 +186,7 @@ void ch_agent_free(chela_agent *a) {
     free_targets(a->targets, a->ntargets);
     free_targets(a->patched, a->npatched);
     ch_registry_release(&a->registry);
+    ch_settings_unref(a->settings);
     ch_policy_release(&a->policy);
     ch_approvals_free(a->approvals);
     ch_free(a->hooks);

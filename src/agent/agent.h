@@ -18,6 +18,7 @@
 #include "tool/policy.h"
 
 struct ch_scripted;
+struct ch_tool_settings;
 
 /* A server as configured: overrides of a built-in one, or a new one. */
 struct ch_provider_conf {
@@ -67,6 +68,7 @@ struct chela_agent {
     struct ch_target **patched; /* models that hooks asked for */
     size_t npatched;
     struct ch_registry registry;
+    struct ch_tool_settings *settings; /* a reference */
     struct ch_policy policy;
     struct ch_approvals *approvals;
     enum ch_consent ask_means;

@@ -107,6 +107,11 @@
 #define CH_LIMIT_REMEMBERED 256            /* calls that a session need not ask about */
 #define CH_LIMIT_RETRY_AFTER_MS 60000      /* longest wait that a tool may ask for */
 #define CH_LIMIT_SETTINGS 256              /* "key=value" of one agent's tools */
+#define CH_LIMIT_SELECT_TOOLS (32 * CH_MB) /* a file of tools to choose from */
+#define CH_LIMIT_SELECT_QUERY (16 * CH_KB) /* looked at of a request, to choose by */
+#define CH_LIMIT_SELECT_TERMS 4096         /* words of one text */
+#define CH_LIMIT_SELECT_PARTS 32           /* sentences that are ranked alone */
+#define CH_LIMIT_OFFERED 128               /* tools that are chosen for a session */
 #define CH_LIMIT_SQL (64 * CH_KB)          /* a query */
 #define CH_LIMIT_SQL_PARAMS 100            /* values bound to one */
 #define CH_LIMIT_SQL_MEMORY (256 * CH_MB)  /* that one may take here */
@@ -146,6 +151,7 @@
 
 /* config */
 #define CH_LIMIT_CONFIG_ITEMS 1024   /* agents, providers or tools of a file */
+#define CH_LIMIT_CONFIG_DATABASES 64 /* of a file */
 #define CH_LIMIT_CONFIG_WARNINGS 50  /* that are told one by one */
 #define CH_LIMIT_KEY_FILE (16 * CH_KB)
 

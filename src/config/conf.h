@@ -60,12 +60,22 @@ struct ch_conf_approvals {
     const char *const *rules; /* "exec: git status"; NULL-terminated */
 };
 
+/* What tools that reach outside are told. */
+struct ch_conf_outside {
+    const char *const *databases; /* "databases.NAME=URL"; NULL-terminated */
+    const char *fetch_allow, *fetch_deny;
+    bool fetch_private;
+    const char *search_provider, *search_url, *search_key_env;
+    const char *smtp, *mail_from, *mail_user, *mail_password_env, *mail_tls, *mail_allow;
+};
+
 struct ch_conf {
     struct ch_conf_agent defaults;
     struct ch_conf_list agents;    /* struct ch_conf_agent */
     struct ch_conf_list providers; /* struct ch_conf_provider */
     struct ch_conf_list tools;     /* struct ch_conf_tool */
     struct ch_conf_approvals approvals;
+    struct ch_conf_outside outside;
 };
 
 struct chela_config {

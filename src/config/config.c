@@ -180,6 +180,35 @@ static void fill_models(struct chela_agent_opts *o, const char *const *models) {
     FILL(fallbacks, models[1] ? models + 1 : NULL);
 }
 
+/* "key=value" for the library, as many as the file sets. */
+static const char *const *settings_of(const chela_config *cfg) {
+    const struct ch_conf_outside *c = &cfg->conf.outside;
+    const struct {
+        const char *key, *value;
+    } rows[] = {
+        {"webFetch.allowHosts", c->fetch_allow},
+        {"webFetch.denyHosts", c->fetch_deny},
+        {"webFetch.allowPrivate", c->fetch_private ? "true" : NULL},
+        {"webSearch.provider", c->search_provider},
+        {"webSearch.baseUrl", c->search_url},
+        {"webSearch.apiKeyEnv", c->search_key_env},
+        {"mail.smtp", c->smtp},
+        {"mail.from", c->mail_from},
+        {"mail.user", c->mail_user},
+        {"mail.passwordEnv", c->mail_password_env},
+        {"mail.allowTo", c->mail_allow},
+        {"mail.noTls", c->mail_tls && strcmp(c->mail_tls, "optional") == 0 ? "true" : NULL},
+    };
+    size_t n = 0, most = CH_LEN(rows) + CH_LIMIT_CONFIG_DATABASES;
+    const char **list = ch_arena_zalloc(cfg->arena, (most + 1) * sizeof(*list));
+    for (const char *const *d = c->databases; d && *d; d++)
+        list[n++] = *d;
+    for (size_t i = 0; i < CH_LEN(rows); i++)
+        if (rows[i].value)
+            list[n++] = ch_arena_printf(cfg->arena, "%s=%s", rows[i].key, rows[i].value);
+    return n ? list : NULL;
+}
+
 static void fill(const chela_config *cfg, const struct ch_conf_agent *a,
                  struct chela_agent_opts *o) {
     const struct ch_conf_agent *d = &cfg->conf.defaults;
@@ -200,6 +229,7 @@ static void fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(temperature, EITHER(a, d, temperature));
     FILL(parallel, (unsigned)EITHER(a, d, parallel));
     fill_limits(&o->limits, &a->limits, &d->limits);
+    FILL(settings, settings_of(cfg));
 }
 
 int chela_config_agent(const chela_config *cfg, const char *id, struct chela_agent_opts *opts,

@@ -9,6 +9,7 @@
 #define PROVIDER(member) offsetof(struct ch_conf_provider, member)
 #define MODEL(member) offsetof(struct ch_conf_model, member)
 #define TOOL(member) offsetof(struct ch_conf_tool, member)
+#define OUTSIDE(member) offsetof(struct ch_conf, outside.member)
 
 /* A key without effect that is no mistake. */
 #define KNOWN(where, name) \
@@ -32,8 +33,38 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_FILE, "approvals", CH_CFG_APPROVALS, 0, offsetof(struct ch_conf, approvals),
      .help = "which calls a person must agree to, and under `allow` those that need no asking; "
              "see policy.md"},
-    KNOWN(CH_SCOPE_FILE, "databases"),
-    KNOWN(CH_SCOPE_FILE, "mail"),
+    {CH_SCOPE_FILE, "databases", CH_CFG_DATABASES, CH_CFG_SECRET, OUTSIDE(databases),
+     .help = "for `query_database`, by name: `sqlite:PATH` or `postgres://USER@HOST/DATABASE`"},
+    {CH_SCOPE_FILE, "webFetch.allowHosts", CH_CFG_PATTERNS, 0, OUTSIDE(fetch_allow),
+     .otherwise = "[\"*\"]",
+     .help = "hosts that `web_fetch` may ask; an empty list takes the tool away"},
+    {CH_SCOPE_FILE, "webFetch.denyHosts", CH_CFG_PATTERNS, 0, OUTSIDE(fetch_deny),
+     .otherwise = "[]", .help = "and those it must not"},
+    {CH_SCOPE_FILE, "webFetch.allowPrivate", CH_CFG_BOOL, 0, OUTSIDE(fetch_private),
+     .otherwise = "false",
+     .help = "may it also ask this machine and private networks"},
+    {CH_SCOPE_FILE, "webSearch.provider", CH_CFG_CHOICE, 0, OUTSIDE(search_provider),
+     .words = "searxng|brave", .help = "the service behind `web_search`"},
+    {CH_SCOPE_FILE, "webSearch.baseUrl", CH_CFG_URL, 0, OUTSIDE(search_url),
+     .help = "where it is; `searxng` needs one"},
+    {CH_SCOPE_FILE, "webSearch.apiKeyEnv", CH_CFG_ENV, 0, OUTSIDE(search_key_env),
+     .help = "environment variable that holds its key"},
+    {CH_SCOPE_FILE, "webSearch.apiKey", CH_CFG_REFUSED, CH_CFG_SECRET,
+     .help = "a key does not belong into this file: use apiKeyEnv"},
+    {CH_SCOPE_FILE, "mail.smtp", CH_CFG_SMTP, 0, OUTSIDE(smtp),
+     .help = "server of `send_email`: `smtps://HOST` or, with STARTTLS, `smtp://HOST:587`"},
+    {CH_SCOPE_FILE, "mail.from", CH_CFG_TEXT, 0, OUTSIDE(mail_from),
+     .help = "sender of every message: `bot@example.com` or `Name <bot@example.com>`"},
+    {CH_SCOPE_FILE, "mail.user", CH_CFG_TEXT, 0, OUTSIDE(mail_user),
+     .help = "name to log in with; without it the sender's address"},
+    {CH_SCOPE_FILE, "mail.passwordEnv", CH_CFG_ENV, 0, OUTSIDE(mail_password_env),
+     .help = "environment variable that holds the password; without it there is no login"},
+    {CH_SCOPE_FILE, "mail.password", CH_CFG_REFUSED, CH_CFG_SECRET,
+     .help = "a password does not belong into this file: use passwordEnv"},
+    {CH_SCOPE_FILE, "mail.tls", CH_CFG_CHOICE, 0, OUTSIDE(mail_tls), .words = "required|optional",
+     .otherwise = "required", .help = "`optional` also takes a server that offers no TLS"},
+    {CH_SCOPE_FILE, "mail.allowTo", CH_CFG_PATTERNS, 0, OUTSIDE(mail_allow),
+     .otherwise = "[\"*\"]", .help = "addresses that may be written to, such as `*@example.com`"},
     KNOWN(CH_SCOPE_FILE, "sandbox"),
     KNOWN(CH_SCOPE_FILE, "store"),
     KNOWN(CH_SCOPE_FILE, "prompts"),

@@ -22,6 +22,7 @@ enum ch_scope { CH_SCOPE_FILE, CH_SCOPE_AGENT, CH_SCOPE_PROVIDER, CH_SCOPE_MODEL
     X(NAME, "name", const char *) /* [a-zA-Z0-9_-]{1,64} */                                     \
     X(PATH, "path", const char *) /* resolved against the file's directory */                   \
     X(URL, "http(s) URL", const char *)                                                         \
+    X(SMTP, "smtp(s) URL", const char *)                                                        \
     X(ENV, "variable name", const char *)                                                       \
     X(CHOICE, "choice", const char *) /* one of `words` */                                      \
     X(BOOL, "true or false", bool)                                                              \
@@ -31,9 +32,11 @@ enum ch_scope { CH_SCOPE_FILE, CH_SCOPE_AGENT, CH_SCOPE_PROVIDER, CH_SCOPE_MODEL
     X(BUDGET, "number, 0: no limit", double)       /* likewise */                               \
     X(NUMBER, "number", const double *)                                                         \
     X(NAMES, "list of names", const char *) /* joined with commas; "" when empty */             \
+    X(PATTERNS, "list of patterns", const char *) /* of hosts or addresses; likewise */         \
     X(MODELS, "PROVIDER/MODEL, or a list", const char *const *)                                 \
     X(COMMAND, "list of texts", const char *const *)                                            \
     X(HEADERS, "mapping of texts", const char *const *) /* "Name: value" */                     \
+    X(DATABASES, "mapping of names to URLs", const char *const *) /* "databases.NAME=URL" */    \
     X(QUIRKS, "mapping of true or false", const char *) /* "a,-b" */                            \
     X(JSON, "mapping", const char *)                    /* as compact JSON */                   \
     X(APPROVALS, "mapping of tools to ask, auto or deny", struct ch_conf_approvals)             \

@@ -298,6 +298,18 @@ static void check_all_tool_names(struct ch_cfg_parser *p) {
     leave(p, 0);
 }
 
+/* A misspelt tool leaves the one that was meant without its rule. What a group
+ * names is no slip, though it may not be there in this build. */
+static void check_approvals(struct ch_cfg_parser *p) {
+    const struct ch_json *approvals = ch_json_get(p->yaml.root, "approvals");
+    ch_buf_add_str(&p->path, "approvals");
+    for (CH_JSON_MEMBERS(key, value, approvals))
+        if (value->type == CH_JSON_STRING && is_name(ch_json_str(key)) &&
+            !ch_policy_grouped(ch_json_str(key)))
+            warn_unknown_tool(p, key);
+    leave(p, 0);
+}
+
 /* --- the whole file ------------------------------------------------------------- */
 
 static int parse(struct ch_cfg_parser *p, struct ch_sv text) {
@@ -309,8 +321,10 @@ static int parse(struct ch_cfg_parser *p, struct ch_sv text) {
     if (ch_json_is(p->yaml.root, CH_JSON_NULL))
         return 0; /* an empty file, or comments only */
     rc = read_scope(p, p->yaml.root, CH_SCOPE_FILE, false, &cfg->conf);
-    if (rc == 0)
+    if (rc == 0) {
         check_all_tool_names(p);
+        check_approvals(p);
+    }
     return rc;
 }
 

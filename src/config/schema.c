@@ -63,6 +63,9 @@ static void write_type(struct ch_jw *w, const struct ch_option *o) {
     case CH_CFG_URL:
         write_text(w, "^https?://");
         return;
+    case CH_CFG_SMTP:
+        write_text(w, "^smtps?://");
+        return;
     case CH_CFG_ENV:
         write_text(w, "^[a-zA-Z_][a-zA-Z0-9_]*$");
         return;
@@ -82,6 +85,7 @@ static void write_type(struct ch_jw *w, const struct ch_option *o) {
         write_range(w, "number", o);
         return;
     case CH_CFG_NAMES:
+    case CH_CFG_PATTERNS:
     case CH_CFG_COMMAND:
         ch_jw_kcstr(w, "type", "array");
         ch_jw_kraw(w, "items", CH_SV(TEXTS));
@@ -92,6 +96,7 @@ static void write_type(struct ch_jw *w, const struct ch_option *o) {
         ch_jw_kraw(w, "anyOf",
                    CH_SV("[" MODEL ",{\"type\":\"array\",\"minItems\":1,\"items\":" MODEL "}]"));
         return;
+    case CH_CFG_DATABASES:
     case CH_CFG_HEADERS:
         ch_jw_kcstr(w, "type", "object");
         ch_jw_kraw(w, "additionalProperties", CH_SV(TEXTS));

@@ -93,6 +93,20 @@ static int read_url(struct ch_cfg_parser *p, const struct ch_json *v, const stru
     return copy_text(p, v, "a URL", out);
 }
 
+static int read_smtp(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                     void *out) {
+    (void)o;
+    struct ch_sv s = ch_json_str(v);
+    if (v->type != CH_JSON_STRING)
+        return ch_cfg_wrong_type(p, v, "a URL");
+    bool smtp = ch_sv_starts(s, "smtp://") || ch_sv_starts(s, "smtps://");
+    if (!smtp || s.n > CH_LIMIT_URL || has_control(s) || memchr(s.p, ' ', s.n))
+        return ch_cfg_bad(p, v, "expected a URL that starts with smtp:// or smtps://");
+    if (memchr(s.p, '@', s.n))
+        return ch_cfg_bad(p, v, "a URL cannot hold a user name or password here");
+    return copy_text(p, v, "a URL", out);
+}
+
 static int read_env(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
                     void *out) {
     (void)o;
@@ -224,6 +238,87 @@ static int read_names(struct ch_cfg_parser *p, const struct ch_json *v, const st
         ch_buf_addf(&joined, "%s%.*s", joined.n ? "," : "", CH_SV_FMT(s));
     }
     *(const char **)out = ch_arena_str(p->cfg->arena, ch_buf_sv(&joined));
+    return 0;
+}
+
+/* The same for hosts and mail addresses. */
+static int read_patterns(struct ch_cfg_parser *p, const struct ch_json *v,
+                         const struct ch_option *o, void *out) {
+    (void)o;
+    CH_BUF_AUTO joined = {0};
+    if (v->type != CH_JSON_ARRAY)
+        return ch_cfg_wrong_type(p, v, "a list of patterns");
+    if (v->n > CH_LIMIT_CONFIG_ITEMS)
+        return ch_cfg_bad(p, v, "more than %d entries", CH_LIMIT_CONFIG_ITEMS);
+    for (CH_JSON_EACH(e, v)) {
+        struct ch_sv s = ch_json_str(e);
+        if (e->type != CH_JSON_STRING)
+            return ch_cfg_wrong_type(p, e, "text (in quotes)");
+        if (!only(s, ".-_*?:[]@+") || s.n > 512)
+            return ch_cfg_bad(p, e,
+                              "expected a host or an address, in which * stands for anything");
+        ch_buf_addf(&joined, "%s%.*s", joined.n ? "," : "", CH_SV_FMT(s));
+    }
+    *(const char **)out = ch_arena_str(p->cfg->arena, ch_buf_sv(&joined));
+    return 0;
+}
+
+/* A password in a URL would be one in this file. url: after "://". */
+static bool holds_password(struct ch_sv url) {
+    size_t n = 0;
+    while (n < url.n && url.p[n] != '/' && url.p[n] != '?')
+        n++;
+    if (ch_sv_contains_nocase(url, "password="))
+        return true;
+    const char *at = n ? memrchr(url.p, '@', n) : NULL;
+    const char *colon = at ? memchr(url.p, ':', (size_t)(at - url.p)) : NULL;
+    if (!colon)
+        return false;
+    struct ch_sv password = ch_sv(colon + 1, (size_t)(at - colon) - 1);
+    return !(ch_sv_starts(password, "${") && password.p[password.n - 1] == '}');
+}
+
+static int read_database(struct ch_cfg_parser *p, struct ch_sv name, const struct ch_json *v,
+                         const char **out) {
+    const char *url;
+    int rc = copy_text(p, v, "sqlite:PATH or postgres://HOST/DATABASE", &url);
+    if (rc < 0)
+        return rc;
+    struct ch_sv rest = ch_sv_str(url), kind = ch_sv_split(&rest, ':');
+    bool lite = ch_sv_is(kind, "sqlite") && rest.n;
+    bool remote = (ch_sv_is(kind, "postgres") || ch_sv_is(kind, "postgresql")) &&
+                  ch_sv_starts(rest, "//") && !has_control(rest);
+    if (!lite && !remote)
+        return ch_cfg_bad(p, v, "expected sqlite:PATH or postgres://HOST/DATABASE");
+    if (remote && holds_password(ch_sv(rest.p + 2, rest.n - 2)))
+        return ch_cfg_bad(p, v,
+                          "a password does not belong into this file: write "
+                          "postgres://USER:${VARIABLE}@HOST/DATABASE");
+    if (lite)
+        url = ch_arena_printf(p->cfg->arena, "sqlite:%s", ch_conf_path(p->cfg, rest));
+    *out = ch_arena_printf(p->cfg->arena, "databases.%.*s=%s", CH_SV_FMT(name), url);
+    return 0;
+}
+
+static int read_databases(struct ch_cfg_parser *p, const struct ch_json *v,
+                          const struct ch_option *o, void *out) {
+    static const struct ch_option as_name = {.type = CH_CFG_NAME};
+    (void)o;
+    if (v->type != CH_JSON_OBJECT)
+        return ch_cfg_wrong_type(p, v, "a mapping of names to URLs");
+    if (v->n > CH_LIMIT_CONFIG_DATABASES)
+        return ch_cfg_bad(p, v, "more than %d databases", CH_LIMIT_CONFIG_DATABASES);
+    const char **list = ch_arena_zalloc(p->cfg->arena, (v->n + 1) * sizeof(*list));
+    size_t n = 0;
+    for (CH_JSON_MEMBERS(key, value, v)) {
+        const char *name;
+        int rc = ch_cfg_value(p, key, &as_name, &name);
+        if (rc == 0)
+            rc = read_database(p, ch_json_str(key), value, &list[n++]);
+        if (rc < 0)
+            return rc;
+    }
+    *(const char *const **)out = list;
     return 0;
 }
 
@@ -453,7 +548,8 @@ int ch_cfg_value(struct ch_cfg_parser *p, const struct ch_json *v, const struct 
         [CH_CFG_COMMAND] = read_command, [CH_CFG_HEADERS] = read_headers,
         [CH_CFG_QUIRKS] = read_quirks,   [CH_CFG_JSON] = read_json,
         [CH_CFG_REFUSED] = refuse,       [CH_CFG_ANY] = leave_alone,
-        [CH_CFG_APPROVALS] = read_approvals,
+        [CH_CFG_APPROVALS] = read_approvals, [CH_CFG_SMTP] = read_smtp,
+        [CH_CFG_PATTERNS] = read_patterns, [CH_CFG_DATABASES] = read_databases,
     };
     return readers[o->type](p, v, o, out);
 }

@@ -78,7 +78,8 @@ static enum ch_consent usual_level(const struct ch_tool *t) {
     return CH_CONSENT_AUTO;
 }
 
-enum ch_consent ch_approvals_level(const struct ch_approvals *a, const struct ch_tool *t) {
+/* What the rules say of a tool; -1: nothing. */
+static int stated_level(const struct ch_approvals *a, const struct ch_tool *t) {
     struct ch_sv name = ch_sv_str(t->name);
     int named = -1, matched = -1;
 
@@ -90,9 +91,13 @@ enum ch_consent ch_approvals_level(const struct ch_approvals *a, const struct ch
         else if (ch_policy_listed(who, name))
             matched = CH_MAX(matched, consent);
     }
-    if (named >= 0)
-        return (enum ch_consent)named;
-    return matched >= 0 ? (enum ch_consent)matched : usual_level(t);
+    return named >= 0 ? named : matched;
+}
+
+enum ch_consent ch_approvals_level(const struct ch_approvals *a, const struct ch_tool *t) {
+    int stated = stated_level(a, t);
+
+    return stated >= 0 ? (enum ch_consent)stated : usual_level(t);
 }
 
 /* --- rules that vouch ------------------------------------------------------------ */
@@ -262,8 +267,29 @@ static bool arguments_match(const struct rule *r, const struct ch_json *args) {
     return true;
 }
 
+/* Calls of a tool that is asked about which only look, or end what was agreed
+ * to before. */
+static const struct {
+    const char *tool, *argument, *value;
+} harmless[] = {
+    {"process", "action", "list"},
+    {"process", "action", "poll"},
+    {"process", "action", "log"},
+    {"process", "action", "kill"},
+};
+
+static bool is_harmless(const chela_call *call) {
+    for (size_t i = 0; i < CH_LEN(harmless); i++)
+        if (strcmp(harmless[i].tool, call->tool->name) == 0 &&
+            ch_sv_is(ch_json_get_str(call->args, harmless[i].argument), harmless[i].value))
+            return true;
+    return false;
+}
+
 bool ch_approvals_vouch(const struct ch_approvals *a, const chela_call *call,
                         const struct ch_bound *b) {
+    if (stated_level(a, call->tool) < 0 && is_harmless(call))
+        return true;
     for (size_t i = 0; a && i < a->nrules; i++) {
         const struct rule *r = &a->rules[i];
         if (strcmp(r->tool, call->tool->name) != 0)

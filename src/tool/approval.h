@@ -39,7 +39,8 @@ CH_DEFINE_AUTO(ch_approvals)
 /* The level of a tool. a NULL: no rules. */
 enum ch_consent ch_approvals_level(const struct ch_approvals *a, const struct ch_tool *t);
 
-/* Does a rule vouch for this call? */
+/* Does a rule vouch for this call? Without a word of the rules about the tool,
+ * calls that only look at what runs need nobody's. */
 bool ch_approvals_vouch(const struct ch_approvals *a, const chela_call *call,
                         const struct ch_bound *b);
 

@@ -355,6 +355,8 @@ static struct ch_call_env make_env(const struct ch_batch_opts *opts) {
         .approvals = opts->approvals,
         .ask_means = opts->ask_means,
         .memory = opts->memory,
+        .sandbox = opts->sandbox,
+        .jobs = opts->jobs,
         .ask = opts->ops->ask ? on_ask : NULL,
         .before = opts->ops->before ? on_before : NULL,
         .invalid = opts->ops->invalid ? on_invalid : NULL,

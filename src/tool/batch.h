@@ -13,6 +13,8 @@
 #include "tool/registry.h"
 
 struct ch_batch;
+struct ch_jobs;
+struct ch_sandbox_policy;
 
 struct ch_result { /* of one call; texts borrowed from the batch */
     struct ch_sv id, name;
@@ -89,6 +91,8 @@ struct ch_batch_opts {
     const struct ch_approvals *approvals; /* borrowed; NULL: no rules */
     enum ch_consent ask_means;            /* what asking comes to; AUTO: nobody is asked */
     struct ch_memory *memory;             /* borrowed; NULL: nothing is remembered */
+    const struct ch_sandbox_policy *sandbox; /* borrowed; NULL: the default one */
+    struct ch_jobs *jobs; /* borrowed; of the session; NULL: nothing runs in the background */
     const struct ch_batch_ops *ops;
     void *user;
 };

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "tool/builtin/builtins.h"
 #include "tool/builtin/outside.h"
+#include "tool/policy.h"
 
 /* clang-format off */
 const struct chela_tool_opts ch_builtin_tools[] = {
@@ -221,8 +222,7 @@ const struct chela_tool_opts ch_builtin_tools[] = {
             "it or none; the result has the Message-ID.",
         .schema = "{\"type\":\"object\",\"properties\":{"
                   "\"to\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"minItems\":1,"
-                  "\"description\":\"Recipients, e.g. jane@example.com or "
-                  "Jane <jane@example.com>\"},"
+                  "\"description\":\"Recipients: jane@example.com or Jane <jane@example.com>\"},"
                   "\"subject\":{\"type\":\"string\",\"description\":\"One line\"},"
                   "\"body\":{\"type\":\"string\",\"description\":\"The text of the message\"},"
                   "\"cc\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"
@@ -232,6 +232,58 @@ const struct chela_tool_opts ch_builtin_tools[] = {
                   "\"required\":[\"to\",\"subject\",\"body\"]}",
         .fn = ch_send_email_run, .check = ch_send_email_check, .effect = CHELA_EFFECT_ONCE,
         .permission = CHELA_PERM_ADMIN, .flags = CHELA_TOOL_CONFIRM, .timeout_ms = 60000),
+    CHELA_TOOL_OPTS(
+        .name = "exec",
+        .description =
+            "Run a command in the workspace, in a sandbox: files outside of the workspace and a "
+            "private /tmp are read-only or out of sight, there is no network unless it was "
+            "configured, and .git/hooks, .git/config, .env and the like cannot be changed. Gives "
+            "stdout and stderr as one text; an exit code other than 0 is an error with the output. "
+            "What the command leaves running ends with it; use background for servers and for what "
+            "takes long, and process to look after it.",
+        .schema = "{\"type\":\"object\",\"properties\":{"
+                  "\"command\":{\"type\":\"string\",\"description\":"
+                  "\"Command line for /bin/sh, e.g. make test 2>&1 | tail -n 50\"},"
+                  "\"argv\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":"
+                  "\"In place of command: program and arguments, run without a shell\"},"
+                  "\"cwd\":{\"type\":\"string\",\"description\":"
+                  "\"Directory to run in, relative to the workspace; default its root\"},"
+                  "\"timeout\":{\"type\":\"number\",\"minimum\":0,\"maximum\":3600,"
+                  "\"description\":\"Seconds after which it is stopped; default 120, in the "
+                  "background none\"},"
+                  "\"env\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"},"
+                  "\"description\":\"Variables to set for it\"},"
+                  "\"background\":{\"type\":\"boolean\",\"description\":"
+                  "\"Return at once with the id of the process\"},"
+                  "\"pty\":{\"type\":\"boolean\",\"description\":"
+                  "\"Give it a terminal, for programs that insist on one\"}}}",
+        .check = ch_exec_check, .effect = CHELA_EFFECT_ONCE, .permission = CHELA_PERM_ADMIN,
+        .flags = CHELA_TOOL_RISKY, .timeout_ms = -1),
+    CHELA_TOOL_OPTS(
+        .name = "process",
+        .description =
+            "Look after the background processes of this session that exec has started: list "
+            "them, poll one for new output (waiting for it if asked), show lines of its log (the "
+            "newest megabyte is kept), write to its input, or kill it. Processes end with the "
+            "session; the last 16 that ended can still be asked about.",
+        .schema = "{\"type\":\"object\",\"properties\":{"
+                  "\"action\":{\"type\":\"string\",\"enum\":[\"list\",\"poll\",\"log\","
+                  "\"write\",\"kill\"],\"description\":\"What to do\"},"
+                  "\"id\":{\"type\":\"string\",\"description\":"
+                  "\"The process, as exec named it; for all but list\"},"
+                  "\"wait\":{\"type\":\"number\",\"minimum\":0,\"maximum\":60,\"description\":"
+                  "\"poll: seconds to wait for output or the end; default 0\"},"
+                  "\"data\":{\"type\":\"string\",\"description\":"
+                  "\"write: text for its input; end a line with a line feed\"},"
+                  "\"eof\":{\"type\":\"boolean\",\"description\":"
+                  "\"write: close its input after that\"},"
+                  "\"offset\":{\"type\":\"integer\",\"minimum\":1,\"description\":"
+                  "\"log: first line to show; default the last lines\"},"
+                  "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"description\":"
+                  "\"log: lines to show; default 200\"}},"
+                  "\"required\":[\"action\"]}",
+        .check = ch_process_check, .effect = CHELA_EFFECT_ONCE, .permission = CHELA_PERM_ADMIN,
+        .timeout_ms = -1),
     {.name = NULL},
 };
 /* clang-format on */
@@ -258,6 +310,15 @@ static int add_outside(struct ch_registry *r, const struct chela_tool_opts *t,
     return rc;
 }
 
+static int add_one(struct ch_registry *r, const struct chela_tool_opts *t,
+                   struct chela_error *err) {
+    if (strcmp(t->name, "exec") == 0)
+        return ch_exec_add(r, t, err);
+    if (strcmp(t->name, "process") == 0)
+        return ch_process_add(r, t, err);
+    return ch_registry_add(r, t, NULL, NULL, err);
+}
+
 int ch_builtin_add(struct ch_registry *r, const char *allow, const char *deny,
                    struct chela_error *err) {
     return ch_builtin_add_with(r, NULL, allow, deny, err);
@@ -267,8 +328,8 @@ int ch_builtin_add_with(struct ch_registry *r, struct ch_tool_settings *settings
                         const char *deny, struct chela_error *err) {
     for (const struct chela_tool_opts *t = ch_builtin_tools; t->name; t++) {
         struct ch_sv name = ch_sv_str(t->name);
-        if ((allow && !ch_tool_matches(ch_sv_str(allow), name)) ||
-            (deny && ch_tool_matches(ch_sv_str(deny), name)))
+        if ((allow && !ch_policy_listed(ch_sv_str(allow), name)) ||
+            (deny && ch_policy_listed(ch_sv_str(deny), name)))
             continue;
         const struct ch_outside *outside = ch_outside_find(t->name);
         if (outside && !(settings && outside->offered(settings)))
@@ -276,7 +337,7 @@ int ch_builtin_add_with(struct ch_registry *r, struct ch_tool_settings *settings
         struct chela_tool_opts opts = *t;
         opts.flags |= CHELA_TOOL_FORGIVING; /* they know more names for an argument */
         int rc = outside ? add_outside(r, &opts, outside, settings, err)
-                         : ch_registry_add(r, &opts, NULL, NULL, err);
+                         : add_one(r, &opts, err);
         if (rc < 0)
             return rc;
     }

@@ -22,7 +22,9 @@
 #include "tool/result.h"
 #include "json/json.h"
 
-struct ch_child;
+struct ch_jobs;
+struct ch_program;
+struct ch_sandbox_policy;
 
 /* What a call needs from whoever runs it: the batch. */
 struct ch_call_env {
@@ -36,6 +38,8 @@ struct ch_call_env {
     const struct ch_approvals *approvals; /* as in struct ch_batch_opts */
     enum ch_consent ask_means;
     struct ch_memory *memory;
+    const struct ch_sandbox_policy *sandbox; /* as in struct ch_batch_opts */
+    struct ch_jobs *jobs;
     /* Ask the host; as in struct ch_batch_ops. */
     enum ch_before (*before)(chela_call *call, char **arguments, char **feedback);
     enum ch_before (*invalid)(chela_call *call, const char *problem, char **name, char **arguments,
@@ -95,7 +99,8 @@ struct chela_call {
     struct ch_work work;    /* function.c */
     bool deferred;
     atomic_bool finished;   /* chela_call_finish was called */
-    struct ch_child *child; /* command.c */
+    struct ch_program *program; /* command.c */
+    void *doing;                /* the work in progress, of ops that need more */
     size_t child_output[2]; /* bytes kept of stdout, stderr */
 
     /* from any thread */

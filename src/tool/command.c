@@ -2,22 +2,21 @@
  *
  * The arguments go to its stdin as JSON, what it prints is the result, and an
  * exit status other than 0 makes that an error with the end of its stderr. It
- * sees a few variables of our environment and no others: credentials of the
- * host are not a program's business. Timeout and cancel end its whole process
- * group (io/child.h); one that prints without end is stopped at
+ * runs in a box (sandbox.h) and sees a few variables of our environment and no
+ * others: credentials of the host are not a program's business. Timeout and
+ * cancel end all of it; one that prints without end is stopped at
  * CH_LIMIT_TOOL_OUTPUT. */
 #include <signal.h>
 #include <stdlib.h>
 
 #include "base/limits.h"
 #include "base/utf8.h"
-#include "io/child.h"
 #include "tool/builtin.h"
 #include "tool/call.h"
 #include "tool/plan.h"
+#include "tool/program.h"
 #include "json/writer.h"
 
-static const char *const passed_on[] = {"PATH", "HOME", "LANG", "TERM", "TMPDIR"};
 #define OWN_VARIABLES 2 /* CHELA_CALL_ID, CHELA_IDEMPOTENCY_KEY */
 #define TRY_LATER 75    /* EX_TEMPFAIL: the one exit code that means so to everybody */
 
@@ -25,7 +24,7 @@ struct command {
     char **argv; /* owned, NULL-terminated */
     char *cwd;   /* owned; NULL: the workspace */
     /* Taken when the tool is added: getenv is not for running threads. */
-    char *env[CH_LEN(passed_on) + 1];
+    char *env[CH_PROGRAM_ENV + 1];
 };
 
 static char *variable(const char *name, const char *value) {
@@ -42,8 +41,7 @@ static void free_command(void *impl) {
         return;
     for (size_t i = 0; c->argv && c->argv[i]; i++)
         ch_free(c->argv[i]);
-    for (size_t i = 0; c->env[i]; i++)
-        ch_free(c->env[i]);
+    ch_program_env_free(c->env);
     ch_free(c->argv);
     ch_free(c->cwd);
     ch_free(c);
@@ -59,14 +57,7 @@ static struct command *new_command(const struct ch_command_opts *opts) {
     for (size_t i = 0; i < n; i++)
         c->argv[i] = ch_strdup(opts->argv[i]);
     c->cwd = opts->cwd ? ch_strdup(opts->cwd) : NULL;
-    n = 0;
-    for (size_t i = 0; i < CH_LEN(passed_on); i++) {
-        const char *value = getenv(passed_on[i]);
-        if (!value && i == 0)
-            value = "/usr/local/bin:/usr/bin:/bin";
-        if (value)
-            c->env[n++] = variable(passed_on[i], value);
-    }
+    ch_program_env(c->env);
     return c;
 }
 
@@ -135,18 +126,17 @@ static void set_failure(chela_call *call, const struct ch_child_result *r) {
     set_details(call, r);
 }
 
-static void on_child_done(const struct ch_child_result *r, const struct chela_error *err,
-                          void *user) {
+static void on_done(const struct ch_program_result *r, void *user) {
     chela_call *call = user;
+    const struct ch_child_result *child = r->child;
 
-    call->child = NULL;
-    if (!r)
-        chela_result_error(call, err->code == CHELA_ENOENT ? "not_found" : "unavailable", "%s",
-                           err->message);
-    else if (r->exit_code != 0 || r->signal || flooded(r))
-        set_failure(call, r);
+    call->program = NULL;
+    if (r->error)
+        chela_result_error(call, r->error_type, "%s", r->error);
+    else if (child->exit_code != 0 || child->signal || flooded(child))
+        set_failure(call, child);
     else
-        ch_answer_text(&call->answer, r->out);
+        ch_answer_text(&call->answer, child->out);
     ch_answer_conclude(&call->answer, 0, &call->made);
     ch_call_worked(call);
 }
@@ -160,7 +150,7 @@ static void on_output(int stream, struct ch_sv data, void *user) {
 
     *seen += data.n;
     if (*seen >= CH_LIMIT_TOOL_OUTPUT)
-        ch_child_stop(call->child);
+        ch_program_stop(call->program);
 }
 
 static void start(chela_call *call) {
@@ -175,24 +165,29 @@ static void start(chela_call *call) {
     env[n++] = id;
     env[n++] = key;
     env[n] = NULL;
-    struct ch_child_opts opts = {
+    struct ch_program_opts opts = {
+        .policy = call->env->sandbox,
         .argv = (const char *const *)c->argv,
         .env = env,
-        .cwd = c->cwd ? c->cwd : call->workspace,
+        .workspace = call->workspace,
+        .cwd = c->cwd,
+        .any_cwd = c->cwd != NULL,
+        .trusted_argv = true,
         .input = call->arguments,
         .max_output = CH_LIMIT_TOOL_OUTPUT,
     };
     atomic_store(&call->begun, true);
-    call->child = ch_child_start(call->env->loop, &opts, on_output, on_child_done, call);
+    call->program = ch_program_start(call->env->loop, call->env->workers, &opts, on_output, on_done,
+                                     call);
 }
 
 static void cancel(chela_call *call) {
-    ch_child_stop(call->child);
+    ch_program_stop(call->program);
 }
 
 static void abandon(chela_call *call) {
-    ch_child_close(call->child);
-    call->child = NULL;
+    ch_program_close(call->program);
+    call->program = NULL;
 }
 
 static const struct ch_tool_ops ops = {

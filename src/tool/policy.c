@@ -27,6 +27,13 @@ const char *ch_policy_group(struct ch_sv word) {
     return NULL;
 }
 
+bool ch_policy_grouped(struct ch_sv name) {
+    for (size_t i = 0; i < CH_LEN(groups); i++)
+        if (ch_tool_matches(ch_sv_str(groups[i].members), name))
+            return true;
+    return false;
+}
+
 void ch_policy_groups(struct ch_buf *out) {
     for (size_t i = 0; i < CH_LEN(groups); i++)
         ch_buf_addf(out, "%s%s", i ? ", " : "", groups[i].name);

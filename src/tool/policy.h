@@ -39,6 +39,8 @@ bool ch_policy_listed(struct ch_sv list, struct ch_sv name);
 
 /* "group:files" -> "read,write,..."; NULL: no such group, or no group at all. */
 const char *ch_policy_group(struct ch_sv word);
+/* Is this the name of a tool that some group has? */
+bool ch_policy_grouped(struct ch_sv name);
 /* All groups, "group:files, group:net". */
 void ch_policy_groups(struct ch_buf *out);
 

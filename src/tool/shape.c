@@ -214,7 +214,7 @@ static void add_note(struct ch_buf *out, struct ch_sv missing, uint64_t lost, co
 
 static void cut_text(const struct ch_shape *how, struct ch_room room, struct ch_sv text,
                      uint64_t lost, const char *spill, struct ch_buf *out) {
-    bool both = tail_matters(text);
+    bool both = how->tail || tail_matters(text);
 
     room.chars -= WORDS_MAX;
     room.cost -= room.cost == UINT64_MAX ? 0 : WORDS_MAX;

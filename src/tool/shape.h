@@ -17,6 +17,7 @@
 struct ch_shape {
     int64_t window;        /* the model's context in tokens; 0: unknown */
     unsigned records;      /* shown of a JSON array that is cut; 0: the default */
+    bool tail;             /* its end matters, whatever it says */
     const char *tool;      /* whose result it is; may be NULL */
     const char *workspace; /* where to spill; NULL: nowhere. Blocks if set */
 };

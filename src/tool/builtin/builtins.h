@@ -3,6 +3,8 @@
 #define CH_TOOL_BUILTIN_BUILTINS_H
 #include "chela/tool.h"
 
+struct ch_registry;
+
 chela_tool_fn ch_read_run, ch_read_check;
 chela_tool_fn ch_write_run, ch_write_check;
 chela_tool_fn ch_edit_run, ch_edit_check;
@@ -17,5 +19,11 @@ chela_tool_fn ch_query_database_run, ch_query_database_check;
 chela_tool_fn ch_web_fetch_run, ch_web_fetch_check;
 chela_tool_fn ch_web_search_run, ch_web_search_check;
 chela_tool_fn ch_send_email_run, ch_send_email_check;
+
+/* Those that run programs, and are more than a function. */
+chela_tool_fn ch_exec_check, ch_process_check;
+int ch_exec_add(struct ch_registry *r, const struct chela_tool_opts *opts, struct chela_error *err);
+int ch_process_add(struct ch_registry *r, const struct chela_tool_opts *opts,
+                   struct chela_error *err);
 
 #endif

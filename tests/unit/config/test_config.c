@@ -249,6 +249,38 @@ static void test_unknown_agents(void **state) {
 static const struct {
     const char *yaml, *want; /* after "c.yaml:" */
 } bad[] = {
+    {"databases: {default: 'mysql://x'}",
+     "1:22: databases: expected sqlite:PATH or postgres://HOST/DATABASE"},
+    {"databases: {default: 'sqlite:'}",
+     "1:22: databases: expected sqlite:PATH or postgres://HOST/DATABASE"},
+    {"databases: {default: 'postgres:x'}",
+     "1:22: databases: expected sqlite:PATH or postgres://HOST/DATABASE"},
+    {"databases: {default: 5}",
+     "1:22: databases: expected sqlite:PATH or postgres://HOST/DATABASE, not number"},
+    {"databases: {'a b': 'sqlite:x'}", "1:13: databases: expected 1 to 64 letters, digits, _ or -"},
+    {"databases: {d: 'postgres://u:secret@h/x'}",
+     "1:16: databases: a password does not belong into this file: write "
+     "postgres://USER:${VARIABLE}@HOST/DATABASE"},
+    {"databases: {d: 'postgresql://u:${X}y@h/x'}",
+     "1:16: databases: a password does not belong into this file: write "
+     "postgres://USER:${VARIABLE}@HOST/DATABASE"},
+    {"databases: {d: 'postgres://u@h/x?password=secret'}",
+     "1:16: databases: a password does not belong into this file: write "
+     "postgres://USER:${VARIABLE}@HOST/DATABASE"},
+    {"webFetch: {allowHosts: ['a b']}",
+     "1:25: webFetch.allowHosts: expected a host or an address, in which * stands for anything"},
+    {"webFetch: {denyHosts: ['a,b']}",
+     "1:24: webFetch.denyHosts: expected a host or an address, in which * stands for anything"},
+    {"webSearch: {provider: google}",
+     "1:23: webSearch.provider: expected searxng or brave, not \"google\""},
+    {"webSearch: {apiKey: abc}",
+     "1:21: webSearch.apiKey: a key does not belong into this file: use apiKeyEnv"},
+    {"mail: {smtp: 'http://x'}",
+     "1:14: mail.smtp: expected a URL that starts with smtp:// or smtps://"},
+    {"mail: {smtp: 'smtp://u:p@x'}",
+     "1:14: mail.smtp: a URL cannot hold a user name or password here"},
+    {"mail: {password: abc}",
+     "1:18: mail.password: a password does not belong into this file: use passwordEnv"},
     {"[]", "1:1: expected a mapping, not an empty array"},
     {"hello", "1:1: expected a mapping, not string"},
     {"agents: 3", "1:9: agents: expected a mapping, not number"},
@@ -408,9 +440,9 @@ static const struct {
      "c.yaml:1:39: providers.p.api_key_env: unknown key, did you mean apiKeyEnv?\n"},
     {"tools: {custom: [{name: a, description: d, command: [x], timeout: 3}]}",
      "c.yaml:1:58: tools.custom[0].timeout: unknown key, did you mean timeoutSec?\n"},
-    {"agents: {defaults: {tools: {allow: [raed, 'web_*'], deny: [exec]}}}",
+    {"agents: {defaults: {tools: {allow: [raed, 'web_*'], deny: [frobnicate]}}}",
      "c.yaml:1:37: agents.defaults.tools.allow: there is no tool raed, did you mean read?\n"
-     "c.yaml:1:60: agents.defaults.tools.deny: there is no tool exec\n"},
+     "c.yaml:1:60: agents.defaults.tools.deny: there is no tool frobnicate\n"},
     {"agents: {list: [{id: x, tools: {allow: [wether]}}]}\n"
      "tools: {custom: [{name: weather, description: d, command: [w]}]}",
      "c.yaml:1:41: agents.list[0].tools.allow: there is no tool wether, did you mean weather?\n"},
@@ -418,6 +450,10 @@ static const struct {
      "         list: [{id: x, tools: {allow: [write, edit]}}, {id: y, tools: {deny: [edit]}}]}",
      "c.yaml:1:43: agents.defaults.tools.allow: ls is in tools.deny as well, which wins\n"
      "c.yaml:2:41: agents.list[0].tools.allow: write is in tools.deny as well, which wins\n"},
+    {"approvals: {exec: ask, wirte: ask, weather: auto, 'zz*': deny, send_mail: ask, allow: []}\n"
+     "tools: {custom: [{name: weather, description: d, command: [w]}]}",
+     "c.yaml:1:24: approvals: there is no tool wirte, did you mean write?\n"
+     "c.yaml:1:64: approvals: there is no tool send_mail, did you mean send_email?\n"},
     {"agents: {defaults: {tools: {allow: [edit], deny: ['group:files']}}}",
      "c.yaml:1:37: agents.defaults.tools.allow: edit is in tools.deny as well, which wins\n"},
     {"providers: {p: {quirks: {maxtokens: true, zzz: false}}}",
@@ -426,7 +462,7 @@ static const struct {
     {"\"a\\nb\": 1", "c.yaml:1:1: a b: unknown key\n"},
     {"sk-ant-0123456789: 1", "c.yaml:1:1: ***: unknown key\n"},
     /* Keys that other parts of chela have are no mistakes. */
-    {"databases: {default: 'sqlite:x'}\nmail: {smtp: x}\napprovals: {exec: ask}\n"
+    {"databases: {default: 'sqlite:x'}\nmail: {smtp: 'smtp://x'}\napprovals: {exec: ask}\n"
      "sandbox: {mode: auto}\nstore: 'sqlite:./chela.db'\nprompts: {dir: x}\n"
      "gateway: {listen: x}\nchannels: {feishu: {appId: x}}\n"
      "providers: {p: {models: [{id: q, contextWindow: 32768}]}}\n",
@@ -494,6 +530,7 @@ static bool takes(const struct ch_option *o, char kind) {
     case CH_CFG_NAME:
     case CH_CFG_PATH:
     case CH_CFG_URL:
+    case CH_CFG_SMTP:
     case CH_CFG_ENV:
     case CH_CFG_CHOICE:
         return kind == 's';
@@ -506,12 +543,14 @@ static bool takes(const struct ch_option *o, char kind) {
     case CH_CFG_NUMBER:
         return kind == 'n';
     case CH_CFG_NAMES:
+    case CH_CFG_PATTERNS:
     case CH_CFG_COMMAND:
     case CH_CFG_LIST:
         return kind == 'l';
     case CH_CFG_MODELS:
         return kind == 's' || kind == 'l';
     case CH_CFG_HEADERS:
+    case CH_CFG_DATABASES:
     case CH_CFG_QUIRKS:
     case CH_CFG_JSON:
     case CH_CFG_APPROVALS:
@@ -950,6 +989,53 @@ static void test_tools_that_cannot_be_added(void **state) {
     }
 }
 
+/* What the file says about databases, web and mail, as the library takes it. */
+static void test_settings(void **state) {
+    static const struct {
+        const char *yaml, *want;
+    } cases[] = {
+        {"{}", ""},
+        {"databases: {default: 'sqlite:./d.db', abs: 'sqlite:/x/y.db',"
+         " pg: 'postgres://u:${PW}@h:5433/db?sslmode=require', other: 'postgresql://h/db'}",
+         "databases.default=sqlite:/conf/d.db databases.abs=sqlite:/x/y.db "
+         "databases.pg=postgres://u:${PW}@h:5433/db?sslmode=require "
+         "databases.other=postgresql://h/db "},
+        {"webFetch: {allowHosts: ['*.a.example', 'b:9000', '[::1]:*'], denyHosts: [],"
+         " allowPrivate: true}",
+         "webFetch.allowHosts=*.a.example,b:9000,[::1]:* webFetch.denyHosts= "
+         "webFetch.allowPrivate=true "},
+        {"webFetch: {allowHosts: [], allowPrivate: false}", "webFetch.allowHosts= "},
+        {"webSearch: {provider: brave, baseUrl: 'https://s.example', apiKeyEnv: K}",
+         "webSearch.provider=brave webSearch.baseUrl=https://s.example webSearch.apiKeyEnv=K "},
+        {"mail: {smtp: 'smtp://h:587', from: 'Bot <b@x.example>', user: u, passwordEnv: P,"
+         " tls: optional, allowTo: ['*@x.example', a+b@y.example]}",
+         "mail.smtp=smtp://h:587 mail.from=Bot <b@x.example> mail.user=u mail.passwordEnv=P "
+         "mail.allowTo=*@x.example,a+b@y.example mail.noTls=true "},
+        {"mail: {tls: required}", ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        chela_config *cfg = NULL;
+        chela_runtime *rt = NULL;
+        chela_agent *agent = NULL;
+        struct chela_error err = {0};
+        CH_BUF_AUTO warnings = {0}, got = {0};
+        struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = "scripted/demo");
+        if (parse(cases[i].yaml, &warnings, &cfg, &err) < 0)
+            fail_msg("%s: %s", cases[i].yaml, err.message);
+        assert_string_equal(ch_buf_str(&warnings), "");
+        assert_int_equal(chela_config_agent(cfg, NULL, &opts, NULL), 0);
+        for (const char *const *s = opts.settings; s && *s; s++)
+            ch_buf_addf(&got, "%s ", *s);
+        assert_string_equal(ch_buf_str(&got), cases[i].want);
+        assert_int_equal(chela_runtime_new(NULL, &rt, NULL), 0);
+        if (chela_agent_new(rt, &opts, &agent, &err) < 0) /* the library takes them all */
+            fail_msg("%s: %s", cases[i].yaml, err.message);
+        chela_runtime_close(rt);
+        chela_config_free(cfg);
+    }
+}
+
 static void test_load(void **state) {
     (void)state;
     struct folder f;
@@ -1115,6 +1201,7 @@ int main(void) {
         cmocka_unit_test(test_tools_of_an_agent),
         cmocka_unit_test(test_what_a_tool_is_made_of),
         cmocka_unit_test(test_tools_that_cannot_be_added),
+        cmocka_unit_test(test_settings),
         cmocka_unit_test(test_load),
         cmocka_unit_test(test_schema),
         cmocka_unit_test(test_the_manual),

@@ -285,6 +285,27 @@ static void test_argument_rules(void **state) {
     kit_free(&k);
 }
 
+/* Looking at what runs needs no asking; typing into it does. */
+static void test_process(void **state) {
+    (void)state;
+    CH_AUTO(ch_approvals) none = rules_of(NULL, NULL);
+    CH_AUTO(ch_approvals) strict = rules_of("group:runtime=ask", NULL);
+    struct kit k;
+
+    kit_init(&k);
+    add_tool(&k, "process", 0);
+    k.opts.approvals = none;
+    assert_true(runs(&k, "process", "{\"action\":\"list\"}"));
+    assert_true(runs(&k, "process", "{\"action\":\"poll\",\"id\":\"p1\"}"));
+    assert_true(runs(&k, "process", "{\"action\":\"kill\",\"id\":\"p1\"}"));
+    assert_false(runs(&k, "process", "{\"action\":\"write\",\"data\":\"rm x\"}"));
+    assert_false(runs(&k, "process", "{\"action\":[\"list\"]}"));
+    assert_false(runs(&k, "process", "{}"));
+    k.opts.approvals = strict;
+    assert_false(runs(&k, "process", "{\"action\":\"list\"}"));
+    kit_free(&k);
+}
+
 /* --- bound to what was shown --------------------------------------------------------- */
 
 struct desk {
@@ -737,6 +758,7 @@ int main(void) {
         cmocka_unit_test(test_bad_rules),
         cmocka_unit_test(test_command_rules),
         cmocka_unit_test(test_argument_rules),
+        cmocka_unit_test(test_process),
         cmocka_unit_test(test_what_is_approved_is_what_runs),
         cmocka_unit_test(test_always_for_exactly_this),
         cmocka_unit_test(test_never_remembered),

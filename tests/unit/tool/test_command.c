@@ -94,7 +94,8 @@ static void test_environment(void **state) {
     struct ch_sv names = ch_sv_trim(ch_sv_str(k.content));
     while (names.n) {
         static const char *const allowed[] = {
-            "PATH", "HOME", "LANG", "TERM", "TMPDIR", "CHELA_CALL_ID", "CHELA_IDEMPOTENCY_KEY"};
+            "PATH",   "HOME", "LANG",          "LC_ALL", "TERM",
+            "TMPDIR", "TZ",   "CHELA_CALL_ID", "CHELA_IDEMPOTENCY_KEY"};
         struct ch_sv name = ch_sv_split(&names, ' ');
         bool ok = false;
         for (size_t i = 0; i < CH_LEN(allowed); i++)
