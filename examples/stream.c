@@ -75,7 +75,7 @@ int main(int argc, char **argv) {
     pthread_create(&watcher, NULL, wait_for_interrupt, run);
     chela_run_wait(run);
     int rc = strcmp(chela_run_status(run), "done") == 0 ? 0 : 1;
-    pthread_cancel(watcher);
+    pthread_kill(watcher, SIGINT); /* wake it: cancelling a run that is over does nothing */
     pthread_join(watcher, NULL);
     chela_run_free(run);
     chela_runtime_close(rt);

@@ -75,6 +75,9 @@ same "approvals: a rule that fits" yes "$(made)"
 configure <<<'approvals: { allow: [ { deploy: to=test } ] }'
 ask "go on"
 same "approvals: a rule that does not" no "$(made)"
+configure <<<'approvals: { allow: [] }'
+ask "go on"
+same "approvals: an empty list of rules vouches for nothing" no "$(made)"
 configure <<<'approvals: { allow: [ "exec: sh -c *" ] }'
 ask "go on"
 exits "approvals: a rule for a shell" 2

@@ -34,6 +34,16 @@ example hostloop
 same "hostloop: the program answers, the run goes on" "0 The user likes green." "$status $(cat "$out")"
 check "hostloop: it had to wait" grep -q 'waiting for the user' "$err"
 
+for answer in y "not that one"; do
+    example approval <<<"$answer"
+    case $answer in
+    y) want="0 I deleted 'milk'." ;;
+    *) want="0 Not deleted: {\"error\":\"The user was asked and did not allow this call, so it was not made: not that one." ;;
+    esac
+    same "approval: $answer" "$want" "$status $(sed 's/ Do not make the same.*//' "$out")"
+    check "approval: the question" grep -q '^delete_note: {"title":"milk"}$' "$err"
+done
+
 for source in examples/*.c; do
     check "$source is C++ too" "${CXX:-g++}" -x c++ -std=gnu++20 -Wall -Wextra \
         -Wno-missing-field-initializers -Werror -Iinclude -fsyntax-only "$source"
