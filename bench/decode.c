@@ -16,7 +16,7 @@
 #define CHUNK 16384 /* what a socket hands over */
 
 /* A stream: its first events, an event many times over, its last. "%s" is
- * where the text goes. */
+ * where the text goes, "%u" a number that rises from event to event. */
 static const struct shape {
     const char *name;
     const struct ch_codec *codec;
@@ -60,9 +60,18 @@ static const struct shape {
      "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
      "data: [DONE]\n\n",
      " and so the story goes"},
-    {"openai text, read in full", &ch_codec_openai, "",
+    {"openai text, usage", &ch_codec_openai, "",
      "data: "
      "{\"id\":\"chatcmpl-CGxfA0x0xg8aYmv3bMIhE0tPxzBBc\",\"object\":\"chat.completion.chunk\","
+     "\"created\":1758128768,\"model\":\"gpt-4o-2024-08-06\",\"choices\":[{\"index\":0,\"delta\":"
+     "{\"content\":\"%s\"},\"finish_reason\":null}],\"usage\":{\"prompt_tokens\":7,"
+     "\"completion_tokens\":%u,\"prompt_tokens_details\":{\"cached_tokens\":0}}}\n\n",
+     "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
+     "data: [DONE]\n\n",
+     " and so the story goes"},
+    {"openai text, read in full", &ch_codec_openai, "",
+     "data: "
+     "{\"id\":\"chatcmpl-CGxfA0x0xg8aYmv3bMIhE0tPxz%u\",\"object\":\"chat.completion.chunk\","
      "\"created\":1758128768,\"model\":\"gpt-4o-2024-08-06\",\"choices\":[{\"index\":0,\"delta\":"
      "{\"content\":\"%s\"},\"finish_reason\":null}],\"usage\":{\"prompt_tokens\":7}}\n\n",
      "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
@@ -124,17 +133,25 @@ static double parse_ns(struct ch_sv json, size_t deltas) {
     return (now_ns() - start) / (double)deltas;
 }
 
+static void add_delta(struct ch_buf *out, const char *delta, const char *piece, unsigned n) {
+    for (const char *at; (at = strchr(delta, '%')); delta = at + 2) {
+        ch_buf_add(out, delta, (size_t)(at - delta));
+        if (at[1] == 's')
+            ch_buf_add_str(out, piece);
+        else
+            ch_buf_addf(out, "%u", n);
+    }
+    ch_buf_add_str(out, delta);
+}
+
 static void run(const struct shape *s, const char *begin, const char *delta, const char *end,
                 size_t deltas) {
     CH_BUF_AUTO body = {0};
     CH_BUF_AUTO one = {0};
-    const char *at = strstr(delta, "%s");
-    ch_buf_add(&one, delta, (size_t)(at - delta));
-    ch_buf_add_str(&one, s->piece);
-    ch_buf_add_str(&one, at + 2);
+    add_delta(&one, delta, s->piece, 1000);
     ch_buf_add_str(&body, begin);
     for (size_t i = 0; i < deltas; i++)
-        ch_buf_add_sv(&body, ch_buf_sv(&one));
+        add_delta(&body, delta, s->piece, 1000 + (unsigned)i);
     ch_buf_add_str(&body, end);
 
     const char *json = strstr(ch_buf_str(&one), "data: ") + 6;

@@ -401,7 +401,7 @@ static struct ch_sv only_piece(const struct state *st, const struct chunk *c, un
     const struct delta *delta = &x->delta;
     const struct ch_sv *one = &delta->content;
     size_t reasoning = 0;
-    bool more = !c->has_choice || c->has_error || c->usage.n || x->late.n || x->message.n ||
+    bool more = !c->has_choice || c->has_error || x->late.n || x->message.n ||
                 x->usage.n || x->error.n || x->reason.n || x->native.n || delta->refusal.n ||
                 delta->parts.n || delta->details.n;
     *key = KEY_TEXT;
@@ -434,14 +434,16 @@ static void learn(struct ch_decoder *d, struct ch_sv data, const struct chunk *c
     if (!piece.n || piece.p < data.p || piece.p >= data.p + data.n)
         return;
     st->repeats = key;
-    ch_template_learn(&st->template, data, (size_t)(piece.p - data.p), piece.n);
+    ch_template_learn(&st->template, data, piece, c->usage);
 }
 
 static bool repeat(struct ch_decoder *d, struct ch_sv data, int *rc) {
     struct state *st = state_of(d);
-    struct ch_sv piece;
-    if (!ch_template_match(&st->template, data, &d->scratch, &piece))
+    struct ch_template_match m;
+    if (!ch_template_match(&st->template, data, &d->scratch, &m))
         return false;
+    struct ch_sv piece = m.piece;
+    set_usage(d, m.figures);
     if (!piece.n)
         *rc = CHELA_OK;
     else if (st->repeats == KEY_TEXT)

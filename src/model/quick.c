@@ -26,59 +26,184 @@ const char *ch_quick_string(const char *at, const char *end, struct ch_buf *scra
 }
 
 void ch_template_release(struct ch_template *t) {
-    ch_buf_release(&t->before);
-    ch_buf_release(&t->after);
+    ch_buf_release(&t->bytes);
 }
 
 void ch_template_clear(struct ch_template *t) {
-    ch_buf_clear(&t->before);
+    t->missed += t->nholes > 0;
+    t->nholes = 0;
+}
+
+/* --- learning */
+
+/* What is left out of an event, in the order of the text. */
+struct cuts {
+    struct cut {
+        const char *p, *end;
+        enum ch_template_kind kind;
+    } list[CH_TEMPLATE_HOLES];
+    size_t n;
+    bool overflow;
+};
+
+static void cut(struct cuts *c, enum ch_template_kind kind, const char *p, const char *end) {
+    if (c->n == CH_TEMPLATE_HOLES) {
+        c->overflow = true;
+        return;
+    }
+    size_t i = c->n++;
+    for (; i > 0 && c->list[i - 1].p > p; i--)
+        c->list[i] = c->list[i - 1];
+    c->list[i] = (struct cut){p, end, kind};
+}
+
+static const char *find(struct ch_sv data, struct ch_sv name) {
+    const char *p = memmem(data.p, data.n, name.p, name.n);
+    return p ? p + name.n : NULL;
 }
 
 /* Vendors pad events with a random string, to hide the length of the text. */
-static void leave_out_padding(struct ch_template *t) {
+static void cut_padding(struct cuts *c, struct ch_sv data) {
     static const struct ch_sv names[] = {CH_SV("\"obfuscation\":\""), CH_SV("\"p\":\"")};
-    for (size_t i = 0; i < 2; i++) {
-        const char *p = memmem(t->after.p, t->after.n, names[i].p, names[i].n);
-        if (!p)
-            continue;
-        const char *start = p + names[i].n, *end = t->after.p + t->after.n;
-        const char *stop = ch_scan_plain(start, end);
-        if (stop == end || *stop != '"')
+    const char *end = data.p + data.n;
+    for (size_t i = 0; i < CH_LEN(names); i++) {
+        const char *start = find(data, names[i]);
+        const char *stop = start ? ch_scan_plain(start, end) : end;
+        if (stop < end && *stop == '"') {
+            cut(c, CH_HOLE_PADDING, start, stop);
             return;
-        t->pad = (size_t)(start - t->after.p);
-        memmove(t->after.p + t->pad, stop, (size_t)(end - stop));
-        t->after.n -= (size_t)(stop - start);
+        }
+    }
+}
+
+/* A quote inside a string has a backslash before it, so what looks like this
+ * member is one. */
+static void cut_sequence(struct cuts *c, struct ch_sv data) {
+    struct ch_scan_fail why;
+    bool integer;
+    const char *start = find(data, CH_SV("\"sequence_number\":"));
+    const char *stop = start ? ch_scan_number(start, data.p + data.n, &integer, &why) : NULL;
+    if (stop)
+        cut(c, CH_HOLE_NUMBER, start, stop);
+}
+
+static void cut_figures(struct cuts *c, struct ch_sv figures) {
+    const char *end = figures.p + figures.n;
+    struct ch_scan_fail why;
+    bool integer;
+    for (const char *at = figures.p; at < end && !c->overflow;) {
+        if (*at == '"') {
+            at = ch_scan_plain(at + 1, end);
+            c->overflow |= at == end || *at != '"'; /* more than names of figures */
+            at++;
+        } else if (ch_scan_is_digit(*at) || *at == '-') {
+            const char *stop = ch_scan_number(at, end, &integer, &why);
+            cut(c, CH_HOLE_NUMBER, at, stop ? stop : end);
+            at = stop ? stop : end;
+        } else {
+            at++;
+        }
+    }
+}
+
+/* Of a server whose events never repeat only every so many are learnt. */
+static bool is_in_vain(const struct ch_template *t) {
+    return t->missed > 8 && t->missed % 32;
+}
+
+static void note_figure(struct ch_template *t, const struct cut *x, size_t i,
+                        struct ch_sv figures) {
+    const char *end = figures.p + figures.n;
+    if (!figures.n || x->p < figures.p || x->p >= end)
+        return;
+    if (!t->nfigures++) {
+        t->first_figure = i;
+        t->lead = (size_t)(x->p - figures.p);
+    }
+    t->trail = (size_t)(end - x->end);
+}
+
+/* False: one thing was cut twice. */
+static bool assemble(struct ch_template *t, struct ch_sv data, const struct cuts *cuts) {
+    const char *from = data.p;
+    for (size_t i = 0; i < cuts->n; i++) {
+        const struct cut *x = &cuts->list[i];
+        if (x->p < from)
+            return false;
+        ch_buf_add(&t->bytes, from, (size_t)(x->p - from));
+        t->holes[i] = (struct ch_template_hole){t->bytes.n, x->kind};
+        from = x->end;
+    }
+    ch_buf_add(&t->bytes, from, (size_t)(data.p + data.n - from));
+    return true;
+}
+
+void ch_template_learn(struct ch_template *t, struct ch_sv data, struct ch_sv piece,
+                       struct ch_sv figures) {
+    struct cuts cuts = {0};
+    ch_buf_clear(&t->bytes);
+    t->nholes = t->nfigures = t->first_figure = 0;
+    if (is_in_vain(t)) {
+        t->missed++;
         return;
     }
+    const char *after = piece.p + piece.n;
+    cut(&cuts, CH_HOLE_PIECE, piece.p, after);
+    cut_padding(&cuts, ch_sv(after, (size_t)(data.p + data.n - after)));
+    cut_sequence(&cuts, data);
+    if (figures.n)
+        cut_figures(&cuts, figures);
+    if (cuts.overflow)
+        return;
+
+    for (size_t i = 0; i < cuts.n; i++)
+        note_figure(t, &cuts.list[i], i, figures);
+    t->nholes = assemble(t, data, &cuts) ? cuts.n : 0;
 }
 
-void ch_template_learn(struct ch_template *t, struct ch_sv data, size_t at, size_t n) {
-    ch_buf_clear(&t->before);
-    ch_buf_clear(&t->after);
-    ch_buf_add(&t->before, data.p, at);
-    ch_buf_add(&t->after, data.p + at + n, data.n - at - n);
-    t->pad = 0;
-    leave_out_padding(t);
-}
+/* --- matching */
 
-static bool same_rest(const struct ch_template *t, const char *at, const char *end) {
-    const char *after = t->after.p;
-    size_t n = t->after.n;
-    if (t->pad) {
-        if ((size_t)(end - at) < n || memcmp(at, after, t->pad) != 0)
-            return false;
-        at = ch_scan_plain(at + t->pad, end);
-        after += t->pad;
-        n -= t->pad;
+/* Past what stands in a hole; NULL: it is not what belongs there. */
+static const char *past_hole(enum ch_template_kind kind, const char *at, const char *end,
+                             struct ch_buf *scratch, struct ch_sv *piece) {
+    struct ch_scan_fail why;
+    bool integer;
+    switch (kind) {
+    case CH_HOLE_NUMBER:
+        return ch_scan_number(at, end, &integer, &why);
+    case CH_HOLE_PADDING:
+        return ch_scan_plain(at, end);
+    case CH_HOLE_PIECE:
+        at = ch_quick_string(at, end, scratch, piece);
+        return at ? at - 1 : NULL; /* the quote is in the template */
     }
-    return (size_t)(end - at) == n && memcmp(at, after, n) == 0;
+    CH_UNREACHABLE();
 }
 
-bool ch_template_match(const struct ch_template *t, struct ch_sv data, struct ch_buf *scratch,
-                       struct ch_sv *out) {
-    const char *end = data.p + data.n, *at;
-    if (!t->before.n || data.n < t->before.n || memcmp(data.p, t->before.p, t->before.n) != 0)
+bool ch_template_match(struct ch_template *t, struct ch_sv data, struct ch_buf *scratch,
+                       struct ch_template_match *out) {
+    const char *at = data.p, *end = data.p + data.n, *figures = NULL;
+    size_t from = 0, last = t->first_figure + t->nfigures;
+    if (!t->nholes)
         return false;
-    at = ch_quick_string(data.p + t->before.n, end, scratch, out);
-    return at && same_rest(t, at - 1, end);
+    out->figures = ch_sv(NULL, 0);
+    for (size_t i = 0; i < t->nholes; i++) {
+        size_t n = t->holes[i].at - from;
+        if ((size_t)(end - at) < n || memcmp(at, t->bytes.p + from, n) != 0)
+            return false;
+        at += n;
+        from = t->holes[i].at;
+        if (t->nfigures && i == t->first_figure)
+            figures = at - t->lead;
+        at = past_hole(t->holes[i].kind, at, end, scratch, &out->piece);
+        if (!at)
+            return false;
+        if (figures && i + 1 == last)
+            out->figures = ch_sv(figures, (size_t)(at - figures) + t->trail);
+    }
+    size_t n = t->bytes.n - from;
+    if ((size_t)(end - at) != n || memcmp(at, t->bytes.p + from, n) != 0)
+        return false;
+    t->missed = 0;
+    return true;
 }

@@ -1,10 +1,10 @@
 /* quick.h -- the short way through a stream's deltas.
  *
- * Nearly all events of a stream differ in one string only. A template keeps
- * the bytes around that string of an event that was read in full; an event
- * with the same bytes around a sound string needs no reading: it says the same
- * about another piece of text. What differs in any other byte does not match
- * and is read in full. */
+ * Nearly all events of a stream differ in one string only, and in what nobody
+ * reads: padding, a sequence number. A template keeps the bytes around these
+ * of an event that was read in full; an event with the same bytes around a
+ * sound string needs no reading: it says the same about another piece of text.
+ * What differs in any other byte does not match and is read in full. */
 #ifndef CH_MODEL_QUICK_H
 #define CH_MODEL_QUICK_H
 #include "base/buf.h"
@@ -16,20 +16,40 @@
 const char *ch_quick_string(const char *at, const char *end, struct ch_buf *scratch,
                             struct ch_sv *out);
 
+#define CH_TEMPLATE_HOLES 16
+
+/* A zeroed struct has learnt nothing. */
 struct ch_template {
-    struct ch_buf before, after; /* the string's quotes included */
-    size_t pad;                  /* in `after`: where a padding string's contents are left out */
+    struct ch_buf bytes; /* the event without what is in the holes */
+    struct ch_template_hole {
+        size_t at; /* in bytes */
+        enum ch_template_kind { CH_HOLE_PIECE, CH_HOLE_PADDING, CH_HOLE_NUMBER } kind;
+    } holes[CH_TEMPLATE_HOLES];
+    size_t nholes;
+    /* The object of numbers: the holes in it, and how many bytes it has before
+     * the first and after the last. */
+    size_t first_figure, nfigures, lead, trail;
+    unsigned missed; /* events learnt in vain since the last match */
+};
+
+/* What an event says: both are slices of it, or piece is in scratch. */
+struct ch_template_match {
+    struct ch_sv piece;
+    struct ch_sv figures;
 };
 
 void ch_template_release(struct ch_template *t);
+/* An event came that has to be read in full. */
 void ch_template_clear(struct ch_template *t);
 
-/* data is an event that was read in full and is all said by the string whose
- * contents are [at, at + n) of it. */
-void ch_template_learn(struct ch_template *t, struct ch_sv data, size_t at, size_t n);
+/* data is an event that was read in full and is all said by `piece`, the
+ * contents of a string, and `figures`, an object of numbers ({NULL,0}: none);
+ * both are slices of it. */
+void ch_template_learn(struct ch_template *t, struct ch_sv data, struct ch_sv piece,
+                       struct ch_sv figures);
 
-/* The string of an event like the one learnt; false: read it in full. */
-bool ch_template_match(const struct ch_template *t, struct ch_sv data, struct ch_buf *scratch,
-                       struct ch_sv *out);
+/* An event like the one learnt; false: read it in full. */
+bool ch_template_match(struct ch_template *t, struct ch_sv data, struct ch_buf *scratch,
+                       struct ch_template_match *out);
 
 #endif
