@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -97,6 +98,15 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
     return remove(path);
 }
 
+/* A box that was ended a moment ago still takes its own things away. */
+static void remove_all(const char *dir) {
+    for (int i = 0; i < 1000 && nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS) != 0; i++) {
+        if (access(dir, F_OK) < 0)
+            return;
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+}
+
 void kit_end(struct kit *k) {
     ch_batch_close(k->batch);
     k->batch = NULL;
@@ -112,7 +122,7 @@ void kit_free(struct kit *k) {
     ch_registry_release(&k->registry);
     ch_workers_free(k->workers);
     ch_loop_close(k->loop, NULL, NULL);
-    nftw(k->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    remove_all(k->dir);
     ch_buf_release(&k->log);
     ch_free(k->content);
     ch_free(k->details);

@@ -1,0 +1,382 @@
+/* test_sandbox.c -- attacks on the sandbox, from inside, on three machines: this
+ * one, this one without bubblewrap, and one where namespaces are forbidden; as
+ * the user that runs the tests and, if that is root, as nobody too.
+ *
+ * An attack prints ESCAPED when it got somewhere. Most are first made without
+ * a sandbox, where they must succeed: otherwise a typing error would look like
+ * a defence. What stands outside are canaries: files that must not change,
+ * servers that must not be asked. A layer that a machine does not have must be
+ * reported as missing, and then the attacks that only it stops are not made;
+ * that is counted, not passed over. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "support/boxworld.h"
+#include "tool/builtin.h"
+
+/* --- the attacks ---------------------------------------------------------------- */
+
+enum needs { ANY, BOX, SCOPE }; /* who stops it: any layer; namespaces; those or Landlock 6 */
+enum first { TRY, TRUST };      /* without a sandbox it works; that is not tried */
+
+static const struct attack {
+    const char *what, *command;
+    enum needs needs;
+    enum first first;
+    const char *more; /* arguments */
+} attacks[] = {
+    /* files */
+    {"write outside", "echo x > $OUT/new && echo ESCAPED", ANY, TRY, ""},
+    {"append", "echo x >> $OUT/canary && echo ESCAPED", ANY, TRY, ""},
+    {"truncate", ": > $OUT/canary && echo ESCAPED", ANY, TRY, ""},
+    {"remove",
+     "rm -f $OUT/canary && test ! -e $OUT/canary && cat ../outside/canary || echo no; "
+     "ls $OUT/secret && test ! -e $OUT/canary && echo ESCAPED",
+     ANY, TRY, ""},
+    {"rename over", "echo x > y; mv -f y $OUT/canary && echo ESCAPED", ANY, TRUST, ""},
+    {"hard link", "ln $OUT/canary h && echo x >> h && echo ESCAPED; rm -f h", ANY, TRY, ""},
+    {"symbolic link", "ln -sf $OUT l; echo x > l/new && echo ESCAPED; rm -f l", ANY, TRY, ""},
+    {"dangling link", "ln -sf $OUT/new d; echo x > d && echo ESCAPED; rm -f d", ANY, TRY, ""},
+    {"change of mode", "chmod 600 $OUT/canary && echo ESCAPED", BOX, TRY, ""},
+    {"read a secret", "grep -q s3cret $OUT/secret && echo ESCAPED", ANY, TRY, ""},
+    {"list what is outside", "ls $OUT | grep -q secret && echo ESCAPED", ANY, TRY, ""},
+    {"the way up", "cat ../outside/secret | grep -q s3cret && echo ESCAPED", ANY, TRY, ""},
+    {"through /proc", "grep -q s3cret /proc/self/root$OUT/secret && echo ESCAPED", ANY, TRY, ""},
+    {"through init", "grep -q s3cret /proc/1/root$OUT/secret && echo ESCAPED", ANY, TRUST, ""},
+    {"through a cwd",
+     "for p in /proc/[0-9]*; do grep -q s3cret $p/cwd/../outside/secret "
+     "2>/dev/null && echo ESCAPED; done; true",
+     ANY, TRUST, ""},
+    {"the shadow file", "grep -q . /etc/shadow && echo ESCAPED", ANY, TRUST, ""},
+    {"the host's keys", "cat /etc/ssh/*key 2>/dev/null | grep -q . && echo ESCAPED", ANY, TRUST,
+     ""},
+    {"a disk",
+     "for d in /dev/[svn]d? /dev/vd? /dev/nvme* /dev/mem /dev/kmsg; do head -c 1 $d "
+     ">/dev/null 2>&1 && echo ESCAPED; done; true",
+     ANY, TRUST, ""},
+    {"the system", "touch /usr/new /etc/new /bin/new 2>/dev/null && echo ESCAPED", ANY, TRUST, ""},
+    {"other people's /tmp", "ls ${OUT%/*} | grep -q outside && echo ESCAPED", ANY, TRY, ""},
+    /* secrets of the runtime */
+    {"environment", "env | grep -q " SENTINEL " && echo ESCAPED", ANY, TRUST, ""},
+    {"environment of all",
+     "cat /proc/[0-9]*/environ 2>/dev/null | grep -q " SENTINEL " && echo ESCAPED", ANY, TRY, ""},
+    {"of the runtime", "grep -q " SENTINEL " /proc/$RUNTIME/environ && echo ESCAPED", ANY, TRY, ""},
+    {"of process 1", "grep -q " SENTINEL " /proc/1/environ && echo ESCAPED", ANY, TRUST, ""},
+    {"of the parent", "grep -q " SENTINEL " /proc/$PPID/environ && echo ESCAPED", ANY, TRY, ""},
+    {"its memory",
+     "head -c 1 /proc/$RUNTIME/mem >/dev/null 2>&1; dd if=/proc/$RUNTIME/maps "
+     "2>/dev/null | grep -q . && echo ESCAPED",
+     ANY, TRY, ""},
+    {"its descriptors", "readlink /proc/$RUNTIME/fd/* | grep -q . && echo ESCAPED", ANY, TRY, ""},
+    {"descriptors handed on", "test $(ls /proc/self/fd | wc -l) -gt 4 && echo ESCAPED", ANY, TRUST,
+     ""},
+    /* the network */
+    {"a connection", "bash -c \"exec 3<>/dev/tcp/127.0.0.1/$TCP_PORT\" && echo ESCAPED", ANY, TRY,
+     ""},
+    {"a datagram", "bash -c \"echo x > /dev/udp/127.0.0.1/$UDP_PORT\"; sleep 0.1", ANY, TRUST, ""},
+    {"a socket in the file system", "./attacker attack unix $OUT/sock", ANY, TRY, ""},
+    {"a socket without a name", "./attacker attack unix $NAME", ANY, TRY, ""},
+    {"vsock", "./attacker attack vsock", ANY, TRUST, ""},
+    {"raw packets", "./attacker attack packet", ANY, TRUST, ""},
+    {"the Internet",
+     "bash -c 'exec 3<>/dev/udp/1.1.1.1/53' && grep -q ' 00000000 ' /proc/net/route "
+     "&& echo ESCAPED",
+     ANY, TRUST, ""},
+    /* system calls */
+    {"ptrace", "./attacker attack ptrace", ANY, TRY, ""},
+    {"ptrace the runtime", "./attacker attack ptrace-pid $RUNTIME", ANY, TRUST, ""},
+    {"another's memory", "./attacker attack vm-read", ANY, TRY, ""},
+    {"signal the runtime", "./attacker attack kill $RUNTIME", SCOPE, TRY, ""},
+    {"mount", "./attacker attack mount", ANY, TRUST, ""},
+    {"remount", "./attacker attack remount", ANY, TRUST, ""},
+    {"unmount what protects", "./attacker attack umount $PWD/.git", ANY, TRUST, ""},
+    {"user namespace", "./attacker attack unshare", ANY, TRY, ""},
+    {"user namespace by program", "unshare -Ur true && echo ESCAPED", ANY, TRY, ""},
+    {"chroot", "./attacker attack chroot", ANY, TRUST, ""},
+    {"keyring, write", "./attacker attack keyring", ANY, TRUST, ""},
+    {"keyring, read", "./attacker attack keyring-read", ANY, TRY, ""},
+    {"io_uring", "./attacker attack io_uring", ANY, TRUST, ""},
+    {"bpf", "./attacker attack bpf", ANY, TRUST, ""},
+    {"userfaultfd", "./attacker attack userfaultfd", ANY, TRY, ""},
+    {"a device", "./attacker attack mknod", ANY, TRUST, ""},
+    {"no randomisation", "./attacker attack personality", ANY, TRY, ""},
+    {"typing for somebody", "./attacker attack tiocsti", ANY, TRUST, ",\"pty\":true"},
+    {"new privileges", "grep -q 'NoNewPrivs:.1' /proc/self/status || echo ESCAPED", ANY, TRY, ""},
+    {"capabilities",
+     "grep -qE 'Cap(Eff|Prm|Bnd):.*[1-9a-f]' /proc/self/status && test $(id -u) = 0 "
+     "&& echo ESCAPED",
+     ANY, TRUST, ""},
+    {"seccomp is on", "grep -q 'Seccomp:.2' /proc/self/status || echo ESCAPED", ANY, TRY, ""},
+    {"core dumps", "test $(ulimit -c) = 0 || echo ESCAPED", ANY, TRUST, ""},
+};
+
+static bool is_stopped_here(const struct attack *a) {
+    return w.boxed || a->needs == ANY || (a->needs == SCOPE && w.abi >= 6);
+}
+
+static void test_attacks(enum box_machine machine) {
+    unsigned made = 0, left_out = 0;
+
+    world_open(machine);
+    for (size_t i = 0; i < CH_LEN(attacks); i++) {
+        const struct attack *a = &attacks[i];
+        if (!is_stopped_here(a)) {
+            left_out++;
+            continue;
+        }
+        if (a->first == TRY) {
+            w.policy.mode = CH_SANDBOX_OFF;
+            if (!strstr(world_run(a->command, a->more), "ESCAPED"))
+                fail_msg("%s: no attack even without a sandbox: %s", a->what, w.k.content);
+            w.policy.mode = CH_SANDBOX_AUTO;
+            world_was_asked();
+            world_put_canaries();
+        }
+        world_run(a->command, a->more);
+        if (strstr(w.k.content, "ESCAPED") || strstr(w.k.content, SENTINEL))
+            fail_msg("%s, %s: %s", box_machine_names[machine], a->what, w.k.content);
+        world_check_canaries(a->what);
+        made++;
+    }
+    printf("# %s: %u attacks, %u that only namespaces stop\n", box_machine_names[machine], made,
+           left_out);
+    if (w.boxed)
+        assert_int_equal(left_out, 0);
+    else
+        assert_false(world_layer("namespaces")->ok || world_layer("protected paths")->ok);
+    world_close();
+}
+
+/* --- protected paths ------------------------------------------------------------ */
+
+static const char *const plant[] = {
+    "mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit",
+    "echo evil > .git/config",
+    "cd .git && echo evil > config",
+    "echo evil > .env",
+    "echo evil > chela.yaml",
+    "mkdir -p .ssh; echo evil > .ssh/authorized_keys",
+    "mv .git .git2; mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit",
+    "cp -a .git g; mv .git h; mv g .git; echo evil > .git/config",
+    "rm -rf .git; mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit",
+    "rm -rf .env; echo evil > .env",
+    "rmdir .env; echo evil > .env",
+    "echo evil > x; mv -f x .env",
+    "echo evil > x; ln -f x .env",
+    "ln -sfn /tmp .git; echo evil > .git/config",
+    "ln -sf x .env; echo evil > x",
+    "chmod 777 . .git .env; echo evil > .env",
+    "mkdir d; mount --bind d .git; echo evil > .git/config",
+    "git init . ; git config core.fsmonitor evil",
+    "python3 -c 'import os; os.rename(\".git\", \"g\")'; mkdir .git; echo evil > .git/config",
+};
+
+static bool holds(const char *path, const char *text) {
+    CH_AUTOFREE char *got = kit_get(&w.k, path);
+
+    return got && strstr(got, text);
+}
+
+static void check_planted(const char *command, bool existing) {
+    static const char *const paths[] = {".git/hooks/pre-commit", ".git/config", ".env",
+                                        "chela.yaml", ".ssh/authorized_keys"};
+
+    for (size_t i = 0; i < CH_LEN(paths); i++)
+        if (holds(paths[i], "evil"))
+            fail_msg("%s: planted %s", command, paths[i]);
+    if (existing && (!holds(".git/config", "mine") || !holds(".git/hooks/pre-commit", "mine") ||
+                     !holds(".env", "mine")))
+        fail_msg("%s: took what was there", command);
+    CH_AUTOFREE char *git = kit_path(&w.k, ".git"), *env = kit_path(&w.k, ".env");
+    struct stat st;
+    if (!existing && (lstat(git, &st) == 0 || lstat(env, &st) == 0))
+        fail_msg("%s: left something behind", command);
+}
+
+static void test_protected(enum box_machine machine) {
+    world_open(machine);
+    for (int existing = 0; existing < 2 && w.boxed; existing++) {
+        if (existing) {
+            kit_mkdir(&w.k, ".git");
+            kit_mkdir(&w.k, ".git/hooks");
+            kit_put(&w.k, ".git/hooks/pre-commit", "mine");
+            kit_put(&w.k, ".git/config", "mine");
+            kit_put(&w.k, ".git/HEAD", "ref: refs/heads/main\n");
+            kit_put(&w.k, ".env", "mine");
+        }
+        for (size_t i = 0; i < CH_LEN(plant); i++) {
+            world_run(plant[i], "");
+            check_planted(plant[i], existing);
+        }
+        /* The rest of the workspace, and of .git, is to be worked in. */
+        world_run("mkdir -p a/b && echo fine > a/b/c && mv a/b/c a/d && rm -r a/b", "");
+        assert_false(w.k.is_error);
+        if (existing)
+            world_run("echo x > .git/index && mv .git/index .git/index2 && cat .git/config", "");
+        assert_false(w.k.is_error);
+    }
+    /* Links cannot be held: said so, and refused where protection is required. */
+    if (w.boxed) {
+        CH_AUTOFREE char *ssh = kit_path(&w.k, ".ssh");
+        assert_int_equal(symlink("a", ssh), 0);
+        world_run("true", "");
+        assert_false(w.k.is_error);
+        w.policy.mode = CH_SANDBOX_REQUIRED;
+        world_run("true", "");
+        assert_string_equal(w.k.error_type, "permission_denied");
+        assert_non_null(strstr(w.k.content, ".ssh is a symbolic link"));
+    } else {
+        assert_false(world_layer("protected paths")->ok);
+        assert_non_null(strstr(world_layer("protected paths")->why, "needs namespaces"));
+    }
+    world_close();
+}
+
+/* What the operator allows. */
+static void test_policy(enum box_machine machine) {
+    world_open(machine);
+    const char *const paths[] = {w.out, NULL};
+    w.policy.readable = paths;
+    world_run("cat $OUT/secret; echo x > $OUT/canary || echo READONLY", "");
+    assert_non_null(strstr(w.k.content, "s3cret"));
+    assert_non_null(strstr(w.k.content, "READONLY"));
+    world_check_canaries("readable");
+    w.policy.readable = NULL;
+    w.policy.writable = paths;
+    world_run("echo x > $OUT/new && echo WRITTEN", "");
+    assert_non_null(strstr(w.k.content, "WRITTEN"));
+    world_put_canaries();
+    const char *const protect[] = {"mine", "/nonexistent", w.out, NULL};
+    if (w.boxed) { /* protected beats writable, and the list replaces the usual one */
+        w.policy.protect = protect;
+        w.policy.writable = NULL;
+        world_run("echo x > mine/x || echo no; echo y > .env && rm .env && echo FREE", "");
+        assert_non_null(strstr(w.k.content, "no\n"));
+        assert_non_null(strstr(w.k.content, "FREE"));
+    }
+    w.policy = (struct ch_sandbox_policy){
+        .helper = w.helper, .network = CH_SANDBOX_NET_HOST, .limits.memory = UINT64_MAX};
+    world_run("bash -c \"exec 3<>/dev/tcp/127.0.0.1/$TCP_PORT\" && echo CONNECTED; "
+              "./attacker attack vsock",
+              "");
+    assert_non_null(strstr(w.k.content, "CONNECTED"));
+    assert_null(strstr(w.k.content, "ESCAPED"));
+    assert_true(world_was_asked());
+    world_close();
+}
+
+/* A program of the operator's own, outside of the workspace, and its files. */
+static void test_commands(enum box_machine machine) {
+    static const struct {
+        const char *what, *script, *want;
+    } tools[] = {
+        {"its own files", "cat; . \"$(dirname \"$0\")/lib.sh\"; lib", "{}lib"},
+        {"not the secret", "cat $(dirname $0)/../outside/secret || echo none", "none\n"},
+        {"nor the network", "bash -c 'exec 3<>/dev/tcp/127.0.0.1/1' 2>&1 | head -n 1 | grep -c .",
+         "1\n"},
+    };
+
+    world_open(machine);
+    kit_mkdir(&w.k, "../tools");
+    kit_put(&w.k, "../tools/lib.sh", "lib() { printf lib; }\n");
+    for (size_t i = 0; i < CH_LEN(tools); i++) {
+        char name[16], file[32];
+        snprintf(name, sizeof(name), "t%zu", i);
+        snprintf(file, sizeof(file), "../tools/%s.sh", name);
+        kit_put(&w.k, file, tools[i].script);
+        CH_AUTOFREE char *path = kit_path(&w.k, file);
+        const char *const argv[] = {"sh", path, NULL};
+        struct ch_command_opts opts = {.tool = CHELA_TOOL_OPTS(.name = name), .argv = argv};
+        assert_int_equal(ch_command_add(&w.k.registry, &opts, NULL), 0);
+        kit_call(&w.k, name, "{}");
+        if (w.k.is_error || strcmp(w.k.content, tools[i].want) != 0)
+            fail_msg("%s: %s", tools[i].what, w.k.content);
+    }
+    world_close();
+}
+
+/* --- modes ---------------------------------------------------------------------- */
+
+static void test_modes(enum box_machine machine) {
+    size_t n;
+
+    world_open(machine);
+    const struct ch_sandbox_layer *all = ch_sandbox_probe(w.policy.helper, &n);
+    assert_int_equal(n, 10);
+    for (size_t i = 0; i < n; i++) {
+        assert_non_null(all[i].name);
+        assert_non_null(all[i].why);
+        if (!all[i].ok)
+            printf("# %s: no %s: %s\n", box_machine_names[machine], all[i].name, all[i].why);
+    }
+    assert_ptr_equal(ch_sandbox_probe(w.policy.helper, &n), all); /* asked once */
+    w.policy.mode = CH_SANDBOX_REQUIRED;
+    world_run("echo ran > ran", "");
+    if (w.boxed && world_layer("landlock")->ok && world_layer("seccomp")->ok) {
+        assert_false(w.k.is_error);
+    } else {
+        assert_string_equal(w.k.error_type, "permission_denied");
+        assert_non_null(strstr(w.k.content, "lacks a layer of it: namespaces"));
+        CH_AUTOFREE char *ran = kit_get(&w.k, "ran");
+        assert_null(ran);
+    }
+    if (machine == BOX_WITHOUT_NAMESPACES)
+        assert_false(w.boxed);
+    if (machine == BOX_WITHOUT_BWRAP && w.boxed)
+        assert_non_null(strstr(world_layer("namespaces")->why, "made by chela-sandbox"));
+
+    /* Without the program there is no sandbox: auto says so, required refuses. */
+    w.policy.helper = "/nonexistent/chela-sandbox";
+    world_run("echo ran > ran", "");
+    assert_string_equal(w.k.error_type, "permission_denied");
+    assert_non_null(strstr(w.k.content, "helper"));
+    w.policy.mode = CH_SANDBOX_AUTO;
+    world_run("echo x", "");
+    assert_false(w.k.is_error);
+    assert_non_null(strstr(w.k.details, "\"sandbox\":\"off\""));
+    world_close();
+}
+
+/* Root works in a directory that belongs to somebody else. */
+static void test_foreign_workspace(void **state) {
+    (void)state;
+    world_open(BOX_AS_IT_IS);
+    assert_int_equal(chown(w.k.workspace, 1000, 1000), 0);
+    assert_int_equal(chmod(w.k.workspace, 0700), 0);
+    world_run("echo x > file && cat file", "");
+    assert_false(w.k.is_error);
+    world_close();
+}
+
+/* --- all of it, on every machine ------------------------------------------------- */
+
+ON_ALL(test_modes)
+ON_ALL(test_attacks)
+ON_ALL(test_protected)
+ON_ALL(test_policy)
+ON_ALL(test_commands)
+
+static int run_all(void) {
+    const struct CMUnitTest tests[] = {
+        TESTS_OF(test_modes),  TESTS_OF(test_attacks),  TESTS_OF(test_protected),
+        TESTS_OF(test_policy), TESTS_OF(test_commands),
+        cmocka_unit_test(test_foreign_workspace), /* for root alone, and last */
+    };
+    size_t n = CH_LEN(tests) - (geteuid() != 0);
+
+    return _cmocka_run_group_tests("sandbox", tests, n, NULL, NULL);
+}
+
+int main(int argc, char **argv) {
+    return world_main(argc, argv, run_all);
+}
