@@ -41,6 +41,8 @@ enum chela_tool_flags {
     CHELA_TOOL_SEQUENTIAL = 2, /* never beside another call of the same reply */
     CHELA_TOOL_CLIENT = 4,     /* the host runs it: the run pauses with
                                   client_tool_required; fn is NULL */
+    CHELA_TOOL_HUMAN = 128,    /* with CLIENT: only a person can answer, and the run
+                                  pauses with human_required */
     CHELA_TOOL_TERMINATES = 8, /* the run is done once it succeeded */
     CHELA_TOOL_RISKY = 16,     /* runs outside code: sandboxed, approved */
     CHELA_TOOL_CONFIRM = 32,   /* a person must agree to each call, unless the
@@ -56,6 +58,12 @@ enum chela_decision {
     CHELA_DENY,        /* the call is not made; the model is told why */
     CHELA_ALLOW_ONCE,  /* this call, exactly as it was shown */
     CHELA_ALLOW_ALWAYS /* and, for the rest of the session, the very same again */
+};
+
+/* How a call uses something that others may use too. */
+enum chela_use {
+    CHELA_USE_SHARED = 0, /* beside others that do the same */
+    CHELA_USE_ALONE       /* it changes it: nobody else meanwhile */
 };
 
 struct chela_tool_opts {
@@ -80,6 +88,10 @@ struct chela_tool_opts {
      * unavailable) is made again, within timeout_ms, if its effect is keyed or
      * read; the model sees one result. 0: at most 2 times; -1: never. */
     int max_retries;
+    /* Optional: what a call works on, named by chela_call_uses. Called on the
+     * loop thread once the arguments are settled. Calls of one reply that use
+     * the same thing, one of them alone, run in the order of the reply. */
+    void (*resources)(chela_call *call, void *user);
 };
 #define CHELA_TOOL_OPTS(...) {.size = sizeof(struct chela_tool_opts), __VA_ARGS__}
 
@@ -100,6 +112,10 @@ CHELA_API const char *chela_call_arguments(const chela_call *call); /* JSON text
 /* Stable over retries and restarts: pass it on as an idempotency key. */
 CHELA_API const char *chela_call_key(const chela_call *call);
 CHELA_API const char *chela_call_workspace(const chela_call *call); /* absolute path */
+
+/* Only inside `resources`: this call uses key, a path of names ("files/src"),
+ * and all that is below it. Paths of the workspace are below "files". */
+CHELA_API void chela_call_uses(chela_call *call, const char *key, enum chela_use use);
 
 /* Typed arguments. Return 0, or CHELA_EINVAL after setting an error result
  * that names the argument, so that a tool can `return` it straight on. The

@@ -97,6 +97,13 @@
 #define CH_LIMIT_PATCH_TEXT (4 * CH_MB)    /* one patch */
 #define CH_LIMIT_PATCH_FILES 200           /* of one patch */
 #define CH_LIMIT_PATCH_BYTES (64 * CH_MB)  /* of those, before and after */
+#define CH_LIMIT_STEPS 100                 /* of one session's list */
+#define CH_LIMIT_STEP_TEXT 500             /* bytes of one of them */
+#define CH_LIMIT_QUESTION 4000             /* bytes that a person is asked */
+#define CH_LIMIT_CHOICES 20                /* to answer with */
+#define CH_LIMIT_ZONE_FILE (64 * CH_KB)    /* of the system's time zones */
+#define CH_LIMIT_ZONES 10                  /* of one question about the time */
+#define CH_LIMIT_USES 512                  /* things that one call names as its own */
 #define CH_LIMIT_RESULT_LEAST 1000         /* shown even in the smallest context */
 #define CH_LIMIT_SPILL_FILES 32            /* long results kept for a workspace */
 #define CH_LIMIT_SPILL_BYTES (64 * CH_MB)  /* all of them together */

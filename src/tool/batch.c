@@ -6,10 +6,12 @@
  * ch_batch_* call, and the owner may call any of them from a callback, close
  * included.
  *
- * Calls are started in order, none overtakes another, except that one which
- * needs a person's consent is put aside until all others have ended; at most
- * `parallel` run at once, and one marked sequential runs alone. `ended` is the queue of calls
- * whose result was decided and not yet announced. */
+ * Calls are started in order; at most `parallel` run at once, and one marked
+ * sequential runs alone. Two kinds of calls are put aside and overtaken: one
+ * that needs a person's consent, until all others have ended, and one that
+ * works on the same thing as an earlier call (uses.h), until that has ended.
+ * `ended` is the queue of calls whose result was decided and not yet
+ * announced. */
 #include "tool/batch.h"
 
 #include <assert.h>
@@ -17,9 +19,11 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "tool/call.h"
+#include "tool/state.h"
 
 struct ch_batch {
     struct ch_call_env env; /* of every call; its texts are ours */
+    struct ch_session_state own_state; /* when the owner has none for us */
     struct ch_batch_ops ops;
     void *user;
     unsigned parallel;
@@ -27,7 +31,7 @@ struct ch_batch {
 
     chela_call **calls; /* owned references, in call order */
     size_t n;
-    size_t next;        /* the first call not started */
+    size_t next;        /* the first call not started or put aside */
     size_t running;     /* started and not decided */
     size_t waiting;     /* for the host's answer or a person's consent */
     chela_call **ended; /* queue, at most n in its whole life; borrowed */
@@ -229,8 +233,28 @@ static void start(struct ch_batch *b, chela_call *call) {
         b->ops.started(call->block, b->user);
     if (b->closed || call->state != CH_CALL_READY) /* the owner had second thoughts */
         return;
-    b->next++;
     ch_call_run(call);
+}
+
+/* Does an earlier call that has not ended work on the same thing? */
+static bool is_in_the_way(const struct ch_batch *b, size_t i) {
+    for (size_t k = 0; k < i; k++)
+        if (b->calls[k]->state != CH_CALL_ENDED &&
+            ch_uses_collide(&b->calls[k]->uses, &b->calls[i]->uses))
+            return true;
+    return false;
+}
+
+/* Start the first of those put aside whose way is free now. */
+static bool take_back(struct ch_batch *b) {
+    for (size_t i = 0; i < b->next; i++) {
+        chela_call *call = b->calls[i];
+        if (call->state != CH_CALL_READY || !may_start(b, call) || is_in_the_way(b, i))
+            continue;
+        start(b, call);
+        return true;
+    }
+    return false;
 }
 
 /* The next call runs alone, so those after it wait with it for consent. */
@@ -248,22 +272,25 @@ static bool has_run_dry(struct ch_batch *b) {
 
 /* Start the next call; false when there is none or it has to wait. */
 static bool advance(struct ch_batch *b) {
-    if (b->next == b->n)
-        return false;
     recount(b);
     if (b->running >= b->parallel)
+        return false;
+    if (take_back(b))
+        return !b->closed;
+    if (b->next == b->n)
         return false;
     chela_call *call = b->calls[b->next];
     if (call->state == CH_CALL_NEW)
         prepare(b, b->next);
     if (b->closed || stands_still(b))
         return false;
-    if (call->state != CH_CALL_READY) {
+    if (call->state != CH_CALL_READY || is_in_the_way(b, b->next)) {
         b->next++;
         return true;
     }
     if (!may_start(b, call))
         return false;
+    b->next++;
     start(b, call);
     return !b->closed;
 }
@@ -314,6 +341,7 @@ static void destroy(struct ch_batch *b) {
     ch_free((char *)b->env.workspace);
     ch_free((char *)b->env.session);
     ch_free((char *)b->env.run);
+    ch_session_state_release(&b->own_state);
     ch_free(b);
 }
 
@@ -342,6 +370,14 @@ static size_t count_calls(const struct ch_msg *reply) {
     return n;
 }
 
+/* There is no point in a file that the model cannot read. */
+static bool can_spill(const struct ch_batch_opts *opts) {
+    struct ch_sv name = CH_SV("read");
+    const struct ch_tool *tool = ch_registry_find(opts->registry, name);
+
+    return tool && !opts->no_spill && ch_policy_allows(opts->policy, name, tool->permission);
+}
+
 static struct ch_call_env make_env(const struct ch_batch_opts *opts) {
     return (struct ch_call_env){
         .loop = opts->loop,
@@ -351,6 +387,9 @@ static struct ch_call_env make_env(const struct ch_batch_opts *opts) {
         .session = ch_strdup(opts->session ? opts->session : ""),
         .run = ch_strdup(opts->run ? opts->run : ""),
         .turn = opts->turn,
+        .shape = {.window = opts->window, .records = opts->records},
+        .spill = can_spill(opts),
+        .state = opts->state,
         .policy = opts->policy,
         .approvals = opts->approvals,
         .ask_means = opts->ask_means,
@@ -371,6 +410,8 @@ struct ch_batch *ch_batch_start(const struct ch_msg *reply, const struct ch_batc
 
     assert(calls > 0);
     b->env = make_env(opts);
+    if (!b->env.state)
+        b->env.state = &b->own_state;
     b->ops = *opts->ops;
     b->user = opts->user;
     b->parallel = opts->parallel ? opts->parallel : CH_DEFAULT_PARALLEL;
@@ -430,7 +471,9 @@ int ch_batch_answer(struct ch_batch *b, struct ch_sv id, struct ch_sv content, b
         return ch_fail(err, CHELA_EEXIST, "call %.*s has a result already", CH_SV_FMT(id));
     if (!call || call->state != CH_CALL_CLIENT)
         return ch_fail(err, CHELA_ENOENT, "no call %.*s waits for a result", CH_SV_FMT(id));
-    o.truncated = ch_text_shape(&o.content, content, 0);
+    struct ch_shape how = call->answer.shape;
+    how.workspace = NULL; /* this is the loop's thread */
+    o.truncated = ch_shape_text(&how, content, 0, &o.content);
     call->ran = true;
     ch_call_end(call, &o);
     return 0;
@@ -463,7 +506,9 @@ struct ch_batch_waits ch_batch_waits(const struct ch_batch *b) {
     struct ch_batch_waits w = {0};
 
     for (size_t i = 0; i < b->n; i++) {
-        w.answers += b->calls[i]->state == CH_CALL_CLIENT;
+        bool answer = b->calls[i]->state == CH_CALL_CLIENT;
+        w.answers += answer;
+        w.questions += answer && (b->calls[i]->tool->flags & CHELA_TOOL_HUMAN);
         w.approvals += b->calls[i]->state == CH_CALL_ASKING;
     }
     return w;

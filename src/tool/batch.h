@@ -15,6 +15,7 @@
 struct ch_batch;
 struct ch_jobs;
 struct ch_sandbox_policy;
+struct ch_session_state;
 
 struct ch_result { /* of one call; texts borrowed from the batch */
     struct ch_sv id, name;
@@ -93,6 +94,11 @@ struct ch_batch_opts {
     struct ch_memory *memory;             /* borrowed; NULL: nothing is remembered */
     const struct ch_sandbox_policy *sandbox; /* borrowed; NULL: the default one */
     struct ch_jobs *jobs; /* borrowed; of the session; NULL: nothing runs in the background */
+    int64_t window;   /* the model's context in tokens, for cutting results; 0: unknown */
+    unsigned records; /* shown of a JSON array that is cut; 0: CH_DEFAULT_RECORDS */
+    bool no_spill;    /* what is cut from a result is not kept in a file */
+    struct ch_session_state *state; /* borrowed; what tools remember (state.h);
+                                       NULL: no longer than the batch */
     const struct ch_batch_ops *ops;
     void *user;
 };
@@ -133,6 +139,7 @@ int ch_batch_approve(struct ch_batch *b, struct ch_sv approval_id, enum chela_de
 /* What the batch waits for: the host's answers, people's decisions. */
 struct ch_batch_waits {
     size_t answers, approvals;
+    size_t questions; /* of the answers, those that only a person can give */
 };
 struct ch_batch_waits ch_batch_waits(const struct ch_batch *b);
 

@@ -9,6 +9,7 @@
 #include "tool/builtin/builtins.h"
 #include "tool/builtin/outside.h"
 #include "tool/policy.h"
+#include "tool/uses.h"
 
 /* clang-format off */
 const struct chela_tool_opts ch_builtin_tools[] = {
@@ -16,9 +17,10 @@ const struct chela_tool_opts ch_builtin_tools[] = {
         .name = "read",
         .description =
             "Read a text file of the workspace, or look at an image (PNG, JPEG, GIF, WebP). "
-            "Returns up to 2000 lines or 15000 characters from line `offset` on and says how to "
-            "get the rest; only the first 16 MB of a file can be read. Other binary files are "
-            "refused; if the file is missing, similar names are listed.",
+            "Returns up to 2000 lines or 15000 characters (more where the context is large) from "
+            "line `offset` on and says how to get the rest; only the first 16 MB of a file can be "
+            "read. Other binary files are refused; if the file is missing, similar names are "
+            "listed.",
         .schema = "{\"type\":\"object\",\"properties\":{"
                   "\"file_path\":{\"type\":\"string\",\"description\":"
                   "\"File to read, relative to the workspace, e.g. src/main.py\"},"
@@ -28,7 +30,7 @@ const struct chela_tool_opts ch_builtin_tools[] = {
                   "\"Number of lines to return; default 2000\"}},"
                   "\"required\":[\"file_path\"]}",
         .fn = ch_read_run, .check = ch_read_check, .effect = CHELA_EFFECT_READ,
-        .permission = CHELA_PERM_READ),
+        .permission = CHELA_PERM_READ, .resources = ch_file_shared),
     CHELA_TOOL_OPTS(
         .name = "write",
         .description =
@@ -42,7 +44,7 @@ const struct chela_tool_opts ch_builtin_tools[] = {
                   "\"The whole new content of the file\"}},"
                   "\"required\":[\"file_path\",\"content\"]}",
         .fn = ch_write_run, .check = ch_write_check, .effect = CHELA_EFFECT_KEYED,
-        .permission = CHELA_PERM_WRITE, .flags = CHELA_TOOL_SEQUENTIAL),
+        .permission = CHELA_PERM_WRITE, .resources = ch_file_alone),
     CHELA_TOOL_OPTS(
         .name = "edit",
         .description =
@@ -62,7 +64,7 @@ const struct chela_tool_opts ch_builtin_tools[] = {
                   "\"required\":[\"old_text\",\"new_text\"]}}},"
                   "\"required\":[\"file_path\",\"edits\"]}",
         .fn = ch_edit_run, .check = ch_edit_check, .permission = CHELA_PERM_WRITE,
-        .flags = CHELA_TOOL_SEQUENTIAL),
+        .resources = ch_file_alone),
     CHELA_TOOL_OPTS(
         .name = "apply_patch",
         .description =
@@ -78,7 +80,7 @@ const struct chela_tool_opts ch_builtin_tools[] = {
                   "\"The whole patch; paths are relative to the workspace\"}},"
                   "\"required\":[\"input\"]}",
         .fn = ch_apply_patch_run, .check = ch_apply_patch_check, .permission = CHELA_PERM_WRITE,
-        .flags = CHELA_TOOL_SEQUENTIAL),
+        .resources = ch_apply_patch_uses),
     CHELA_TOOL_OPTS(
         .name = "ls",
         .description =
@@ -88,7 +90,8 @@ const struct chela_tool_opts ch_builtin_tools[] = {
         .schema = "{\"type\":\"object\",\"properties\":{"
                   "\"path\":{\"type\":\"string\",\"description\":"
                   "\"Directory, relative to the workspace; default \\\".\\\"\"}}}",
-        .fn = ch_ls_run, .effect = CHELA_EFFECT_READ, .permission = CHELA_PERM_READ),
+        .fn = ch_ls_run, .effect = CHELA_EFFECT_READ, .permission = CHELA_PERM_READ,
+        .resources = ch_tree_shared),
     CHELA_TOOL_OPTS(
         .name = "find",
         .description =
@@ -112,7 +115,7 @@ const struct chela_tool_opts ch_builtin_tools[] = {
                   "\"Include what .gitignore rules out; default false\"}},"
                   "\"required\":[\"pattern\"]}",
         .fn = ch_find_run, .check = ch_find_check, .effect = CHELA_EFFECT_READ,
-        .permission = CHELA_PERM_READ),
+        .permission = CHELA_PERM_READ, .resources = ch_tree_shared),
     CHELA_TOOL_OPTS(
         .name = "grep",
         .description =
@@ -144,7 +147,7 @@ const struct chela_tool_opts ch_builtin_tools[] = {
                   "\"Search hidden files too; default false\"}},"
                   "\"required\":[\"pattern\"]}",
         .fn = ch_grep_run, .check = ch_grep_check, .effect = CHELA_EFFECT_READ,
-        .permission = CHELA_PERM_READ),
+        .permission = CHELA_PERM_READ, .resources = ch_tree_shared),
     CHELA_TOOL_OPTS(
         .name = "calculate",
         .description =
@@ -258,7 +261,7 @@ const struct chela_tool_opts ch_builtin_tools[] = {
                   "\"pty\":{\"type\":\"boolean\",\"description\":"
                   "\"Give it a terminal, for programs that insist on one\"}}}",
         .check = ch_exec_check, .effect = CHELA_EFFECT_ONCE, .permission = CHELA_PERM_ADMIN,
-        .flags = CHELA_TOOL_RISKY, .timeout_ms = -1),
+        .flags = CHELA_TOOL_RISKY, .timeout_ms = -1, .resources = ch_use_workspace),
     CHELA_TOOL_OPTS(
         .name = "process",
         .description =

@@ -74,6 +74,10 @@ chela_call *ch_call_new(const struct ch_call_env *env, void *owner, const struct
     call->workspace = ch_arena_str(&call->arena, ch_sv_str(env->workspace));
     call->key = make_key(call, index);
     ch_buf_init(&call->answer.text, CH_LIMIT_TOOL_OUTPUT);
+    call->answer.shape = env->shape;
+    call->answer.shape.tool = call->name;
+    call->answer.shape.workspace = env->spill ? call->workspace : NULL;
+    call->answer.later = true;
     ch_gate_init(&call->gate, env->loop);
     call->finish_post.fn = on_finish_post;
     ch_progress_init(call);
@@ -305,6 +309,14 @@ static enum step ask_hook(chela_call *call) {
     CH_UNREACHABLE();
 }
 
+/* Once the arguments are settled, and before anybody is asked to wait. */
+static enum step name_resources(chela_call *call) {
+    call->uses = (struct ch_uses){0};
+    if (call->tool->resources)
+        call->tool->resources(call, call->tool->user);
+    return STEP_ON;
+}
+
 static enum step get_consent(chela_call *call) {
     return ch_consent_given(call) ? STEP_ON : STEP_OVER;
 }
@@ -317,7 +329,8 @@ static enum step hand_over(chela_call *call) {
 }
 
 static enum step (*const stages[])(chela_call *call) = {
-    look_up, read_arguments, fit_schema, own_rules, ask_hook, get_consent, hand_over,
+    look_up,        read_arguments, fit_schema, own_rules, ask_hook,
+    name_resources, get_consent,    hand_over,
 };
 
 void ch_call_prepare(chela_call *call) {
@@ -362,6 +375,7 @@ void ch_call_run(chela_call *call) {
     int64_t timeout = call->tool->timeout_ms;
 
     call->state = CH_CALL_RUNNING;
+    call->answer.shape.tool = call->tool->name;
     call->started_ms = now(call);
     if (timeout > 0)
         ch_timer_start(call->env->loop, &call->timer, timeout, on_timeout);
@@ -396,11 +410,36 @@ static bool try_again(chela_call *call) {
     return true;
 }
 
-void ch_call_worked(chela_call *call) {
-    call->working = false;
+/* The result is ready: use it, unless it was decided otherwise meanwhile. */
+static void settle(chela_call *call) {
     if (call->env && call->state == CH_CALL_RUNNING && !try_again(call))
         decide(call, &call->made);
     ch_call_unref(call);
+}
+
+static void shape_on_thread(struct ch_work *w) {
+    chela_call *call = CH_CONTAINER(w, chela_call, work);
+
+    ch_outcome_shape(&call->made, &call->answer.shape);
+}
+
+static void on_shaped(struct ch_work *w) {
+    settle(CH_CONTAINER(w, chela_call, work));
+}
+
+/* A long text takes time to shape and a file to keep it in: not on the loop. */
+void ch_call_worked(chela_call *call) {
+    call->working = false;
+    if (!call->env || call->state != CH_CALL_RUNNING || call->made.raw.n == 0) {
+        settle(call);
+        return;
+    }
+    call->work = (struct ch_work){
+        .run = shape_on_thread,
+        .done = on_shaped,
+        .dropped = on_shaped,
+    };
+    ch_work_submit(call->env->workers, &call->work);
 }
 
 void ch_call_abandon(chela_call *call) {

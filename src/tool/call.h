@@ -20,11 +20,13 @@
 #include "tool/policy.h"
 #include "tool/registry.h"
 #include "tool/result.h"
+#include "tool/uses.h"
 #include "json/json.h"
 
 struct ch_jobs;
 struct ch_program;
 struct ch_sandbox_policy;
+struct ch_session_state;
 
 /* What a call needs from whoever runs it: the batch. */
 struct ch_call_env {
@@ -34,6 +36,9 @@ struct ch_call_env {
     const char *workspace; /* absolute */
     const char *session, *run;
     unsigned turn;
+    struct ch_shape shape;          /* of results; without tool and workspace */
+    bool spill;                     /* what is cut is kept in a file */
+    struct ch_session_state *state; /* never NULL */
     const struct ch_policy *policy;       /* NULL: everything is allowed */
     const struct ch_approvals *approvals; /* as in struct ch_batch_opts */
     enum ch_consent ask_means;
@@ -82,6 +87,7 @@ struct chela_call {
     bool hook_asked, invalid_asked; /* once each, so stages can run again */
     struct ch_bound *bound;         /* in the arena: what was agreed to; NULL: all is */
     const char *approval_id;        /* in the arena; NULL: not asked yet */
+    struct ch_uses uses;            /* what it works on */
     bool hand_over;                 /* a hook wants the host to run it */
     bool stop_run;                  /* a hook wants the run to end */
     bool ran;                       /* it was started, or the host answered */
@@ -143,12 +149,16 @@ void ch_call_end_error(chela_call *call, const char *type, const char *why);
 void ch_call_abandon(chela_call *call);
 
 /* For ch_tool_ops: the work is over and call->made holds the result. Loop
- * thread only; call may be gone afterwards. */
+ * thread only; call may be gone afterwards. A long text is shaped on a worker
+ * thread before the call ends. */
 void ch_call_worked(chela_call *call);
 
 /* Which of these names is an argument of the call; names ends with NULL. The
  * first if none is, so that an error asks for that one. */
 const char *ch_arg_name(const chela_call *call, const char *const *names);
+
+/* What tools remember of the session. Loop thread only. */
+struct ch_session_state *ch_call_state(const chela_call *call);
 
 /* What the result may take of the model's context: for a tool that would
  * rather choose itself what to leave out. */

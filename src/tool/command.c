@@ -209,6 +209,14 @@ static void plan(chela_call *call, struct ch_plan *out) {
     out->plain = true;
 }
 
+/* What it does with the files is its secret, so it does not run beside a call
+ * that writes some. */
+static void complete(struct ch_tool *tool) {
+    tool->plan = plan;
+    if (!tool->resources)
+        tool->resources = ch_use_workspace;
+}
+
 int ch_command_add(struct ch_registry *r, const struct ch_command_opts *opts,
                    struct chela_error *err) {
     struct command *c = new_command(opts);
@@ -217,6 +225,6 @@ int ch_command_add(struct ch_registry *r, const struct ch_command_opts *opts,
     if (rc < 0)
         free_command(c);
     else
-        ch_registry_find(r, ch_sv_str(opts->tool.name))->plan = plan;
+        complete(ch_registry_find(r, ch_sv_str(opts->tool.name)));
     return rc;
 }

@@ -30,7 +30,10 @@ static void enter(chela_call *call) {
 }
 
 static void on_thread(struct ch_work *w) {
-    enter(CH_CONTAINER(w, chela_call, work));
+    chela_call *call = CH_CONTAINER(w, chela_call, work);
+
+    call->answer.later = false; /* here there is time to shape it */
+    enter(call);
 }
 
 static void on_done(struct ch_work *w) {

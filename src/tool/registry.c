@@ -197,6 +197,7 @@ int ch_registry_add(struct ch_registry *r, const struct chela_tool_opts *opts,
     t->check = o.check;
     t->user = o.user;
     t->release = o.release;
+    t->resources = o.resources;
     t->max_retries = o.max_retries < 0 ? 0 : o.max_retries ? o.max_retries : CH_DEFAULT_RETRIES;
     if (ops || o.fn) {
         t->ops = ops ? ops : ch_function_ops();

@@ -43,6 +43,7 @@ struct ch_tool {
     chela_tool_fn *check;          /* may be NULL */
     void *user;                    /* for check */
     void (*release)(void *user);   /* may be NULL */
+    void (*resources)(chela_call *call, void *user); /* may be NULL */
     unsigned max_retries;          /* resolved */
     /* NULL, or the program that a call would run (plan.h), for rules and people
      * to judge; *out is zeroed. Called on the loop thread, once the arguments

@@ -142,6 +142,7 @@ void ch_answer_media(struct ch_answer *a, const char *type, const void *data, si
 
 void ch_outcome_release(struct ch_outcome *o) {
     ch_buf_release(&o->content);
+    ch_buf_release(&o->raw);
     ch_buf_release(&o->details);
     free_media(&o->media, &o->nmedia);
     *o = (struct ch_outcome){0};
@@ -203,6 +204,13 @@ bool ch_text_shape(struct ch_buf *out, struct ch_sv text, uint64_t lost) {
     return ch_shape_text(&(struct ch_shape){0}, text, lost, out);
 }
 
+void ch_outcome_shape(struct ch_outcome *o, const struct ch_shape *how) {
+    if (o->raw.n || o->raw_lost)
+        o->truncated = ch_shape_text(how, ch_buf_sv(&o->raw), o->raw_lost, &o->content);
+    ch_buf_release(&o->raw);
+    o->raw_lost = 0;
+}
+
 void ch_answer_conclude(struct ch_answer *a, int rc, struct ch_outcome *out) {
     out->details = a->details;
     out->retry_after_ms = a->retry_after_ms;
@@ -215,7 +223,11 @@ void ch_answer_conclude(struct ch_answer *a, int rc, struct ch_outcome *out) {
         make_error(out, type_of_code(rc), said.n ? said : ch_sv_str(chela_error_text(rc)),
                    a->shape.window);
     } else {
-        out->truncated = ch_shape_text(&a->shape, ch_buf_sv(&a->text), a->text_lost, &out->content);
+        out->raw = a->text;
+        out->raw_lost = a->text_lost;
+        a->text = (struct ch_buf){.max = a->text.max};
+        if (!a->later || out->raw.n <= ch_room_of(a->shape.window).chars)
+            ch_outcome_shape(out, &a->shape);
         out->media = CH_TAKE(a->media);
         out->nmedia = a->nmedia;
         a->nmedia = 0;

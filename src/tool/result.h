@@ -31,6 +31,7 @@ struct ch_media {
 /* What a tool has said so far. Zeroed: nothing. */
 struct ch_answer {
     struct ch_shape shape; /* how it is cut; outlives _release */
+    bool later;            /* leave a long text for ch_outcome_shape; likewise */
     struct ch_buf text;
     uint64_t text_lost;     /* bytes that found no room in text */
     struct ch_buf details;  /* JSON, or empty */
@@ -44,6 +45,8 @@ struct ch_answer {
 /* A result, decided. Zeroed: an empty text. */
 struct ch_outcome {
     struct ch_buf content; /* what the model sees */
+    struct ch_buf raw;     /* what it will be made of, by ch_outcome_shape; or empty */
+    uint64_t raw_lost;     /* bytes that found no room in raw */
     struct ch_buf details; /* JSON, or empty */
     struct ch_media *media;
     size_t nmedia;
@@ -62,6 +65,9 @@ void ch_answer_error(struct ch_answer *a, const char *type, const char *fmt, va_
 /* Shape a into *out (zeroed) and leave a empty. rc is what the tool returned:
  * a negative code makes an error of an answer that is none. */
 void ch_answer_conclude(struct ch_answer *a, int rc, struct ch_outcome *out);
+
+/* Make content of raw, if there is any. May take long, and write a file. */
+void ch_outcome_shape(struct ch_outcome *o, const struct ch_shape *how);
 
 void ch_outcome_release(struct ch_outcome *o);
 /* An error without a tool having run. *o is zeroed, or replaced. */

@@ -46,6 +46,12 @@ struct ch_room ch_room_needed(struct ch_sv text) {
     return size;
 }
 
+struct ch_room ch_room_less(struct ch_room room, uint64_t chars) {
+    room.chars -= CH_MIN(room.chars, chars);
+    room.cost -= room.cost == UINT64_MAX ? 0 : CH_MIN(room.cost, chars);
+    return room;
+}
+
 static struct ch_room share(struct ch_room room, unsigned percent) {
     return (struct ch_room){
         .chars = room.chars * percent / 100,
@@ -53,8 +59,7 @@ static struct ch_room share(struct ch_room room, unsigned percent) {
     };
 }
 
-/* Use room up by one character; false when there is none for it. */
-static bool spend(struct ch_room *room, char first) {
+bool ch_room_spend(struct ch_room *room, char first) {
     if (room->chars < 1 || room->cost < cost_of(first))
         return false;
     room->chars--;
@@ -66,7 +71,7 @@ static bool spend(struct ch_room *room, char first) {
 struct ch_sv ch_room_start(struct ch_room room, struct ch_sv s) {
     size_t end = 0;
 
-    while (end < s.n && (!starts_character(s.p[end]) || spend(&room, s.p[end])))
+    while (end < s.n && (!starts_character(s.p[end]) || ch_room_spend(&room, s.p[end])))
         end++;
     if (end == s.n)
         return s;
@@ -83,7 +88,7 @@ static struct ch_sv last_part(struct ch_sv s, struct ch_room room) {
     for (size_t i = s.n; i > 0; i--) {
         if (!starts_character(s.p[i - 1]))
             continue;
-        if (!spend(&room, s.p[i - 1]))
+        if (!ch_room_spend(&room, s.p[i - 1]))
             break;
         at = i - 1;
     }
@@ -216,8 +221,7 @@ static void cut_text(const struct ch_shape *how, struct ch_room room, struct ch_
                      uint64_t lost, const char *spill, struct ch_buf *out) {
     bool both = how->tail || tail_matters(text);
 
-    room.chars -= WORDS_MAX;
-    room.cost -= room.cost == UINT64_MAX ? 0 : WORDS_MAX;
+    room = ch_room_less(room, WORDS_MAX);
     struct ch_sv head = ch_room_start(share(room, both ? 70 : 100), text);
     struct ch_sv rest = ch_sv(text.p + head.n, text.n - head.n);
     struct ch_sv tail = both ? last_part(rest, share(room, 30)) : ch_sv(rest.p + rest.n, 0);

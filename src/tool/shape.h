@@ -34,6 +34,13 @@ static inline bool ch_room_holds(struct ch_room room, struct ch_room size) {
     return size.chars <= room.chars && size.cost <= room.cost;
 }
 
+/* What is left when `chars` characters of ASCII are set aside. */
+struct ch_room ch_room_less(struct ch_room room, uint64_t chars);
+
+/* Use room up by one character, given its first byte; false when there is none
+ * for it. */
+bool ch_room_spend(struct ch_room *room, char first);
+
 /* The longest start of text that fits, ending with a line if one ends near. */
 struct ch_sv ch_room_start(struct ch_room room, struct ch_sv text);
 

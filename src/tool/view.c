@@ -33,6 +33,10 @@ bool chela_call_cancelled(const chela_call *call) {
     return atomic_load(&call->cancelled);
 }
 
+struct ch_session_state *ch_call_state(const chela_call *call) {
+    return call->env->state;
+}
+
 struct ch_room ch_call_room(const chela_call *call) {
     return ch_room_of(call->answer.shape.window);
 }

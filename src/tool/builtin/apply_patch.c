@@ -14,6 +14,7 @@
 #include "tool/builtin/patch.h"
 #include "tool/builtin/stage.h"
 #include "tool/call.h"
+#include "tool/uses.h"
 #include "json/writer.h"
 
 static const char *const input_names[] = {"input", "patch", "diff", NULL};
@@ -71,6 +72,20 @@ int ch_apply_patch_check(chela_call *call, void *user) {
     int rc = read_input(call, &patch);
     ch_patch_release(&patch);
     return rc;
+}
+
+void ch_apply_patch_uses(chela_call *call, void *user) {
+    struct ch_patch patch = {0};
+    struct ch_sv text = ch_json_str(ch_json_get(call->args, ch_arg_name(call, input_names)));
+
+    (void)user;
+    if (text.n && ch_patch_read(&patch, text, NULL) == 0)
+        for (size_t i = 0; i < patch.nfiles; i++) {
+            ch_use_path(call, patch.files[i].path, CHELA_USE_ALONE);
+            if (patch.files[i].to)
+                ch_use_path(call, patch.files[i].to, CHELA_USE_ALONE);
+        }
+    ch_patch_release(&patch);
 }
 
 /* --- the files ----------------------------------------------------------- */

@@ -13,6 +13,9 @@ chela_tool_fn ch_ls_run;
 chela_tool_fn ch_find_run, ch_find_check;
 chela_tool_fn ch_grep_run, ch_grep_check;
 chela_tool_fn ch_calculate_run, ch_calculate_check;
+chela_tool_fn ch_todo_run, ch_todo_check;
+chela_tool_fn ch_time_run, ch_time_check;
+chela_tool_fn ch_ask_user_check;
 
 /* Those that reach outside; user is their struct ch_tool_settings. */
 chela_tool_fn ch_query_database_run, ch_query_database_check;
@@ -25,5 +28,8 @@ chela_tool_fn ch_exec_check, ch_process_check;
 int ch_exec_add(struct ch_registry *r, const struct chela_tool_opts *opts, struct chela_error *err);
 int ch_process_add(struct ch_registry *r, const struct chela_tool_opts *opts,
                    struct chela_error *err);
+/* Hooks `resources`: what a call works on. */
+typedef void ch_resources_fn(chela_call *call, void *user);
+ch_resources_fn ch_file_shared, ch_file_alone, ch_tree_shared, ch_apply_patch_uses;
 
 #endif

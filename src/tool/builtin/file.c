@@ -8,7 +8,10 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "tool/builtin/builtins.h"
 #include "tool/call.h"
+#include "tool/uses.h"
+#include "json/json.h"
 
 #define CHUNK (64 * CH_KB)
 
@@ -16,6 +19,31 @@ static const char *const path_names[] = {"file_path", "path", "filePath", "filen
 
 int ch_file_arg(chela_call *call, const char **path) {
     return chela_arg_string(call, ch_arg_name(call, path_names), path);
+}
+
+static void use_file(chela_call *call, enum chela_use use) {
+    const struct ch_json *path = ch_json_get(call->args, ch_arg_name(call, path_names));
+
+    if (ch_json_is(path, CH_JSON_STRING))
+        ch_use_path(call, ch_arena_str(&call->arena, ch_json_str(path)), use);
+}
+
+void ch_file_shared(chela_call *call, void *user) {
+    (void)user;
+    use_file(call, CHELA_USE_SHARED);
+}
+
+void ch_file_alone(chela_call *call, void *user) {
+    (void)user;
+    use_file(call, CHELA_USE_ALONE);
+}
+
+void ch_tree_shared(chela_call *call, void *user) {
+    static const char *const names[] = {"path", "file_path", "directory", "dir", "cwd", NULL};
+    struct ch_sv path = ch_json_str(ch_json_get(call->args, ch_arg_name(call, names)));
+
+    (void)user;
+    ch_use_path(call, path.n ? ch_arena_str(&call->arena, path) : ".", CHELA_USE_SHARED);
 }
 
 int ch_file_check(chela_call *call, void *user) {

@@ -9,11 +9,12 @@
 #include "base/arena.h"
 #include "base/limits.h"
 #include "tool/builtin/builtins.h"
+#include "tool/builtin/page.h"
 #include "tool/call.h"
 #include "tool/path.h"
 #include "json/writer.h"
 
-#define TEXT_MAX (CH_LIMIT_RESULT_CHARS - 200) /* bytes, so that the note fits */
+#define NOTES 200 /* characters kept for what is said after the names */
 
 static const char *const path_names[] = {"path", "file_path", "directory", "dir", NULL};
 
@@ -96,11 +97,13 @@ static int list(chela_call *call, const char *path, struct listing *l) {
     return rc;
 }
 
-/* A line break in a name would look like two names. */
-static void add_line(struct ch_buf *out, const struct entry *e) {
-    for (const char *p = e->name; *p; p++)
-        ch_buf_addc(out, (unsigned char)*p < 0x20 || *p == 0x7f ? '?' : *p);
-    ch_buf_add_str(out, e->kind == KIND_DIR ? "/\n" : "\n");
+static bool add_line(struct ch_page *page, const struct entry *e) {
+    CH_BUF_AUTO line = {0};
+
+    ch_buf_add_str(&line, e->name);
+    if (e->kind == KIND_DIR)
+        ch_buf_addc(&line, '/');
+    return ch_page_add(page, ch_buf_sv(&line));
 }
 
 static void add_entry(struct ch_jw *w, const struct entry *e) {
@@ -111,15 +114,18 @@ static void add_entry(struct ch_jw *w, const struct entry *e) {
 }
 
 static void show(chela_call *call, const struct listing *l) {
-    CH_BUF_AUTO text = {0}, json = {0};
+    struct ch_page page;
+    CH_BUF_AUTO json = {0};
     struct ch_jw w = ch_jw(&json);
     size_t shown = 0;
 
+    ch_page_init(&page, ch_call_room(call), NOTES);
     ch_jw_begin(&w, '{');
     ch_jw_key(&w, "entries");
     ch_jw_begin(&w, '[');
-    for (; shown < l->n && shown < CH_LIMIT_LS_ENTRIES && text.n < TEXT_MAX - NAME_MAX; shown++) {
-        add_line(&text, &l->entries[shown]);
+    for (; shown < l->n && shown < CH_LIMIT_LS_ENTRIES; shown++) {
+        if (!add_line(&page, &l->entries[shown]))
+            break;
         add_entry(&w, &l->entries[shown]);
     }
     ch_jw_end(&w, ']');
@@ -127,12 +133,14 @@ static void show(chela_call *call, const struct listing *l) {
         ch_jw_kint(&w, "omitted", (int64_t)(l->n - shown));
     ch_jw_end(&w, '}');
     if (l->n == 0)
-        ch_buf_add_str(&text, "(The directory is empty.)");
+        ch_buf_add_str(&page.text, "(The directory is empty.)");
     if (shown < l->n)
-        ch_buf_addf(&text, "[%s%zu more entries are not shown; list a directory below this one.]\n",
+        ch_buf_addf(&page.text,
+                    "[%s%zu more entries are not shown; list a directory below this one.]\n",
                     l->more ? "more than " : "", l->n - shown);
-    chela_result_text(call, ch_buf_str(&text), text.n);
+    chela_result_text(call, ch_buf_str(&page.text), page.text.n);
     chela_result_details(call, ch_buf_str(&json));
+    ch_page_release(&page);
 }
 
 int ch_ls_run(chela_call *call, void *user) {

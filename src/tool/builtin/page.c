@@ -5,10 +5,7 @@
 #include "base/utf8.h"
 
 void ch_page_init(struct ch_page *p, struct ch_room room, uint64_t notes) {
-    *p = (struct ch_page){.left = room};
-    p->left.chars -= room.chars > notes ? notes : room.chars;
-    if (room.cost != UINT64_MAX)
-        p->left.cost -= room.cost > notes ? notes : room.cost;
+    *p = (struct ch_page){.left = ch_room_less(room, notes)};
 }
 
 void ch_page_release(struct ch_page *p) {

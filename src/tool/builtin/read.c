@@ -10,15 +10,17 @@
 #include "base/mem.h"
 #include "tool/builtin/builtins.h"
 #include "tool/builtin/file.h"
+#include "tool/call.h"
 #include "json/writer.h"
 
 #define CHUNK (64 * CH_KB)
 #define SNIFF (8 * CH_KB)
-#define TEXT_MAX (CH_LIMIT_RESULT_CHARS - 1000) /* characters; the rest is for notes */
+#define NOTES 1000 /* characters kept for what is said after the lines */
 
 struct reading {
     int64_t first, limit; /* lines wanted */
     int64_t line;         /* the line being read, from 1 */
+    struct ch_room room;  /* left for more */
     size_t characters;    /* kept so far */
     int64_t last;         /* last line kept in full, 0: none */
     size_t last_end;      /* where it ends in text */
@@ -107,7 +109,7 @@ static void keep(struct reading *r, struct ch_sv piece) {
 
     while (n < piece.n) {
         bool starts = ((unsigned char)piece.p[n] & 0xc0) != 0x80;
-        if (starts && r->characters == TEXT_MAX) {
+        if (starts && !ch_room_spend(&r->room, piece.p[n])) {
             r->full = true;
             break;
         }
@@ -121,7 +123,7 @@ static void end_line(struct reading *r) {
     if (r->line >= r->first && !r->full) {
         r->last = r->line;
         r->last_end = r->text.n;
-        if (r->line - r->first + 1 >= r->limit || r->characters >= TEXT_MAX)
+        if (r->line - r->first + 1 >= r->limit || r->room.chars == 0)
             r->full = true;
     }
     r->line++;
@@ -169,8 +171,8 @@ static void add_note(struct reading *r, const struct stat *st) {
     CH_BUF_AUTO note = {0};
 
     if (r->last < r->first)
-        ch_buf_addf(&note, "[Line %lld is too long: only its first %d characters are shown.",
-                    (long long)r->first, TEXT_MAX);
+        ch_buf_addf(&note, "[Line %lld is too long: only its first %zu characters are shown.",
+                    (long long)r->first, r->characters);
     else if (r->last < lines)
         ch_buf_addf(&note, "[Lines %lld to %lld of %s%lld.", (long long)r->first,
                     (long long)r->last, of, (long long)lines);
@@ -258,7 +260,7 @@ static int read_file(chela_call *call, const char *path, int fd, const struct st
 }
 
 int ch_read_run(chela_call *call, void *user) {
-    struct reading r = {.line = 1};
+    struct reading r = {.line = 1, .room = ch_room_less(ch_call_room(call), NOTES)};
     const char *path;
     struct stat st;
 

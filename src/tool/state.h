@@ -1,0 +1,22 @@
+/* state.h -- what tools remember between the calls of one session.
+ *
+ * Each kind of state is a value of its own, made when a tool first asks for it
+ * and freed with the session. Loop thread only: a tool that keeps state is
+ * CHELA_TOOL_ON_LOOP. A zeroed struct holds nothing. */
+#ifndef CH_TOOL_STATE_H
+#define CH_TOOL_STATE_H
+
+struct ch_state_kind {
+    void *(*make)(void);
+    void (*free)(void *value);
+};
+
+struct ch_session_state {
+    struct ch_state_slot *slots; /* owned list */
+};
+
+/* The session's value of this kind (a static object: its address is the key). */
+void *ch_session_state_get(struct ch_session_state *s, const struct ch_state_kind *kind);
+void ch_session_state_release(struct ch_session_state *s);
+
+#endif
