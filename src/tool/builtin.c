@@ -163,6 +163,57 @@ const struct chela_tool_opts ch_builtin_tools[] = {
         .fn = ch_calculate_run, .check = ch_calculate_check, .effect = CHELA_EFFECT_READ,
         .permission = CHELA_PERM_READ),
     CHELA_TOOL_OPTS(
+        .name = "todo",
+        .description =
+            "Keep a list of the steps of a longer task: replace the whole list, update entries by "
+            "the id that the list shows, or list them. The list lives as long as the session, has "
+            "at most 100 entries of 500 bytes, and every result shows all of it; a call that is "
+            "refused changes nothing.",
+        .schema = "{\"type\":\"object\",\"properties\":{"
+                  "\"action\":{\"type\":\"string\",\"enum\":[\"replace\",\"update\",\"list\"],"
+                  "\"description\":\"Default: replace when todos are given, else list\"},"
+                  "\"todos\":{\"type\":\"array\",\"maxItems\":100,\"description\":"
+                  "\"The new list, or the entries to update (one without id is added)\","
+                  "\"items\":{\"type\":\"object\",\"properties\":{"
+                  "\"id\":{\"type\":\"integer\",\"description\":"
+                  "\"Which entry to update, as the list numbers them\"},"
+                  "\"content\":{\"type\":\"string\",\"description\":\"What is to be done\"},"
+                  "\"status\":{\"type\":\"string\",\"enum\":[\"pending\",\"in_progress\","
+                  "\"completed\",\"cancelled\"],\"description\":\"Default pending\"}}}}}}",
+        .fn = ch_todo_run, .check = ch_todo_check, .effect = CHELA_EFFECT_ONCE,
+        .permission = CHELA_PERM_READ, .flags = CHELA_TOOL_ON_LOOP),
+    CHELA_TOOL_OPTS(
+        .name = "time",
+        .description =
+            "Tell the current time, or convert a given one, in any time zones. Returns ISO 8601 "
+            "with offset, weekday and ISO week for each zone, and Unix time. Zones are IANA names "
+            "(Asia/Shanghai), city names or offsets (+08:00); an unknown one is an error that "
+            "lists similar names.",
+        .schema = "{\"type\":\"object\",\"properties\":{"
+                  "\"timezone\":{\"type\":\"string\",\"description\":"
+                  "\"Zone to show, or several separated by commas; default: this machine's\"},"
+                  "\"time\":{\"type\":\"string\",\"description\":"
+                  "\"ISO 8601 time to convert, e.g. 2025-01-31T15:04 or 15:04; default now\"},"
+                  "\"from_timezone\":{\"type\":\"string\",\"description\":"
+                  "\"Zone of a time that has no offset; default: this machine's\"}}}",
+        .fn = ch_time_run, .check = ch_time_check, .effect = CHELA_EFFECT_READ,
+        .permission = CHELA_PERM_READ),
+    CHELA_TOOL_OPTS(
+        .name = "ask_user",
+        .description =
+            "Ask the person you work for a question and wait for the answer, which is returned as "
+            "text. Use it only when you cannot go on without a decision or a fact that no other "
+            "tool can give; ask one thing at a time and offer choices where there are few. The "
+            "answer may be none of the choices, and may take long.",
+        .schema = "{\"type\":\"object\",\"properties\":{"
+                  "\"question\":{\"type\":\"string\",\"description\":"
+                  "\"The question, complete in itself, in the person's language\"},"
+                  "\"choices\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"
+                  "\"maxItems\":20,\"description\":\"Answers to choose from, the best first\"}},"
+                  "\"required\":[\"question\"]}",
+        .check = ch_ask_user_check, .permission = CHELA_PERM_READ,
+        .flags = CHELA_TOOL_CLIENT | CHELA_TOOL_HUMAN),
+    CHELA_TOOL_OPTS(
         .name = "query_database",
         .description =
             "Run one SELECT on a database, read-only: a statement that would change something "
