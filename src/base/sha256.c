@@ -87,3 +87,32 @@ void ch_sha256_end(struct ch_sha256 *h, unsigned char out[CH_SHA256_SIZE]) {
     for (size_t i = 0; i < CH_SHA256_SIZE; i++)
         out[i] = (unsigned char)(h->state[i / 4] >> (24 - 8 * (i % 4)));
 }
+
+/* One half of an HMAC: the digest of the key, masked, and of some bytes. */
+static void keyed(const unsigned char key[64], unsigned char mask, const void *p, size_t n,
+                  unsigned char out[CH_SHA256_SIZE]) {
+    unsigned char pad[64];
+    struct ch_sha256 h;
+
+    for (size_t i = 0; i < sizeof(pad); i++)
+        pad[i] = key[i] ^ mask;
+    ch_sha256_init(&h);
+    ch_sha256_add(&h, pad, sizeof(pad));
+    ch_sha256_add(&h, p, n);
+    ch_sha256_end(&h, out);
+}
+
+void ch_hmac_sha256(struct ch_sv key, struct ch_sv text, unsigned char out[CH_SHA256_SIZE]) {
+    unsigned char block[64] = {0}, inner[CH_SHA256_SIZE];
+
+    if (key.n > sizeof(block)) {
+        struct ch_sha256 h;
+        ch_sha256_init(&h);
+        ch_sha256_add(&h, key.p, key.n);
+        ch_sha256_end(&h, block);
+    } else if (key.n) {
+        memcpy(block, key.p, key.n);
+    }
+    keyed(block, 0x36, text.p, text.n, inner);
+    keyed(block, 0x5c, inner, sizeof(inner), out);
+}

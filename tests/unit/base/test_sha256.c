@@ -68,11 +68,46 @@ static void test_pieces(void **state) {
     }
 }
 
+/* RFC 4231, and a key that is also where the result goes. */
+static void test_hmac(void **state) {
+    (void)state;
+    static const char long_key[131] = {[0 ... 130] = (char)0xaa};
+    static const struct {
+        struct ch_sv key, text;
+        const char *hex;
+    } cases[] = {
+        {CH_SV("\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b"),
+         CH_SV("Hi There"), "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"},
+        {CH_SV("Jefe"), CH_SV("what do ya want for nothing?"),
+         "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"},
+        {{long_key, sizeof(long_key)},
+         CH_SV("Test Using Larger Than Block-Size Key - Hash Key First"),
+         "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"},
+        {CH_SV(""), CH_SV(""), "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad"},
+    };
+
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        unsigned char out[CH_SHA256_SIZE];
+        char hex[65];
+        ch_hmac_sha256(cases[i].key, cases[i].text, out);
+        for (size_t k = 0; k < sizeof(out); k++)
+            snprintf(hex + 2 * k, 3, "%02x", out[k]);
+        assert_string_equal(hex, cases[i].hex);
+    }
+
+    unsigned char key[CH_SHA256_SIZE] = {1, 2, 3}, other[CH_SHA256_SIZE];
+    struct ch_sv same = ch_sv((const char *)key, sizeof(key));
+    ch_hmac_sha256(same, CH_SV("text"), other);
+    ch_hmac_sha256(same, CH_SV("text"), key);
+    assert_memory_equal(key, other, sizeof(key));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_known),
         cmocka_unit_test(test_a_million),
         cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_hmac),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

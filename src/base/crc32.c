@@ -1,0 +1,73 @@
+/* crc32.c -- eight bytes a step, from tables that the compiler makes.
+ *
+ * table[k][b] is what byte b does to the checksum when k more bytes follow it.
+ * The checksum is linear: an entry is the exclusive or of the entries of its
+ * byte's bits, and all those are one sequence, each the last one shifted by a
+ * bit. So 64 constants, S0 to S63, are all there is. */
+#include "base/crc32.h"
+
+#define POLYNOMIAL 0xedb88320u
+#define SHIFT(s) ((s) & 1 ? POLYNOMIAL ^ ((s) >> 1) : (s) >> 1)
+#define NEXT8(a, b, c, d, e, f, g, h, before)                                                      \
+    a = SHIFT(before), b = SHIFT(a), c = SHIFT(b), d = SHIFT(c), e = SHIFT(d), f = SHIFT(e),       \
+    g = SHIFT(f), h = SHIFT(g)
+
+enum {
+    NEXT8(S0, S1, S2, S3, S4, S5, S6, S7, 1u),
+    NEXT8(S8, S9, S10, S11, S12, S13, S14, S15, S7),
+    NEXT8(S16, S17, S18, S19, S20, S21, S22, S23, S15),
+    NEXT8(S24, S25, S26, S27, S28, S29, S30, S31, S23),
+    NEXT8(S32, S33, S34, S35, S36, S37, S38, S39, S31),
+    NEXT8(S40, S41, S42, S43, S44, S45, S46, S47, S39),
+    NEXT8(S48, S49, S50, S51, S52, S53, S54, S55, S47),
+    NEXT8(S56, S57, S58, S59, S60, S61, S62, S63, S55),
+};
+
+#define BIT(byte, bit, s) ((byte) >> (bit) & 1 ? (uint32_t)(s) : 0)
+#define ENTRY(i, a, b, c, d, e, f, g, h)                                                           \
+    BIT(i, 7, a) ^ BIT(i, 6, b) ^ BIT(i, 5, c) ^ BIT(i, 4, d) ^ BIT(i, 3, e) ^ BIT(i, 2, f) ^      \
+        BIT(i, 1, g) ^ BIT(i, 0, h)
+#define FOUR(i, ...)                                                                               \
+    ENTRY(i, __VA_ARGS__), ENTRY(i + 1, __VA_ARGS__), ENTRY(i + 2, __VA_ARGS__),                   \
+        ENTRY(i + 3, __VA_ARGS__)
+#define SIXTEEN(i, ...)                                                                            \
+    FOUR(i, __VA_ARGS__), FOUR(i + 4, __VA_ARGS__), FOUR(i + 8, __VA_ARGS__),                      \
+        FOUR(i + 12, __VA_ARGS__)
+#define SIXTY_FOUR(i, ...)                                                                         \
+    SIXTEEN(i, __VA_ARGS__), SIXTEEN(i + 16, __VA_ARGS__), SIXTEEN(i + 32, __VA_ARGS__),           \
+        SIXTEEN(i + 48, __VA_ARGS__)
+#define BYTES(...)                                                                                 \
+    {                                                                                              \
+        SIXTY_FOUR(0, __VA_ARGS__), SIXTY_FOUR(64, __VA_ARGS__), SIXTY_FOUR(128, __VA_ARGS__),     \
+            SIXTY_FOUR(192, __VA_ARGS__)                                                           \
+    }
+
+static const uint32_t table[8][256] = {
+    BYTES(S0, S1, S2, S3, S4, S5, S6, S7),
+    BYTES(S8, S9, S10, S11, S12, S13, S14, S15),
+    BYTES(S16, S17, S18, S19, S20, S21, S22, S23),
+    BYTES(S24, S25, S26, S27, S28, S29, S30, S31),
+    BYTES(S32, S33, S34, S35, S36, S37, S38, S39),
+    BYTES(S40, S41, S42, S43, S44, S45, S46, S47),
+    BYTES(S48, S49, S50, S51, S52, S53, S54, S55),
+    BYTES(S56, S57, S58, S59, S60, S61, S62, S63),
+};
+
+static uint32_t little_endian(const unsigned char *p) {
+    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+uint32_t ch_crc32(uint32_t crc, const void *p, size_t n) {
+    const unsigned char *at = p;
+
+    crc = ~crc;
+    for (; n >= 8; n -= 8, at += 8) {
+        uint32_t a = crc ^ little_endian(at), b = little_endian(at + 4);
+        crc = table[7][a & 255] ^ table[6][a >> 8 & 255] ^ table[5][a >> 16 & 255] ^
+              table[4][a >> 24] ^ table[3][b & 255] ^ table[2][b >> 8 & 255] ^
+              table[1][b >> 16 & 255] ^ table[0][b >> 24];
+    }
+    for (; n > 0; n--)
+        crc = crc >> 8 ^ table[0][(crc ^ *at++) & 255];
+    return ~crc;
+}
