@@ -46,6 +46,8 @@
 #define CH_LIMIT_HTTP_BODY (64 * CH_MB)    /* a response that is not a stream */
 #define CH_LIMIT_HTTP_STREAM (256 * CH_MB) /* a streamed response */
 #define CH_LIMIT_SSE_EVENT (16 * CH_MB)    /* one server-sent event */
+#define CH_LIMIT_EVENT_MESSAGE (24 * CH_MB) /* one message of a binary event stream */
+#define CH_LIMIT_EVENT_HEADERS (128 * CH_KB) /* of one such message */
 #define CH_LIMIT_HTTP_HEADER_COUNT 256     /* lines of them */
 #define CH_LIMIT_HTTP_INTERIM 16           /* 1xx responses before the real one */
 #define CH_LIMIT_ADDRESSES 8               /* of one host, tried in turn */
@@ -160,6 +162,7 @@
 #define CH_LIMIT_CONFIG_ITEMS 1024   /* agents, providers or tools of a file */
 #define CH_LIMIT_CONFIG_DATABASES 64 /* of a file */
 #define CH_LIMIT_CONFIG_WARNINGS 50  /* that are told one by one */
+#define CH_LIMIT_AWS_FILE CH_MB         /* ~/.aws/credentials, ~/.aws/config */
 #define CH_LIMIT_KEY_FILE (16 * CH_KB)
 
 /* defaults that are settings, not bounds */

@@ -1,0 +1,168 @@
+/* eventstream.c -- see eventstream.h.
+ *
+ * A message that lies whole in the chunk is used where it lies. Only one that
+ * is cut by the chunk's end is copied, and only after its first twelve bytes
+ * were found sound, so that a damaged size is never waited or allocated for. */
+#include "net/eventstream.h"
+
+#include "base/crc32.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/mem.h"
+
+#define PRELUDE 12
+#define AROUND (PRELUDE + 4) /* bytes of a message that are no header, no payload */
+
+void ch_eventstream_init(struct ch_eventstream *s, ch_es_fn *fn, void *user) {
+    *s = (struct ch_eventstream){.fn = fn, .user = user};
+    ch_buf_init(&s->part, CH_LIMIT_EVENT_MESSAGE);
+}
+
+void ch_eventstream_release(struct ch_eventstream *s) {
+    ch_buf_release(&s->part);
+    s->stopped = true;
+}
+
+static uint32_t u32(const char *at) {
+    const unsigned char *p = (const unsigned char *)at;
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static size_t u16(const char *at) {
+    const unsigned char *p = (const unsigned char *)at;
+    return (size_t)p[0] << 8 | p[1];
+}
+
+/* --- headers */
+
+enum { H_STRING = 7, H_TYPES = 10 };
+
+/* The size of a header's value of a type, at `at`, with the length that
+ * precedes it; SIZE_MAX for what is no type or does not fit. */
+static size_t value_size(unsigned type, const char *at, const char *end) {
+    static const unsigned char fixed[H_TYPES] = {
+        0, 0,  1, 2, 4, 8, /* true, false, i8, i16, i32, i64 */
+        0, 0,              /* bytes, string: u16 length before them */
+        8, 16,             /* time, uuid */
+    };
+    size_t room = (size_t)(end - at), n;
+    if (type >= H_TYPES)
+        return SIZE_MAX;
+    if (type != H_STRING - 1 && type != H_STRING)
+        n = fixed[type];
+    else if (room < 2)
+        return SIZE_MAX;
+    else
+        n = 2 + u16(at);
+    return n <= room ? n : SIZE_MAX;
+}
+
+static void take_header(struct ch_es_message *m, struct ch_sv name, struct ch_sv value) {
+    if (ch_sv_is(name, ":event-type"))
+        m->event = value;
+    else if (ch_sv_is(name, ":message-type"))
+        m->type = value;
+    else if (ch_sv_is(name, ":exception-type"))
+        m->exception = value;
+    else if (ch_sv_is(name, ":error-code"))
+        m->code = value;
+    else if (ch_sv_is(name, ":error-message"))
+        m->text = value;
+}
+
+static bool read_headers(struct ch_sv headers, struct ch_es_message *m) {
+    const char *at = headers.p, *end = at + headers.n;
+    while (at < end) {
+        size_t n = (unsigned char)*at++;
+        if (n == 0 || (size_t)(end - at) < n + 1)
+            return false;
+        struct ch_sv name = ch_sv(at, n);
+        unsigned type = (unsigned char)at[n];
+        at += n + 1;
+        size_t size = value_size(type, at, end);
+        if (size == SIZE_MAX)
+            return false;
+        if (type == H_STRING)
+            take_header(m, name, ch_sv(at + 2, size - 2));
+        at += size;
+    }
+    return true;
+}
+
+/* --- messages */
+
+/* The size of the message whose first twelve bytes these are, into *size. */
+static int check_prelude(const char *at, size_t *size, struct chela_error *err) {
+    size_t total = u32(at), headers = u32(at + 4);
+    if (ch_crc32(0, at, 8) != u32(at + 8))
+        return ch_fail(err, CHELA_EPARSE, "the event stream is damaged: a size fails its checksum");
+    if (total > CH_LIMIT_EVENT_MESSAGE || headers > CH_LIMIT_EVENT_HEADERS)
+        return ch_fail(err, CHELA_ELIMIT, "a message of the event stream is larger than %zu bytes",
+                       (size_t)CH_LIMIT_EVENT_MESSAGE);
+    if (total < AROUND || headers > total - AROUND)
+        return ch_fail(err, CHELA_EPARSE, "the event stream is damaged: impossible sizes");
+    *size = total;
+    return CHELA_OK;
+}
+
+/* A whole message; its prelude was checked. `stopped` is set around the call,
+ * so that a callback that returns false may have released s. */
+static int deliver(struct ch_eventstream *s, const char *at, size_t size, struct chela_error *err) {
+    struct ch_es_message m = {0};
+    size_t headers = u32(at + 4);
+    if (ch_crc32(0, at, size - 4) != u32(at + size - 4))
+        return ch_fail(err, CHELA_EPARSE, "the event stream is damaged: checksum mismatch");
+    if (!read_headers(ch_sv(at + PRELUDE, headers), &m))
+        return ch_fail(err, CHELA_EPARSE, "the event stream is damaged: malformed headers");
+    m.payload = ch_sv(at + PRELUDE + headers, size - AROUND - headers);
+    s->stopped = true;
+    if (s->fn(&m, s->user))
+        s->stopped = false;
+    return CHELA_OK;
+}
+
+/* Complete the message in s->part from *bytes, if there is one: first its
+ * prelude, then the rest. */
+static int complete_part(struct ch_eventstream *s, struct ch_sv *bytes, struct chela_error *err) {
+    while (s->part.n) {
+        size_t size = PRELUDE;
+        int rc = s->part.n < PRELUDE ? CHELA_OK : check_prelude(s->part.p, &size, err);
+        if (rc < 0)
+            return rc;
+        size_t take = CH_MIN(size - s->part.n, bytes->n);
+        ch_buf_add(&s->part, bytes->p, take);
+        *bytes = ch_sv(bytes->p + take, bytes->n - take);
+        if (s->part.n < size)
+            return CHELA_OK;
+        if (size == PRELUDE)
+            continue;
+        rc = deliver(s, s->part.p, size, err);
+        if (rc < 0 || s->stopped)
+            return rc;
+        ch_buf_clear(&s->part);
+    }
+    return CHELA_OK;
+}
+
+static int feed(struct ch_eventstream *s, struct ch_sv bytes, struct chela_error *err) {
+    size_t size;
+    int rc = complete_part(s, &bytes, err);
+    while (rc == CHELA_OK && !s->stopped && bytes.n >= PRELUDE) {
+        if ((rc = check_prelude(bytes.p, &size, err)) < 0 || bytes.n < size)
+            break;
+        rc = deliver(s, bytes.p, size, err);
+        bytes = ch_sv(bytes.p + size, bytes.n - size);
+    }
+    if (rc == CHELA_OK && !s->stopped && bytes.n)
+        ch_buf_add_sv(&s->part, bytes);
+    return rc;
+}
+
+int ch_eventstream_feed(struct ch_eventstream *s, struct ch_sv bytes, struct chela_error *err) {
+    if (s->stopped)
+        return CHELA_OK;
+    int rc = feed(s, bytes, err);
+    if (rc < 0)
+        s->stopped = true;
+    return rc;
+}

@@ -1,0 +1,44 @@
+/* eventstream.h -- incremental decoder of Amazon's binary event streams
+ * (application/vnd.amazon.eventstream).
+ *
+ *   u32 size of all | u32 size of the headers | u32 CRC of these 8 bytes
+ *   headers         | payload                 | u32 CRC of all before it
+ *   a header: u8 length | name | u8 type | value
+ *
+ * Big endian, CRC-32. Both checksums and every header are checked before a
+ * message is delivered. The same bytes give the same messages, and the same
+ * failure at the same place, however they are split; what follows a failure is
+ * not looked at. What a message means is up to the caller. */
+#ifndef CH_NET_EVENTSTREAM_H
+#define CH_NET_EVENTSTREAM_H
+#include "base/buf.h"
+#include "base/sv.h"
+
+/* Empty where the message has no such header, or not as a string. */
+struct ch_es_message {
+    struct ch_sv type;       /* :message-type: "event", "exception", "error" */
+    struct ch_sv event;      /* :event-type */
+    struct ch_sv exception;  /* :exception-type */
+    struct ch_sv code, text; /* :error-code, :error-message */
+    struct ch_sv payload;
+};
+
+/* m is borrowed until fn returns. Return false to stop decoding: feed returns
+ * at once and later calls do nothing. */
+typedef bool ch_es_fn(const struct ch_es_message *m, void *user);
+
+struct ch_eventstream {
+    ch_es_fn *fn;
+    void *user;
+    struct ch_buf part; /* a message that has not wholly come */
+    bool stopped;
+};
+
+void ch_eventstream_init(struct ch_eventstream *s, ch_es_fn *fn, void *user);
+void ch_eventstream_release(struct ch_eventstream *s);
+
+/* 0, also when fn stopped the stream; CHELA_EPARSE for bytes that are damaged
+ * or no event stream, CHELA_ELIMIT for a message larger than allowed. */
+int ch_eventstream_feed(struct ch_eventstream *s, struct ch_sv bytes, struct chela_error *err);
+
+#endif
