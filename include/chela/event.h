@@ -38,6 +38,7 @@ struct chela_str {
     X(CLIENT_TOOL_REQUIRED, "client_tool_required", call)                                          \
     X(STEERING, "steering", note)                                                                  \
     X(FOLLOW_UP, "follow_up", note)                                                                \
+    X(SYSTEM_EVENT, "system_event", note)                                                          \
     X(RETRY, "retry", retry)                                                                       \
     X(FALLBACK, "fallback", fallback)                                                              \
     X(WARNING, "warning", note)                                                                    \

@@ -14,6 +14,7 @@
 
 #include "chela/error.h"
 #include "chela/event.h"
+#include "chela/sandbox.h"
 #include "chela/tool.h"
 CHELA_BEGIN_DECLS
 
@@ -133,6 +134,7 @@ struct chela_agent_opts { /* all strings are copied */
      * the keys of docs/tools.md ("databases.default=sqlite:./data.db"). Without
      * their settings query_database, web_search and send_email are not offered. */
     const char *const *settings;
+    const struct chela_sandbox_opts *sandbox; /* of the programs that tools start; NULL: default */
 };
 #define CHELA_AGENT_OPTS(...) {.size = sizeof(struct chela_agent_opts), __VA_ARGS__}
 
@@ -204,6 +206,18 @@ struct chela_run_opts {
 CHELA_API int chela_run_start(chela_session *s, const char *text, size_t len,
                               const struct chela_run_opts *opts, chela_run **out,
                               struct chela_error *err);
+
+/* Something happened that the model should know of: a background process that
+ * `exec` started has ended. A run in progress is told before its next model
+ * call (SYSTEM_EVENT). Without one it waits for the next run, and fn is called,
+ * on the loop thread, never from inside another call: a host that wants the
+ * model to hear of it now calls chela_run_wake, there or later. */
+typedef void chela_wake_fn(chela_session *s, void *user);
+CHELA_API void chela_session_on_wake(chela_session *s, chela_wake_fn *fn, void *user);
+/* As chela_run_start, with what happened meanwhile as its input. CHELA_ENOENT:
+ * nothing did. */
+CHELA_API int chela_run_wake(chela_session *s, const struct chela_run_opts *opts, chela_run **out,
+                             struct chela_error *err);
 
 /* A message for a run in progress: delivered before its next model call; tool
  * calls of the current batch not yet started are skipped. CHELA_ESTATE when

@@ -171,6 +171,8 @@ void ch_act(chela_run *run) {
                                  .approvals = a->approvals,
                                  .ask_means = run->ask_means,
                                  .memory = &s->memory,
+                                 .sandbox = a->sandbox,
+                                 .jobs = s->jobs,
                                  .ops = &ops,
                                  .user = run};
     run->batch = ch_batch_start(run->reply, &opts);

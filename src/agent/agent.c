@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "prompt/system.h"
 #include "tool/builtin.h"
+#include "tool/sandbox.h"
 #include "tool/settings.h"
 #include "json/writer.h"
 
@@ -147,6 +148,8 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
         rc = chela_agent_policy(a, o->allow, o->deny, o->permission, err);
     if (rc == 0)
         rc = set_approvals(a, o, err);
+    if (rc == 0)
+        rc = ch_sandbox_read(&a->arena, o->sandbox, &a->sandbox, err);
     if (rc < 0)
         return rc;
     a->limits.models = (unsigned)a->ntargets;
@@ -189,6 +192,7 @@ void ch_agent_free(chela_agent *a) {
     ch_settings_unref(a->settings);
     ch_policy_release(&a->policy);
     ch_approvals_free(a->approvals);
+    ch_arena_release(&a->arena);
     ch_free(a->hooks);
     ch_free(a->id);
     ch_free(a->system);
@@ -315,6 +319,7 @@ char *chela_agent_call_tool(chela_agent *a, const char *name, const char *argume
                                  .max_calls = 1,
                                  .policy = &a->policy,
                                  .approvals = a->approvals, /* whoever calls by hand agrees */
+                                 .sandbox = a->sandbox,
                                  .ops = &ops,
                                  .user = &one};
     struct ch_batch *b = ch_batch_start(reply, &opts);

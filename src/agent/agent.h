@@ -17,8 +17,16 @@
 #include "tool/batch.h"
 #include "tool/policy.h"
 
+struct ch_jobs;
+struct ch_sandbox_policy;
 struct ch_scripted;
 struct ch_tool_settings;
+
+/* Texts waiting to be delivered, in order. */
+struct ch_queue {
+    struct ch_list list;
+    size_t n;
+};
 
 /* A server as configured: overrides of a built-in one, or a new one. */
 struct ch_provider_conf {
@@ -72,6 +80,8 @@ struct chela_agent {
     struct ch_policy policy;
     struct ch_approvals *approvals;
     enum ch_consent ask_means;
+    struct ch_sandbox_policy *sandbox; /* in `arena` */
+    struct ch_arena arena;
     struct chela_hooks *hooks;
     size_t nhooks;
     enum chela_reasoning reasoning;
@@ -97,6 +107,11 @@ struct chela_session {
     uint64_t registry_revision; /* the tools it was made from */
     bool patched;               /* the last request was for its turn or run alone */
     struct ch_memory memory;    /* calls that a person allowed always */
+    struct ch_jobs *jobs;       /* programs that run in the background */
+    struct ch_queue events;     /* what happened, for the model to be told */
+    chela_wake_fn *on_wake;     /* may be NULL */
+    void *wake_user;
+    bool closed;                /* it waits to be freed */
     chela_run *run;             /* the last one; a reference */
 };
 

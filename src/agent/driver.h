@@ -11,12 +11,6 @@
 #define CH_AGENT_DRIVER_H
 #include "agent/agent.h"
 
-/* Texts waiting to be delivered, in order. */
-struct ch_queue {
-    struct ch_list list;
-    size_t n;
-};
-
 struct chela_run {
     atomic_uint refs;
     chela_session *session;

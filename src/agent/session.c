@@ -2,7 +2,9 @@
 #include "agent/driver.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "json/writer.h"
+#include "tool/jobs.h"
 
 static bool key_is_open(const chela_runtime *rt, const char *key) {
     for (CH_LIST_EACH(i, &rt->agents)) {
@@ -14,6 +16,29 @@ static bool key_is_open(const chela_runtime *rt, const char *key) {
     return false;
 }
 
+/* --- what happens by itself */
+
+/* A run in progress asks for events itself; one that is paused has its calls
+ * answered first. */
+static void on_job_end(const struct ch_job_end *end, void *user) {
+    chela_session *s = user;
+    CH_BUF_AUTO text = {0};
+    if (s->closed || end->killed) /* who killed it knows */
+        return;
+    ch_job_end_text(end, &text);
+    if (ch_queue_push(&s->events, ch_buf_str(&text), text.n) < 0)
+        ch_log(CH_LOG_WARN, "session", "%s: too many events wait: one is lost", s->key);
+    else if (s->on_wake && (!s->run || s->run->over))
+        s->on_wake(s, s->wake_user);
+}
+
+void chela_session_on_wake(chela_session *s, chela_wake_fn *fn, void *user) {
+    s->on_wake = fn;
+    s->wake_user = user;
+}
+
+/* --- life */
+
 int chela_session_new(chela_agent *agent, const char *key, chela_session **out,
                       struct chela_error *err) {
     char fresh[24];
@@ -24,6 +49,8 @@ int chela_session_new(chela_agent *agent, const char *key, chela_session **out,
     chela_session *s = ch_alloc(sizeof(*s));
     s->agent = agent;
     s->key = ch_strdup(key ? key : fresh);
+    s->jobs = ch_jobs_new(agent->rt->loop, agent->rt->workers, on_job_end, s);
+    ch_queue_init(&s->events);
     ch_list_add(&agent->sessions, &s->link);
     *out = s;
     return 0;
@@ -39,6 +66,7 @@ void chela_session_close(chela_session *s) {
         s->agent->own = NULL;
     if (s->run)
         ch_run_close(s->run);
+    s->closed = true;
     ch_list_del(&s->link);
     ch_list_add(&rt->closed, &s->link);
     ch_task_defer(rt->loop, &rt->bury);
@@ -49,6 +77,8 @@ void ch_sessions_bury(chela_runtime *rt) {
         ch_list_del(&s->link);
         if (s->run)
             ch_run_bury(s->run);
+        ch_jobs_close(s->jobs);
+        ch_queue_release(&s->events);
         ch_transcript_release(&s->transcript);
         ch_encoder_release(&s->encoder);
         ch_memory_release(&s->memory);
@@ -132,6 +162,21 @@ int chela_run_start(chela_session *s, const char *text, size_t len,
     hand_out(run, out);
     ch_run_begin(run);
     return 0;
+}
+
+int chela_run_wake(chela_session *s, const struct chela_run_opts *given, chela_run **out,
+                   struct chela_error *err) {
+    struct chela_run_opts opts = run_opts(given);
+    size_t len;
+    if (!s->events.n)
+        return ch_fail(err, CHELA_ENOENT, "nothing happened in session '%s'", s->key);
+    opts.size = sizeof(opts);
+    opts.kind = CHELA_INPUT_EVENT;
+    CH_AUTOFREE char *text = ch_queue_pop(&s->events, &len);
+    int rc = chela_run_start(s, text, len, &opts, out, err);
+    if (rc < 0)
+        ch_queue_push(&s->events, text, len);
+    return rc;
 }
 
 int chela_run_resume(chela_session *s, const struct chela_run_opts *given, chela_run **out,

@@ -27,16 +27,17 @@ static bool deliver(chela_run *run, enum ch_msg_kind kind, struct ch_sv text) {
 }
 
 static bool deliver_next(chela_run *run, struct ch_queue *q, enum chela_event_type type) {
+    enum ch_msg_kind kind = type == CHELA_EV_SYSTEM_EVENT ? CH_MSG_EVENT : CH_MSG_USER;
     size_t len;
     CH_AUTOFREE char *text = ch_queue_pop(q, &len);
-    if (!deliver(run, CH_MSG_USER, ch_sv(text, len)))
+    if (!deliver(run, kind, ch_sv(text, len)))
         return false;
     struct chela_event ev = {.type = type, .note.text = {text, len}};
     return ch_emit(run, &ev);
 }
 
-/* All that steers; a follow-up only when the run would have ended, one at a
- * time. */
+/* All that steers, then all that happened; a follow-up only when the run would
+ * have ended, one at a time. */
 static bool deliver_queued(chela_run *run) {
     bool had_ended = run->deliver_follow_up;
     run->deliver_follow_up = false;
@@ -45,6 +46,9 @@ static bool deliver_queued(chela_run *run) {
     bool steered = run->steering.n > 0;
     while (run->steering.n > 0)
         if (!deliver_next(run, &run->steering, CHELA_EV_STEERING))
+            return false;
+    while (run->session->events.n > 0)
+        if (!deliver_next(run, &run->session->events, CHELA_EV_SYSTEM_EVENT))
             return false;
     if (had_ended && !steered && run->follow_ups.n > 0)
         return deliver_next(run, &run->follow_ups, CHELA_EV_FOLLOW_UP);
@@ -264,7 +268,7 @@ static void on_reply(chela_run *run, struct ch_reply *r) {
     run->reply = keep_reply(run, r);
     if (run->reply && !emit_calls(run, run->reply, &in.calls))
         return;
-    in.follow_ups = (unsigned)(run->steering.n + run->follow_ups.n);
+    in.follow_ups = (unsigned)(run->steering.n + run->follow_ups.n + run->session->events.n);
     run->deliver_follow_up = in.calls == 0;
     ch_drive(run, &in);
 }

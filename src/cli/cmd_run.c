@@ -75,7 +75,7 @@ static const struct ch_opt opts[] = {
     {.name = NULL},
 };
 
-static const char *const later[] = {"store",  "sandbox", "schema",      "image",
+static const char *const later[] = {"store",  "schema",      "image",
                                     "record", "replay",  "cost-budget", NULL};
 static const char *const later_modes[] = {"plan", "route", "heartbeat", NULL};
 

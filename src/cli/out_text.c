@@ -192,6 +192,7 @@ void ch_text_event(struct ch_text *t, const struct chela_event *ev) {
         break;
     case CHELA_EV_STEERING:
     case CHELA_EV_FOLLOW_UP:
+    case CHELA_EV_SYSTEM_EVENT:
         ch_console_note(c, "[%s] %.*s", chela_event_name(ev->type), STR(ev->note.text));
         break;
     case CHELA_EV_RETRY:

@@ -232,6 +232,17 @@ static void choose_model(const struct ch_setup *s, struct chela_agent_opts *opts
         ch_console_verbose(s->console, "[model] %s: %s", opts->model, why ? why : "default");
 }
 
+/* The flag says how strict; what the file says about the rest stays. */
+static void choose_sandbox(const struct ch_setup *s, struct chela_agent_opts *opts,
+                           struct chela_sandbox_opts *own) {
+    if (!s->flags->sandbox)
+        return;
+    if (opts->sandbox)
+        *own = *opts->sandbox;
+    own->mode = s->flags->sandbox;
+    opts->sandbox = own;
+}
+
 int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agent **out,
                    struct chela_error *err) {
     if (check_workspace(s->flags->workspace, err) < 0 || check_url(opts->base_url, err) < 0)
@@ -246,6 +257,8 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
     opts->deny = s->flags->deny;
     if (s->config && chela_config_agent(s->config, s->flags->agent, opts, err) < 0)
         return err->code = CHELA_ECONFIG;
+    struct chela_sandbox_opts sandbox = CHELA_SANDBOX_OPTS(.mode = NULL);
+    choose_sandbox(s, opts, &sandbox);
     choose_model(s, opts);
     struct policy policy = take_policy(opts);
     int rc = chela_agent_new(s->rt, opts, out, err);

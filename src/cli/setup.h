@@ -11,7 +11,7 @@
 #include "cli/input.h"
 
 struct ch_setup_flags {
-    const char *config, *agent, *workspace, *tools, *deny;
+    const char *config, *agent, *workspace, *tools, *deny, *sandbox;
     bool quiet, verbose, no_color;
 };
 
@@ -30,7 +30,10 @@ struct ch_setup_flags {
     {"tools", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, tools), "LIST", 0, 0, "Tools",                    \
      "offer only these tools: names, globs or groups, comma separated; \"\" for none"},           \
     {"deny", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, deny), "LIST", 0, 0, "Tools",                      \
-     "and leave these out"}
+     "and leave these out"},                                                                       \
+    {"sandbox", 0, CH_OPT_CHOICE, CH_SETUP_OPT(type, sandbox), "required|auto|off", 0, 0, "Tools", \
+     "programs of tools run in the whole sandbox or not at all; in what of it this machine can "   \
+     "do (the default); without one"}
 #define CH_SETUP_OPTS_OUTPUT(type)                                                                 \
     {"quiet", 'q', CH_OPT_SWITCH, CH_SETUP_OPT(type, quiet), NULL, 0, 0, "Output",                 \
      "only the result and errors"},                                                                \

@@ -69,6 +69,13 @@ struct ch_conf_outside {
     const char *smtp, *mail_from, *mail_user, *mail_password_env, *mail_tls, *mail_allow;
 };
 
+/* What programs of tools can reach. */
+struct ch_conf_sandbox {
+    const char *mode, *network;
+    const char *const *writable, *const *readable, *const *protect; /* NULL-terminated */
+    struct chela_sandbox_limits limits; /* sizes in MB */
+};
+
 struct ch_conf {
     struct ch_conf_agent defaults;
     struct ch_conf_list agents;    /* struct ch_conf_agent */
@@ -76,6 +83,7 @@ struct ch_conf {
     struct ch_conf_list tools;     /* struct ch_conf_tool */
     struct ch_conf_approvals approvals;
     struct ch_conf_outside outside;
+    struct ch_conf_sandbox sandbox;
 };
 
 struct chela_config {

@@ -180,6 +180,26 @@ static void fill_models(struct chela_agent_opts *o, const char *const *models) {
     FILL(fallbacks, models[1] ? models + 1 : NULL);
 }
 
+static int64_t bytes_of(int64_t mb) {
+    return mb > 0 ? mb * (int64_t)CH_MB : mb;
+}
+
+/* A struct for the library, if the file says anything about it. */
+static const struct chela_sandbox_opts *sandbox_of(const chela_config *cfg) {
+    static const struct ch_conf_sandbox nothing;
+    const struct ch_conf_sandbox *c = &cfg->conf.sandbox;
+    if (memcmp(c, &nothing, sizeof(nothing)) == 0)
+        return NULL;
+    struct chela_sandbox_opts *o = ch_arena_alloc(cfg->arena, sizeof(*o));
+    *o = (struct chela_sandbox_opts)CHELA_SANDBOX_OPTS(
+            .mode = c->mode, .network = c->network, .writable = c->writable,
+            .readable = c->readable, .protect = c->protect, .limits = c->limits);
+    o->limits.memory = bytes_of(c->limits.memory);
+    o->limits.file_size = bytes_of(c->limits.file_size);
+    o->limits.tmp = bytes_of(c->limits.tmp);
+    return o;
+}
+
 /* "key=value" for the library, as many as the file sets. */
 static const char *const *settings_of(const chela_config *cfg) {
     const struct ch_conf_outside *c = &cfg->conf.outside;
@@ -230,6 +250,7 @@ static void fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(parallel, (unsigned)EITHER(a, d, parallel));
     fill_limits(&o->limits, &a->limits, &d->limits);
     FILL(settings, settings_of(cfg));
+    FILL(sandbox, sandbox_of(cfg));
 }
 
 int chela_config_agent(const chela_config *cfg, const char *id, struct chela_agent_opts *opts,
@@ -243,7 +264,8 @@ int chela_config_agent(const chela_config *cfg, const char *id, struct chela_age
     size_t size = CH_MIN(opts->size, sizeof(whole));
     memcpy(&whole, opts, size);
     fill(cfg, agent, &whole);
-    bool bounds = whole.allow || whole.permission || whole.approvals || whole.approved;
+    bool bounds = whole.allow || whole.permission || whole.approvals || whole.approved ||
+                  whole.sandbox;
     if (bounds && size < sizeof(whole))
         return ch_fail(err, CHELA_ECONFIG,
                        "%s: it bounds what tools may do, and this program is too old to heed that",

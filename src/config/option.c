@@ -10,12 +10,14 @@
 #define MODEL(member) offsetof(struct ch_conf_model, member)
 #define TOOL(member) offsetof(struct ch_conf_tool, member)
 #define OUTSIDE(member) offsetof(struct ch_conf, outside.member)
+#define BOX(member) offsetof(struct ch_conf, sandbox.member)
 
 /* A key without effect that is no mistake. */
 #define KNOWN(where, name) \
     { .scope = (where), .key = (name), .type = CH_CFG_ANY, .flags = CH_CFG_UNUSED }
 
 #define MOST_SECONDS 10000000.0
+#define MOST_MB 16777216
 
 /* clang-format off */
 const struct ch_option ch_options[] = {
@@ -65,7 +67,32 @@ const struct ch_option ch_options[] = {
      .otherwise = "required", .help = "`optional` also takes a server that offers no TLS"},
     {CH_SCOPE_FILE, "mail.allowTo", CH_CFG_PATTERNS, 0, OUTSIDE(mail_allow),
      .otherwise = "[\"*\"]", .help = "addresses that may be written to, such as `*@example.com`"},
-    KNOWN(CH_SCOPE_FILE, "sandbox"),
+    {CH_SCOPE_FILE, "sandbox.mode", CH_CFG_CHOICE, 0, BOX(mode), .words = "required|auto|off",
+     .otherwise = "auto",
+     .help = "programs of tools run in the whole sandbox or not at all; in what of it this "
+             "machine can do; without one"},
+    {CH_SCOPE_FILE, "sandbox.network", CH_CFG_CHOICE, 0, BOX(network), .words = "none|host",
+     .otherwise = "none", .help = "what they see of the network"},
+    {CH_SCOPE_FILE, "sandbox.writable", CH_CFG_PLACES, 0, BOX(writable),
+     .otherwise = "[\"workspace\"]",
+     .help = "what they may write: `workspace` and other paths; without that word it is read-only"},
+    {CH_SCOPE_FILE, "sandbox.readable", CH_CFG_PATHS, 0, BOX(readable), .otherwise = "[]",
+     .help = "what they may read beside the system's programs and the workspace"},
+    {CH_SCOPE_FILE, "sandbox.protect", CH_CFG_INSIDE, 0, BOX(protect),
+     .help = "what neither they nor the file tools may change, even if it is not there yet: below "
+             "the workspace, or absolute; without it the list in policy.md"},
+    {CH_SCOPE_FILE, "sandbox.limits.cpuSec", CH_CFG_SECONDS, 0, BOX(limits.cpu_ms), 0,
+     MOST_SECONDS, .otherwise = "7200", .help = "processor time of one process"},
+    {CH_SCOPE_FILE, "sandbox.limits.memoryMb", CH_CFG_LIMIT, 0, BOX(limits.memory), 0, MOST_MB,
+     .otherwise = "4096", .help = "memory of one process"},
+    {CH_SCOPE_FILE, "sandbox.limits.fileMb", CH_CFG_LIMIT, 0, BOX(limits.file_size), 0, MOST_MB,
+     .otherwise = "4096", .help = "size of one file they write"},
+    {CH_SCOPE_FILE, "sandbox.limits.files", CH_CFG_LIMIT, 0, BOX(limits.files), 0, 1000000,
+     .otherwise = "4096", .help = "files that one process has open"},
+    {CH_SCOPE_FILE, "sandbox.limits.processes", CH_CFG_LIMIT, 0, BOX(limits.processes), 0, 1000000,
+     .otherwise = "1024", .help = "processes and threads of one command"},
+    {CH_SCOPE_FILE, "sandbox.limits.tmpMb", CH_CFG_LIMIT, 0, BOX(limits.tmp), 0, MOST_MB,
+     .otherwise = "1024", .help = "size of a command's own `/tmp`"},
     KNOWN(CH_SCOPE_FILE, "store"),
     KNOWN(CH_SCOPE_FILE, "prompts"),
     KNOWN(CH_SCOPE_FILE, "gateway"),

@@ -33,6 +33,9 @@ enum ch_scope { CH_SCOPE_FILE, CH_SCOPE_AGENT, CH_SCOPE_PROVIDER, CH_SCOPE_MODEL
     X(NUMBER, "number", const double *)                                                         \
     X(NAMES, "list of names", const char *) /* joined with commas; "" when empty */             \
     X(PATTERNS, "list of patterns", const char *) /* of hosts or addresses; likewise */         \
+    X(PATHS, "list of paths", const char *const *)                                              \
+    X(PLACES, "list of paths", const char *const *) /* or the word `workspace` */               \
+    X(INSIDE, "list of paths", const char *const *) /* of the workspace, or absolute */         \
     X(MODELS, "PROVIDER/MODEL, or a list", const char *const *)                                 \
     X(COMMAND, "list of texts", const char *const *)                                            \
     X(HEADERS, "mapping of texts", const char *const *) /* "Name: value" */                     \

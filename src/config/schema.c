@@ -86,6 +86,9 @@ static void write_type(struct ch_jw *w, const struct ch_option *o) {
         return;
     case CH_CFG_NAMES:
     case CH_CFG_PATTERNS:
+    case CH_CFG_PATHS:
+    case CH_CFG_PLACES:
+    case CH_CFG_INSIDE:
     case CH_CFG_COMMAND:
         ch_jw_kcstr(w, "type", "array");
         ch_jw_kraw(w, "items", CH_SV(TEXTS));

@@ -322,6 +322,27 @@ static int read_databases(struct ch_cfg_parser *p, const struct ch_json *v,
     return 0;
 }
 
+/* Each against the file's directory, unless the workspace is meant. */
+static int read_paths(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                      void *out) {
+    if (v->type != CH_JSON_ARRAY)
+        return ch_cfg_wrong_type(p, v, "a list of paths");
+    if (v->n > CH_LIMIT_CONFIG_ITEMS)
+        return ch_cfg_bad(p, v, "more than %d entries", CH_LIMIT_CONFIG_ITEMS);
+    const char **list = ch_arena_zalloc(p->cfg->arena, (v->n + 1) * sizeof(*list));
+    size_t n = 0;
+    for (CH_JSON_EACH(e, v)) {
+        bool as_it_is = o->type == CH_CFG_INSIDE ||
+                        (o->type == CH_CFG_PLACES && ch_sv_is(ch_json_str(e), "workspace"));
+        int rc = as_it_is ? copy_text(p, e, "a path", &list[n]) : read_path(p, e, o, &list[n]);
+        if (rc < 0)
+            return rc;
+        n++;
+    }
+    *(const char *const **)out = list;
+    return 0;
+}
+
 /* A rule file of the scripted model is a path like any other in the file. */
 static const char *resolve_model(struct ch_cfg_parser *p, const char *spec) {
     struct ch_sv file = ch_sv_str(spec);
@@ -550,6 +571,8 @@ int ch_cfg_value(struct ch_cfg_parser *p, const struct ch_json *v, const struct 
         [CH_CFG_REFUSED] = refuse,       [CH_CFG_ANY] = leave_alone,
         [CH_CFG_APPROVALS] = read_approvals, [CH_CFG_SMTP] = read_smtp,
         [CH_CFG_PATTERNS] = read_patterns, [CH_CFG_DATABASES] = read_databases,
+        [CH_CFG_PATHS] = read_paths,     [CH_CFG_PLACES] = read_paths,
+        [CH_CFG_INSIDE] = read_paths,
     };
     return readers[o->type](p, v, o, out);
 }

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "tool/sandbox_private.h"
 
 /* What somebody outside of the box will read and trust: programs that git runs,
@@ -146,13 +147,14 @@ static void add_outer(struct words *w, const struct ch_sandbox_facts *f) {
 }
 
 /* The root directory is nobody's workspace: it is never made writable. */
-static int add_workspace(struct words *w, const char *workspace, struct chela_error *err) {
+static int add_workspace(struct words *w, const char *workspace, bool read_only,
+                         struct chela_error *err) {
     char *real = realpath(workspace, NULL);
 
     if (!real)
         return ch_fail(err, CHELA_ENOENT, "the workspace %s: %s", workspace, strerror(errno));
     if (strcmp(real, "/") != 0)
-        add_option(w, "workspace", real);
+        add_option(w, read_only ? "readable" : "workspace", real);
     free(real);
     return 0;
 }
@@ -169,14 +171,14 @@ static int make_argv(struct words *w, const struct ch_sandbox_facts *f,
         add(w, "--network");
     if (cmd->tty)
         add(w, "--tty");
-    int rc = add_workspace(w, cmd->workspace, err);
+    int rc = add_workspace(w, cmd->workspace, policy->workspace_read_only, err);
     if (rc < 0)
         return rc;
     add_option(w, "cwd", cmd->cwd);
     add_paths(w, "writable", policy->writable, true);
     add_paths(w, "readable", policy->readable, true);
     add_paths(w, "readable", cmd->readable, true);
-    add_paths(w, "protect", protected_by(policy), false);
+    add_paths(w, "protect", protected_by(policy), policy->workspace_read_only);
     add_limits(w, &policy->limits);
     add(w, "--");
     for (const char *const *word = cmd->argv; *word; word++)
@@ -196,6 +198,14 @@ static const struct ch_sandbox_layer *find_gap(const struct ch_sandbox_facts *f,
     return NULL;
 }
 
+/* Nothing is degraded in silence; but once is enough. */
+static void warn_once(const struct ch_sandbox_facts *f, const struct ch_sandbox_layer *gap) {
+    if (!atomic_exchange(f->warned, true))
+        ch_log(CH_LOG_WARN, "sandbox",
+               "not all of the sandbox holds here: %s (%s); 'chela doctor' says more", gap->name,
+               gap->why);
+}
+
 int ch_sandbox_wrap(struct ch_arena *a, const struct ch_sandbox_policy *policy,
                     const struct ch_sandbox_command *cmd, struct ch_sandboxed *out,
                     struct chela_error *err) {
@@ -213,6 +223,8 @@ int ch_sandbox_wrap(struct ch_arena *a, const struct ch_sandbox_policy *policy,
                        "the sandbox is required, and this machine lacks a layer of it: %s (%s)",
                        gap->name, gap->why);
     out->degraded = gap != NULL;
+    if (gap)
+        warn_once(f, gap);
     if (!f->layers[CH_LAYER_HELPER].ok)
         return 0;
     int rc = make_argv(&w, f, policy, cmd, err);

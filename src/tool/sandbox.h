@@ -34,6 +34,7 @@ struct ch_sandbox_limits { /* 0: the default of limits.h; UINT64_MAX: none */
 struct ch_sandbox_policy {
     enum ch_sandbox_mode mode;
     enum ch_sandbox_network network;
+    bool workspace_read_only;
     const char *const *writable; /* absolute paths beside the workspace */
     const char *const *readable; /* absolute paths beside the system's */
     /* Read-only even where writable, and even if absent: absolute, or below
@@ -51,6 +52,11 @@ bool ch_sandbox_protects(const struct ch_sandbox_policy *policy, const char *pat
 
 /* A policy that lives in the arena; NULL gives the default one. */
 struct ch_sandbox_policy *ch_sandbox_copy(struct ch_arena *a, const struct ch_sandbox_policy *p);
+
+/* What a host asked for (may be NULL), checked, in the arena. */
+struct chela_sandbox_opts;
+int ch_sandbox_read(struct ch_arena *a, const struct chela_sandbox_opts *opts,
+                    struct ch_sandbox_policy **out, struct chela_error *err);
 
 /* "auto", "required", "off". */
 int ch_sandbox_mode_read(const char *word, enum ch_sandbox_mode *out, struct chela_error *err);

@@ -1,6 +1,8 @@
 /* sandbox_private.h -- what sandbox.c and sandbox_probe.c share. */
 #ifndef CH_TOOL_SANDBOX_PRIVATE_H
 #define CH_TOOL_SANDBOX_PRIVATE_H
+#include <stdatomic.h>
+
 #include "tool/sandbox.h"
 
 enum ch_layer {
@@ -17,7 +19,7 @@ enum ch_layer {
     CH_LAYERS
 };
 
-/* Lives for ever, and does not change. */
+/* Lives for ever; but for `warned`, it does not change. */
 struct ch_sandbox_facts {
     struct ch_sandbox_facts *next;
     char *given;       /* path that was asked about; NULL: the installed one */
@@ -25,6 +27,7 @@ struct ch_sandbox_facts {
     const char *bwrap; /* NULL: not there, or not able */
     bool own;          /* chela-sandbox can make namespaces itself */
     struct ch_sandbox_layer layers[CH_LAYERS];
+    atomic_bool *warned; /* somebody was told that a layer is missing */
 };
 const struct ch_sandbox_facts *ch_sandbox_facts(const char *helper);
 

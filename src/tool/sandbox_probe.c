@@ -197,6 +197,8 @@ static struct ch_sandbox_facts *find_out(const char *given) {
 
     memcpy(f->layers, rows, sizeof(rows));
     f->given = given ? ch_strdup(given) : NULL;
+    f->warned = ch_alloc(sizeof(*f->warned));
+    atomic_init(f->warned, false);
     f->helper = find_helper(given);
     if (!f->helper) {
         set_all_missing(f, "chela-sandbox is not installed");

@@ -21,19 +21,19 @@
 const char *const box_machine_names[] = {"as it is", "without bubblewrap", "without namespaces"};
 static const char *const link_names[] = {NULL, "box-without-bwrap", "box-without-namespaces"};
 
-/* Above the test program: BUILD/tests/unit/LAYER/test_x. */
+/* Above the test program: BUILD/tests/unit/LAYER/test_x, BUILD/tests/scenario/test_x. */
 const char *box_helper(void) {
     static char path[PATH_MAX + 32];
     ssize_t n = readlink("/proc/self/exe", path, PATH_MAX);
 
     path[n > 0 ? n : 0] = '\0';
-    for (int i = 0; i < 4; i++) {
-        char *slash = strrchr(path, '/');
-        if (slash)
-            *slash = '\0';
+    for (char *slash; (slash = strrchr(path, '/'));) {
+        memcpy(slash, "/chela-sandbox", sizeof("/chela-sandbox"));
+        if (access(path, F_OK) == 0)
+            return path;
+        *slash = '\0';
     }
-    strncat(path, "/chela-sandbox", 31);
-    return path;
+    return "/nonexistent/chela-sandbox";
 }
 
 /* --- links to this program, in a directory that goes with the process */

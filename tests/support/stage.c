@@ -39,6 +39,7 @@ static void log_event(struct stage *st, const struct chela_event *ev) {
         break;
     case CHELA_EV_STEERING:
     case CHELA_EV_FOLLOW_UP:
+    case CHELA_EV_SYSTEM_EVENT:
         ch_buf_addf(b, "(%.*s)", (int)ev->note.text.n, ev->note.text.p);
         break;
     case CHELA_EV_RETRY:

@@ -1,0 +1,47 @@
+/* sandbox.h -- what the programs that tools start can reach.
+ *
+ * `exec`, commands of the configuration and whatever a tool starts through
+ * chela run in a box: see docs/policy.md. A zeroed struct is the default: as
+ * much of a box as this machine can make, no network, the workspace writable. */
+#ifndef CHELA_SANDBOX_H
+#define CHELA_SANDBOX_H
+#include <stddef.h>
+#include <stdint.h>
+
+#include "chela/error.h"
+CHELA_BEGIN_DECLS
+
+struct chela_sandbox_limits { /* 0: the default; -1: none */
+    int64_t cpu_ms;           /* of one process: 2 hours */
+    int64_t memory;           /* bytes of data of one process: 4 GB */
+    int64_t file_size;        /* bytes of one file: 4 GB */
+    int64_t files;            /* open in one process: 4096 */
+    int64_t processes;        /* and threads, of one command: 1024 */
+    int64_t tmp;              /* bytes of the private /tmp: 1 GB */
+};
+
+struct chela_sandbox_opts { /* all of it is copied; lists end with NULL */
+    size_t size;            /* set by CHELA_SANDBOX_OPTS */
+    const char *mode;       /* "auto" (NULL): in what holds here, and it is said what does
+                               not; "required": in all of it or not at all; "off": no box */
+    const char *network;    /* "none" (NULL) or "host" */
+    /* What may be written: absolute paths, and "workspace". NULL: the workspace;
+     * a list without that word makes it read-only. */
+    const char *const *writable;
+    const char *const *readable; /* absolute paths that may be read, beside the system's */
+    /* What stays as it is even where writable, and even if absent: absolute, or
+     * below the workspace. NULL: .git/hooks, .git/config, .env and the like. */
+    const char *const *protect;
+    struct chela_sandbox_limits limits;
+    const char *helper; /* the program chela-sandbox; NULL: where it was installed */
+};
+#define CHELA_SANDBOX_OPTS(...) {.size = sizeof(struct chela_sandbox_opts), __VA_ARGS__}
+
+/* Which layers of the box hold on this machine, as a JSON array of objects
+ * {name, ok, needed, why}; needed: "required" insists on it. Found out by
+ * trying, once in a process; blocks for some hundredths of a second. helper: as
+ * above, may be NULL. Yours to chela_free. Any thread. */
+CHELA_API char *chela_sandbox_layers_json(const char *helper);
+
+CHELA_END_DECLS
+#endif
