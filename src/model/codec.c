@@ -1,7 +1,8 @@
 /* codec.c -- the list of wire protocols, and names of what they decode to. */
 #include "model/codec.h"
 
-static const struct ch_codec *const codecs[] = {&ch_codec_anthropic, &ch_codec_openai};
+static const struct ch_codec *const codecs[] = {&ch_codec_anthropic, &ch_codec_openai,
+                                                 &ch_codec_responses};
 
 const struct ch_codec *ch_codec_find(struct ch_sv name) {
     for (size_t i = 0; i < CH_LEN(codecs); i++)
@@ -11,7 +12,7 @@ const struct ch_codec *ch_codec_find(struct ch_sv name) {
 }
 
 const char *ch_codec_names(void) {
-    return "anthropic openai";
+    return "anthropic openai openai-responses";
 }
 
 const char *ch_stop_name(enum ch_stop s) {

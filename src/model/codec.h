@@ -222,9 +222,9 @@ struct ch_codec {
     void (*release)(struct ch_decoder *d);
 };
 
-extern const struct ch_codec ch_codec_anthropic, ch_codec_openai;
+extern const struct ch_codec ch_codec_anthropic, ch_codec_openai, ch_codec_responses;
 const struct ch_codec *ch_codec_find(struct ch_sv name); /* NULL: unknown */
-const char *ch_codec_names(void);                        /* "anthropic openai" */
+const char *ch_codec_names(void);                        /* "anthropic openai ..." */
 
 /* --- encoding, incrementally -------------------------------------------- */
 

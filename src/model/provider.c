@@ -19,6 +19,11 @@ const struct ch_provider ch_providers[] = {
      .base_url = "https://api.openai.com/v1",
      .key_env = "OPENAI_API_KEY",
      .default_model = "gpt-5"},
+    {.name = "openai-responses",
+     .api = "openai-responses",
+     .base_url = "https://api.openai.com/v1",
+     .key_env = "OPENAI_API_KEY",
+     .default_model = "gpt-5"},
     {.name = "deepseek",
      .api = "openai",
      .base_url = "https://api.deepseek.com/v1",
@@ -67,6 +72,10 @@ const struct ch_provider ch_providers[] = {
      .key_env = "FIREWORKS_API_KEY",
      .quirks = COMPATIBLE},
     {.name = "azure", .api = "openai", .key_env = "AZURE_OPENAI_API_KEY", .quirks = CH_Q_API_KEY},
+    {.name = "azure-responses",
+     .api = "openai-responses",
+     .key_env = "AZURE_OPENAI_API_KEY",
+     .quirks = CH_Q_API_KEY},
     {.name = "zai",
      .api = "openai",
      .base_url = "https://api.z.ai/api/paas/v4",
@@ -152,6 +161,8 @@ const char *ch_quirk_name(size_t i, unsigned *bit) {
 }
 
 unsigned ch_quirks_of_api(struct ch_sv api) {
+    if (ch_sv_is(api, "openai-responses"))
+        return CH_Q_NO_DEVELOPER;
     return ch_sv_is(api, "openai") ? COMPATIBLE : 0;
 }
 

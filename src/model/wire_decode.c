@@ -15,11 +15,12 @@ static void write_joined(struct ch_jw *w, const char *key, const struct ch_msg *
 
 static void write_call(struct ch_jw *w, const struct ch_block *b, bool complete) {
     bool nothing = !b->text.n && complete;
+    bool object = !(b->flags & CH_F_INVALID) && ch_is_json(b->text, CH_JSON_OBJECT);
     ch_jw_begin(w, '{');
     ch_jw_kstr(w, "id", b->id);
     ch_jw_kstr(w, "name", b->name);
     ch_jw_key(w, "arguments");
-    if (nothing || ch_is_json(b->text, CH_JSON_OBJECT)) {
+    if (nothing || object) {
         ch_jw_raw(w, nothing ? CH_SV("{}") : b->text);
     } else {
         ch_jw_begin(w, '{');

@@ -196,7 +196,7 @@ static void encode(const char *name, const char *api) {
 }
 
 int main(void) {
-    static const char *const apis[] = {"anthropic", "openai"};
+    static const char *const apis[] = {"anthropic", "openai", "openai-responses"};
     size_t n;
     for (size_t i = 0; i < CH_LEN(apis); i++) {
         CH_ARENA_AUTO arena = {0};

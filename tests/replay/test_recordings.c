@@ -20,6 +20,7 @@ static const struct {
 } protocols[] = {
     {"anthropic_messages", "anthropic"},
     {"openai_chat", "openai"},
+    {"openai_responses", "openai-responses"},
 };
 
 /* What is compared, in words of a difference. */
@@ -91,7 +92,7 @@ static void check_calls(struct recording *r) {
         check_call(r, ch_json_at(want, i), ch_json_at(got, i));
 }
 
-/* The canonical stop for what was sent, by the tables of both protocols. */
+/* The canonical stop for what was sent, by the tables of the protocols. */
 static const char *stop_for(struct recording *r, struct ch_sv raw) {
     static const char *const rows[][2] = {
         {"end_turn", "stop"},      {"stop_sequence", "stop"},
@@ -103,6 +104,9 @@ static const char *stop_for(struct recording *r, struct ch_sv raw) {
         {"tool_call", "tool_use"}, {"function_call", "tool_use"},
         {"length", "length"},      {"content_filter", "refusal"},
         {"error", "error"},        {"network_error", "error"},
+        {"completed", "stop"},     {"incomplete", "length"},
+        {"failed", "error"},       {"incomplete.max_output_tokens", "length"},
+        {"cancelled", "error"},    {"incomplete.content_filter", "refusal"},
     };
     const char *stop = "stop";
     for (size_t i = 0; i < CH_LEN(rows); i++)
@@ -155,13 +159,24 @@ static struct ch_usage usage_of_chat(const struct ch_json *u) {
     return n;
 }
 
+static struct ch_usage usage_of_responses(const struct ch_json *u) {
+    const struct ch_json *input = ch_json_get(u, "input_tokens_details");
+    const struct ch_json *output = ch_json_get(u, "output_tokens_details");
+    return (struct ch_usage){.input = figure(u, "input_tokens"),
+                             .output = figure(u, "output_tokens"),
+                             .cache_read = figure(input, "cached_tokens"),
+                             .cache_write = figure(input, "cache_write_tokens"),
+                             .reasoning = figure(output, "reasoning_tokens")};
+}
+
 static void check_usage(struct recording *r) {
     const struct ch_json *raw = ch_json_get(r->expect, "usage_raw");
     const struct ch_json *got = ch_json_get(r->reply, "usage");
     if (!ch_json_is(raw, CH_JSON_OBJECT))
         return;
-    struct ch_usage want =
-        r->codec == &ch_codec_anthropic ? usage_of_messages(raw) : usage_of_chat(raw);
+    struct ch_usage want = r->codec == &ch_codec_anthropic   ? usage_of_messages(raw)
+                           : r->codec == &ch_codec_responses ? usage_of_responses(raw)
+                                                             : usage_of_chat(raw);
     check_int(r, "usage.input", want.input, figure(got, "input"));
     check_int(r, "usage.output", want.output, figure(got, "output"));
     check_int(r, "usage.cache_read", want.cache_read, figure(got, "cache_read"));

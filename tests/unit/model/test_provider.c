@@ -15,6 +15,7 @@ static void test_lookup(void **state) {
         "anthropic", "openai",     "deepseek", "mistral",   "xai",      "groq",
         "cerebras",  "openrouter", "together", "fireworks", "azure",    "zai",
         "moonshot",  "ollama",     "llamacpp", "vllm",      "lmstudio", "scripted",
+        "openai-responses",        "azure-responses",
     };
     for (size_t i = 0; i < CH_LEN(names); i++) {
         const struct ch_provider *p = ch_provider_find(ch_sv_str(names[i]));
@@ -34,7 +35,7 @@ static void test_rows(void **state) {
         assert_true(scripted || ch_codec_find(ch_sv_str(p->api)));
         assert_true(p->local || p->key_env);
         if (!p->base_url) {
-            assert_true(scripted || strcmp(p->name, "azure") == 0);
+            assert_true(scripted || strncmp(p->name, "azure", 5) == 0);
             continue;
         }
         assert_true(strncmp(p->base_url, p->local ? "http://127.0.0.1:" : "https://",
@@ -60,12 +61,14 @@ static void test_quirks(void **state) {
     assert_int_equal(ch_quirk_find(CH_SV("nonsense")), 0);
     assert_int_equal(ch_quirks_of_api(CH_SV("anthropic")), 0);
     assert_int_equal(ch_quirks_of_api(CH_SV("openai")), CH_Q_MAX_TOKENS | CH_Q_NO_DEVELOPER);
+    assert_int_equal(ch_quirks_of_api(CH_SV("openai-responses")), CH_Q_NO_DEVELOPER);
 }
 
 static void test_codecs(void **state) {
     (void)state;
     assert_ptr_equal(ch_codec_find(CH_SV("anthropic")), &ch_codec_anthropic);
     assert_ptr_equal(ch_codec_find(CH_SV("openai")), &ch_codec_openai);
+    assert_ptr_equal(ch_codec_find(CH_SV("openai-responses")), &ch_codec_responses);
     assert_null(ch_codec_find(CH_SV("scripted")));
     struct ch_sv rest = ch_sv_str(ch_codec_names());
     while (rest.n)

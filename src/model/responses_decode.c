@@ -1,0 +1,397 @@
+/* responses_decode.c -- a Responses reply, streamed or whole, into the fold.
+ *
+ * Events are routed by the JSON's own "type"; the event's name only repeats it,
+ * and some servers leave it out. What an item holds is responses_items.c's
+ * matter; here are the events, the reply's state and its end:
+ *
+ *   response.completed             stop, or tool_use if there are calls
+ *   response.incomplete            by its reason: length, refusal, pause
+ *   response.failed, error         an error by its code
+ *
+ * A whole reply is what response.completed carries. A delta that differs from
+ * the one before in its text alone is not read again (quick.h). */
+#include "base/error.h"
+#include "base/limits.h"
+#include "model/errors.h"
+#include "model/quick.h"
+#include "model/responses.h"
+#include "model/responses_items.h"
+#include "json/pull.h"
+
+struct state {
+    struct ch_responses_items items;
+    unsigned last; /* output_index of the item that was named last */
+    struct ch_template template; /* of deltas that say: */
+    enum ch_responses_delta repeats; /* more of this */
+    unsigned key;                    /* for the block with this key */
+    struct ch_buf inner;
+};
+
+static struct state *state_of(struct ch_decoder *d) {
+    return d->state;
+}
+
+static int malformed(struct chela_error *err) {
+    return ch_fail(err, CHELA_EPARSE, "malformed JSON in the answer");
+}
+
+static int too_large(struct chela_error *err) {
+    return ch_fail(err, CHELA_ELIMIT, "the reply is larger than allowed");
+}
+
+/* --- the state of the reply */
+
+struct response {
+    struct ch_sv object, status, model, reason;
+    struct ch_sv output, usage, error; /* JSON */
+};
+
+static void read_reason(struct ch_pull *p, struct ch_sv *reason) {
+    struct ch_sv key;
+    if (!ch_pull_enter(p, '{'))
+        return;
+    while (ch_pull_key(p, &key)) {
+        if (ch_sv_is(key, "reason"))
+            ch_pull_str(p, reason);
+        else
+            ch_pull_skip(p);
+    }
+}
+
+static bool read_response(struct ch_decoder *d, struct ch_sv json, struct response *r) {
+    struct ch_pull p;
+    struct ch_sv key;
+    *r = (struct response){0};
+    ch_pull_init(&p, json, &state_of(d)->inner);
+    if (ch_pull_enter(&p, '{'))
+        while (ch_pull_key(&p, &key)) {
+            if (ch_sv_is(key, "object"))
+                ch_pull_str(&p, &r->object);
+            else if (ch_sv_is(key, "status"))
+                ch_pull_str(&p, &r->status);
+            else if (ch_sv_is(key, "model"))
+                ch_pull_str(&p, &r->model);
+            else if (ch_sv_is(key, "incomplete_details"))
+                read_reason(&p, &r->reason);
+            else if (ch_sv_is(key, "output") && ch_pull_peek(&p) == '[')
+                ch_pull_raw(&p, &r->output);
+            else if (ch_sv_is(key, "usage") && ch_pull_peek(&p) == '{')
+                ch_pull_raw(&p, &r->usage);
+            else if (ch_sv_is(key, "error") && ch_pull_peek(&p) != 'n')
+                ch_pull_raw(&p, &r->error);
+            else
+                ch_pull_skip(&p);
+        }
+    return !ch_pull_failed(&p);
+}
+
+static void read_details(struct ch_pull *p, struct ch_usage *u) {
+    struct ch_sv key;
+    if (!ch_pull_enter(p, '{'))
+        return;
+    while (ch_pull_key(p, &key)) {
+        if (ch_sv_is(key, "cached_tokens"))
+            ch_pull_int(p, &u->cache_read);
+        else if (ch_sv_is(key, "cache_write_tokens"))
+            ch_pull_int(p, &u->cache_write);
+        else if (ch_sv_is(key, "reasoning_tokens"))
+            ch_pull_int(p, &u->reasoning);
+        else
+            ch_pull_skip(p);
+    }
+}
+
+static void read_usage(struct ch_decoder *d, struct ch_sv json) {
+    struct ch_usage u = {0};
+    struct ch_pull p;
+    struct ch_sv key;
+    ch_pull_init(&p, json, &state_of(d)->items.scratch);
+    if (!ch_pull_enter(&p, '{'))
+        return;
+    while (ch_pull_key(&p, &key)) {
+        if (ch_sv_is(key, "input_tokens"))
+            ch_pull_int(&p, &u.input);
+        else if (ch_sv_is(key, "output_tokens"))
+            ch_pull_int(&p, &u.output);
+        else if (ch_sv_is(key, "input_tokens_details") || ch_sv_is(key, "output_tokens_details"))
+            read_details(&p, &u);
+        else
+            ch_pull_skip(&p);
+    }
+    d->reply.usage = (struct ch_usage){
+        .input = ch_token_count(u.input),
+        .output = ch_token_count(u.output),
+        .cache_read = ch_token_count(u.cache_read),
+        .cache_write = ch_token_count(u.cache_write),
+        .reasoning = ch_token_count(u.reasoning),
+    };
+}
+
+static void set_model(struct ch_decoder *d, struct ch_sv model) {
+    if (model.n && !ch_sv_eq(model, d->reply.model))
+        d->reply.model = ch_arena_sv(&d->arena, model);
+}
+
+/* --- errors */
+
+/* `fallback` is said where the vendor's error says nothing. */
+static int read_error(struct ch_decoder *d, struct ch_sv json, struct ch_sv fallback,
+                      struct chela_error *err) {
+    CH_ARENA_AUTO arena = {0}; /* what is kept is copied */
+    const struct ch_json *v;
+    struct ch_vendor_error e;
+    if (ch_json_parse(&arena, json, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
+        return malformed(err);
+    if (ch_vendor_error_read(v, &arena, &e)) {
+        if (ch_sv_is(e.type, "error"))
+            e.type = CH_SV(""); /* the event's, not the error's */
+        d->recognised = true;
+        ch_decoder_fail(d, &e);
+    } else if (fallback.n) {
+        d->recognised = true;
+        ch_decoder_fail_as(d, CH_ERR_SERVER, true, fallback);
+    }
+    return CHELA_OK;
+}
+
+/* --- the end */
+
+static enum ch_stop stop_of(struct ch_sv reason) {
+    if (ch_sv_is(reason, "content_filter"))
+        return CH_STOP_REFUSAL;
+    return ch_sv_is(reason, "steered") ? CH_STOP_PAUSE : CH_STOP_LENGTH;
+}
+
+static int fail_by_status(struct ch_decoder *d, struct ch_sv status, struct ch_sv json,
+                          struct chela_error *err) {
+    char *line = ch_arena_printf(&d->arena, "the server ended the reply with status \"%.*s\"",
+                                 CH_SV_FMT(status));
+    return read_error(d, json, ch_sv_str(line), err);
+}
+
+/* The reply as a whole. `said` is its status by the event that carried it. */
+static int use_response(struct ch_decoder *d, struct ch_sv json, struct ch_sv said,
+                        struct chela_error *err) {
+    struct state *st = state_of(d);
+    struct response r;
+    if (!read_response(d, json, &r))
+        return malformed(err);
+    struct ch_sv status = r.status.n ? r.status : said;
+    bool completed = ch_sv_is(status, "completed"), incomplete = ch_sv_is(status, "incomplete");
+    set_model(d, r.model);
+    read_usage(d, r.usage);
+    d->reply.stop_raw =
+        incomplete && r.reason.n
+            ? ch_sv_str(ch_arena_printf(&d->arena, "incomplete.%.*s", CH_SV_FMT(r.reason)))
+            : ch_arena_sv(&d->arena, status);
+    if (ch_responses_output(&st->items, d->fold, r.output) < 0)
+        return too_large(err);
+    if (!completed && !incomplete)
+        return fail_by_status(d, status, json, err);
+    if (completed)
+        ch_responses_close(&st->items, d->fold);
+    d->reply.stop = completed ? CH_STOP_STOP : stop_of(r.reason);
+    d->reply.complete = d->stopped = true;
+    return CHELA_OK;
+}
+
+/* --- events */
+
+struct event {
+    struct ch_sv type, delta, text;
+    int64_t output_index, part;
+    struct ch_sv item, response; /* JSON */
+    bool has_error;
+};
+
+static bool read_event(struct ch_decoder *d, struct ch_sv data, struct event *e) {
+    struct ch_pull p;
+    struct ch_sv key;
+    *e = (struct event){.output_index = -1};
+    ch_pull_init(&p, data, &d->scratch);
+    if (ch_pull_enter(&p, '{'))
+        while (ch_pull_key(&p, &key)) {
+            if (ch_sv_is(key, "type"))
+                ch_pull_str(&p, &e->type);
+            else if (ch_sv_is(key, "delta"))
+                ch_pull_str(&p, &e->delta);
+            else if (ch_sv_is(key, "output_index"))
+                ch_pull_int(&p, &e->output_index);
+            else if (ch_sv_is(key, "content_index") || ch_sv_is(key, "summary_index"))
+                ch_pull_int(&p, &e->part);
+            else if (ch_sv_is(key, "text") || ch_sv_is(key, "arguments") ||
+                     ch_sv_is(key, "refusal") || ch_sv_is(key, "input"))
+                ch_pull_str(&p, &e->text);
+            else if (ch_sv_is(key, "item"))
+                ch_pull_raw(&p, &e->item);
+            else if (ch_sv_is(key, "response"))
+                ch_pull_raw(&p, &e->response);
+            else {
+                e->has_error |= ch_sv_is(key, "error") && ch_pull_peek(&p) != 'n';
+                ch_pull_skip(&p);
+            }
+        }
+    return !ch_pull_failed(&p);
+}
+
+static bool ends(struct ch_sv s, struct ch_sv tail) {
+    return s.n >= tail.n && memcmp(s.p + s.n - tail.n, tail.p, tail.n) == 0;
+}
+
+/* Names of what streams, without ".delta" and ".done". */
+static const struct {
+    struct ch_sv name;
+    enum ch_responses_delta kind;
+} streams[] = {
+    {CH_SV("output_text"), CH_DELTA_TEXT},
+    {CH_SV("function_call_arguments"), CH_DELTA_CALL},
+    {CH_SV("reasoning_summary_text"), CH_DELTA_REASONING},
+    {CH_SV("reasoning_text"), CH_DELTA_REASONING},
+    {CH_SV("refusal"), CH_DELTA_REFUSAL},
+    {CH_SV("custom_tool_call_input"), CH_DELTA_CALL},
+};
+
+static bool find_stream(struct ch_sv name, enum ch_responses_delta *kind) {
+    for (size_t i = 0; i < CH_LEN(streams); i++)
+        if (ch_sv_eq(name, streams[i].name)) {
+            *kind = streams[i].kind;
+            return true;
+        }
+    return false;
+}
+
+static void learn(struct ch_decoder *d, struct ch_sv data, struct ch_sv piece,
+                  enum ch_responses_delta kind, unsigned key) {
+    struct state *st = state_of(d);
+    /* A string with escapes was decoded elsewhere: wait for one without. */
+    if (!piece.n || piece.p < data.p || piece.p >= data.p + data.n || kind == CH_DELTA_REFUSAL)
+        return;
+    st->repeats = kind;
+    st->key = key;
+    ch_template_learn(&st->template, data, piece, ch_sv(NULL, 0));
+}
+
+static bool repeat(struct ch_decoder *d, struct ch_sv data, int *rc) {
+    struct state *st = state_of(d);
+    struct ch_template_match m;
+    if (!ch_template_match(&st->template, data, &d->scratch, &m))
+        return false;
+    if (st->repeats == CH_DELTA_TEXT)
+        *rc = ch_fold_text(d->fold, st->key, m.piece);
+    else if (st->repeats == CH_DELTA_REASONING)
+        *rc = ch_fold_reasoning(d->fold, st->key, m.piece);
+    else
+        *rc = ch_fold_call(d->fold, st->key, CH_SV(""), CH_SV(""), m.piece);
+    return true;
+}
+
+static int item_event(struct ch_decoder *d, struct ch_sv name, const struct event *e,
+                      struct ch_sv data) {
+    struct state *st = state_of(d);
+    struct ch_responses_items *items = &st->items;
+    bool added = ch_sv_is(name, "output_item.added");
+    int64_t next = added && items->n ? st->last + 1 : st->last;
+    int64_t index = e->output_index >= 0 ? e->output_index : next;
+    if (index >= CH_LIMIT_REPLY_BLOCKS)
+        return CHELA_ELIMIT;
+    st->last = (unsigned)index;
+    if (added)
+        return ch_responses_begin(items, d->fold, st->last, e->item);
+    if (ch_sv_is(name, "output_item.done"))
+        return ch_responses_done(items, d->fold, st->last, e->item);
+
+    enum ch_responses_delta kind;
+    unsigned key;
+    bool delta = ends(name, CH_SV(".delta"));
+    size_t tail = delta ? 6 : ends(name, CH_SV(".done")) ? 5 : 0;
+    if (!tail || !find_stream(ch_sv(name.p, name.n - tail), &kind))
+        return CHELA_OK;
+    if (!delta) /* of reasoning, this is one part: the item's end has them all */
+        return kind == CH_DELTA_REASONING
+                   ? CHELA_OK
+                   : ch_responses_settle(items, d->fold, st->last, e->part, kind, e->text);
+    int rc = ch_responses_add(items, d->fold, st->last, e->part, kind, e->delta, &key);
+    if (rc == CHELA_OK)
+        learn(d, data, e->delta, kind, key);
+    return rc;
+}
+
+/* The state that an event of the whole reply speaks of; {NULL,0}: none that
+ * ends it. */
+static struct ch_sv final_status(struct ch_sv name) {
+    static const char *const names[] = {"completed", "incomplete", "failed", "cancelled"};
+    for (size_t i = 0; i < CH_LEN(names); i++)
+        if (ch_sv_is(name, names[i]))
+            return name;
+    return ch_sv_is(name, "done") ? CH_SV("completed") : ch_sv(NULL, 0);
+}
+
+static int reply_event(struct ch_decoder *d, struct ch_sv name, const struct event *e,
+                       struct chela_error *err) {
+    struct ch_sv status = final_status(name);
+    struct response r;
+    if (status.n)
+        return use_response(d, e->response, status, err);
+    if (d->reply.model.n)
+        return CHELA_OK;
+    if (!read_response(d, e->response, &r))
+        return malformed(err);
+    set_model(d, r.model);
+    return CHELA_OK;
+}
+
+static int on_event(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
+                    struct chela_error *err) {
+    static const struct ch_sv prefix = CH_SV("response.");
+    struct event e;
+    int rc;
+    if (repeat(d, data, &rc))
+        return rc < 0 ? too_large(err) : CHELA_OK;
+    ch_template_clear(&state_of(d)->template);
+    if (ch_sv_starts(data, "[DONE]"))
+        return CHELA_OK;
+    if (!read_event(d, data, &e))
+        return malformed(err);
+    struct ch_sv type = e.type.n ? e.type : name;
+    if (ch_sv_is(type, "error") || (e.has_error && !e.response.n))
+        return read_error(d, data, CH_SV("the server reported an error and did not say which"),
+                          err);
+    if (!ch_sv_starts(type, "response."))
+        return CHELA_OK;
+    d->recognised = true;
+    type = ch_sv(type.p + prefix.n, type.n - prefix.n);
+    if (e.response.n)
+        return reply_event(d, type, &e, err);
+    return item_event(d, type, &e, data) < 0 ? too_large(err) : CHELA_OK;
+}
+
+static int on_body(struct ch_decoder *d, struct ch_sv body, struct chela_error *err) {
+    struct response r;
+    if (*body.p == '[')
+        return read_error(d, body, CH_SV(""), err);
+    if (!read_response(d, body, &r))
+        return malformed(err);
+    if (!ch_sv_is(r.object, "response") && !(r.output.n && r.status.n))
+        return read_error(d, body, CH_SV(""), err);
+    d->recognised = true;
+    return use_response(d, body, CH_SV("completed"), err);
+}
+
+static void on_release(struct ch_decoder *d) {
+    ch_responses_items_release(&state_of(d)->items);
+    ch_template_release(&state_of(d)->template);
+    ch_buf_release(&state_of(d)->inner);
+}
+
+const struct ch_codec ch_codec_responses = {
+    .name = CH_RESPONSES,
+    .path_stream = "/responses",
+    .state_size = sizeof(struct state),
+    .http = ch_responses_http,
+    .head = ch_responses_head,
+    .message = ch_responses_message,
+    .tail = ch_responses_tail,
+    .event = on_event,
+    .body = on_body,
+    .release = on_release,
+};
