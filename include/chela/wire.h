@@ -18,7 +18,8 @@ CHELA_API char *chela_wire_decode(const char *api, int status, const char *conte
 CHELA_API char *chela_wire_encode(const char *api, const char *model, const char *request,
                                   size_t len, struct chela_error *err);
 
-/* "anthropic openai" */
+/* The names, with spaces between. "prompted+NAME" is tool calling in plain text
+ * over NAME, "prompted" over "openai". */
 CHELA_API const char *chela_wire_apis(void);
 
 CHELA_END_DECLS

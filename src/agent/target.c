@@ -12,6 +12,8 @@
 #include "model/scripted.h"
 #include "json/json.h"
 
+#define PROMPTED "prompted+" /* before a provider: tools go into the prompt */
+
 static int parse_quirks(const char *list, struct ch_provider_conf *c, struct chela_error *err) {
     struct ch_sv rest = ch_sv_str(list);
     while (rest.n) {
@@ -200,6 +202,9 @@ int ch_target_new(chela_runtime *rt, const char *spec, const struct chela_agent_
                   struct ch_target **out, struct chela_error *err) {
     struct ch_sv model = ch_sv_str(spec);
     struct ch_sv provider = ch_sv_split(&model, '/');
+    bool prompted = ch_sv_starts(provider, PROMPTED);
+    if (prompted)
+        provider = ch_sv(provider.p + strlen(PROMPTED), provider.n - strlen(PROMPTED));
     if (!provider.n || !model.n)
         return ch_fail(err, CHELA_ECONFIG, "model '%s' is not of the form provider/model", spec);
     const struct ch_provider_conf *conf = find_conf(rt, provider);
@@ -217,13 +222,16 @@ int ch_target_new(chela_runtime *rt, const char *spec, const struct chela_agent_
     t->ep.provider = t->provider;
     t->ep.base_url = t->base_url;
     t->ep.api_key = t->api_key;
-    t->ep.quirks = known ? known->quirks : ch_quirks_of_api(ch_sv_str(t->ep.codec->name));
+    const struct ch_codec *below = t->ep.codec->inner ? t->ep.codec->inner : t->ep.codec;
+    t->ep.quirks = known ? known->quirks : ch_quirks_of_api(ch_sv_str(below->name));
     if (conf) {
         t->ep.quirks = (t->ep.quirks | conf->quirks_on) & ~conf->quirks_off;
         t->ep.headers = conf->headers;
         t->ep.nheaders = conf->nheaders;
         t->ep.extra_body = ch_sv_str(conf->extra_body);
     }
+    if (prompted || t->ep.quirks & CH_Q_PROMPTED)
+        t->ep.codec = ch_codec_prompted(t->ep.codec);
     *out = CH_TAKE(t);
     return 0;
 }

@@ -347,7 +347,7 @@ void ch_think(chela_run *run) {
         return;
     if (run->decoding)
         ch_decoder_release(&run->decoder);
-    ch_decoder_init(&run->decoder, run->target->ep.codec, on_model_event, run);
+    ch_decoder_init_for(&run->decoder, &run->target->ep, on_model_event, run);
     run->decoding = true;
     run->call = ch_transport_start(run->target->transport, &run->http, &handler, run);
 }

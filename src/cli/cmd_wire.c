@@ -20,7 +20,7 @@ struct flags {
 
 static const struct ch_opt decode_opts[] = {
     {"api", 0, CH_OPT_TEXT, AT(api), "NAME", 0, 0, "Flags",
-     "protocol of the body, such as anthropic or openai"},
+     "protocol of the body, such as anthropic or openai; prompted+NAME reads calls in its text"},
     {"status", 0, CH_OPT_INT, AT(status), "N", 100, 599, "Flags", "HTTP status it came with (200)"},
     {"content-type", 0, CH_OPT_TEXT, AT(content_type), "TYPE", 0, 0, "Flags",
      "its content type; without it the name of the file decides (.sse, .json), else the body"},
@@ -29,14 +29,17 @@ static const struct ch_opt decode_opts[] = {
 
 static const struct ch_opt encode_opts[] = {
     {"api", 0, CH_OPT_TEXT, AT(api), "NAME", 0, 0, "Flags",
-     "protocol to use, such as anthropic or openai"},
+     "protocol to use, such as anthropic or openai; prompted+NAME has the tools in the prompt"},
     {"model", 0, CH_OPT_TEXT, AT(model), "MODEL", 0, 0, "Flags",
      "model to ask instead of the one the request names"},
     {.name = NULL},
 };
 
-/* One of the space separated names? */
+/* One of the space separated names, or the layer over one? */
 static bool known_api(const char *name) {
+    static const char layer[] = "prompted+";
+    if (strncmp(name, layer, strlen(layer)) == 0)
+        name += strlen(layer);
     size_t n = strlen(name);
     for (const char *at = chela_wire_apis(); *at; at += strcspn(at, " "), at += *at == ' ')
         if (strcspn(at, " ") == n && memcmp(at, name, n) == 0)

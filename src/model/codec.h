@@ -71,6 +71,8 @@ enum ch_quirk {
     CH_Q_REASONING_OBJECT = 1 << 12, /* reasoning by reasoning:{effort} */
     CH_Q_TEMPLATE_THINKING = 1 << 13, /* by chat_template_kwargs:{enable_thinking} */
     CH_Q_TOOL_STREAM = 1 << 14,      /* arguments stream only with tool_stream:true */
+    CH_Q_PROMPTED = 1 << 15,         /* no tools of its own: prompted.h */
+    CH_Q_THINK_TAGS = 1 << 16,       /* thoughts may come as <think> at the start of the text */
     CH_Q_NO_OUTPUT_SCHEMA = 1 << 24, /* takes no schema for the answer */
 };
 
@@ -186,6 +188,9 @@ struct ch_codec {
     const char *name;        /* "anthropic": users type it, stable */
     const char *path_stream; /* appended to base_url */
     size_t state_size;       /* decoder state, zeroed, in struct ch_decoder */
+    /* NULL, or the protocol this one is a layer over (prompted.h): then a
+     * decoder uses that one, and none of the hooks for reading are here. */
+    const struct ch_codec *inner;
 
     /* Required. URL and headers of the request, into the arena. */
     int (*http)(const struct ch_model_request *req, struct ch_arena *a,
@@ -201,6 +206,9 @@ struct ch_codec {
                    struct chela_error *err);
     /* Required. From the ']' on. */
     int (*tail)(const struct ch_model_request *req, struct ch_buf *out, struct chela_error *err);
+    /* Optional. A line for the model that holds for this request alone; it goes
+     * out as the user's, after all messages. Empty: none. */
+    struct ch_sv (*note)(const struct ch_model_request *req, struct ch_arena *a);
 
     /* Required. One event of the stream: of server-sent events, or of a binary
      * framing whose event type is then `name`. Unknown names and fields are
@@ -223,8 +231,14 @@ struct ch_codec {
 };
 
 extern const struct ch_codec ch_codec_anthropic, ch_codec_openai, ch_codec_responses;
-const struct ch_codec *ch_codec_find(struct ch_sv name); /* NULL: unknown */
-const char *ch_codec_names(void);                        /* "anthropic openai ..." */
+/* By name; "prompted+openai" is the layer over one, "prompted" over openai.
+ * NULL: unknown. */
+const struct ch_codec *ch_codec_find(struct ch_sv name);
+/* All of them, those with a layer after those without; NULL past the last. */
+const struct ch_codec *ch_codec_at(size_t i);
+/* The same protocol with tools in the prompt. */
+const struct ch_codec *ch_codec_prompted(const struct ch_codec *codec);
+const char *ch_codec_names(void);                        /* "anthropic openai .. prompted" */
 
 /* --- encoding, incrementally -------------------------------------------- */
 
@@ -237,7 +251,7 @@ struct ch_encoder {
     struct ch_buf head, messages, tail;
     size_t nmessages; /* of the transcript, already in `messages` */
     size_t pending;   /* 1 + index of the message whose calls have no results */
-    bool padded;      /* tail begins with results made up for it */
+    bool padded;      /* tail begins with messages: results made up for it, a note */
 };
 void ch_encoder_release(struct ch_encoder *e);
 /* The history was rewritten (compaction): encode all of it again. */
@@ -253,8 +267,12 @@ int ch_encoder_update(struct ch_encoder *e, const struct ch_model_request *req,
 
 /* --- decoding ------------------------------------------------------------ */
 
+struct ch_tag_reader;
+
 struct ch_decoder {
     const struct ch_codec *codec;
+    struct ch_tag_reader *reader; /* owned; NULL: text is text */
+    int tags;                     /* what it reads: enum ch_tags_mode */
     struct ch_sse sse;
     struct ch_fold *fold; /* owned */
     struct ch_buf body;   /* a response that is no stream */
@@ -275,6 +293,9 @@ struct ch_decoder {
 
 void ch_decoder_init(struct ch_decoder *d, const struct ch_codec *codec, ch_model_event_fn *fn,
                      void *user);
+/* The same, heeding how this server departs from its protocol. */
+void ch_decoder_init_for(struct ch_decoder *d, const struct ch_endpoint *ep, ch_model_event_fn *fn,
+                         void *user);
 void ch_decoder_release(struct ch_decoder *d);
 
 /* Status and headers decide how the body is read: a non-2xx answer is an

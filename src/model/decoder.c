@@ -14,6 +14,7 @@
 #include "base/utf8.h"
 #include "model/errors.h"
 #include "model/fold.h"
+#include "model/prompted.h"
 #include "json/json.h"
 
 #define QUOTED 100 /* bytes of a foreign answer shown in an error */
@@ -32,13 +33,30 @@ static bool on_event(struct ch_sv name, struct ch_sv data, void *user) {
     return !d->stopped;
 }
 
-void ch_decoder_init(struct ch_decoder *d, const struct ch_codec *codec, ch_model_event_fn *fn,
-                     void *user) {
-    *d = (struct ch_decoder){.codec = codec, .status = 200};
-    d->fold = ch_fold_new(fn, user);
+static void init(struct ch_decoder *d, const struct ch_codec *codec, bool thoughts,
+                 ch_model_event_fn *fn, void *user) {
+    *d = (struct ch_decoder){.codec = codec->inner ? codec->inner : codec, .status = 200};
+    if (codec->inner || thoughts) {
+        d->tags = codec->inner ? CH_TAGS_CALLS : CH_TAGS_THINK;
+        d->reader = ch_tag_reader_new(d->tags, fn, user);
+        d->fold = ch_fold_new(ch_tag_reader_event, d->reader);
+    } else {
+        d->fold = ch_fold_new(fn, user);
+    }
+    codec = d->codec;
     d->state = ch_alloc(codec->state_size + 1);
     ch_buf_init(&d->body, CH_LIMIT_HTTP_BODY);
     ch_sse_init(&d->sse, CH_LIMIT_SSE_EVENT, on_event, d);
+}
+
+void ch_decoder_init(struct ch_decoder *d, const struct ch_codec *codec, ch_model_event_fn *fn,
+                     void *user) {
+    init(d, codec, false, fn, user);
+}
+
+void ch_decoder_init_for(struct ch_decoder *d, const struct ch_endpoint *ep, ch_model_event_fn *fn,
+                         void *user) {
+    init(d, ep->codec, ep->quirks & CH_Q_THINK_TAGS, fn, user);
 }
 
 void ch_decoder_release(struct ch_decoder *d) {
@@ -48,6 +66,7 @@ void ch_decoder_release(struct ch_decoder *d) {
         d->codec->release(d);
     ch_sse_release(&d->sse);
     ch_fold_free(d->fold);
+    ch_tag_reader_free(d->reader);
     ch_buf_release(&d->body);
     ch_buf_release(&d->scratch);
     ch_arena_release(&d->arena);
@@ -248,6 +267,13 @@ static void fail_if_incomplete(struct ch_decoder *d, const struct chela_error *e
                            CH_SV("the answer ended before the reply was complete"));
 }
 
+static bool has_closed_call(const struct ch_msg *m) {
+    for (uint32_t i = 0; m && i < m->nblocks; i++)
+        if (m->blocks[i].type == CH_BLOCK_TOOL_CALL && !(m->blocks[i].flags & CH_F_CUT))
+            return true;
+    return false;
+}
+
 /* The content decides, not the word: calls under "stop" are calls. */
 static enum ch_stop final_stop(struct ch_decoder *d) {
     enum ch_stop stop = d->reply.stop == CH_STOP_NONE ? CH_STOP_STOP : d->reply.stop;
@@ -255,19 +281,34 @@ static enum ch_stop final_stop(struct ch_decoder *d) {
         return CH_STOP_ERROR;
     if (stop == CH_STOP_STOP && ch_fold_has(d->fold, CH_BLOCK_REFUSAL))
         return CH_STOP_REFUSAL;
-    if (stop == CH_STOP_STOP && ch_fold_has_calls(d->fold))
+    if (stop == CH_STOP_STOP && has_closed_call(d->reply.msg))
         return CH_STOP_TOOL_USE;
     return stop;
 }
 
+/* Calls and thoughts out of the text. */
+static void read_text(struct ch_decoder *d) {
+    bool failed = d->reply.error.cls != CH_ERR_NONE;
+    if (ch_tags_rewrite(d->tags, failed, &d->reply.msg) == CHELA_OK)
+        return;
+    for (uint32_t i = 0; i < d->reply.msg->nblocks; i++)
+        if (d->reply.msg->blocks[i].type == CH_BLOCK_TOOL_CALL)
+            d->reply.msg->blocks[i].flags |= CH_F_CUT;
+    ch_decoder_fail_as(d, CH_ERR_FORMAT, false, CH_SV("the reply holds more calls than allowed"));
+}
+
 void ch_decoder_end(struct ch_decoder *d, const struct chela_error *err, int64_t ts) {
     end_bytes(d, err);
+    if (d->reader)
+        ch_tag_reader_end(d->reader);
     fail_if_incomplete(d, err);
     d->stopped = true;
     if (d->reply.stop == CH_STOP_LENGTH)
         ch_fold_cut(d->fold);
     if (d->reply.error.cls != CH_ERR_NONE)
         ch_fold_abandon(d->fold);
-    d->reply.stop = final_stop(d);
     d->reply.msg = ch_fold_message(d->fold, d->codec->name, d->reply.model, ts);
+    if (d->reader)
+        read_text(d);
+    d->reply.stop = final_stop(d);
 }

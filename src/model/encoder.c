@@ -151,17 +151,41 @@ static int pad_tail(struct ch_encoder *e, const struct ch_model_request *req,
     return rc;
 }
 
+/* A line that no later request has; written and moved likewise. */
+static int note_tail(struct ch_encoder *e, const struct ch_model_request *req,
+                     struct chela_error *err) {
+    CH_ARENA_AUTO arena = {0};
+    struct ch_sv note = e->codec->note ? e->codec->note(req, &arena) : CH_SV("");
+    if (!note.n)
+        return CHELA_OK;
+    struct ch_msg *m = ch_msg_text(CH_MSG_USER, note, 0);
+    size_t mark = e->messages.n;
+    int rc = e->codec->message(req, m, &e->messages, err);
+    ch_buf_add(&e->tail, e->messages.p + mark, e->messages.n - mark);
+    cut_back(&e->messages, mark);
+    e->padded = true;
+    ch_msg_free(m);
+    return rc;
+}
+
 static int make_tail(struct ch_encoder *e, const struct ch_model_request *req,
                      struct chela_error *err) {
     ch_buf_clear(&e->tail);
     e->padded = false;
     int rc = e->pending ? pad_tail(e, req, err) : CHELA_OK;
+    if (rc == CHELA_OK)
+        rc = note_tail(e, req, err);
     return rc < 0 ? rc : e->codec->tail(req, &e->tail, err);
 }
 
+/* What the bytes of a message depend on. Whether the head holds a message of its
+ * own decides about the comma before the first. */
 static uint64_t shape_of(const struct ch_model_request *req) {
-    return ch_hash(ch_hash(0, req->model),
-                   ch_sv((const char *)&req->endpoint->quirks, sizeof(req->endpoint->quirks)));
+    const struct ch_endpoint *ep = req->endpoint;
+    bool prompted = ep->codec->inner && req->ntools;
+    uint64_t hash = ch_hash(0, req->model);
+    hash = ch_hash(hash, ch_sv((const char *)&ep->quirks, sizeof(ep->quirks)));
+    return ch_hash(hash, ch_sv_trim(req->system).n || prompted ? CH_SV("s") : CH_SV(""));
 }
 
 int ch_encoder_update(struct ch_encoder *e, const struct ch_model_request *req,

@@ -12,6 +12,7 @@
 #include "model/gpt.h"
 #include "model/ids.h"
 #include "model/openai.h"
+#include "model/tags.h"
 
 #define NO_OUTPUT "(no output)"
 #define MAX_NAME 64
@@ -451,7 +452,8 @@ static bool is_own(const struct ch_model_request *req, const struct ch_msg *m) {
 
 static const struct ch_block *find_reasoning(const struct ch_msg *m) {
     for (uint32_t i = 0; i < m->nblocks; i++)
-        if (m->blocks[i].type == CH_BLOCK_REASONING)
+        if (m->blocks[i].type == CH_BLOCK_REASONING &&
+            !ch_sv_is(m->blocks[i].name, CH_TAGS_REASONING))
             return &m->blocks[i];
     return NULL;
 }

@@ -143,6 +143,8 @@ static const struct {
     {"reasoning_object", CH_Q_REASONING_OBJECT},
     {"template_thinking", CH_Q_TEMPLATE_THINKING},
     {"tool_stream", CH_Q_TOOL_STREAM},
+    {"prompted", CH_Q_PROMPTED},
+    {"think_tags", CH_Q_THINK_TAGS},
     {"no_output_schema", CH_Q_NO_OUTPUT_SCHEMA},
 };
 

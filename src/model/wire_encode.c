@@ -175,11 +175,12 @@ static void read_extras(struct reading *r) {
 }
 
 static int read_endpoint(struct reading *r, const struct ch_codec *codec) {
-    const char *name = text_or(r, "provider", codec->name);
+    const char *api = codec->inner ? codec->inner->name : codec->name;
+    const char *name = text_or(r, "provider", api);
     const struct ch_provider *p = ch_provider_find(ch_sv_str(name));
-    if (!p || strcmp(p->api, codec->name) != 0)
+    if (!p || strcmp(p->api, api) != 0)
         return ch_fail(r->err, CHELA_EINVAL, "request: no provider \"%s\" of the %s protocol", name,
-                       codec->name);
+                       api);
     r->endpoint.codec = codec;
     r->endpoint.provider = p->name;
     r->endpoint.quirks = p->quirks;

@@ -1,14 +1,14 @@
 /* test_fixtures.c -- the bodies and requests of this folder.
  *
- * anthropic/ and openai/ hold NAME.sse or NAME.json (a body), NAME.head.json
+ * anthropic/, openai/, ... hold NAME.sse or NAME.json (a body), NAME.head.json
  * where status or headers matter, and NAME.expect.json (what `chela wire
  * decode` prints). Each body is decoded whole, in two pieces split at every
  * byte, byte by byte, and, if it is a stream, with CRLF line ends: always the
  * same reply and the same events. Cut off at every byte it must give an error,
  * and no call to run, until the reply is complete.
  *
- * encode/ holds NAME.request.json (a neutral request) and NAME.anthropic.json
- * and NAME.openai.json (the HTTP requests). */
+ * encode/ holds NAME.request.json (a neutral request) and NAME.anthropic.json,
+ * NAME.openai.json, ... (the HTTP requests). */
 #include <stdio.h>
 #include <string.h>
 
@@ -196,9 +196,14 @@ static void encode(const char *name, const char *api) {
 }
 
 int main(void) {
-    static const char *const apis[] = {"anthropic", "openai", "openai-responses"};
+    char apis[16][32];
+    size_t napis = 0;
+    for (struct ch_sv rest = ch_sv_str(ch_codec_names()); rest.n && napis < CH_LEN(apis);) {
+        struct ch_sv name = ch_sv_split(&rest, ' ');
+        snprintf(apis[napis++], sizeof(apis[0]), "%.*s", CH_SV_FMT(name));
+    }
     size_t n;
-    for (size_t i = 0; i < CH_LEN(apis); i++) {
+    for (size_t i = 0; i < napis; i++) {
         CH_ARENA_AUTO arena = {0};
         char **names =
             replay_names(ch_arena_printf(&arena, ROOT "/%s", apis[i]), ".expect.json", &n);
@@ -208,7 +213,7 @@ int main(void) {
     }
     char **names = replay_names(ROOT "/encode", ".request.json", &n);
     for (size_t k = 0; k < n; k++)
-        for (size_t i = 0; i < CH_LEN(apis); i++)
+        for (size_t i = 0; i < napis; i++)
             encode(names[k], apis[i]);
     replay_free_names(names, n);
     return tap_end();
