@@ -19,7 +19,7 @@ say = @$(if $(V),:,printf '  %-5s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@)); mkdir
 
 # A layer may include only the layers before it (tools/check_layers) and is
 # its own archive, so that a unit test of a layer links nothing later.
-LAYERS := base json io net model tool prompt agent config
+LAYERS := base json io net model tool prompt agent store config
 PKGS := libuv yaml-0.1 libpcre2-8
 LIBS := -lhttp_parser -ldl -lpthread -lm
 # A module is built from src/<dir>/ and loaded on use: what only some need.
@@ -30,11 +30,12 @@ MODULE_sqlite_PKGS := sqlite3
 MODULE_postgres_PKGS := libpq
 MODULE_html_PKGS := libxml-2.0
 MODULE_mail_PKGS := libcurl
+MODULE_store-sqlite_PKGS := sqlite3
 # Built where their packages are; `make deps` installs those.
-OPTIONAL := sqlite postgres html mail
+OPTIONAL := sqlite postgres html mail store-sqlite
 MODULES := tls $(foreach m,$(OPTIONAL),$(if $(shell $(PKG_CONFIG) --exists $(MODULE_$(m)_PKGS) 2>/dev/null && echo yes),$(m)))
 LEFT_OUT := $(filter-out $(MODULES),$(OPTIONAL))
-$(foreach m,$(OPTIONAL),$(eval MODULE_$(m)_DIR := tool/$(m)))
+$(foreach m,$(OPTIONAL),$(eval MODULE_$(m)_DIR := $(if $(filter store-%,$(m)),store/$(m:store-%=%),tool/$(m))))
 $(foreach m,tls $(OPTIONAL),$(eval MODULE_$(m)_ALONE := yes))
 
 OPT ?= -O2 -g
@@ -136,7 +137,7 @@ $(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests
 $(SUPPORT): $(call objs,$(filter-out tests/support/fuzz_main.c,$(wildcard tests/support/*.c)))
 	@mkdir -p $(@D); rm -f $@
 	$(Q)$(AR) rcs $@ $^
-$(filter $(BUILD)/tests/unit/net/test_tls $(BUILD)/tests/unit/tool/%,$(UNIT)): | $(MODULE_SOS)
+$(filter $(BUILD)/tests/unit/net/test_tls $(BUILD)/tests/unit/tool/% $(BUILD)/tests/unit/store/%,$(UNIT)): | $(MODULE_SOS)
 $(filter $(BUILD)/tests/unit/tool/%,$(UNIT)): | $(BOX)
 tests: all examples $(UNIT) $(WHOLE) $(FUZZ) $(TOOLS)
 

@@ -20,6 +20,7 @@
 #include "chela/sandbox.h"
 #include "chela/schema.h"
 #include "chela/session.h"
+#include "chela/store.h"
 #include "chela/tool.h"
 #include "chela/wire.h"
 

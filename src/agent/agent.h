@@ -19,6 +19,8 @@
 
 struct ch_jobs;
 struct ch_sandbox_policy;
+struct ch_journal;
+struct ch_log;
 struct ch_scripted;
 struct ch_tool_settings;
 
@@ -50,6 +52,7 @@ struct ch_target {
 
 struct chela_runtime {
     struct ch_loop *loop;
+    struct ch_journal *journal; /* owned; NULL: sessions are not kept */
     struct ch_workers *workers;
     struct ch_http *http;
     bool own_loop;

@@ -4,6 +4,7 @@
 
 #include "agent/agent.h"
 #include "agent/driver.h"
+#include "agent/journal.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -97,6 +98,8 @@ void chela_runtime_close(chela_runtime *rt) {
     for (chela_agent *a; (a = CH_LIST_FIRST(&rt->agents, chela_agent, link));)
         ch_agent_free(a);
     ch_workers_free(rt->workers);
+    if (rt->journal)
+        rt->journal->ops->shut(rt->journal);
     ch_http_close(rt->http);
     ch_provider_conf_free(rt->providers);
     if (rt->log)

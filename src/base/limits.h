@@ -158,6 +158,12 @@
 #define CH_LIMIT_HISTORY (512 * CH_MB) /* one session's transcript in memory */
 #define CH_LIMIT_PAUSES 5             /* `pause` replies in a row */
 
+/* store */
+#define CH_LIMIT_RECORD (64 * CH_MB)  /* one record of a journal */
+#define CH_LIMIT_SESSION_KEY 256      /* bytes */
+#define CH_LIMIT_TITLE 200            /* bytes of a session's title */
+#define CH_LIMIT_IMPORT_LINE (64 * CH_MB) /* of an exported session */
+
 /* config */
 #define CH_LIMIT_CONFIG_ITEMS 1024   /* agents, providers or tools of a file */
 #define CH_LIMIT_CONFIG_DATABASES 64 /* of a file */

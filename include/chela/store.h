@@ -1,0 +1,74 @@
+/* store.h -- where sessions are kept.
+ *
+ * A store holds sessions as journals (chela/sys/store.h has the details). Give
+ * one to a runtime, and its sessions survive: after any crash opening a session
+ * under its key again continues it. The other calls here are for looking after
+ * a store; they block, and come from any thread. */
+#ifndef CHELA_STORE_H
+#define CHELA_STORE_H
+#include "chela/session.h"
+#include "chela/sys/store.h"
+CHELA_BEGIN_DECLS
+
+typedef struct chela_store chela_store;
+
+struct chela_store_opts {
+    size_t size;
+    const char *module_path; /* where libchela-store-*.so is looked for first */
+    int read_only;           /* nothing is created or changed */
+};
+#define CHELA_STORE_OPTS(...) {.size = sizeof(struct chela_store_opts), __VA_ARGS__}
+
+/* "memory:" (gone with the handle) or "sqlite:PATH". opts may be NULL. */
+CHELA_API int chela_store_open(const char *url, const struct chela_store_opts *opts,
+                               chela_store **out, struct chela_error *err);
+/* Give the handle back; a runtime that uses the store keeps it. NULL: no-op. */
+CHELA_API void chela_store_close(chela_store *store);
+/* NULL, or a line about a promise that this store cannot keep. */
+CHELA_API const char *chela_store_note(const chela_store *store);
+
+/* Keep the sessions that rt opens from now on. durability: "full" (NULL): what
+ * was accepted and what was begun survives a loss of power; "turn": a loss of
+ * power may take the turn that was under way, the death of the process does
+ * not. CHELA_EEXIST: it has a store. */
+CHELA_API int chela_runtime_store(chela_runtime *rt, chela_store *store, const char *durability,
+                                  struct chela_error *err);
+
+/* The newest first. */
+CHELA_API int chela_store_list(chela_store *store, const struct chela_store_filter *filter,
+                               chela_store_session_fn *fn, void *user, struct chela_error *err);
+CHELA_API int chela_store_session(chela_store *store, const char *key, chela_store_session_fn *fn,
+                                  void *user, struct chela_error *err);
+/* The records from `from` on; their checksums are looked at (CHELA_EPARSE). */
+CHELA_API int chela_store_records(chela_store *store, const char *key, uint64_t from,
+                                  chela_store_record_fn *fn, void *user, struct chela_error *err);
+CHELA_API const char *chela_store_record_name(uint32_t type); /* "message" */
+
+CHELA_API int chela_store_title(chela_store *store, const char *key, const char *title,
+                                struct chela_error *err);
+/* CHELA_EBUSY: somebody is at work in it. */
+CHELA_API int chela_store_delete(chela_store *store, const char *key, struct chela_error *err);
+/* Delete what was last changed before then (ms, wall clock) and is not in use;
+ * *n (may be NULL) counts them. */
+CHELA_API int chela_store_prune(chela_store *store, int64_t before, size_t *n,
+                                struct chela_error *err);
+CHELA_API int chela_store_search(chela_store *store, const char *text, const char *key,
+                                 size_t limit, chela_store_hit_fn *fn, void *user,
+                                 struct chela_error *err);
+
+/* A new session `to` with all of `from` up to the end of turn `turn` (negative:
+ * all; 0: before the first model call). Turns are counted over the session. */
+CHELA_API int chela_store_fork(chela_store *store, const char *from, int64_t turn, const char *to,
+                               struct chela_error *err);
+
+/* One JSON object a line: the session, then its records. */
+CHELA_API int chela_store_export(chela_store *store, const char *key,
+                                 int (*line)(const char *p, size_t n, void *user), void *user,
+                                 struct chela_error *err);
+/* What chela_store_export wrote. key NULL: its own. CHELA_EEXIST. *out (may be
+ * NULL): the key, yours to chela_free. */
+CHELA_API int chela_store_import(chela_store *store, const char *text, size_t n, const char *key,
+                                 char **out, struct chela_error *err);
+
+CHELA_END_DECLS
+#endif

@@ -1,0 +1,137 @@
+/* journal.h -- what the agent asks of whoever keeps its sessions.
+ *
+ * A session is stored as a journal: records that are only ever appended. From
+ * them a session is built again after any crash; nothing else is stored. The
+ * agent declares what it needs here, store/ implements it, and a runtime
+ * without a journal works as well: then nothing is kept.
+ *
+ * Everything is asynchronous. Appending costs a copy; what was appended in one
+ * iteration of the loop by all sessions goes to the store as one transaction.
+ * How far the store has got is told by `committed`, a position in the journal,
+ * so whoever must wait (an effect for its `started`, the end of a run for its
+ * last state) remembers the seq of its record and compares.
+ *
+ * Records and their data, all JSON objects ("run" and "turn" where they belong
+ * to one; a message is the neutral JSON of model/message.h):
+ *
+ *   INBOUND     accepted from outside. {"run","mode":"start|steer|follow_up",
+ *               "message",["event"]}. mode start: it joins the transcript here;
+ *               otherwise it waits for a MESSAGE that delivers it.
+ *   MESSAGE     joins the transcript. {"run","turn","message",["usage","stop"]},
+ *               or {"run","turn","of":seq}: the INBOUND that waited. An
+ *               assistant message plans the calls it holds.
+ *   STARTED     the gate to an effect: a keyed or once call may begin once this
+ *               is committed. {"run","turn","call":index,"id","name","effect",
+ *               "key"}
+ *   DONE        a call's one result. {"run","turn","call","message",["ran",
+ *               "refused","terminates"]}. When each call of the reply has one,
+ *               they join the transcript in the order of the calls.
+ *   ASKED       a person must agree. {"run","turn","call","approval",
+ *               "arguments","summary","remember":bool}
+ *   ANSWERED    they did, or did not. {"approval","decision","reason"}
+ *   COMPACTION  the transcript was rewritten. {"keep":seq,"message",...}: what
+ *               the message says stands for all records before `keep`.
+ *   STATE       the machine after a step: {"run","state","status","reason",
+ *               counters, "usage", "model", "seq", "recoveries", ["goal",
+ *               "plan","errors_log"]}
+ *   OUTBOUND    an answer is to be sent. {"run","id","channel",...}
+ *   RECEIPT     it was. {"id","state",...}
+ *
+ * A reader ignores members it does not know, and types above the last. */
+#ifndef CH_AGENT_JOURNAL_H
+#define CH_AGENT_JOURNAL_H
+#include "base/sv.h"
+#include "chela/error.h"
+#include "chela/sys/store.h"
+
+/* X(enum, "name" in exports); the order is stored: append only */
+#define CH_RECORDS(X)          \
+    X(INBOUND, "inbound")      \
+    X(MESSAGE, "message")      \
+    X(STARTED, "started")      \
+    X(DONE, "done")            \
+    X(ASKED, "asked")          \
+    X(ANSWERED, "answered")    \
+    X(COMPACTION, "compaction") \
+    X(STATE, "state")          \
+    X(OUTBOUND, "outbound")    \
+    X(RECEIPT, "receipt")
+
+enum ch_record_type {
+    CH_REC_NONE, /* so that 0 is no type */
+#define CH_RECORD_ENUM(name, text) CH_REC_##name,
+    CH_RECORDS(CH_RECORD_ENUM)
+#undef CH_RECORD_ENUM
+        CH_REC_TYPES
+};
+
+const char *ch_record_name(uint32_t type); /* "inbound"; "?" for an unknown one */
+uint32_t ch_record_type(struct ch_sv name); /* CH_REC_NONE */
+
+struct ch_journal;
+struct ch_log; /* the journal of one session that is open for writing */
+
+/* How soon a record has to be safe. */
+enum ch_sync {
+    CH_SYNC_LATER,  /* with the next that is in a hurry; nobody waits */
+    CH_SYNC_COMMIT, /* in this iteration: survives the death of the process */
+    CH_SYNC_DISK,   /* and of the machine */
+};
+
+/* What is known of a session once it is open. */
+struct ch_log_head {
+    uint64_t last; /* seq of the newest record */
+    bool created;  /* there was no such session before */
+};
+
+struct ch_log_handler {
+    /* One record of the active window, in order; its checksum is right. On the
+     * journal's thread, which owns `past` from open to `opened`. A failure ends
+     * the opening. */
+    int (*fold)(const struct chela_store_record *r, void *past, struct chela_error *err);
+    /* `past` is handed back. err NULL: the session is ours. Otherwise it could
+     * not be opened (in use: CHELA_EBUSY; damaged: CHELA_EPARSE) and only
+     * `close` may follow. */
+    void (*opened)(const struct ch_log_head *head, void *past, const struct chela_error *err,
+                   void *user);
+    /* The log was closed before it was opened: free it. */
+    void (*drop)(void *past);
+    /* Every record up to seq is as safe as was asked for. */
+    void (*committed)(uint64_t seq, void *user);
+    /* Nothing after the last `committed` can be relied on, and nothing more is
+     * written: the disk is full, the lease was taken over. Once. To go on,
+     * close it and open it again. */
+    void (*lost)(const struct chela_error *err, void *user);
+};
+
+struct ch_journal_ops {
+    const char *name;
+    /* Take the lease of the session, made if there is none, and read it;
+     * `opened` follows. past is taken. */
+    struct ch_log *(*open)(struct ch_journal *j, const char *key, const char *agent,
+                           const struct ch_log_handler *handler, void *past, void *user);
+    /* Once it is open; json is copied. Returns the record's seq. */
+    uint64_t (*append)(struct ch_log *log, enum ch_record_type type, struct ch_sv json,
+                       enum ch_sync sync);
+    /* What a list shows; stored with the records appended next. NULL: keep. */
+    void (*note)(struct ch_log *log, const struct chela_store_head *head);
+    /* A change beside the records (inbox, outbox), in the transaction of what is
+     * appended in this iteration; texts are copied. done may be NULL; rc is the
+     * change's own. */
+    void (*change)(struct ch_journal *j, const struct chela_store_change *change,
+                   enum ch_sync sync,
+                   void (*done)(int rc, const struct chela_error *err, void *user), void *user);
+    /* No callback after this. What was appended is still written, then the lease
+     * is given back. */
+    void (*close)(struct ch_log *log);
+    /* Write what is left and end. All logs are closed by now. */
+    void (*shut)(struct ch_journal *j);
+};
+
+struct ch_journal {
+    const struct ch_journal_ops *ops;
+    enum ch_sync gate; /* how safe a sync point has to be: DISK (durability
+                          full) or COMMIT (durability turn) */
+};
+
+#endif

@@ -1,0 +1,377 @@
+/* memory.c -- the store that is gone with its handle: for tests and for
+ * programs that want sessions, queues and searches but no file.
+ *
+ * It keeps the rules of every store (chela/sys/store.h); "transaction" is a
+ * word here, since nothing can fail half way. */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/list.h"
+#include "base/mem.h"
+#include "store/store.h"
+
+struct session {
+    struct ch_link link;
+    struct chela_store_session row; /* its texts are owned */
+    struct chela_store_record *records; /* owned; their data too */
+    size_t n, cap;
+    uint64_t stamp; /* the order of changes within one millisecond */
+};
+
+struct item {
+    struct ch_link link;
+    struct chela_store_item row; /* its texts are owned */
+    bool done;                   /* inbox: settled */
+};
+
+struct chela_store_db {
+    struct ch_list sessions, boxes[2];
+    uint64_t stamp;
+};
+
+static void set(const char **field, const char *text, size_t n) {
+    char *copy = ch_strndup(text ? text : "", n);
+
+    ch_free((char *)*field);
+    *field = copy;
+}
+
+static void set_str(const char **field, const char *text) {
+    set(field, text, text ? strlen(text) : 0);
+}
+
+static struct session *find(struct chela_store_db *db, const char *key) {
+    for (CH_LIST_EACH(k, &db->sessions)) {
+        struct session *s = CH_CONTAINER(k, struct session, link);
+        if (strcmp(s->row.key, key) == 0)
+            return s;
+    }
+    return NULL;
+}
+
+static struct item *find_item(struct chela_store_db *db, enum chela_store_box box,
+                              const char *id) {
+    for (CH_LIST_EACH(k, &db->boxes[box])) {
+        struct item *i = CH_CONTAINER(k, struct item, link);
+        if (strcmp(i->row.id, id) == 0)
+            return i;
+    }
+    return NULL;
+}
+
+/* --- life ------------------------------------------------------------------- */
+
+static int memory_open(const char *target, int read_only, struct chela_store_db **out,
+                       const char **note, struct chela_error *err) {
+    struct chela_store_db *db = ch_alloc(sizeof(*db));
+
+    (void)target, (void)read_only, (void)note, (void)err;
+    ch_list_init(&db->sessions);
+    ch_list_init(&db->boxes[CHELA_STORE_INBOX]);
+    ch_list_init(&db->boxes[CHELA_STORE_OUTBOX]);
+    *out = db;
+    return 0;
+}
+
+static struct session *add_session(struct chela_store_db *db, const char *key, const char *agent,
+                                   size_t agent_n, const char *parent, int64_t now) {
+    struct session *s = ch_alloc(sizeof(*s));
+
+    set_str(&s->row.key, key);
+    set(&s->row.agent, agent, agent_n);
+    set_str(&s->row.parent, parent);
+    set_str(&s->row.title, "");
+    set_str(&s->row.status, "idle");
+    set_str(&s->row.owner, "");
+    s->row.created = s->row.updated = now;
+    s->row.window = 1;
+    s->stamp = ++db->stamp;
+    ch_list_add(&db->sessions, &s->link);
+    return s;
+}
+
+static void free_session(struct session *s) {
+    const char *texts[] = {s->row.key,    s->row.agent,  s->row.title,
+                           s->row.status, s->row.parent, s->row.owner};
+
+    for (size_t i = 0; i < CH_LEN(texts); i++)
+        ch_free((char *)texts[i]);
+    for (size_t i = 0; i < s->n; i++)
+        ch_free((char *)s->records[i].data);
+    ch_list_del(&s->link);
+    ch_free(s->records);
+    ch_free(s);
+}
+
+static void free_item(struct item *i) {
+    const char *texts[] = {i->row.id, i->row.key, i->row.state, i->row.data, i->row.receipt};
+
+    for (size_t k = 0; k < CH_LEN(texts); k++)
+        ch_free((char *)texts[k]);
+    ch_list_del(&i->link);
+    ch_free(i);
+}
+
+static void memory_close(struct chela_store_db *db) {
+    for (struct session *s; (s = CH_LIST_FIRST(&db->sessions, struct session, link));)
+        free_session(s);
+    for (size_t b = 0; b < CH_LEN(db->boxes); b++)
+        for (struct item *i; (i = CH_LIST_FIRST(&db->boxes[b], struct item, link));)
+            free_item(i);
+    ch_free(db);
+}
+
+/* --- changes ------------------------------------------------------------------ */
+
+static void add_record(struct session *s, const struct chela_store_record *r) {
+    if (s->n == s->cap) {
+        s->cap = s->cap ? s->cap * 2 : 16;
+        s->records = ch_realloc(s->records, s->cap * sizeof(*s->records));
+    }
+    s->records[s->n] = *r;
+    s->records[s->n++].data = ch_strndup(r->data, r->n);
+}
+
+static int append(struct chela_store_db *db, struct session *s,
+                  const struct chela_store_change *c) {
+    if (!s)
+        return CHELA_ENOENT;
+    if (s->row.token != c->token)
+        return CHELA_EPERM;
+    if (c->nrecords && c->records[0].seq != s->row.last + 1)
+        return CHELA_ESTATE;
+    for (size_t i = 0; i < c->nrecords; i++)
+        add_record(s, &c->records[i]);
+    s->row.last += c->nrecords;
+    s->row.updated = c->now;
+    s->stamp = ++db->stamp;
+    if (c->head.status)
+        set_str(&s->row.status, c->head.status);
+    if (c->head.title)
+        set_str(&s->row.title, c->head.title);
+    s->row.window = CH_MAX(s->row.window, c->head.window);
+    s->row.turns += c->head.turns;
+    s->row.messages += c->head.messages;
+    return 0;
+}
+
+static int lease(struct session *s, const struct chela_store_change *c) {
+    if (!s || s->row.token != c->token)
+        return CHELA_EPERM;
+    s->row.until = c->kind == CHELA_STORE_RENEW ? c->until : 0;
+    if (c->kind == CHELA_STORE_RELEASE)
+        set_str(&s->row.owner, "");
+    return 0;
+}
+
+static int create(struct chela_store_db *db, struct session *s,
+                  const struct chela_store_change *c) {
+    if (s)
+        return CHELA_EEXIST;
+    add_session(db, c->key, c->data, c->n, c->id, c->now);
+    return 0;
+}
+
+static int title(struct session *s, const struct chela_store_change *c) {
+    if (!s)
+        return CHELA_ENOENT;
+    set(&s->row.title, c->data, c->n);
+    return 0;
+}
+
+static void drop_items(struct ch_list *box, const char *key) {
+    for (struct ch_link *k = box->head.next, *next; k != &box->head; k = next) {
+        next = k->next;
+        struct item *i = CH_CONTAINER(k, struct item, link);
+        if (strcmp(i->row.key, key) == 0)
+            free_item(i);
+    }
+}
+
+static int drop(struct chela_store_db *db, struct session *s, const struct chela_store_change *c) {
+    if (!s)
+        return CHELA_ENOENT;
+    if (*s->row.owner && s->row.until > c->now)
+        return CHELA_EBUSY;
+    drop_items(&db->boxes[CHELA_STORE_INBOX], c->key);
+    drop_items(&db->boxes[CHELA_STORE_OUTBOX], c->key);
+    free_session(s);
+    return 0;
+}
+
+static int add_item(struct chela_store_db *db, enum chela_store_box box,
+                    const struct chela_store_change *c) {
+    if (find_item(db, box, c->id))
+        return CHELA_EEXIST;
+    struct item *i = ch_alloc(sizeof(*i));
+    set_str(&i->row.id, c->id);
+    set_str(&i->row.key, c->key);
+    set_str(&i->row.state, box == CHELA_STORE_INBOX ? "new" : "intent");
+    set_str(&i->row.receipt, "");
+    set(&i->row.data, c->data, c->n);
+    i->row.n = c->n;
+    i->row.ts = c->now;
+    ch_list_add(&db->boxes[box], &i->link);
+    return 0;
+}
+
+static int settle(struct chela_store_db *db, const struct chela_store_change *c) {
+    struct item *i = find_item(db, CHELA_STORE_INBOX, c->id);
+
+    if (!i)
+        return CHELA_ENOENT;
+    i->done = true;
+    return 0;
+}
+
+static int receipt(struct chela_store_db *db, const struct chela_store_change *c) {
+    struct item *i = find_item(db, CHELA_STORE_OUTBOX, c->id);
+
+    if (!i)
+        return CHELA_ENOENT;
+    if (strcmp(i->row.state, "sent") == 0)
+        return CHELA_EEXIST;
+    set_str(&i->row.state, c->state);
+    set(&i->row.receipt, c->data, c->n);
+    i->row.attempts++;
+    return 0;
+}
+
+static int apply(struct chela_store_db *db, const struct chela_store_change *c) {
+    struct session *s = c->key ? find(db, c->key) : NULL;
+
+    switch (c->kind) {
+    case CHELA_STORE_APPEND:
+        return append(db, s, c);
+    case CHELA_STORE_RENEW:
+    case CHELA_STORE_RELEASE:
+        return lease(s, c);
+    case CHELA_STORE_CREATE:
+        return create(db, s, c);
+    case CHELA_STORE_TITLE:
+        return title(s, c);
+    case CHELA_STORE_DELETE:
+        return drop(db, s, c);
+    case CHELA_STORE_ACCEPT:
+        return add_item(db, CHELA_STORE_INBOX, c);
+    case CHELA_STORE_SETTLE:
+        return settle(db, c);
+    case CHELA_STORE_INTENT:
+        return add_item(db, CHELA_STORE_OUTBOX, c);
+    case CHELA_STORE_RECEIPT:
+        return receipt(db, c);
+    }
+    return CHELA_EINVAL;
+}
+
+static int memory_commit(struct chela_store_db *db, struct chela_store_change *changes, size_t n,
+                         int sync, struct chela_error *err) {
+    (void)sync, (void)err;
+    for (size_t i = 0; i < n; i++)
+        changes[i].rc = apply(db, &changes[i]);
+    return 0;
+}
+
+/* --- reading -------------------------------------------------------------------- */
+
+static int memory_open_session(struct chela_store_db *db, const struct chela_store_claim *c,
+                               chela_store_session_fn *fn, void *user, struct chela_error *err) {
+    struct session *s = find(db, c->key);
+
+    if (!s && !c->create)
+        return ch_fail(err, CHELA_ENOENT, "there is no session '%s'", c->key);
+    if (!s)
+        s = add_session(db, c->key, c->agent, strlen(c->agent), "", c->now);
+    bool busy = *s->row.owner && s->row.until > c->now && !(c->steal && c->steal == s->row.token);
+    if (!busy) {
+        set_str(&s->row.owner, c->owner);
+        s->row.until = c->until;
+        s->row.token++;
+    }
+    fn(&s->row, user);
+    return busy ? ch_fail(err, CHELA_EBUSY, "session '%s' is in use", c->key) : 0;
+}
+
+static int memory_session(struct chela_store_db *db, const char *key, chela_store_session_fn *fn,
+                          void *user, struct chela_error *err) {
+    struct session *s = find(db, key);
+
+    if (!s)
+        return ch_fail(err, CHELA_ENOENT, "there is no session '%s'", key);
+    fn(&s->row, user);
+    return 0;
+}
+
+static bool passes(const struct session *s, const struct chela_store_filter *f) {
+    return (!f->prefix || strncmp(s->row.key, f->prefix, strlen(f->prefix)) == 0) &&
+           (!f->status || strcmp(s->row.status, f->status) == 0) &&
+           (!f->before || s->row.updated < f->before);
+}
+
+static bool is_newer(const struct session *a, const struct session *b) {
+    if (a->row.updated != b->row.updated)
+        return a->row.updated > b->row.updated;
+    return a->stamp > b->stamp;
+}
+
+/* The newest of those that are older than `than`; NULL: of all. */
+static struct session *newest(struct chela_store_db *db, const struct chela_store_filter *f,
+                              const struct session *than) {
+    struct session *best = NULL;
+
+    for (CH_LIST_EACH(k, &db->sessions)) {
+        struct session *s = CH_CONTAINER(k, struct session, link);
+        if (passes(s, f) && (!than || is_newer(than, s)) && (!best || is_newer(s, best)))
+            best = s;
+    }
+    return best;
+}
+
+static int memory_list(struct chela_store_db *db, const struct chela_store_filter *f,
+                       chela_store_session_fn *fn, void *user, struct chela_error *err) {
+    struct session *s = newest(db, f, NULL);
+
+    (void)err;
+    for (size_t n = 0; s && (!f->limit || n < f->limit); n++) {
+        if (fn(&s->row, user))
+            return 0;
+        s = newest(db, f, s);
+    }
+    return 0;
+}
+
+static int memory_records(struct chela_store_db *db, const char *key, uint64_t from,
+                          chela_store_record_fn *fn, void *user, struct chela_error *err) {
+    struct session *s = find(db, key);
+
+    if (!s)
+        return ch_fail(err, CHELA_ENOENT, "there is no session '%s'", key);
+    for (size_t i = from ? from - 1 : 0; i < s->n; i++)
+        if (fn(&s->records[i], user))
+            break;
+    return 0;
+}
+
+static int memory_items(struct chela_store_db *db, enum chela_store_box box,
+                        chela_store_item_fn *fn, void *user, struct chela_error *err) {
+    (void)err;
+    for (CH_LIST_EACH(k, &db->boxes[box])) {
+        struct item *i = CH_CONTAINER(k, struct item, link);
+        if (!i->done && strcmp(i->row.state, "sent") != 0 && fn(&i->row, user))
+            break;
+    }
+    return 0;
+}
+
+const struct chela_store_ops ch_store_memory = {
+    .name = "memory",
+    .flags = CHELA_STORE_INSTANT,
+    .open = memory_open,
+    .close = memory_close,
+    .commit = memory_commit,
+    .open_session = memory_open_session,
+    .session = memory_session,
+    .list = memory_list,
+    .records = memory_records,
+    .items = memory_items,
+};

@@ -1,0 +1,108 @@
+/* owner.c -- who holds a lease.
+ *
+ * "HOST BOOT NAMESPACE PID START NONCE", so that a process of the same boot and
+ * the same pid namespace can see whether the holder still lives: then a session
+ * whose process was killed can be opened at once. Everybody else waits until
+ * the lease ends. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "store/store.h"
+
+struct owner {
+    char host[65], boot[40], space[40], pid[16], start[24];
+};
+
+/* The first line, up to a blank. */
+static void read_word(const char *path, char *out, size_t size) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, out, size - 1);
+
+    if (fd >= 0)
+        close(fd);
+    out[n > 0 ? n : 0] = '\0';
+    out[strcspn(out, " \n")] = '\0';
+}
+
+/* Field 22 of /proc/PID/stat; the name in field 2 may hold anything but ends
+ * with the last ')'. "" when there is no such process, or only what is left of
+ * it until its parent takes notice. */
+static void start_time(const char *pid, char *out, size_t size) {
+    char path[64], text[1024];
+    int fd;
+
+    out[0] = '\0';
+    snprintf(path, sizeof(path), "/proc/%s/stat", pid);
+    if ((fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
+        return;
+    ssize_t n = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    char *at = strrchr(text, ')');
+    if (at && (at[1] == '\0' || strchr("ZXx", at[2])))
+        return;
+    for (int field = 2; at && field < 22; field++)
+        at = strchr(at + 1, ' ');
+    if (at)
+        snprintf(out, size, "%.*s", (int)strcspn(at + 1, " "), at + 1);
+}
+
+static void identify(struct owner *o) {
+    struct utsname name;
+
+    snprintf(o->host, sizeof(o->host), "%s", uname(&name) == 0 ? name.nodename : "?");
+    for (char *c = o->host; *c; c++)
+        if (*c == ' ')
+            *c = '_';
+    read_word("/proc/sys/kernel/random/boot_id", o->boot, sizeof(o->boot));
+    ssize_t n = readlink("/proc/self/ns/pid", o->space, sizeof(o->space) - 1);
+    o->space[n > 0 ? n : 0] = '\0';
+    snprintf(o->pid, sizeof(o->pid), "%ld", (long)getpid());
+    start_time("self", o->start, sizeof(o->start));
+}
+
+void ch_owner_make(struct ch_buf *out) {
+    struct owner o;
+    uint64_t nonce;
+
+    if (getrandom(&nonce, sizeof(nonce), 0) != (ssize_t)sizeof(nonce))
+        abort();
+    identify(&o);
+    ch_buf_addf(out, "%s %s %s %s %s %016llx", *o.host ? o.host : "?", *o.boot ? o.boot : "?",
+                *o.space ? o.space : "?", o.pid, *o.start ? o.start : "?",
+                (unsigned long long)nonce);
+}
+
+static bool parse(const char *text, struct owner *o) {
+    return sscanf(text, "%64s %39s %39s %15s %23s", o->host, o->boot, o->space, o->pid,
+                  o->start) == 5;
+}
+
+bool ch_owner_is_dead(const char *text) {
+    struct owner other, me;
+    char start[24];
+
+    if (!parse(text, &other))
+        return false;
+    identify(&me);
+    if (strcmp(other.boot, me.boot) != 0 || strcmp(other.space, me.space) != 0 || !*me.boot ||
+        !*me.space || strcmp(other.start, "?") == 0)
+        return false;
+    start_time(other.pid, start, sizeof(start));
+    return strcmp(start, other.start) != 0;
+}
+
+void ch_owner_show(const char *text, struct ch_buf *out) {
+    struct owner o;
+
+    if (parse(text, &o))
+        ch_buf_addf(out, "process %s on %s", o.pid, o.host);
+    else
+        ch_buf_add_str(out, *text ? "another process" : "nobody");
+}

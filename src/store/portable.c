@@ -1,0 +1,315 @@
+/* portable.c -- whole sessions on the move: fork, export, import.
+ *
+ * An export is one JSON object a line: {"chela_session":1,"key",...} and then
+ * {"seq","type","ts","data"} for each record. A fork is a copy up to a point.
+ * Both arrive as one transaction: a session with all its records, or none. */
+#include "agent/journal.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "json/writer.h"
+#include "store/store.h"
+
+#define FORMAT 1
+
+/* A session being put together; everything it needs is in the arena. */
+struct copy {
+    struct ch_arena arena;
+    const char *key, *agent, *parent;
+    struct chela_store_record *list; /* owned */
+    size_t n, cap;
+    struct chela_store_head head;
+    int64_t turns_wanted; /* of a fork; negative: all */
+    struct chela_error *err;
+    int rc;
+};
+
+static void copy_release(struct copy *c) {
+    ch_arena_release(&c->arena);
+    ch_free(c->list);
+}
+
+static void add(struct copy *c, const struct chela_store_record *r, struct ch_sv data) {
+    if (c->n == c->cap) {
+        c->cap = c->cap ? c->cap * 2 : 64;
+        c->list = ch_realloc(c->list, c->cap * sizeof(*c->list));
+    }
+    struct chela_store_record *to = &c->list[c->n++];
+    *to = *r;
+    to->data = ch_arena_sv(&c->arena, data).p;
+    to->n = data.n;
+    to->sum = ch_record_sum(to);
+}
+
+static int put(chela_store *s, struct copy *c, struct chela_error *err) {
+    int64_t now = ch_store_now();
+    struct chela_store_change changes[] = {{.kind = CHELA_STORE_CREATE,
+                                            .key = c->key,
+                                            .id = c->parent,
+                                            .data = c->agent,
+                                            .n = strlen(c->agent),
+                                            .now = now},
+                                           {.kind = CHELA_STORE_APPEND,
+                                            .key = c->key,
+                                            .now = now,
+                                            .records = c->list,
+                                            .nrecords = c->n,
+                                            .head = c->head}};
+    int rc = ch_store_commit(s, changes, CH_LEN(changes), true, err);
+
+    if (rc == 0 && changes[0].rc == CHELA_EEXIST)
+        rc = ch_fail(err, CHELA_EEXIST, "there is a session '%s' already", c->key);
+    return rc;
+}
+
+static int check_key(const char *key, struct chela_error *err) {
+    if (*key && strlen(key) <= CH_LIMIT_SESSION_KEY)
+        return 0;
+    return ch_fail(err, CHELA_EINVAL, "a session's key has 1 to %d bytes", CH_LIMIT_SESSION_KEY);
+}
+
+/* --- what records say about their session ---------------------------------------- */
+
+struct gist {
+    bool reply;      /* a message of the model: a turn */
+    bool input;      /* the start of a run */
+    bool message;    /* joins the transcript */
+    uint64_t keep;   /* a compaction's */
+    const char *status;
+};
+
+static const char *status_of(struct ch_sv status) {
+    static const char *const lasting[] = {"running", "paused", "parked"};
+
+    for (size_t i = 0; i < CH_LEN(lasting); i++)
+        if (ch_sv_is(status, lasting[i]))
+            return lasting[i];
+    return "idle";
+}
+
+static struct gist gist_of(uint32_t type, const struct ch_json *v) {
+    struct gist g = {0};
+
+    switch (type) {
+    case CH_REC_INBOUND:
+        g.input = g.message = ch_sv_is(ch_json_get_str(v, "mode"), "start");
+        break;
+    case CH_REC_MESSAGE:
+        g.message = true;
+        g.reply = ch_sv_is(ch_json_str(ch_json_path(v, "message", "role", NULL)), "assistant");
+        break;
+    case CH_REC_COMPACTION:
+        g.keep = (uint64_t)ch_json_int(ch_json_get(v, "keep"), 0);
+        break;
+    case CH_REC_STATE:
+        g.status = status_of(ch_json_get_str(v, "status"));
+        break;
+    default:
+        break;
+    }
+    return g;
+}
+
+static void count(struct copy *c, const struct gist *g) {
+    c->head.turns += g->reply;
+    c->head.messages += g->message;
+    c->head.window = CH_MAX(c->head.window, g->keep);
+    if (g->status)
+        c->head.status = g->status;
+}
+
+/* --- forks --------------------------------------------------------------------------- */
+
+/* The copy ends where the turn after the last wanted one, or another run,
+ * would begin. */
+static bool ends_before(const struct copy *c, const struct gist *g) {
+    int64_t turns = (int64_t)c->head.turns;
+
+    if (c->turns_wanted < 0)
+        return false;
+    return (g->reply || (g->input && c->n > 0)) && turns >= c->turns_wanted;
+}
+
+static int fork_record(const struct chela_store_record *r, void *user) {
+    struct copy *c = user;
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v;
+    struct ch_sv data = ch_sv(r->data, r->n);
+
+    c->rc = ch_json_parse(&arena, data, CH_JSON_STRICT, &v, NULL, c->err);
+    if (c->rc < 0)
+        return 1;
+    struct gist g = gist_of(r->type, v);
+    if (ends_before(c, &g))
+        return 1;
+    count(c, &g);
+    add(c, r, data);
+    return 0;
+}
+
+static int fork_row(const struct chela_store_session *s, void *user) {
+    struct copy *c = user;
+
+    c->agent = ch_arena_str(&c->arena, ch_sv_str(s->agent));
+    c->head.title = ch_arena_str(&c->arena, ch_sv_str(s->title));
+    if (c->turns_wanted > (int64_t)s->turns)
+        c->rc = ch_fail(c->err, CHELA_ENOENT, "session '%s' has %llu turns", s->key,
+                        (unsigned long long)s->turns);
+    return 0;
+}
+
+int chela_store_fork(chela_store *s, const char *from, int64_t turn, const char *to,
+                     struct chela_error *err) {
+    struct chela_error why = {0};
+    struct copy c = {.key = to, .parent = from, .turns_wanted = turn, .err = err ? err : &why};
+
+    int rc = check_key(to, c.err);
+    if (rc == 0)
+        rc = chela_store_session(s, from, fork_row, &c, c.err);
+    if (rc == 0 && c.rc == 0)
+        rc = chela_store_records(s, from, 1, fork_record, &c, c.err);
+    if (rc == 0)
+        rc = c.rc;
+    if (rc == 0)
+        rc = put(s, &c, c.err);
+    copy_release(&c);
+    return rc;
+}
+
+/* --- export ----------------------------------------------------------------------------- */
+
+struct sink {
+    int (*line)(const char *p, size_t n, void *user);
+    void *user;
+    struct ch_buf text;
+    int rc;
+};
+
+static int send(struct sink *s) {
+    ch_buf_addc(&s->text, '\n');
+    s->rc = s->line(s->text.p, s->text.n, s->user);
+    return s->rc != 0;
+}
+
+static int export_row(const struct chela_store_session *row, void *user) {
+    struct sink *s = user;
+    struct ch_jw w = ch_jw(&s->text);
+
+    ch_jw_begin(&w, '{');
+    ch_jw_kint(&w, "chela_session", FORMAT);
+    ch_jw_kcstr(&w, "key", row->key);
+    ch_jw_kcstr(&w, "agent", row->agent);
+    ch_jw_kcstr(&w, "title", row->title);
+    ch_jw_kcstr(&w, "status", row->status);
+    ch_jw_kint(&w, "created", row->created);
+    ch_jw_kint(&w, "updated", row->updated);
+    ch_jw_kint(&w, "records", (int64_t)row->last);
+    ch_jw_end(&w, '}');
+    return send(s);
+}
+
+static int export_record(const struct chela_store_record *r, void *user) {
+    struct sink *s = user;
+    struct ch_jw w = ch_jw(&s->text);
+
+    ch_buf_clear(&s->text);
+    ch_jw_begin(&w, '{');
+    ch_jw_kint(&w, "seq", (int64_t)r->seq);
+    ch_jw_kcstr(&w, "type", ch_record_name(r->type));
+    ch_jw_kint(&w, "ts", r->ts);
+    ch_jw_kraw(&w, "data", ch_sv(r->data, r->n));
+    ch_jw_end(&w, '}');
+    return send(s);
+}
+
+int chela_store_export(chela_store *s, const char *key,
+                       int (*line)(const char *p, size_t n, void *user), void *user,
+                       struct chela_error *err) {
+    struct sink sink = {.line = line, .user = user};
+
+    int rc = chela_store_session(s, key, export_row, &sink, err);
+    if (rc == 0 && sink.rc == 0)
+        rc = chela_store_records(s, key, 1, export_record, &sink, err);
+    ch_buf_release(&sink.text);
+    return rc < 0 ? rc : sink.rc < 0 ? sink.rc : 0;
+}
+
+/* --- import ------------------------------------------------------------------------------ */
+
+static int bad_line(struct copy *c, size_t number, const char *why) {
+    return ch_fail(c->err, CHELA_EPARSE, "line %zu: %s", number, why);
+}
+
+static int import_head(struct copy *c, const struct ch_json *v, const char *key) {
+    struct ch_sv own = ch_json_get_str(v, "key");
+    int64_t format = ch_json_int(ch_json_get(v, "chela_session"), 0);
+
+    if (format < 1)
+        return bad_line(c, 1, "this is no exported session");
+    if (format > FORMAT)
+        return bad_line(c, 1, "a newer chela wrote this");
+    c->key = key ? key : ch_arena_str(&c->arena, own);
+    c->agent = ch_arena_str(&c->arena, ch_json_get_str(v, "agent"));
+    struct ch_sv title = ch_json_get_str(v, "title");
+    title.n = CH_MIN(title.n, (size_t)CH_LIMIT_TITLE);
+    c->head.title = ch_arena_str(&c->arena, title);
+    return check_key(c->key, c->err);
+}
+
+static int import_record(struct copy *c, const struct ch_json *v, size_t number) {
+    struct chela_store_record r = {.seq = c->n + 1,
+                                   .ts = ch_json_int(ch_json_get(v, "ts"), 0),
+                                   .type = ch_record_type(ch_json_get_str(v, "type"))};
+    const struct ch_json *data = ch_json_get(v, "data");
+    CH_BUF_AUTO text = {0};
+
+    if (ch_json_int(ch_json_get(v, "seq"), 0) != (int64_t)r.seq)
+        return bad_line(c, number, "a record before this one is missing");
+    if (r.type == CH_REC_NONE)
+        return bad_line(c, number, "unknown type of record");
+    if (!ch_json_is(data, CH_JSON_OBJECT))
+        return bad_line(c, number, "a record without data");
+    struct ch_jw w = ch_jw(&text);
+    ch_jw_value(&w, data);
+    if (text.overflow || text.n > CH_LIMIT_RECORD)
+        return bad_line(c, number, "the record is too large");
+    struct gist g = gist_of(r.type, data);
+    count(c, &g);
+    add(c, &r, ch_buf_sv(&text));
+    return 0;
+}
+
+static int import_line(struct copy *c, struct ch_sv line, size_t number, const char *key) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v;
+    struct chela_error why = {0};
+
+    if (line.n > CH_LIMIT_IMPORT_LINE)
+        return bad_line(c, number, "the line is too long");
+    if (ch_json_parse(&arena, line, CH_JSON_STRICT, &v, NULL, &why) < 0)
+        return bad_line(c, number, why.message);
+    return number == 1 ? import_head(c, v, key) : import_record(c, v, number);
+}
+
+int chela_store_import(chela_store *s, const char *text, size_t n, const char *key, char **out,
+                       struct chela_error *err) {
+    struct chela_error why = {0};
+    struct copy c = {.parent = "", .err = err ? err : &why};
+    struct ch_sv rest = ch_sv(text, n);
+    size_t number = 0;
+    int rc = 0;
+
+    while (rc == 0 && rest.n) {
+        struct ch_sv line = ch_sv_trim(ch_sv_split(&rest, '\n'));
+        if (line.n)
+            rc = import_line(&c, line, ++number, key);
+    }
+    if (rc == 0 && number == 0)
+        rc = ch_fail(c.err, CHELA_EPARSE, "there is nothing to import");
+    if (rc == 0)
+        rc = put(s, &c, c.err);
+    if (rc == 0 && out)
+        *out = ch_strdup(c.key);
+    copy_release(&c);
+    return rc;
+}

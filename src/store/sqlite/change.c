@@ -1,0 +1,336 @@
+/* change.c -- everything that writes: one transaction of many changes.
+ *
+ * A change looks at its guard first and then writes, so that one which is
+ * refused leaves nothing to be undone, and the others stand. */
+#include "store/sqlite/db.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+
+static void bind_text(sqlite3_stmt *stmt, int at, const char *text) {
+    if (text)
+        sqlite3_bind_text(stmt, at, text, -1, SQLITE_STATIC);
+    else
+        sqlite3_bind_null(stmt, at);
+}
+
+static void bind_data(sqlite3_stmt *stmt, int at, const char *p, size_t n) {
+    sqlite3_bind_text64(stmt, at, p ? p : "", n, SQLITE_STATIC, SQLITE_UTF8);
+}
+
+struct row {
+    int64_t id;
+    uint64_t token, last;
+    int64_t until;
+    bool held; /* somebody's name is on the lease */
+};
+
+/* CHELA_ENOENT without an error of the database: there is none. */
+static int find(struct chela_store_db *db, const char *key, struct row *row, bool *there,
+                struct chela_error *err) {
+    sqlite3_stmt *stmt = ch_sqlite_take(db, S_FIND, err);
+
+    if (!stmt)
+        return err->code;
+    bind_text(stmt, 1, key);
+    int rc = sqlite3_step(stmt);
+    *there = rc == SQLITE_ROW;
+    if (*there)
+        *row = (struct row){.id = sqlite3_column_int64(stmt, 0),
+                            .token = (uint64_t)sqlite3_column_int64(stmt, 1),
+                            .last = (uint64_t)sqlite3_column_int64(stmt, 2),
+                            .until = sqlite3_column_int64(stmt, 3),
+                            .held = *ch_sqlite_text(stmt, 4)};
+    sqlite3_reset(stmt);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : ch_sqlite_fail(db, rc, err);
+}
+
+/* --- changes: 0 or an error of the database; c->rc is the change's own -------- */
+
+static int add_record(struct chela_store_db *db, int64_t session,
+                      const struct chela_store_record *r, struct chela_error *err) {
+    sqlite3_stmt *stmt = ch_sqlite_take(db, S_ADD, err);
+
+    if (!stmt)
+        return err->code;
+    sqlite3_bind_int64(stmt, 1, session << SEQ_BITS | (int64_t)r->seq);
+    sqlite3_bind_int64(stmt, 2, r->type);
+    sqlite3_bind_int64(stmt, 3, r->ts);
+    sqlite3_bind_int64(stmt, 4, r->sum);
+    bind_data(stmt, 5, r->data, r->n);
+    return ch_sqlite_step(db, stmt, err);
+}
+
+static int update_head(struct chela_store_db *db, int64_t session,
+                       const struct chela_store_change *c, uint64_t last,
+                       struct chela_error *err) {
+    sqlite3_stmt *stmt = ch_sqlite_take(db, S_HEAD, err);
+
+    if (!stmt)
+        return err->code;
+    sqlite3_bind_int64(stmt, 1, session);
+    sqlite3_bind_int64(stmt, 2, (int64_t)last);
+    sqlite3_bind_int64(stmt, 3, c->now);
+    bind_text(stmt, 4, c->head.status);
+    bind_text(stmt, 5, c->head.title);
+    sqlite3_bind_int64(stmt, 6, (int64_t)c->head.window);
+    sqlite3_bind_int64(stmt, 7, (int64_t)c->head.turns);
+    sqlite3_bind_int64(stmt, 8, (int64_t)c->head.messages);
+    return ch_sqlite_step(db, stmt, err);
+}
+
+static int append(struct chela_store_db *db, struct chela_store_change *c,
+                  struct chela_error *err) {
+    struct row row;
+    bool there;
+    int rc = find(db, c->key, &row, &there, err);
+
+    if (rc < 0)
+        return rc;
+    c->rc = !there                                                 ? CHELA_ENOENT
+            : row.token != c->token                                ? CHELA_EPERM
+            : c->nrecords && c->records[0].seq != row.last + 1     ? CHELA_ESTATE
+            : row.last + c->nrecords > (uint64_t)SEQ_MAX           ? CHELA_ELIMIT
+                                                                   : 0;
+    if (c->rc < 0)
+        return 0;
+    for (size_t i = 0; rc == 0 && i < c->nrecords; i++)
+        rc = add_record(db, row.id, &c->records[i], err);
+    return rc < 0 ? rc : update_head(db, row.id, c, row.last + c->nrecords, err);
+}
+
+static int lease(struct chela_store_db *db, struct chela_store_change *c, enum statement which,
+                 struct chela_error *err) {
+    sqlite3_stmt *stmt = ch_sqlite_take(db, which, err);
+
+    if (!stmt)
+        return err->code;
+    bind_text(stmt, 1, c->key);
+    sqlite3_bind_int64(stmt, 2, (int64_t)c->token);
+    if (which == S_RENEW)
+        sqlite3_bind_int64(stmt, 3, c->until);
+    int rc = ch_sqlite_step(db, stmt, err);
+    c->rc = sqlite3_changes(db->db) == 1 ? 0 : CHELA_EPERM;
+    return rc;
+}
+
+static int insert_session(struct chela_store_db *db, const char *key, const char *agent,
+                          size_t agent_n, const char *parent, int64_t now,
+                          struct chela_error *err) {
+    sqlite3_stmt *stmt = ch_sqlite_take(db, S_CREATE, err);
+
+    if (!stmt)
+        return err->code;
+    bind_text(stmt, 1, key);
+    bind_data(stmt, 2, agent, agent_n);
+    bind_text(stmt, 3, parent ? parent : "");
+    sqlite3_bind_int64(stmt, 4, now);
+    return ch_sqlite_step(db, stmt, err);
+}
+
+static int create(struct chela_store_db *db, struct chela_store_change *c,
+                  struct chela_error *err) {
+    struct row row;
+    bool there;
+    int rc = find(db, c->key, &row, &there, err);
+
+    if (rc < 0)
+        return rc;
+    c->rc = there ? CHELA_EEXIST : 0;
+    return there ? 0 : insert_session(db, c->key, c->data, c->n, c->id, c->now, err);
+}
+
+static int set_title(struct chela_store_db *db, struct chela_store_change *c,
+                     struct chela_error *err) {
+    sqlite3_stmt *stmt = ch_sqlite_take(db, S_TITLE, err);
+
+    if (!stmt)
+        return err->code;
+    bind_text(stmt, 1, c->key);
+    bind_data(stmt, 2, c->data, c->n);
+    int rc = ch_sqlite_step(db, stmt, err);
+    c->rc = sqlite3_changes(db->db) == 1 ? 0 : CHELA_ENOENT;
+    return rc;
+}
+
+static int drop_by_key(struct chela_store_db *db, enum statement which, const char *key,
+                       struct chela_error *err) {
+    sqlite3_stmt *stmt = ch_sqlite_take(db, which, err);
+
+    if (!stmt)
+        return err->code;
+    bind_text(stmt, 1, key);
+    return ch_sqlite_step(db, stmt, err);
+}
+
+static int drop_by_id(struct chela_store_db *db, enum statement which, int64_t from, int64_t to,
+                      struct chela_error *err) {
+    sqlite3_stmt *stmt = ch_sqlite_take(db, which, err);
+
+    if (!stmt)
+        return err->code;
+    sqlite3_bind_int64(stmt, 1, from);
+    if (which == S_DROP_RECORDS)
+        sqlite3_bind_int64(stmt, 2, to);
+    return ch_sqlite_step(db, stmt, err);
+}
+
+/* What the index knows of it goes too; there may be no index. */
+static void drop_words(struct chela_store_db *db, int64_t session) {
+    char *text = sqlite3_mprintf("DELETE FROM words WHERE rowid BETWEEN %lld AND %lld;"
+                                 "DELETE FROM indexed WHERE session = %lld",
+                                 (long long)(session << SEQ_BITS),
+                                 (long long)(session << SEQ_BITS | SEQ_MAX), (long long)session);
+    sqlite3_exec(db->db, text, NULL, NULL, NULL);
+    sqlite3_free(text);
+}
+
+static int drop(struct chela_store_db *db, struct chela_store_change *c, struct chela_error *err) {
+    struct row row;
+    bool there;
+    int rc = find(db, c->key, &row, &there, err);
+
+    if (rc < 0)
+        return rc;
+    c->rc = !there ? CHELA_ENOENT : row.held && row.until > c->now ? CHELA_EBUSY : 0;
+    if (c->rc < 0)
+        return 0;
+    int64_t first = row.id << SEQ_BITS;
+    drop_words(db, row.id);
+    rc = drop_by_id(db, S_DROP_RECORDS, first, first | SEQ_MAX, err);
+    if (rc == 0)
+        rc = drop_by_id(db, S_DROP_SESSION, row.id, 0, err);
+    if (rc == 0)
+        rc = drop_by_key(db, S_DROP_INBOX, c->key, err);
+    if (rc == 0)
+        rc = drop_by_key(db, S_DROP_OUTBOX, c->key, err);
+    return rc;
+}
+
+static int insert_item(struct chela_store_db *db, struct chela_store_change *c,
+                       enum statement which, struct chela_error *err) {
+    sqlite3_stmt *stmt = ch_sqlite_take(db, which, err);
+
+    if (!stmt)
+        return err->code;
+    bind_text(stmt, 1, c->id);
+    bind_text(stmt, 2, c->key ? c->key : "");
+    bind_data(stmt, 3, c->data, c->n);
+    sqlite3_bind_int64(stmt, 4, c->now);
+    int rc = ch_sqlite_step(db, stmt, err);
+    c->rc = sqlite3_changes(db->db) == 1 ? 0 : CHELA_EEXIST;
+    return rc;
+}
+
+static int settle(struct chela_store_db *db, struct chela_store_change *c,
+                  struct chela_error *err) {
+    int rc = drop_by_key(db, S_SETTLE, c->id, err);
+
+    c->rc = sqlite3_changes(db->db) == 1 ? 0 : CHELA_ENOENT;
+    return rc;
+}
+
+static int receipt(struct chela_store_db *db, struct chela_store_change *c,
+                   struct chela_error *err) {
+    sqlite3_stmt *stmt = ch_sqlite_take(db, S_FIND_INTENT, err);
+
+    if (!stmt)
+        return err->code;
+    bind_text(stmt, 1, c->id);
+    int rc = sqlite3_step(stmt);
+    c->rc = rc != SQLITE_ROW ? CHELA_ENOENT
+            : strcmp(ch_sqlite_text(stmt, 0), "sent") == 0 ? CHELA_EEXIST : 0;
+    sqlite3_reset(stmt);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        return ch_sqlite_fail(db, rc, err);
+    if (c->rc < 0)
+        return 0;
+    stmt = ch_sqlite_take(db, S_RECEIPT, err);
+    if (!stmt)
+        return err->code;
+    bind_text(stmt, 1, c->id);
+    bind_text(stmt, 2, c->state);
+    bind_data(stmt, 3, c->data, c->n);
+    return ch_sqlite_step(db, stmt, err);
+}
+
+static int apply(struct chela_store_db *db, struct chela_store_change *c,
+                 struct chela_error *err) {
+    switch (c->kind) {
+    case CHELA_STORE_APPEND:
+        return append(db, c, err);
+    case CHELA_STORE_RENEW:
+        return lease(db, c, S_RENEW, err);
+    case CHELA_STORE_RELEASE:
+        return lease(db, c, S_RELEASE, err);
+    case CHELA_STORE_CREATE:
+        return create(db, c, err);
+    case CHELA_STORE_TITLE:
+        return set_title(db, c, err);
+    case CHELA_STORE_DELETE:
+        return drop(db, c, err);
+    case CHELA_STORE_ACCEPT:
+        return insert_item(db, c, S_ACCEPT, err);
+    case CHELA_STORE_SETTLE:
+        return settle(db, c, err);
+    case CHELA_STORE_INTENT:
+        return insert_item(db, c, S_INTENT, err);
+    case CHELA_STORE_RECEIPT:
+        return receipt(db, c, err);
+    }
+    return ch_fail(err, CHELA_EINVAL, "store %s: unknown change", db->path);
+}
+
+int ch_sqlite_commit(struct chela_store_db *db, struct chela_store_change *changes, size_t n,
+                     int sync, struct chela_error *err) {
+    int rc = ch_sqlite_begin(db, sync, err);
+
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = apply(db, &changes[i], err);
+    return ch_sqlite_end(db, rc, err);
+}
+
+/* --- opening a session -------------------------------------------------------- */
+
+static int take_lease(struct chela_store_db *db, const struct chela_store_claim *c,
+                      struct chela_error *err) {
+    sqlite3_stmt *stmt = ch_sqlite_take(db, S_LEASE, err);
+
+    if (!stmt)
+        return err->code;
+    bind_text(stmt, 1, c->key);
+    bind_text(stmt, 2, c->owner);
+    sqlite3_bind_int64(stmt, 3, c->until);
+    return ch_sqlite_step(db, stmt, err);
+}
+
+static int claim_it(struct chela_store_db *db, const struct chela_store_claim *c, bool *busy,
+                    struct chela_error *err) {
+    struct row row = {0};
+    bool there;
+    int rc = find(db, c->key, &row, &there, err);
+
+    if (rc == 0 && !there)
+        rc = c->create ? insert_session(db, c->key, c->agent, strlen(c->agent), "", c->now, err)
+                       : ch_fail(err, CHELA_ENOENT, "there is no session '%s'", c->key);
+    *busy = there && row.held && row.until > c->now && !(c->steal && c->steal == row.token);
+    return rc == 0 && !*busy ? take_lease(db, c, err) : rc;
+}
+
+int ch_sqlite_open_session(struct chela_store_db *db, const struct chela_store_claim *claim,
+                           chela_store_session_fn *fn, void *user, struct chela_error *err) {
+    bool busy = false;
+    int rc = ch_sqlite_begin(db, false, err);
+
+    if (rc == 0)
+        rc = ch_sqlite_end(db, claim_it(db, claim, &busy, err), err);
+    if (rc == 0)
+        rc = ch_sqlite_session(db, claim->key, fn, user, err);
+    if (rc == 0 && busy)
+        rc = ch_fail(err, CHELA_EBUSY, "session '%s' is in use", claim->key);
+    return rc;
+}

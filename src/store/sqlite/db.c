@@ -1,0 +1,320 @@
+/* db.c -- the file: making it, opening it, its version, transactions.
+ *
+ * A new database is made under another name and then linked to its own, so a
+ * file that is there is never half made: an empty or cut one is damage and is
+ * refused as such, never taken for a fresh start.
+ *
+ * The journal mode is WAL. A transaction that must survive a loss of power is
+ * committed with synchronous=FULL (one fsync), others with NORMAL (none): they
+ * are safe from the death of the process at once, and reach the disk with the
+ * next that is synced, because a WAL is one sequence. */
+#include "store/sqlite/db.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/mem.h"
+
+#define APPLICATION 0x63686c61 /* "chla" */
+#define BUSY_MS 5000           /* another process is waited for */
+
+static const char schema[] =
+    "CREATE TABLE sessions(id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE,"
+    " agent TEXT NOT NULL DEFAULT '', title TEXT NOT NULL DEFAULT '',"
+    " status TEXT NOT NULL DEFAULT 'idle', parent TEXT NOT NULL DEFAULT '',"
+    " created INTEGER NOT NULL, updated INTEGER NOT NULL, last INTEGER NOT NULL DEFAULT 0,"
+    " window INTEGER NOT NULL DEFAULT 1, turns INTEGER NOT NULL DEFAULT 0,"
+    " messages INTEGER NOT NULL DEFAULT 0, owner TEXT NOT NULL DEFAULT '',"
+    " token INTEGER NOT NULL DEFAULT 0, until INTEGER NOT NULL DEFAULT 0);"
+    "CREATE TABLE records(id INTEGER PRIMARY KEY, type INTEGER NOT NULL, ts INTEGER NOT NULL,"
+    " sum INTEGER NOT NULL, data TEXT NOT NULL);"
+    "CREATE TABLE inbox(id TEXT PRIMARY KEY, key TEXT NOT NULL, state TEXT NOT NULL,"
+    " data TEXT NOT NULL, ts INTEGER NOT NULL);"
+    "CREATE TABLE outbox(id TEXT PRIMARY KEY, key TEXT NOT NULL, state TEXT NOT NULL,"
+    " data TEXT NOT NULL, receipt TEXT NOT NULL DEFAULT '', ts INTEGER NOT NULL,"
+    " attempts INTEGER NOT NULL DEFAULT 0);";
+
+/* --- errors ------------------------------------------------------------------ */
+
+static int code_of(int rc) {
+    switch (rc & 0xff) {
+    case SQLITE_PERM:
+    case SQLITE_READONLY:
+    case SQLITE_AUTH:
+        return CHELA_EPERM;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return CHELA_EBUSY;
+    case SQLITE_FULL:
+    case SQLITE_TOOBIG:
+    case SQLITE_NOMEM:
+        return CHELA_ELIMIT;
+    case SQLITE_CANTOPEN:
+        return CHELA_ENOENT;
+    case SQLITE_NOTADB:
+    case SQLITE_CORRUPT:
+        return CHELA_EPARSE;
+    }
+    return CHELA_EIO;
+}
+
+int ch_sqlite_fail(struct chela_store_db *db, int rc, struct chela_error *err) {
+    switch (rc & 0xff) {
+    case SQLITE_NOTADB:
+    case SQLITE_CORRUPT:
+        return ch_fail(err, CHELA_EPARSE, "store %s is damaged: %s", db->path,
+                       sqlite3_errstr(rc));
+    case SQLITE_FULL:
+        return ch_fail(err, CHELA_ELIMIT, "store %s: no space left on the disk", db->path);
+    case SQLITE_BUSY:
+        return ch_fail(err, CHELA_EBUSY, "store %s: another process has kept it locked for %d s",
+                       db->path, BUSY_MS / 1000);
+    case SQLITE_READONLY:
+        return ch_fail(err, CHELA_EPERM, "store %s cannot be written", db->path);
+    }
+    return ch_fail(err, code_of(rc), "store %s: %s", db->path, sqlite3_errstr(rc));
+}
+
+/* --- statements and transactions ------------------------------------------------ */
+
+static const char *const sql[] = {
+#define STATEMENT_SQL(name, text) text,
+    STATEMENTS(STATEMENT_SQL)
+#undef STATEMENT_SQL
+};
+
+sqlite3_stmt *ch_sqlite_take(struct chela_store_db *db, enum statement which,
+                             struct chela_error *err) {
+    sqlite3_stmt **stmt = &db->statements[which];
+    int rc = SQLITE_OK;
+
+    if (!*stmt)
+        rc = sqlite3_prepare_v3(db->db, sql[which], -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL);
+    if (rc != SQLITE_OK)
+        ch_sqlite_fail(db, rc, err);
+    return rc == SQLITE_OK ? *stmt : NULL;
+}
+
+int ch_sqlite_step(struct chela_store_db *db, sqlite3_stmt *stmt, struct chela_error *err) {
+    int rc = sqlite3_step(stmt);
+
+    sqlite3_reset(stmt);
+    return rc == SQLITE_DONE || rc == SQLITE_ROW ? 0 : ch_sqlite_fail(db, rc, err);
+}
+
+static int run(struct chela_store_db *db, enum statement which, struct chela_error *err) {
+    sqlite3_stmt *stmt = ch_sqlite_take(db, which, err);
+
+    return stmt ? ch_sqlite_step(db, stmt, err) : err->code;
+}
+
+static int execute(struct chela_store_db *db, const char *text, struct chela_error *err) {
+    int rc = sqlite3_exec(db->db, text, NULL, NULL, NULL);
+
+    return rc == SQLITE_OK ? 0 : ch_sqlite_fail(db, rc, err);
+}
+
+int ch_sqlite_begin(struct chela_store_db *db, bool sync, struct chela_error *err) {
+    if (db->read_only)
+        return ch_fail(err, CHELA_EPERM, "store %s was opened for reading only", db->path);
+    if (sync != db->synced) {
+        int rc = execute(db, sync ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL", err);
+        if (rc < 0)
+            return rc;
+        db->synced = sync;
+    }
+    return run(db, S_BEGIN, err);
+}
+
+int ch_sqlite_end(struct chela_store_db *db, int rc, struct chela_error *err) {
+    if (rc == 0)
+        rc = run(db, S_COMMIT, err);
+    if (rc < 0 && !sqlite3_get_autocommit(db->db)) {
+        struct chela_error ignored = {0};
+        run(db, S_ROLLBACK, &ignored); /* err holds what went wrong first */
+    }
+    return rc;
+}
+
+/* --- opening ------------------------------------------------------------------- */
+
+/* A name like "file:x?mode=rw" is taken for a URI; a path never is. */
+static char *as_path(const char *target) {
+    CH_BUF_AUTO path = {0};
+
+    ch_buf_addf(&path, "%s%s", target[0] == '/' ? "" : "./", target);
+    return ch_buf_take(&path);
+}
+
+static int open_file(struct chela_store_db *db, const char *path, int flags,
+                     struct chela_error *err) {
+    int rc = sqlite3_open_v2(path, &db->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
+
+    if (rc != SQLITE_OK)
+        return ch_sqlite_fail(db, rc, err);
+    sqlite3_extended_result_codes(db->db, 1);
+    sqlite3_busy_timeout(db->db, BUSY_MS);
+    sqlite3_db_config(db->db, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)NULL);
+    sqlite3_db_config(db->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, (int *)NULL);
+    sqlite3_limit(db->db, SQLITE_LIMIT_LENGTH, (int)CH_LIMIT_RECORD);
+    return execute(db, "PRAGMA cell_size_check=ON; PRAGMA temp_store=MEMORY; PRAGMA mmap_size=0",
+                   err);
+}
+
+static int write_schema(struct chela_store_db *db, struct chela_error *err) {
+    char version[128];
+    int rc = execute(db, "BEGIN", err);
+
+    if (rc == 0)
+        rc = execute(db, schema, err);
+    snprintf(version, sizeof(version), "PRAGMA application_id=%d; PRAGMA user_version=%d",
+             APPLICATION, CHELA_STORE_VERSION);
+    if (rc == 0)
+        rc = execute(db, version, err);
+    if (rc == 0)
+        rc = execute(db, "COMMIT", err);
+    return rc == 0 ? execute(db, "PRAGMA journal_mode=WAL", err) : rc;
+}
+
+static void sync_directory(const char *path) {
+    const char *slash = strrchr(path, '/');
+    CH_AUTOFREE char *dir = ch_strndup(path, slash ? (size_t)(slash - path) + 1 : 0);
+    int fd = open(*dir ? dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    fsync(fd); /* what a file system cannot do, it says here; the file itself is synced */
+    close(fd);
+}
+
+/* Readable by its owner alone: a conversation is private. */
+static int make_file(const char *name, const char *shown, struct chela_error *err) {
+    int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return ch_fail(err, errno == ENOSPC ? CHELA_ELIMIT : errno == ENOENT ? CHELA_ENOENT
+                                                                             : CHELA_EPERM,
+                       "store %s cannot be created: %s", shown, strerror(errno));
+    close(fd);
+    return 0;
+}
+
+/* Somebody else may make it at the same time: whoever is first wins. */
+static int create(struct chela_store_db *db, const char *path, struct chela_error *err) {
+    CH_BUF_AUTO name = {0};
+
+    ch_buf_addf(&name, "%s.new-%ld", path, (long)getpid());
+    unlink(ch_buf_str(&name)); /* of a process that died with our number */
+    int rc = make_file(ch_buf_str(&name), db->path, err);
+    if (rc < 0)
+        return rc;
+    rc = open_file(db, ch_buf_str(&name), SQLITE_OPEN_READWRITE, err);
+    if (rc == 0)
+        rc = write_schema(db, err);
+    int closed = sqlite3_close(db->db);
+    db->db = NULL;
+    if (rc == 0 && closed != SQLITE_OK)
+        rc = ch_sqlite_fail(db, closed, err);
+    if (rc == 0 && link(ch_buf_str(&name), path) < 0 && errno != EEXIST)
+        rc = ch_fail(err, CHELA_EIO, "store %s cannot be created: %s", db->path, strerror(errno));
+    unlink(ch_buf_str(&name));
+    if (rc == 0)
+        sync_directory(path);
+    return rc;
+}
+
+static int number(struct chela_store_db *db, const char *question, int64_t *out,
+                  struct chela_error *err) {
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(db->db, question, -1, &stmt, NULL);
+
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(stmt);
+    if (rc == SQLITE_ROW)
+        *out = sqlite3_column_int64(stmt, 0);
+    sqlite3_finalize(stmt);
+    return rc == SQLITE_ROW ? 0 : ch_sqlite_fail(db, rc, err);
+}
+
+/* Version 1 is the first, so there is nothing to migrate from yet: a step goes
+ * here, inside one transaction, for each version after it. */
+static int check_version(struct chela_store_db *db, struct chela_error *err) {
+    int64_t application = 0, version = 0;
+
+    if (number(db, "PRAGMA application_id", &application, err) < 0 ||
+        number(db, "PRAGMA user_version", &version, err) < 0)
+        return err->code;
+    if (application != APPLICATION)
+        return ch_fail(err, CHELA_EPROTO, "%s is a database, but no store of chela", db->path);
+    if (version > CHELA_STORE_VERSION)
+        return ch_fail(err, CHELA_EPROTO,
+                       "store %s has format %lld, this chela knows up to %d: use a newer chela",
+                       db->path, (long long)version, CHELA_STORE_VERSION);
+    if (version < 1)
+        return ch_fail(err, CHELA_EPARSE, "store %s is damaged: it has no format", db->path);
+    return 0;
+}
+
+static int check_size(struct chela_store_db *db, const char *path, struct chela_error *err) {
+    struct stat st;
+
+    if (stat(path, &st) < 0)
+        return ch_fail(err, errno == ENOENT ? CHELA_ENOENT : CHELA_EPERM, "store %s: %s", db->path,
+                       strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return ch_fail(err, CHELA_EPROTO, "store %s is not a file", db->path);
+    if (st.st_size == 0)
+        return ch_fail(err, CHELA_EPARSE, "store %s is damaged: the file is empty", db->path);
+    return 0;
+}
+
+static int open_existing(struct chela_store_db *db, const char *path, struct chela_error *err) {
+    int rc = check_size(db, path, err);
+
+    if (rc == 0)
+        rc = open_file(db, path, SQLITE_OPEN_READWRITE, err);
+    if (rc == 0)
+        rc = check_version(db, err);
+    if (rc == 0 && !db->read_only && sqlite3_db_readonly(db->db, "main") == 1)
+        rc = ch_fail(err, CHELA_EPERM, "store %s cannot be written", db->path);
+    if (rc == 0)
+        rc = execute(db, "PRAGMA synchronous=NORMAL", err);
+    return rc;
+}
+
+int ch_sqlite_open(const char *target, int read_only, struct chela_store_db **out,
+                   const char **note, struct chela_error *err) {
+    CH_AUTOFREE char *path = as_path(target);
+    struct chela_store_db *db = ch_alloc(sizeof(*db));
+    int rc = 0;
+
+    (void)note;
+    db->path = ch_strdup(target);
+    db->read_only = read_only;
+    if (!read_only && access(path, F_OK) < 0 && errno == ENOENT)
+        rc = create(db, path, err);
+    if (rc == 0)
+        rc = open_existing(db, path, err);
+    if (rc < 0)
+        ch_sqlite_close(db);
+    else
+        *out = db;
+    return rc;
+}
+
+void ch_sqlite_close(struct chela_store_db *db) {
+    if (!db)
+        return;
+    for (size_t i = 0; i < S_COUNT; i++)
+        sqlite3_finalize(db->statements[i]);
+    sqlite3_close(db->db);
+    ch_free(db->path);
+    ch_free(db);
+}

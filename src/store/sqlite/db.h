@@ -1,0 +1,114 @@
+/* db.h -- the parts of libchela-store-sqlite.so share one connection.
+ *
+ * Tables: `sessions`, one row each; `records`, whose rowid is session * 2^40 +
+ * seq, so that a journal lies together and needs no index; `inbox`, `outbox`.
+ * `words`, the full text index, is made by the first search and then follows
+ * the journals when somebody searches again, so that appending never pays for
+ * it. Times are milliseconds. */
+#ifndef CH_STORE_SQLITE_DB_H
+#define CH_STORE_SQLITE_DB_H
+#include <sqlite3.h>
+#include <stdbool.h>
+
+#include "chela/sys/store.h"
+
+#define SEQ_BITS 40
+#define SEQ_MAX (((int64_t)1 << SEQ_BITS) - 1)
+
+/* X(name, sql): prepared when first used, kept until the database is closed */
+#define STATEMENTS(X)                                                                          \
+    X(BEGIN, "BEGIN IMMEDIATE")                                                                \
+    X(COMMIT, "COMMIT")                                                                        \
+    X(ROLLBACK, "ROLLBACK")                                                                    \
+    X(FIND, "SELECT id, token, last, until, owner FROM sessions WHERE key = ?1")               \
+    X(ROW, "SELECT key, agent, title, status, parent, created, updated, last, window, turns, " \
+           "messages, owner, token, until FROM sessions WHERE key = ?1")                       \
+    X(LIST, "SELECT key, agent, title, status, parent, created, updated, last, window, turns, " \
+            "messages, owner, token, until FROM sessions WHERE (?1 IS NULL OR substr(key, 1, "  \
+            "length(?1)) = ?1) AND (?2 IS NULL OR status = ?2) AND (?3 = 0 OR updated < ?3) "   \
+            "ORDER BY updated DESC, id DESC LIMIT ?4")                                          \
+    X(CREATE, "INSERT INTO sessions(key, agent, parent, created, updated) "                    \
+              "VALUES(?1, ?2, ?3, ?4, ?4)")                                                    \
+    X(LEASE, "UPDATE sessions SET owner = ?2, until = ?3, token = token + 1 WHERE key = ?1")   \
+    X(RENEW, "UPDATE sessions SET until = ?3 WHERE key = ?1 AND token = ?2")                   \
+    X(RELEASE, "UPDATE sessions SET until = 0, owner = '' WHERE key = ?1 AND token = ?2")      \
+    X(ADD, "INSERT INTO records(id, type, ts, sum, data) VALUES(?1, ?2, ?3, ?4, ?5)")          \
+    X(HEAD, "UPDATE sessions SET last = ?2, updated = ?3, status = coalesce(?4, status), "     \
+            "title = coalesce(?5, title), window = max(window, ?6), turns = turns + ?7, "      \
+            "messages = messages + ?8 WHERE id = ?1")                                          \
+    X(TITLE, "UPDATE sessions SET title = ?2 WHERE key = ?1")                                  \
+    X(DROP_SESSION, "DELETE FROM sessions WHERE id = ?1")                                      \
+    X(DROP_RECORDS, "DELETE FROM records WHERE id BETWEEN ?1 AND ?2")                          \
+    X(DROP_INBOX, "DELETE FROM inbox WHERE key = ?1")                                          \
+    X(DROP_OUTBOX, "DELETE FROM outbox WHERE key = ?1")                                        \
+    X(RECORDS, "SELECT id, type, ts, sum, data FROM records WHERE id BETWEEN ?1 AND ?2")       \
+    X(ACCEPT, "INSERT INTO inbox(id, key, state, data, ts) VALUES(?1, ?2, 'new', ?3, ?4) "     \
+              "ON CONFLICT DO NOTHING")                                                        \
+    X(SETTLE, "UPDATE inbox SET state = 'done', data = '' WHERE id = ?1")                      \
+    X(INBOX, "SELECT id, key, state, data, '', ts, 0 FROM inbox WHERE state <> 'done' "        \
+             "ORDER BY ts, rowid")                                                             \
+    X(INTENT, "INSERT INTO outbox(id, key, state, data, ts) VALUES(?1, ?2, 'intent', ?3, ?4) " \
+              "ON CONFLICT DO NOTHING")                                                        \
+    X(FIND_INTENT, "SELECT state FROM outbox WHERE id = ?1")                                   \
+    X(RECEIPT, "UPDATE outbox SET state = ?2, receipt = ?3, attempts = attempts + 1 "          \
+               "WHERE id = ?1")                                                                \
+    X(OUTBOX, "SELECT id, key, state, data, receipt, ts, attempts FROM outbox "                \
+              "WHERE state <> 'sent' ORDER BY ts, rowid")
+
+enum statement {
+#define STATEMENT_ENUM(name, sql) S_##name,
+    STATEMENTS(STATEMENT_ENUM)
+#undef STATEMENT_ENUM
+        S_COUNT
+};
+
+struct chela_store_db {
+    sqlite3 *db; /* owned */
+    char *path;  /* owned: as the user named it, for messages */
+    bool read_only;
+    bool synced; /* synchronous is FULL now */
+    sqlite3_stmt *statements[S_COUNT]; /* owned */
+};
+
+/* --- db.c */
+int ch_sqlite_open(const char *target, int read_only, struct chela_store_db **out,
+                   const char **note, struct chela_error *err);
+void ch_sqlite_close(struct chela_store_db *db);
+/* SQLite's words for rc, as an error of ours that names the file. */
+int ch_sqlite_fail(struct chela_store_db *db, int rc, struct chela_error *err);
+/* A statement that is ready to be bound; NULL: err says why. Whoever got it
+ * resets it. */
+sqlite3_stmt *ch_sqlite_take(struct chela_store_db *db, enum statement which,
+                             struct chela_error *err);
+/* Run one that gives no row, and reset it. */
+int ch_sqlite_step(struct chela_store_db *db, sqlite3_stmt *stmt, struct chela_error *err);
+/* A write transaction; end: commits what went well, undoes what did not. */
+int ch_sqlite_begin(struct chela_store_db *db, bool sync, struct chela_error *err);
+int ch_sqlite_end(struct chela_store_db *db, int rc, struct chela_error *err);
+
+/* --- change.c */
+int ch_sqlite_commit(struct chela_store_db *db, struct chela_store_change *changes, size_t n,
+                     int sync, struct chela_error *err);
+int ch_sqlite_open_session(struct chela_store_db *db, const struct chela_store_claim *claim,
+                           chela_store_session_fn *fn, void *user, struct chela_error *err);
+
+/* --- read.c */
+int ch_sqlite_session(struct chela_store_db *db, const char *key, chela_store_session_fn *fn,
+                      void *user, struct chela_error *err);
+int ch_sqlite_list(struct chela_store_db *db, const struct chela_store_filter *filter,
+                   chela_store_session_fn *fn, void *user, struct chela_error *err);
+int ch_sqlite_records(struct chela_store_db *db, const char *key, uint64_t from,
+                      chela_store_record_fn *fn, void *user, struct chela_error *err);
+int ch_sqlite_items(struct chela_store_db *db, enum chela_store_box box, chela_store_item_fn *fn,
+                    void *user, struct chela_error *err);
+
+/* --- search.c */
+int ch_sqlite_search(struct chela_store_db *db, const struct chela_store_query *q,
+                     chela_store_hit_fn *fn, void *user, struct chela_error *err);
+
+static inline const char *ch_sqlite_text(sqlite3_stmt *stmt, int column) {
+    const char *text = (const char *)sqlite3_column_text(stmt, column);
+    return text ? text : "";
+}
+
+#endif

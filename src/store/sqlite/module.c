@@ -1,0 +1,19 @@
+/* module.c -- libchela-store-sqlite.so: sessions in one SQLite file. */
+#include "chela/sys/module.h"
+#include "store/sqlite/db.h"
+
+static const struct chela_store_ops ops = {
+    .name = "sqlite",
+    .open = ch_sqlite_open,
+    .close = ch_sqlite_close,
+    .commit = ch_sqlite_commit,
+    .open_session = ch_sqlite_open_session,
+    .session = ch_sqlite_session,
+    .list = ch_sqlite_list,
+    .records = ch_sqlite_records,
+    .items = ch_sqlite_items,
+    .search = ch_sqlite_search,
+};
+
+CHELA_API const struct chela_module chela_module;
+const struct chela_module chela_module = {CHELA_MODULE_ABI, "store-sqlite", "store", &ops};

@@ -1,0 +1,131 @@
+/* read.c -- rows handed out one by one. */
+#include "base/error.h"
+#include "store/sqlite/db.h"
+
+static struct chela_store_session session_of(sqlite3_stmt *s) {
+    return (struct chela_store_session){
+        .key = ch_sqlite_text(s, 0),
+        .agent = ch_sqlite_text(s, 1),
+        .title = ch_sqlite_text(s, 2),
+        .status = ch_sqlite_text(s, 3),
+        .parent = ch_sqlite_text(s, 4),
+        .created = sqlite3_column_int64(s, 5),
+        .updated = sqlite3_column_int64(s, 6),
+        .last = (uint64_t)sqlite3_column_int64(s, 7),
+        .window = (uint64_t)sqlite3_column_int64(s, 8),
+        .turns = (uint64_t)sqlite3_column_int64(s, 9),
+        .messages = (uint64_t)sqlite3_column_int64(s, 10),
+        .owner = ch_sqlite_text(s, 11),
+        .token = (uint64_t)sqlite3_column_int64(s, 12),
+        .until = sqlite3_column_int64(s, 13),
+    };
+}
+
+/* SQLITE_ROW: the walk was stopped. */
+static int finish(struct chela_store_db *db, sqlite3_stmt *stmt, int rc, struct chela_error *err) {
+    sqlite3_reset(stmt);
+    return rc == SQLITE_DONE || rc == SQLITE_ROW ? 0 : ch_sqlite_fail(db, rc, err);
+}
+
+static int walk_sessions(struct chela_store_db *db, sqlite3_stmt *stmt, size_t *n,
+                         chela_store_session_fn *fn, void *user, struct chela_error *err) {
+    int rc;
+
+    while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+        struct chela_store_session s = session_of(stmt);
+        ++*n;
+        if (fn(&s, user))
+            break;
+    }
+    return finish(db, stmt, rc, err);
+}
+
+int ch_sqlite_session(struct chela_store_db *db, const char *key, chela_store_session_fn *fn,
+                      void *user, struct chela_error *err) {
+    sqlite3_stmt *stmt = ch_sqlite_take(db, S_ROW, err);
+    size_t n = 0;
+
+    if (!stmt)
+        return err->code;
+    sqlite3_bind_text(stmt, 1, key, -1, SQLITE_STATIC);
+    int rc = walk_sessions(db, stmt, &n, fn, user, err);
+    return rc == 0 && n == 0 ? ch_fail(err, CHELA_ENOENT, "there is no session '%s'", key) : rc;
+}
+
+int ch_sqlite_list(struct chela_store_db *db, const struct chela_store_filter *filter,
+                   chela_store_session_fn *fn, void *user, struct chela_error *err) {
+    sqlite3_stmt *stmt = ch_sqlite_take(db, S_LIST, err);
+    size_t n = 0;
+
+    if (!stmt)
+        return err->code;
+    sqlite3_bind_text(stmt, 1, filter->prefix, -1, SQLITE_STATIC);
+    sqlite3_bind_text(stmt, 2, filter->status, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(stmt, 3, filter->before);
+    sqlite3_bind_int64(stmt, 4, filter->limit ? (int64_t)filter->limit : -1);
+    return walk_sessions(db, stmt, &n, fn, user, err);
+}
+
+static int find_id(struct chela_store_db *db, const char *key, int64_t *out,
+                   struct chela_error *err) {
+    sqlite3_stmt *stmt = ch_sqlite_take(db, S_FIND, err);
+
+    if (!stmt)
+        return err->code;
+    sqlite3_bind_text(stmt, 1, key, -1, SQLITE_STATIC);
+    int rc = sqlite3_step(stmt);
+    *out = rc == SQLITE_ROW ? sqlite3_column_int64(stmt, 0) : 0;
+    sqlite3_reset(stmt);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        return ch_sqlite_fail(db, rc, err);
+    return rc == SQLITE_ROW ? 0 : ch_fail(err, CHELA_ENOENT, "there is no session '%s'", key);
+}
+
+int ch_sqlite_records(struct chela_store_db *db, const char *key, uint64_t from,
+                      chela_store_record_fn *fn, void *user, struct chela_error *err) {
+    int64_t id;
+    int rc = find_id(db, key, &id, err);
+    sqlite3_stmt *stmt = rc == 0 ? ch_sqlite_take(db, S_RECORDS, err) : NULL;
+
+    if (!stmt)
+        return err->code;
+    sqlite3_bind_int64(stmt, 1, id << SEQ_BITS | (int64_t)from);
+    sqlite3_bind_int64(stmt, 2, id << SEQ_BITS | SEQ_MAX);
+    while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+        struct chela_store_record r = {
+            .seq = (uint64_t)(sqlite3_column_int64(stmt, 0) & SEQ_MAX),
+            .type = (uint32_t)sqlite3_column_int64(stmt, 1),
+            .ts = sqlite3_column_int64(stmt, 2),
+            .sum = (uint32_t)sqlite3_column_int64(stmt, 3),
+            .data = ch_sqlite_text(stmt, 4),
+            .n = (size_t)sqlite3_column_bytes(stmt, 4),
+        };
+        if (fn(&r, user))
+            break;
+    }
+    return finish(db, stmt, rc, err);
+}
+
+int ch_sqlite_items(struct chela_store_db *db, enum chela_store_box box, chela_store_item_fn *fn,
+                    void *user, struct chela_error *err) {
+    sqlite3_stmt *s = ch_sqlite_take(db, box == CHELA_STORE_INBOX ? S_INBOX : S_OUTBOX, err);
+    int rc;
+
+    if (!s)
+        return err->code;
+    while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
+        struct chela_store_item item = {
+            .id = ch_sqlite_text(s, 0),
+            .key = ch_sqlite_text(s, 1),
+            .state = ch_sqlite_text(s, 2),
+            .data = ch_sqlite_text(s, 3),
+            .n = (size_t)sqlite3_column_bytes(s, 3),
+            .receipt = ch_sqlite_text(s, 4),
+            .ts = sqlite3_column_int64(s, 5),
+            .attempts = (uint64_t)sqlite3_column_int64(s, 6),
+        };
+        if (fn(&item, user))
+            break;
+    }
+    return finish(db, s, rc, err);
+}

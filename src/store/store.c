@@ -1,0 +1,379 @@
+/* store.c -- see chela/store.h: opening by URL, and the calls that are one call
+ * of the backend. Moving whole sessions is portable.c's business. */
+#include "store/store.h"
+
+#include <time.h>
+
+#include "agent/agent.h"
+#include "agent/journal.h"
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "io/module.h"
+#include "json/json.h"
+
+/* --- opening ------------------------------------------------------------------- */
+
+static const struct {
+    const char *scheme, *module;
+    bool whole; /* the backend wants the URL as it is */
+} schemes[] = {
+    {"memory:", NULL, false},
+    {"sqlite:", "store-sqlite", false},
+};
+
+static int find_ops(const char *url, const char *module_path, const struct chela_store_ops **ops,
+                    const char **target, struct chela_error *err) {
+    for (size_t i = 0; i < CH_LEN(schemes); i++) {
+        size_t n = strlen(schemes[i].scheme);
+        if (strncmp(url, schemes[i].scheme, n) != 0)
+            continue;
+        *target = schemes[i].whole ? url : url + n;
+        if (!schemes[i].module) {
+            *ops = &ch_store_memory;
+            return 0;
+        }
+        if (!**target)
+            return ch_fail(err, CHELA_EINVAL, "store '%s' names no file", url);
+        return ch_module_load(schemes[i].module, "store", module_path, (const void **)ops, err);
+    }
+    return ch_fail(err, CHELA_EINVAL, "store '%.*s...': expected memory: or sqlite:PATH",
+                   (int)CH_MIN(strcspn(url, ":/"), (size_t)20), url);
+}
+
+int chela_store_open(const char *url, const struct chela_store_opts *given, chela_store **out,
+                     struct chela_error *err) {
+    struct chela_store_opts opts = {0};
+    struct chela_error why = {0}, *to = err ? err : &why;
+    const struct chela_store_ops *ops;
+    const char *target = NULL, *note = NULL;
+    struct chela_store_db *db;
+
+    if (given)
+        memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
+    int rc = find_ops(url, opts.module_path, &ops, &target, to);
+    if (rc == 0)
+        rc = ops->open(target, opts.read_only, &db, &note, to);
+    if (rc < 0)
+        return rc;
+    chela_store *s = ch_alloc(sizeof(*s));
+    atomic_init(&s->refs, 1);
+    s->ops = ops;
+    s->db = db;
+    s->url = ch_strdup(url);
+    s->note = note;
+    pthread_mutex_init(&s->lock, NULL);
+    *out = s;
+    return 0;
+}
+
+void ch_store_ref(chela_store *store) {
+    atomic_fetch_add(&store->refs, 1);
+}
+
+void chela_store_close(chela_store *s) {
+    if (!s || atomic_fetch_sub(&s->refs, 1) != 1)
+        return;
+    s->ops->close(s->db);
+    pthread_mutex_destroy(&s->lock);
+    ch_free(s->url);
+    ch_free(s);
+}
+
+const char *chela_store_note(const chela_store *store) {
+    return store->note;
+}
+
+int chela_runtime_store(chela_runtime *rt, chela_store *store, const char *durability,
+                        struct chela_error *err) {
+    bool turn = durability && strcmp(durability, "turn") == 0;
+
+    if (durability && !turn && strcmp(durability, "full") != 0)
+        return ch_fail(err, CHELA_EINVAL, "durability is full or turn, not '%s'", durability);
+    if (rt->journal)
+        return ch_fail(err, CHELA_EEXIST, "this runtime has a store");
+    rt->journal = ch_writer_new(rt->loop, store);
+    rt->journal->gate = turn ? CH_SYNC_COMMIT : CH_SYNC_DISK;
+    return 0;
+}
+
+/* --- calls of the backend ----------------------------------------------------------- */
+
+int64_t ch_store_now(void) {
+    return ch_now_ms(&ch_clock_system);
+}
+
+uint32_t ch_record_sum(const struct chela_store_record *r) {
+    uint64_t head[2] = {r->seq, r->type};
+
+    return ch_checksum(ch_checksum(0, head, sizeof(head)), r->data, r->n);
+}
+
+int ch_store_commit(chela_store *s, struct chela_store_change *changes, size_t n, bool sync,
+                    struct chela_error *err) {
+    pthread_mutex_lock(&s->lock);
+    int rc = s->ops->commit(s->db, changes, n, sync, err);
+    pthread_mutex_unlock(&s->lock);
+    return rc;
+}
+
+int ch_store_open_session(chela_store *s, const struct chela_store_claim *claim,
+                          chela_store_session_fn *fn, void *user, struct chela_error *err) {
+    pthread_mutex_lock(&s->lock);
+    int rc = s->ops->open_session(s->db, claim, fn, user, err);
+    pthread_mutex_unlock(&s->lock);
+    return rc;
+}
+
+int chela_store_list(chela_store *s, const struct chela_store_filter *filter,
+                     chela_store_session_fn *fn, void *user, struct chela_error *err) {
+    static const struct chela_store_filter all;
+    struct chela_error why = {0};
+
+    pthread_mutex_lock(&s->lock);
+    int rc = s->ops->list(s->db, filter ? filter : &all, fn, user, err ? err : &why);
+    pthread_mutex_unlock(&s->lock);
+    return rc;
+}
+
+int chela_store_session(chela_store *s, const char *key, chela_store_session_fn *fn, void *user,
+                        struct chela_error *err) {
+    struct chela_error why = {0};
+
+    pthread_mutex_lock(&s->lock);
+    int rc = s->ops->session(s->db, key, fn, user, err ? err : &why);
+    pthread_mutex_unlock(&s->lock);
+    return rc;
+}
+
+const char *chela_store_record_name(uint32_t type) {
+    return ch_record_name(type);
+}
+
+/* --- records, looked at ----------------------------------------------------------------- */
+
+struct check {
+    const char *key;
+    uint64_t next;
+    chela_store_record_fn *fn;
+    void *user;
+    int rc;
+    struct chela_error *err;
+};
+
+static int check_record(const struct chela_store_record *r, void *user) {
+    struct check *c = user;
+
+    if (r->seq != c->next)
+        c->rc = ch_fail(c->err, CHELA_EPARSE, "session '%s' is damaged: record %llu is missing",
+                        c->key, (unsigned long long)c->next);
+    else if (r->sum != ch_record_sum(r))
+        c->rc = ch_fail(c->err, CHELA_EPARSE, "session '%s' is damaged: record %llu was changed",
+                        c->key, (unsigned long long)r->seq);
+    if (c->rc < 0)
+        return 1;
+    c->next++;
+    return c->fn(r, c->user);
+}
+
+int chela_store_records(chela_store *s, const char *key, uint64_t from, chela_store_record_fn *fn,
+                        void *user, struct chela_error *err) {
+    struct chela_error why = {0};
+    uint64_t first = from ? from : 1;
+    struct check c = {
+        .key = key, .next = first, .fn = fn, .user = user, .err = err ? err : &why};
+
+    pthread_mutex_lock(&s->lock);
+    int rc = s->ops->records(s->db, key, first, check_record, &c, c.err);
+    pthread_mutex_unlock(&s->lock);
+    return rc < 0 ? rc : c.rc;
+}
+
+/* --- looking after sessions ----------------------------------------------------------------- */
+
+static int one_change(chela_store *s, struct chela_store_change *c, struct chela_error *err) {
+    int rc = ch_store_commit(s, c, 1, true, err);
+
+    if (rc < 0 || c->rc == 0)
+        return rc;
+    if (c->rc == CHELA_EBUSY)
+        return ch_fail(err, c->rc, "session '%s' is in use", c->key);
+    return ch_fail(err, c->rc, "there is no session '%s'", c->key);
+}
+
+int chela_store_title(chela_store *s, const char *key, const char *title,
+                      struct chela_error *err) {
+    struct chela_error why = {0};
+    struct chela_store_change c = {.kind = CHELA_STORE_TITLE,
+                                   .key = key,
+                                   .data = title,
+                                   .n = CH_MIN(strlen(title), (size_t)CH_LIMIT_TITLE)};
+
+    return one_change(s, &c, err ? err : &why);
+}
+
+static int owner_of(const struct chela_store_session *row, void *user) {
+    ch_buf_add_str(user, row->owner);
+    return 0;
+}
+
+/* The lease of a process that died lasts for a while; no need to wait. */
+static int64_t when_free(chela_store *s, const char *key) {
+    CH_BUF_AUTO owner = {0};
+    struct chela_error ignored = {0};
+
+    chela_store_session(s, key, owner_of, &owner, &ignored);
+    return owner.n && ch_owner_is_dead(ch_buf_str(&owner)) ? INT64_MAX : ch_store_now();
+}
+
+int chela_store_delete(chela_store *s, const char *key, struct chela_error *err) {
+    struct chela_error why = {0};
+    struct chela_store_change c = {
+        .kind = CHELA_STORE_DELETE, .key = key, .now = when_free(s, key)};
+
+    return one_change(s, &c, err ? err : &why);
+}
+
+struct keys {
+    char **list;
+    size_t n;
+};
+
+static int add_key(const struct chela_store_session *row, void *user) {
+    struct keys *keys = user;
+
+    keys->list = ch_realloc(keys->list, (keys->n + 1) * sizeof(*keys->list));
+    keys->list[keys->n++] = ch_strdup(row->key);
+    return 0;
+}
+
+static void keys_release(struct keys *keys) {
+    for (size_t i = 0; i < keys->n; i++)
+        ch_free(keys->list[i]);
+    ch_free(keys->list);
+}
+
+int chela_store_prune(chela_store *s, int64_t before, size_t *n, struct chela_error *err) {
+    struct chela_error why = {0}, *to = err ? err : &why;
+    struct chela_store_filter filter = {.before = before};
+    struct keys keys = {0};
+    size_t gone = 0;
+
+    int rc = chela_store_list(s, &filter, add_key, &keys, to);
+    for (size_t i = 0; rc == 0 && i < keys.n; i++) {
+        rc = chela_store_delete(s, keys.list[i], to);
+        gone += rc == 0;
+        if (rc == CHELA_EBUSY || rc == CHELA_ENOENT)
+            rc = 0;
+    }
+    keys_release(&keys);
+    if (n)
+        *n = gone;
+    return rc;
+}
+
+/* --- searching ------------------------------------------------------------------------------- */
+
+/* What people said and read: texts of messages, not arguments or results. */
+static void text_of(const struct chela_store_record *r,
+                    void (*add)(const char *p, size_t n, void *to), void *to) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v;
+
+    if (r->type != CH_REC_INBOUND && r->type != CH_REC_MESSAGE)
+        return;
+    if (ch_json_parse(&arena, ch_sv(r->data, r->n), CH_JSON_STRICT, &v, NULL, NULL) < 0)
+        return;
+    for (CH_JSON_EACH(block, ch_json_path(v, "message", "content", NULL))) {
+        struct ch_sv text = ch_json_get_str(block, "text");
+        if (!ch_sv_is(ch_json_get_str(block, "type"), "text") || text.n == 0)
+            continue;
+        add(text.p, text.n, to);
+        add("\n", 1, to);
+    }
+}
+
+struct scan {
+    const char *key, *title, *text;
+    chela_store_hit_fn *fn;
+    void *user;
+    size_t left;
+    struct ch_buf words;
+};
+
+static void add_words(const char *p, size_t n, void *to) {
+    ch_buf_add(to, p, n);
+}
+
+/* Every word has to be there. */
+static const char *first_match(const char *hay, const char *text, size_t *n) {
+    struct ch_sv rest = ch_sv_str(text);
+    const char *first = NULL;
+
+    while (rest.n) {
+        struct ch_sv word = ch_sv_trim(ch_sv_split(&rest, ' '));
+        if (word.n == 0)
+            continue;
+        CH_AUTOFREE char *w = ch_strndup(word.p, word.n);
+        const char *at = strcasestr(hay, w);
+        if (!at)
+            return NULL;
+        if (!first) {
+            first = at;
+            *n = word.n;
+        }
+    }
+    return first;
+}
+
+static int scan_record(const struct chela_store_record *r, void *user) {
+    struct scan *s = user;
+    size_t n = 0;
+
+    ch_buf_clear(&s->words);
+    text_of(r, add_words, &s->words);
+    const char *text = ch_buf_str(&s->words), *at = first_match(text, s->text, &n);
+    if (!at)
+        return 0;
+    CH_BUF_AUTO excerpt = {0};
+    size_t before = CH_MIN((size_t)(at - text), (size_t)80);
+    ch_buf_addf(&excerpt, "%.*s\x01%.*s\x02%.80s", (int)before, at - before, (int)n, at, at + n);
+    struct chela_store_hit hit = {.key = s->key,
+                                  .title = s->title,
+                                  .seq = r->seq,
+                                  .ts = r->ts,
+                                  .excerpt = ch_buf_str(&excerpt)};
+    s->left--;
+    return s->fn(&hit, s->user) || s->left == 0;
+}
+
+/* For a backend that has no index. */
+static int scan_all(chela_store *s, const struct chela_store_query *q, chela_store_hit_fn *fn,
+                    void *user, struct chela_error *err) {
+    struct scan scan = {.text = q->text, .fn = fn, .user = user, .left = q->limit ? q->limit : -1u};
+    struct keys keys = {0};
+
+    int rc = chela_store_list(s, NULL, add_key, &keys, err);
+    for (size_t i = 0; rc == 0 && scan.left && i < keys.n; i++) {
+        scan.key = keys.list[i];
+        scan.title = "";
+        if (!q->key || strcmp(q->key, scan.key) == 0)
+            rc = chela_store_records(s, scan.key, 1, scan_record, &scan, err);
+    }
+    ch_buf_release(&scan.words);
+    keys_release(&keys);
+    return rc;
+}
+
+int chela_store_search(chela_store *s, const char *text, const char *key, size_t limit,
+                       chela_store_hit_fn *fn, void *user, struct chela_error *err) {
+    struct chela_error why = {0}, *to = err ? err : &why;
+    struct chela_store_query q = {.text = text, .key = key, .limit = limit, .text_of = text_of};
+
+    if (!s->ops->search)
+        return scan_all(s, &q, fn, user, to);
+    pthread_mutex_lock(&s->lock);
+    int rc = s->ops->search(s->db, &q, fn, user, to);
+    pthread_mutex_unlock(&s->lock);
+    return rc;
+}

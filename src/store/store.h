@@ -1,0 +1,44 @@
+/* store.h -- an open store: a backend's database, one caller at a time. */
+#ifndef CH_STORE_STORE_H
+#define CH_STORE_STORE_H
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/buf.h"
+#include "chela/store.h"
+
+struct chela_store {
+    atomic_uint refs;
+    const struct chela_store_ops *ops;
+    struct chela_store_db *db; /* owned; under lock */
+    pthread_mutex_t lock;
+    char *url;
+    const char *note;
+};
+
+extern const struct chela_store_ops ch_store_memory; /* memory.c */
+
+void ch_store_ref(chela_store *store);
+
+/* The backend's calls, under the lock. err must not be NULL. */
+int ch_store_commit(chela_store *store, struct chela_store_change *changes, size_t n, bool sync,
+                    struct chela_error *err);
+int ch_store_open_session(chela_store *store, const struct chela_store_claim *claim,
+                          chela_store_session_fn *fn, void *user, struct chela_error *err);
+
+/* Over seq, type and data. */
+uint32_t ch_record_sum(const struct chela_store_record *r);
+
+int64_t ch_store_now(void); /* ms, wall clock */
+
+/* --- owner.c: who holds a lease, in words that another process can judge */
+void ch_owner_make(struct ch_buf *out);
+bool ch_owner_is_dead(const char *owner); /* known to be; false when in doubt */
+void ch_owner_show(const char *owner, struct ch_buf *out); /* "process 12 on host" */
+
+/* --- writer.c: a runtime's journal over a store */
+struct ch_journal;
+struct ch_loop;
+struct ch_journal *ch_writer_new(struct ch_loop *loop, chela_store *store);
+
+#endif

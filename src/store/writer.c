@@ -1,0 +1,771 @@
+/* writer.c -- a runtime's journal: one thread that writes for all sessions.
+ *
+ *   loop   append, append, close ...  -> flush (once an iteration) -> job
+ *   thread                               job: one transaction      -> post
+ *   loop   committed / lost           <- deliver
+ *
+ * One transaction is under way at a time. What is appended meanwhile, by any
+ * session, is the next one: so the slower the disk, the larger the groups, and
+ * the number of fsyncs follows the disk and not the load.
+ *
+ * The thread alone calls the store and owns the leases: it renews them while
+ * nobody gives it work, also when the loop is busy or waits for a person. A
+ * store that never waits needs no thread: jobs then run in a deferred task.
+ *
+ * A failed transaction is the end of every log that was in it; what it held is
+ * read back from the store by whoever opens the session again. */
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <time.h>
+
+#include "agent/journal.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/list.h"
+#include "io/loop.h"
+#include "store/store.h"
+
+#define LEASE_MS 30000
+#define BEAT_MS (LEASE_MS / 3)
+
+enum log_state { OPENING, OPEN, LOST };
+
+struct records { /* appended, not handed over yet */
+    struct chela_store_record *list;
+    size_t n, cap;
+    struct ch_arena data;
+};
+
+struct ch_log {
+    struct ch_link link; /* in the writer's logs */
+    struct writer *w;
+    char *key, *agent;
+    const struct ch_log_handler *handler; /* NULL once closed */
+    void *user;
+    void *past; /* while it is being opened: the thread's */
+    enum log_state state;
+    uint64_t token, next; /* seq of the next record */
+    struct records pending;
+    enum ch_sync wanted; /* of what is pending */
+    struct chela_store_head head;
+    char *status, *title; /* owned; head borrows them */
+    bool busy;            /* in a job that is under way */
+};
+
+struct extra { /* a change beside the records */
+    struct ch_link link;
+    struct chela_store_change change; /* its texts are in the arena */
+    struct ch_arena arena;
+    enum ch_sync sync;
+    void (*done)(int rc, const struct chela_error *err, void *user);
+    void *user;
+};
+
+struct part { /* what a transaction holds of one log */
+    struct ch_log *log;
+    struct records records; /* owned */
+    char *status, *title;   /* owned */
+    uint64_t upto;
+    bool release;
+};
+
+struct job {
+    struct job *next;
+    struct ch_log *open;  /* a session to be opened; or */
+    const struct ch_log_handler *handler; /* of open */
+    struct ch_log *lost;  /* whose lease is gone; or a transaction: */
+    struct part *parts;   /* owned, one for each of the first changes */
+    struct extra **extras; /* owned, for the others */
+    struct chela_store_change *changes;
+    size_t nparts, nextras;
+    bool sync;
+    int rc;
+    struct chela_error err;
+    struct ch_log_head head;
+};
+
+struct lease {
+    struct ch_log *log; /* borrowed: lives until its lease is given back */
+    uint64_t token;
+    bool lost;
+};
+
+struct writer {
+    struct ch_journal base;
+    chela_store *store;
+    struct ch_loop *loop;
+    struct ch_list logs, extras;
+    struct ch_task task;   /* flush */
+    unsigned under_way;    /* jobs */
+    bool writing;          /* one of them is a transaction */
+    bool instant;
+    char *owner;
+
+    struct lease *leases; /* the thread's */
+    size_t nleases;
+
+    pthread_t thread;
+    bool started;
+    pthread_mutex_t lock; /* for what follows */
+    pthread_cond_t more, back; /* there is work; some of it is done */
+    struct job *todo, **todo_end, *finished, **finished_end;
+    bool ending, posted;
+    struct ch_post post;
+};
+
+/* --- the thread's side ----------------------------------------------------------- */
+
+static void add_lease(struct writer *w, struct ch_log *log, uint64_t token) {
+    w->leases = ch_realloc(w->leases, (w->nleases + 1) * sizeof(*w->leases));
+    w->leases[w->nleases++] = (struct lease){.log = log, .token = token};
+}
+
+static void drop_lease(struct writer *w, const struct ch_log *log) {
+    for (size_t i = 0; i < w->nleases; i++)
+        if (w->leases[i].log == log) {
+            w->leases[i] = w->leases[--w->nleases];
+            return;
+        }
+}
+
+struct opening {
+    uint64_t token, last, window;
+    struct ch_buf owner;
+    const struct job *job;
+    int rc;
+    struct chela_error *err;
+};
+
+static int on_row(const struct chela_store_session *row, void *user) {
+    struct opening *o = user;
+
+    o->token = row->token;
+    o->last = row->last;
+    o->window = row->window;
+    ch_buf_clear(&o->owner);
+    ch_buf_add_str(&o->owner, row->owner);
+    return 0;
+}
+
+static int on_record(const struct chela_store_record *r, void *user) {
+    struct opening *o = user;
+
+    o->rc = o->job->handler->fold(r, o->job->open->past, o->err);
+    return o->rc < 0;
+}
+
+static int say_busy(const struct ch_log *log, const struct opening *o, struct chela_error *err) {
+    CH_BUF_AUTO who = {0};
+
+    ch_owner_show(ch_buf_str(&o->owner), &who);
+    return ch_fail(err, CHELA_EBUSY, "session '%s' is in use by %s", log->key, ch_buf_str(&who));
+}
+
+static int claim(struct writer *w, struct ch_log *log, struct opening *o,
+                 struct chela_error *err) {
+    int64_t now = ch_store_now();
+    struct chela_store_claim c = {.key = log->key,
+                                  .agent = log->agent,
+                                  .owner = w->owner,
+                                  .now = now,
+                                  .until = w->instant ? INT64_MAX : now + LEASE_MS,
+                                  .create = 1};
+    int rc = ch_store_open_session(w->store, &c, on_row, o, err);
+
+    if (rc != CHELA_EBUSY || o->owner.n == 0)
+        return rc;
+    if (!ch_owner_is_dead(ch_buf_str(&o->owner)))
+        return say_busy(log, o, err);
+    *err = (struct chela_error){0};
+    c.steal = o->token;
+    return ch_store_open_session(w->store, &c, on_row, o, err);
+}
+
+static void release(struct writer *w, struct ch_log *log, uint64_t token) {
+    struct chela_store_change c = {
+        .kind = CHELA_STORE_RELEASE, .key = log->key, .token = token};
+    struct chela_error ignored = {0};
+
+    ch_store_commit(w->store, &c, 1, false, &ignored); /* else it expires */
+}
+
+static void run_open(struct writer *w, struct job *job) {
+    struct ch_log *log = job->open;
+    struct opening o = {.job = job, .err = &job->err};
+
+    job->rc = claim(w, log, &o, &job->err);
+    if (job->rc == 0 && o.last > 0) {
+        job->rc = chela_store_records(w->store, log->key, o.window, on_record, &o, &job->err);
+        if (job->rc == 0)
+            job->rc = o.rc;
+        if (job->rc < 0)
+            release(w, log, o.token);
+    }
+    ch_buf_release(&o.owner);
+    if (job->rc < 0)
+        return;
+    log->token = o.token;
+    job->head = (struct ch_log_head){.last = o.last, .created = o.last == 0};
+    if (!w->instant)
+        add_lease(w, log, o.token);
+}
+
+static void run_commit(struct writer *w, struct job *job) {
+    job->rc = ch_store_commit(w->store, job->changes, job->nparts + job->nextras, job->sync,
+                              &job->err);
+    for (size_t i = 0; i < job->nparts; i++)
+        if (job->parts[i].release)
+            drop_lease(w, job->parts[i].log);
+}
+
+static void run_job(struct writer *w, struct job *job) {
+    if (job->open)
+        run_open(w, job);
+    else if (!job->lost)
+        run_commit(w, job);
+}
+
+static void notify(struct writer *w) {
+    if (w->posted || w->ending)
+        return;
+    w->posted = true;
+    ch_loop_post(w->loop, &w->post);
+}
+
+static void finish_job(struct writer *w, struct job *job) {
+    job->next = NULL;
+    *w->finished_end = job;
+    w->finished_end = &job->next;
+    pthread_cond_signal(&w->back);
+    notify(w);
+}
+
+/* Still ours? Unlocked; `lost` holds what is to be told. */
+static struct job *renew(struct writer *w) {
+    CH_AUTOFREE struct chela_store_change *changes = ch_alloc((w->nleases + 1) * sizeof(*changes));
+    struct chela_error err = {0};
+    struct job *told = NULL;
+
+    for (size_t i = 0; i < w->nleases; i++)
+        changes[i] = (struct chela_store_change){.kind = CHELA_STORE_RENEW,
+                                                 .key = w->leases[i].log->key,
+                                                 .token = w->leases[i].token,
+                                                 .until = ch_store_now() + LEASE_MS};
+    if (w->nleases == 0 || ch_store_commit(w->store, changes, w->nleases, false, &err) < 0)
+        return NULL; /* the next beat may do better; if not, appending will tell */
+    for (size_t i = 0; i < w->nleases; i++) {
+        if (changes[i].rc == 0 || w->leases[i].lost)
+            continue;
+        w->leases[i].lost = true;
+        struct job *job = ch_alloc(sizeof(*job));
+        job->lost = w->leases[i].log;
+        job->rc = ch_fail(&job->err, CHELA_EPERM, "session '%s' was taken over by another process",
+                          job->lost->key);
+        job->next = told;
+        told = job;
+    }
+    return told;
+}
+
+static bool wait_for_work(struct writer *w, const struct timespec *beat) {
+    int rc = 0;
+
+    while (!w->todo && !w->ending && rc != ETIMEDOUT)
+        rc = pthread_cond_timedwait(&w->more, &w->lock, beat);
+    return w->todo;
+}
+
+static void next_beat(struct timespec *beat) {
+    clock_gettime(CLOCK_MONOTONIC, beat);
+    beat->tv_sec += BEAT_MS / 1000;
+}
+
+static void beat_if_due(struct writer *w, struct timespec *beat) {
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (now.tv_sec < beat->tv_sec)
+        return;
+    pthread_mutex_unlock(&w->lock);
+    struct job *told = renew(w);
+    next_beat(beat);
+    pthread_mutex_lock(&w->lock);
+    while (told) {
+        struct job *next = told->next;
+        finish_job(w, told);
+        told = next;
+    }
+}
+
+static void *thread_main(void *arg) {
+    struct writer *w = arg;
+    struct timespec beat;
+
+    next_beat(&beat);
+    pthread_mutex_lock(&w->lock);
+    for (;;) {
+        bool work = wait_for_work(w, &beat);
+        if (!work && w->ending)
+            break;
+        if (work) {
+            struct job *job = w->todo;
+            w->todo = job->next;
+            if (!w->todo)
+                w->todo_end = &w->todo;
+            pthread_mutex_unlock(&w->lock);
+            run_job(w, job);
+            pthread_mutex_lock(&w->lock);
+            finish_job(w, job);
+        }
+        beat_if_due(w, &beat);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+static void start_thread(struct writer *w) {
+    sigset_t all, before;
+
+    if (w->started)
+        return;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    w->started = pthread_create(&w->thread, NULL, thread_main, w) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!w->started)
+        w->instant = true; /* no thread to be had: slower, and right */
+}
+
+/* --- the loop's side ---------------------------------------------------------------- */
+
+static void wake(struct writer *w) { /* flush, soon */
+    ch_task_defer(w->loop, &w->task);
+}
+
+static void submit(struct writer *w, struct job *job) {
+    w->under_way++;
+    if (!w->instant)
+        start_thread(w);
+    ch_loop_hold_thread(w->loop);
+    pthread_mutex_lock(&w->lock);
+    *w->todo_end = job;
+    w->todo_end = &job->next;
+    pthread_cond_signal(&w->more);
+    pthread_mutex_unlock(&w->lock);
+    if (w->instant)
+        wake(w);
+}
+
+static void records_release(struct records *r) {
+    ch_arena_release(&r->data);
+    ch_free(r->list);
+    *r = (struct records){0};
+}
+
+static void free_log(struct ch_log *log) {
+    ch_list_del(&log->link);
+    records_release(&log->pending);
+    ch_free(log->status);
+    ch_free(log->title);
+    ch_free(log->key);
+    ch_free(log->agent);
+    ch_free(log);
+}
+
+static void free_job(struct job *job) {
+    for (size_t i = 0; i < job->nparts; i++) {
+        records_release(&job->parts[i].records);
+        ch_free(job->parts[i].status);
+        ch_free(job->parts[i].title);
+    }
+    for (size_t i = 0; i < job->nextras; i++) {
+        ch_arena_release(&job->extras[i]->arena);
+        ch_free(job->extras[i]);
+    }
+    ch_free(job->parts);
+    ch_free(job->extras);
+    ch_free(job->changes);
+    ch_free(job);
+}
+
+/* A closed log has to give its lease back, also one that it has lost: so the
+ * thread hears of it. */
+static bool is_due(const struct ch_log *log) {
+    if (log->state == OPENING || log->busy || !log->token)
+        return false;
+    return !log->handler || (log->pending.n && log->wanted != CH_SYNC_LATER);
+}
+
+static struct part take_part(struct ch_log *log, struct chela_store_change *c) {
+    struct part p = {.log = log,
+                     .records = log->pending,
+                     .status = log->status,
+                     .title = log->title,
+                     .upto = log->next - 1,
+                     .release = !log->handler && log->pending.n == 0};
+
+    *c = (struct chela_store_change){.kind = p.release ? CHELA_STORE_RELEASE : CHELA_STORE_APPEND,
+                                     .key = log->key,
+                                     .token = log->token,
+                                     .now = ch_store_now(),
+                                     .records = p.records.list,
+                                     .nrecords = p.records.n,
+                                     .head = log->head};
+    log->pending = (struct records){0};
+    log->status = log->title = NULL;
+    log->head = (struct chela_store_head){0};
+    log->wanted = CH_SYNC_LATER;
+    log->busy = true;
+    return p;
+}
+
+static size_t count_due(const struct writer *w, size_t *extras) {
+    size_t n = 0;
+
+    *extras = 0;
+    for (CH_LIST_EACH(k, &w->logs))
+        n += is_due(CH_CONTAINER(k, struct ch_log, link));
+    for (CH_LIST_EACH(e, &w->extras))
+        ++*extras;
+    return n;
+}
+
+/* Everything that is due, of all sessions, as one transaction. */
+static void hand_over(struct writer *w) {
+    size_t extras, n = count_due(w, &extras);
+
+    if (w->writing || n + extras == 0)
+        return;
+    struct job *job = ch_alloc(sizeof(*job));
+    job->parts = ch_alloc((n + 1) * sizeof(*job->parts));
+    job->extras = ch_alloc((extras + 1) * sizeof(struct extra *));
+    job->changes = ch_alloc((n + extras) * sizeof(*job->changes));
+    for (CH_LIST_EACH(k, &w->logs)) {
+        struct ch_log *log = CH_CONTAINER(k, struct ch_log, link);
+        if (!is_due(log))
+            continue;
+        job->sync |= log->wanted == CH_SYNC_DISK;
+        job->parts[job->nparts] = take_part(log, &job->changes[job->nparts]);
+        job->nparts++;
+    }
+    for (struct extra *e; (e = CH_LIST_FIRST(&w->extras, struct extra, link));) {
+        ch_list_del(&e->link);
+        job->sync |= e->sync == CH_SYNC_DISK;
+        job->changes[job->nparts + job->nextras] = e->change;
+        job->extras[job->nextras++] = e;
+    }
+    w->writing = true;
+    submit(w, job);
+}
+
+static void lose(struct ch_log *log, const struct chela_error *err) {
+    if (log->state == LOST)
+        return;
+    log->state = LOST;
+    records_release(&log->pending);
+    if (log->handler)
+        log->handler->lost(err, log->user);
+}
+
+static void deliver_open(struct job *job) {
+    struct ch_log *log = job->open;
+
+    void *past = CH_TAKE(log->past);
+
+    log->busy = false;
+    log->state = job->rc < 0 ? LOST : OPEN;
+    log->next = job->head.last + 1;
+    if (log->handler) {
+        log->handler->opened(&job->head, past, job->rc < 0 ? &job->err : NULL, log->user);
+        return;
+    }
+    job->handler->drop(past);
+    if (!log->token)
+        free_log(log);
+}
+
+static const struct chela_error *refusal(const struct job *job, size_t i, struct chela_error *err) {
+    int rc = job->rc < 0 ? job->rc : job->changes[i].rc;
+
+    if (rc == 0)
+        return NULL;
+    if (job->rc < 0)
+        *err = job->err;
+    else if (rc == CHELA_EPERM)
+        ch_fail(err, rc, "session '%s' was taken over by another process", job->changes[i].key);
+    else
+        ch_fail(err, rc, "session '%s' cannot be written: %s", job->changes[i].key,
+                chela_error_text(rc));
+    return err;
+}
+
+static void deliver_part(struct job *job, size_t i) {
+    struct part *p = &job->parts[i];
+    struct ch_log *log = p->log;
+    struct chela_error err = {0};
+    const struct chela_error *why = refusal(job, i, &err);
+
+    log->busy = false;
+    if (p->release)
+        free_log(log);
+    else if (why)
+        lose(log, why);
+    else if (log->handler)
+        log->handler->committed(p->upto, log->user);
+}
+
+static void deliver_commit(struct writer *w, struct job *job) {
+    w->writing = false;
+    for (size_t i = 0; i < job->nparts; i++)
+        deliver_part(job, i);
+    for (size_t i = 0; i < job->nextras; i++) {
+        struct extra *e = job->extras[i];
+        int rc = job->rc < 0 ? job->rc : job->changes[job->nparts + i].rc;
+        if (e->done)
+            e->done(rc, job->rc < 0 ? &job->err : NULL, e->user);
+    }
+}
+
+static void deliver_job(struct writer *w, struct job *job) {
+    if (job->lost) { /* nobody asked for it, so nobody is held by it */
+        lose(job->lost, &job->err);
+        free_job(job);
+        return;
+    }
+    w->under_way--;
+    ch_loop_release_thread(w->loop);
+    if (job->open)
+        deliver_open(job);
+    else
+        deliver_commit(w, job);
+    free_job(job);
+}
+
+static struct job *take_finished(struct writer *w) {
+    pthread_mutex_lock(&w->lock);
+    struct job *list = w->finished;
+    w->finished = NULL;
+    w->finished_end = &w->finished;
+    w->posted = false;
+    pthread_mutex_unlock(&w->lock);
+    return list;
+}
+
+static void deliver(struct writer *w) {
+    struct job *next;
+
+    for (struct job *job = take_finished(w); job; job = next) {
+        next = job->next;
+        deliver_job(w, job);
+    }
+    hand_over(w);
+}
+
+static void on_post(struct ch_post *post) {
+    deliver(CH_CONTAINER(post, struct writer, post));
+}
+
+/* Without a thread: what was handed over is done here, in a task of the loop. */
+static void run_instantly(struct writer *w) {
+    struct job *job;
+
+    while ((job = w->todo)) {
+        w->todo = job->next;
+        if (!w->todo)
+            w->todo_end = &w->todo;
+        run_job(w, job);
+        deliver_job(w, job);
+    }
+}
+
+static void flush(struct ch_task *task) {
+    struct writer *w = CH_CONTAINER(task, struct writer, task);
+
+    hand_over(w);
+    if (w->instant)
+        run_instantly(w);
+}
+
+/* --- the journal's functions ------------------------------------------------------------ */
+
+static struct ch_log *writer_open(struct ch_journal *j, const char *key, const char *agent,
+                                  const struct ch_log_handler *handler, void *past, void *user) {
+    struct writer *w = CH_CONTAINER(j, struct writer, base);
+    struct ch_log *log = ch_alloc(sizeof(*log));
+    struct job *job = ch_alloc(sizeof(*job));
+
+    log->w = w;
+    log->key = ch_strdup(key);
+    log->agent = ch_strdup(agent);
+    log->handler = handler;
+    log->user = user;
+    log->past = past;
+    log->busy = true;
+    ch_list_add(&w->logs, &log->link);
+    job->open = log;
+    job->handler = handler;
+    submit(w, job);
+    return log;
+}
+
+static struct chela_store_record *new_record(struct records *r) {
+    if (r->n == r->cap) {
+        r->cap = r->cap ? r->cap * 2 : 4;
+        r->list = ch_realloc(r->list, r->cap * sizeof(*r->list));
+    }
+    return &r->list[r->n++];
+}
+
+static uint64_t writer_append(struct ch_log *log, enum ch_record_type type, struct ch_sv json,
+                              enum ch_sync sync) {
+    uint64_t seq = log->next++;
+
+    assert(log->state != OPENING);
+    if (log->state == LOST)
+        return seq; /* `lost` was told, and is all there is to say */
+    struct ch_sv copy = ch_arena_sv(&log->pending.data, json);
+    struct chela_store_record *r = new_record(&log->pending);
+    *r = (struct chela_store_record){.seq = seq,
+                                     .ts = ch_now_ms(ch_loop_clock(log->w->loop)),
+                                     .type = type,
+                                     .data = copy.p,
+                                     .n = copy.n};
+    r->sum = ch_record_sum(r);
+    log->wanted = CH_MAX(log->wanted, sync);
+    if (sync != CH_SYNC_LATER)
+        wake(log->w);
+    return seq;
+}
+
+static void replace(char **mine, const char **field, const char *text) {
+    if (!text)
+        return;
+    ch_free(*mine);
+    *field = *mine = ch_strdup(text);
+}
+
+static void writer_note(struct ch_log *log, const struct chela_store_head *head) {
+    replace(&log->status, &log->head.status, head->status);
+    replace(&log->title, &log->head.title, head->title);
+    log->head.window = CH_MAX(log->head.window, head->window);
+    log->head.turns += head->turns;
+    log->head.messages += head->messages;
+}
+
+static const char *copy_opt(struct ch_arena *a, const char *s) {
+    return s ? ch_arena_str(a, ch_sv_str(s)) : NULL;
+}
+
+static void writer_change(struct ch_journal *j, const struct chela_store_change *c,
+                          enum ch_sync sync,
+                          void (*done)(int rc, const struct chela_error *err, void *user),
+                          void *user) {
+    struct writer *w = CH_CONTAINER(j, struct writer, base);
+    struct extra *e = ch_alloc(sizeof(*e));
+
+    e->change = *c;
+    e->change.key = copy_opt(&e->arena, c->key);
+    e->change.id = copy_opt(&e->arena, c->id);
+    e->change.state = copy_opt(&e->arena, c->state);
+    e->change.data = ch_arena_sv(&e->arena, ch_sv(c->data ? c->data : "", c->n)).p;
+    e->change.now = c->now ? c->now : ch_store_now();
+    e->sync = sync;
+    e->done = done;
+    e->user = user;
+    ch_list_add(&w->extras, &e->link);
+    wake(w);
+}
+
+static void writer_close(struct ch_log *log) {
+    struct writer *w = log->w;
+
+    log->handler = NULL;
+    if (log->state == LOST && !log->token)
+        free_log(log);
+    else
+        wake(w);
+}
+
+/* Until nothing is left, without going through the loop. */
+static void drain(struct writer *w) {
+    while (hand_over(w), w->under_way > 0) {
+        if (w->instant) {
+            run_instantly(w);
+            continue;
+        }
+        pthread_mutex_lock(&w->lock);
+        while (!w->finished)
+            pthread_cond_wait(&w->back, &w->lock);
+        pthread_mutex_unlock(&w->lock);
+        for (struct job *job = take_finished(w), *next; job; job = next) {
+            next = job->next;
+            deliver_job(w, job);
+        }
+    }
+}
+
+static void writer_shut(struct ch_journal *j) {
+    struct writer *w = CH_CONTAINER(j, struct writer, base);
+
+    drain(w);
+    pthread_mutex_lock(&w->lock);
+    w->ending = true;
+    pthread_cond_signal(&w->more);
+    pthread_mutex_unlock(&w->lock);
+    if (w->started)
+        pthread_join(w->thread, NULL);
+    ch_task_cancel(w->loop, &w->task);
+    ch_loop_unpost(w->loop, &w->post);
+    for (struct job *job = take_finished(w), *next; job; job = next) {
+        next = job->next;
+        free_job(job);
+    }
+    for (struct ch_log *log; (log = CH_LIST_FIRST(&w->logs, struct ch_log, link));)
+        free_log(log);
+    pthread_mutex_destroy(&w->lock);
+    pthread_cond_destroy(&w->more);
+    pthread_cond_destroy(&w->back);
+    chela_store_close(w->store);
+    ch_free(w->leases);
+    ch_free(w->owner);
+    ch_free(w);
+}
+
+static const struct ch_journal_ops ops = {
+    .name = "writer",
+    .open = writer_open,
+    .append = writer_append,
+    .note = writer_note,
+    .change = writer_change,
+    .close = writer_close,
+    .shut = writer_shut,
+};
+
+struct ch_journal *ch_writer_new(struct ch_loop *loop, chela_store *store) {
+    struct writer *w = ch_alloc(sizeof(*w));
+    CH_BUF_AUTO owner = {0};
+    pthread_condattr_t attr;
+
+    w->base.ops = &ops;
+    w->base.gate = CH_SYNC_DISK;
+    w->loop = loop;
+    w->store = store;
+    ch_store_ref(store);
+    w->instant = store->ops->flags & CHELA_STORE_INSTANT;
+    ch_owner_make(&owner);
+    w->owner = ch_buf_take(&owner);
+    ch_list_init(&w->logs);
+    ch_list_init(&w->extras);
+    w->todo_end = &w->todo;
+    w->finished_end = &w->finished;
+    w->task.fn = flush;
+    w->post.fn = on_post;
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&w->more, &attr);
+    pthread_cond_init(&w->back, NULL);
+    pthread_condattr_destroy(&attr);
+    return &w->base;
+}

@@ -1,0 +1,559 @@
+/* conformance.c -- see conformance.h. Each test speaks to the backend through
+ * an open store, as store/ does, and begins with an empty one. */
+#include "support/conformance.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "store/store.h"
+
+static const struct conformance *under_test;
+static chela_store *store;
+static struct chela_error err;
+
+static chela_store *open_store(void) {
+    struct chela_store_opts opts = CHELA_STORE_OPTS(.module_path = under_test->module_path);
+    chela_store *s = NULL;
+    struct chela_error why = {0};
+    if (chela_store_open(under_test->url, &opts, &s, &why) < 0)
+        fail_msg("%s: %s", under_test->url, why.message);
+    return s;
+}
+
+static int setup(void **state) {
+    (void)state;
+    if (under_test->reset)
+        under_test->reset();
+    err = (struct chela_error){0};
+    store = open_store();
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    chela_store_close(store);
+    store = NULL;
+    return 0;
+}
+
+/* --- words for tests -------------------------------------------------------- */
+
+struct row {
+    uint64_t token, last, window, turns, messages;
+    int64_t until, updated, created;
+    char owner[64], status[32], title[64], agent[64], parent[64];
+    unsigned seen;
+};
+
+static int keep_row(const struct chela_store_session *s, void *user) {
+    struct row *r = user;
+    *r = (struct row){.token = s->token,
+                      .last = s->last,
+                      .window = s->window,
+                      .turns = s->turns,
+                      .messages = s->messages,
+                      .until = s->until,
+                      .updated = s->updated,
+                      .created = s->created,
+                      .seen = r->seen + 1};
+    snprintf(r->owner, sizeof(r->owner), "%s", s->owner);
+    snprintf(r->status, sizeof(r->status), "%s", s->status);
+    snprintf(r->title, sizeof(r->title), "%s", s->title);
+    snprintf(r->agent, sizeof(r->agent), "%s", s->agent);
+    snprintf(r->parent, sizeof(r->parent), "%s", s->parent);
+    return 0;
+}
+
+static int claim_at(const char *key, const char *owner, int64_t now, uint64_t steal,
+                    struct row *row) {
+    struct chela_store_claim c = {.key = key,
+                                  .agent = "main",
+                                  .owner = owner,
+                                  .now = now,
+                                  .until = now + 1000,
+                                  .steal = steal,
+                                  .create = 1};
+    *row = (struct row){0};
+    err = (struct chela_error){0};
+    return ch_store_open_session(store, &c, keep_row, row, &err);
+}
+
+static uint64_t open_session(const char *key) {
+    struct row row;
+    if (claim_at(key, "me", 100, 0, &row) < 0)
+        fail_msg("open %s: %s", key, err.message);
+    return row.token;
+}
+
+static int commit(struct chela_store_change *c, size_t n) {
+    err = (struct chela_error){0};
+    int rc = ch_store_commit(store, c, n, true, &err);
+    if (rc < 0)
+        fail_msg("commit: %s", err.message);
+    return c[0].rc;
+}
+
+static struct chela_store_record record(uint64_t seq, const char *data) {
+    struct chela_store_record r = {
+        .seq = seq, .ts = 1000 + (int64_t)seq, .type = 2, .data = data, .n = strlen(data)};
+    r.sum = ch_record_sum(&r);
+    return r;
+}
+
+static struct chela_store_change append_of(const char *key, uint64_t token,
+                                           const struct chela_store_record *r, size_t n) {
+    return (struct chela_store_change){.kind = CHELA_STORE_APPEND,
+                                       .key = key,
+                                       .token = token,
+                                       .now = 2000,
+                                       .records = r,
+                                       .nrecords = n};
+}
+
+static int append(const char *key, uint64_t token, uint64_t seq, const char *data) {
+    struct chela_store_record r = record(seq, data);
+    struct chela_store_change c = append_of(key, token, &r, 1);
+    return commit(&c, 1);
+}
+
+static int add_record(const struct chela_store_record *r, void *user) {
+    ch_buf_addf(user, "%llu:%.*s;", (unsigned long long)r->seq, (int)r->n, r->data);
+    return 0;
+}
+
+static void check_records(const char *key, uint64_t from, const char *want) {
+    CH_BUF_AUTO got = {0};
+    err = (struct chela_error){0};
+    if (chela_store_records(store, key, from, add_record, &got, &err) < 0)
+        fail_msg("records of %s: %s", key, err.message);
+    assert_string_equal(ch_buf_str(&got), want);
+}
+
+static struct row row_of(const char *key) {
+    struct row row = {0};
+    chela_store_session(store, key, keep_row, &row, &err);
+    return row;
+}
+
+static int add_key(const struct chela_store_session *s, void *user) {
+    ch_buf_addf(user, "%s;", s->key);
+    return 0;
+}
+
+static void check_list(const struct chela_store_filter *f, const char *want) {
+    CH_BUF_AUTO got = {0};
+    assert_int_equal(chela_store_list(store, f, add_key, &got, &err), 0);
+    assert_string_equal(ch_buf_str(&got), want);
+}
+
+static int add_item(const struct chela_store_item *i, void *user) {
+    ch_buf_addf(user, "%s/%s/%s/%.*s/%s/%llu;", i->id, i->key, i->state, (int)i->n, i->data,
+                i->receipt, (unsigned long long)i->attempts);
+    return 0;
+}
+
+static void check_box(enum chela_store_box box, const char *want) {
+    CH_BUF_AUTO got = {0};
+    assert_int_equal(store->ops->items(store->db, box, add_item, &got, &err), 0);
+    assert_string_equal(ch_buf_str(&got), want);
+}
+
+/* --- sessions and records ----------------------------------------------------- */
+
+static void test_a_new_session_is_empty(void **state) {
+    (void)state;
+    struct row row;
+    assert_int_equal(claim_at("a", "me", 100, 0, &row), 0);
+    assert_int_equal(row.last, 0);
+    assert_int_equal(row.window, 1);
+    assert_true(row.token > 0);
+    assert_string_equal(row.owner, "me");
+    assert_string_equal(row.status, "idle");
+    assert_string_equal(row.agent, "main");
+    assert_int_equal(row.created, 100);
+    check_records("a", 1, "");
+}
+
+static void test_no_session_without_create(void **state) {
+    (void)state;
+    struct chela_store_claim c = {.key = "a", .agent = "", .owner = "me", .now = 1, .until = 2};
+    struct row row = {0};
+    assert_int_equal(ch_store_open_session(store, &c, keep_row, &row, &err), CHELA_ENOENT);
+    assert_int_equal(row.seen, 0);
+    assert_int_equal(chela_store_session(store, "a", keep_row, &row, &err), CHELA_ENOENT);
+    CH_BUF_AUTO got = {0};
+    assert_int_equal(chela_store_records(store, "a", 1, add_record, &got, &err), CHELA_ENOENT);
+}
+
+static void test_records_come_back_in_order(void **state) {
+    (void)state;
+    uint64_t token = open_session("a");
+    struct chela_store_record two[] = {record(1, "{\"x\":1}"), record(2, "{\"y\":\"ü 中\"}")};
+    struct chela_store_change c = append_of("a", token, two, 2);
+    c.head = (struct chela_store_head){
+        .status = "running", .title = "first words", .turns = 1, .messages = 2};
+    assert_int_equal(commit(&c, 1), 0);
+    assert_int_equal(append("a", token, 3, "{}"), 0);
+    check_records("a", 1, "1:{\"x\":1};2:{\"y\":\"ü 中\"};3:{};");
+    check_records("a", 3, "3:{};");
+    struct row row = row_of("a");
+    assert_int_equal(row.last, 3);
+    assert_int_equal(row.turns, 1);
+    assert_int_equal(row.messages, 2);
+    assert_int_equal(row.updated, 2000);
+    assert_string_equal(row.status, "running");
+    assert_string_equal(row.title, "first words");
+}
+
+static void test_large_records(void **state) {
+    (void)state;
+    size_t n = 3 << 20;
+    char *big = ch_malloc(n + 1);
+    memset(big, 'x', n);
+    memcpy(big, "{\"", 2);
+    big[n] = '\0';
+    uint64_t token = open_session("a");
+    assert_int_equal(append("a", token, 1, big), 0);
+    CH_BUF_AUTO got = {0};
+    assert_int_equal(chela_store_records(store, "a", 1, add_record, &got, &err), 0);
+    assert_int_equal(got.n, n + 3);
+    ch_free(big);
+}
+
+static void test_a_gap_is_refused(void **state) {
+    (void)state;
+    uint64_t token = open_session("a");
+    assert_int_equal(append("a", token, 2, "{}"), CHELA_ESTATE);
+    assert_int_equal(append("a", token, 1, "{}"), 0);
+    assert_int_equal(append("a", token, 1, "{}"), CHELA_ESTATE);
+    assert_int_equal(append("b", token, 1, "{}"), CHELA_ENOENT);
+    check_records("a", 1, "1:{};");
+}
+
+static void test_sessions_are_apart(void **state) {
+    (void)state;
+    uint64_t a = open_session("a"), b = open_session("ab");
+    assert_int_equal(append("a", a, 1, "1"), 0);
+    assert_int_equal(append("ab", b, 1, "2"), 0);
+    assert_int_equal(append("a", a, 2, "3"), 0);
+    check_records("a", 1, "1:1;2:3;");
+    check_records("ab", 1, "1:2;");
+}
+
+static void test_a_refused_change_fails_alone(void **state) {
+    (void)state;
+    uint64_t a = open_session("a"), b = open_session("b");
+    struct chela_store_record r = record(1, "{}");
+    struct chela_store_change c[] = {append_of("a", a, &r, 1), append_of("b", b + 7, &r, 1),
+                                     append_of("b", b, &r, 1)};
+    assert_int_equal(commit(c, 3), 0);
+    assert_int_equal(c[1].rc, CHELA_EPERM);
+    assert_int_equal(c[2].rc, 0);
+    check_records("a", 1, "1:{};");
+    check_records("b", 1, "1:{};");
+}
+
+static void test_the_window_only_moves_on(void **state) {
+    (void)state;
+    uint64_t token = open_session("a");
+    struct chela_store_record r = record(1, "{}"), s = record(2, "{}");
+    struct chela_store_change c = append_of("a", token, &r, 1);
+    c.head.window = 5;
+    commit(&c, 1);
+    c = append_of("a", token, &s, 1);
+    c.head.window = 3;
+    commit(&c, 1);
+    assert_int_equal(row_of("a").window, 5);
+}
+
+/* --- leases ------------------------------------------------------------------------ */
+
+static void test_one_writer(void **state) {
+    (void)state;
+    struct row mine, theirs;
+    assert_int_equal(claim_at("a", "me", 100, 0, &mine), 0);
+    assert_int_equal(claim_at("a", "you", 200, 0, &theirs), CHELA_EBUSY);
+    assert_string_equal(theirs.owner, "me");
+    assert_int_equal(theirs.token, mine.token);
+    assert_int_equal(append("a", mine.token, 1, "{}"), 0);
+}
+
+static void test_takeover_after_expiry(void **state) {
+    (void)state;
+    struct row mine, theirs;
+    assert_int_equal(claim_at("a", "me", 100, 0, &mine), 0);
+    assert_int_equal(claim_at("a", "you", 1100, 0, &theirs), 0);
+    assert_true(theirs.token > mine.token);
+    assert_int_equal(append("a", mine.token, 1, "{}"), CHELA_EPERM);
+    assert_int_equal(append("a", theirs.token, 1, "{}"), 0);
+}
+
+static void test_an_expired_lease_still_writes_until_taken(void **state) {
+    (void)state;
+    struct row mine;
+    assert_int_equal(claim_at("a", "me", -5000, 0, &mine), 0);
+    assert_int_equal(append("a", mine.token, 1, "{}"), 0);
+}
+
+static void test_stealing_from_the_dead(void **state) {
+    (void)state;
+    struct row mine, theirs;
+    assert_int_equal(claim_at("a", "me", 100, 0, &mine), 0);
+    assert_int_equal(claim_at("a", "you", 200, mine.token + 1, &theirs), CHELA_EBUSY);
+    assert_int_equal(claim_at("a", "you", 200, mine.token, &theirs), 0);
+    assert_int_equal(claim_at("a", "third", 200, mine.token, &theirs), CHELA_EBUSY);
+    assert_int_equal(append("a", mine.token, 1, "{}"), CHELA_EPERM);
+}
+
+static void test_renewing_and_giving_back(void **state) {
+    (void)state;
+    struct row mine, theirs;
+    assert_int_equal(claim_at("a", "me", 100, 0, &mine), 0);
+    struct chela_store_change c = {
+        .kind = CHELA_STORE_RENEW, .key = "a", .token = mine.token, .until = 9000};
+    assert_int_equal(commit(&c, 1), 0);
+    assert_int_equal(claim_at("a", "you", 5000, 0, &theirs), CHELA_EBUSY);
+    c.token++;
+    assert_int_equal(commit(&c, 1), CHELA_EPERM);
+    c = (struct chela_store_change){
+        .kind = CHELA_STORE_RELEASE, .key = "a", .token = mine.token};
+    assert_int_equal(commit(&c, 1), 0);
+    assert_string_equal(row_of("a").owner, "");
+    assert_int_equal(claim_at("a", "you", 5000, 0, &theirs), 0);
+    assert_int_equal(commit(&c, 1), CHELA_EPERM);
+}
+
+/* --- lists, titles, deletion ---------------------------------------------------------- */
+
+static void make_at(const char *key, int64_t now, const char *status) {
+    struct chela_store_record r = record(1, "{}");
+    uint64_t token = open_session(key);
+    struct chela_store_change c = append_of(key, token, &r, 1);
+    c.now = now;
+    c.head.status = status;
+    commit(&c, 1);
+}
+
+static void test_lists(void **state) {
+    (void)state;
+    make_at("team:a", 3000, "idle");
+    make_at("team:b", 5000, "paused");
+    make_at("other", 4000, "idle");
+    check_list(NULL, "team:b;other;team:a;");
+    check_list(&(struct chela_store_filter){.prefix = "team:"}, "team:b;team:a;");
+    check_list(&(struct chela_store_filter){.status = "idle"}, "other;team:a;");
+    check_list(&(struct chela_store_filter){.before = 4000}, "team:a;");
+    check_list(&(struct chela_store_filter){.limit = 2}, "team:b;other;");
+    check_list(&(struct chela_store_filter){.prefix = "team:%"}, "");
+}
+
+static void test_titles(void **state) {
+    (void)state;
+    open_session("a");
+    assert_int_equal(chela_store_title(store, "a", "a title", &err), 0);
+    assert_string_equal(row_of("a").title, "a title");
+    assert_int_equal(chela_store_title(store, "b", "x", &err), CHELA_ENOENT);
+}
+
+static void test_deletion(void **state) {
+    (void)state;
+    uint64_t token = open_session("a");
+    append("a", token, 1, "{}");
+    struct chela_store_change c[] = {
+        {.kind = CHELA_STORE_ACCEPT, .id = "e1", .key = "a", .data = "x", .n = 1},
+        {.kind = CHELA_STORE_INTENT, .id = "o1", .key = "a", .data = "y", .n = 1},
+        {.kind = CHELA_STORE_DELETE, .key = "a", .now = 500}};
+    commit(c, 3);
+    assert_int_equal(c[2].rc, CHELA_EBUSY);
+    c[2].now = 5000;
+    assert_int_equal(commit(&c[2], 1), 0);
+    assert_int_equal(commit(&c[2], 1), CHELA_ENOENT);
+    check_list(NULL, "");
+    check_box(CHELA_STORE_INBOX, "");
+    check_box(CHELA_STORE_OUTBOX, "");
+    assert_int_equal(append("a", token, 2, "{}"), CHELA_ENOENT);
+    /* the name is free again, and what was there does not come back */
+    open_session("a");
+    check_records("a", 1, "");
+}
+
+static void test_created_with_records(void **state) {
+    (void)state;
+    struct chela_store_record two[] = {record(1, "1"), record(2, "2")};
+    struct chela_store_change c[] = {{.kind = CHELA_STORE_CREATE,
+                                      .key = "copy",
+                                      .id = "origin",
+                                      .data = "coder",
+                                      .n = 5,
+                                      .now = 77},
+                                     append_of("copy", 0, two, 2)};
+    commit(c, 2);
+    assert_int_equal(c[0].rc, 0);
+    assert_int_equal(c[1].rc, 0);
+    check_records("copy", 1, "1:1;2:2;");
+    struct row row = row_of("copy");
+    assert_string_equal(row.parent, "origin");
+    assert_string_equal(row.agent, "coder");
+    assert_string_equal(row.owner, "");
+    assert_int_equal(commit(c, 2), CHELA_EEXIST);
+    assert_int_equal(c[1].rc, CHELA_ESTATE);
+    uint64_t token = open_session("copy");
+    assert_int_equal(append("copy", token, 3, "3"), 0);
+}
+
+/* --- inbox and outbox -------------------------------------------------------------------- */
+
+static void test_an_event_is_accepted_once(void **state) {
+    (void)state;
+    struct chela_store_change c[] = {
+        {.kind = CHELA_STORE_ACCEPT, .id = "e1", .key = "a", .data = "{1}", .n = 3, .now = 1},
+        {.kind = CHELA_STORE_ACCEPT, .id = "e2", .key = "b", .data = "{2}", .n = 3, .now = 2}};
+    commit(c, 2);
+    assert_int_equal(c[0].rc, 0);
+    assert_int_equal(commit(c, 1), CHELA_EEXIST);
+    check_box(CHELA_STORE_INBOX, "e1/a/new/{1}//0;e2/b/new/{2}//0;");
+    struct chela_store_change done = {.kind = CHELA_STORE_SETTLE, .id = "e1"};
+    assert_int_equal(commit(&done, 1), 0);
+    check_box(CHELA_STORE_INBOX, "e2/b/new/{2}//0;");
+    /* also after it was dealt with */
+    assert_int_equal(commit(c, 1), CHELA_EEXIST);
+    done.id = "e9";
+    assert_int_equal(commit(&done, 1), CHELA_ENOENT);
+}
+
+static void test_an_intent_has_one_receipt(void **state) {
+    (void)state;
+    struct chela_store_change c = {
+        .kind = CHELA_STORE_INTENT, .id = "k1", .key = "a", .data = "hi", .n = 2, .now = 1};
+    assert_int_equal(commit(&c, 1), 0);
+    assert_int_equal(commit(&c, 1), CHELA_EEXIST);
+    check_box(CHELA_STORE_OUTBOX, "k1/a/intent/hi//0;");
+    struct chela_store_change r = {
+        .kind = CHELA_STORE_RECEIPT, .id = "k1", .state = "uncertain", .data = "?", .n = 1};
+    assert_int_equal(commit(&r, 1), 0);
+    check_box(CHELA_STORE_OUTBOX, "k1/a/uncertain/hi/?/1;");
+    r.state = "sent";
+    r.data = "m";
+    assert_int_equal(commit(&r, 1), 0);
+    check_box(CHELA_STORE_OUTBOX, "");
+    assert_int_equal(commit(&r, 1), CHELA_EEXIST);
+    r.id = "k2";
+    assert_int_equal(commit(&r, 1), CHELA_ENOENT);
+}
+
+/* --- searching --------------------------------------------------------------------------- */
+
+static int add_hit(const struct chela_store_hit *h, void *user) {
+    ch_buf_addf(user, "%s/%llu;", h->key, (unsigned long long)h->seq);
+    return 0;
+}
+
+static void check_search(const char *text, const char *key, const char *want) {
+    CH_BUF_AUTO got = {0};
+    err = (struct chela_error){0};
+    if (chela_store_search(store, text, key, 10, add_hit, &got, &err) < 0)
+        fail_msg("search %s: %s", text, err.message);
+    assert_string_equal(ch_buf_str(&got), want);
+}
+
+static const char *say(char *out, size_t n, const char *text) {
+    snprintf(out, n, "{\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"%s\"}]}}", text);
+    return out;
+}
+
+static void test_search(void **state) {
+    (void)state;
+    char text[256];
+    uint64_t a = open_session("a"), b = open_session("b");
+    append("a", a, 1, say(text, sizeof(text), "The Quick brown fox"));
+    append("b", b, 1, say(text, sizeof(text), "数据库里有三张表"));
+    check_search("quick", NULL, "a/1;");
+    check_search("brown quick", NULL, "a/1;");
+    check_search("三张表", NULL, "b/1;");
+    check_search("三张", NULL, "b/1;");
+    check_search("quick", "b", "");
+    check_search("slow", NULL, "");
+    check_search("content", NULL, "");
+    append("a", a, 2, say(text, sizeof(text), "a slow snail 100% \\\"quoted\\\""));
+    check_search("slow", NULL, "a/2;");
+    check_search("\"quoted\"", NULL, "a/2;");
+    check_search("100%", NULL, "a/2;");
+    check_search("%", NULL, "a/2;");
+    assert_int_equal(chela_store_delete(store, "b", &err), 0);
+    check_search("三张表", NULL, "");
+}
+
+/* --- lasting ------------------------------------------------------------------------------- */
+
+static void test_what_was_committed_stays(void **state) {
+    (void)state;
+    uint64_t token = open_session("a");
+    append("a", token, 1, "{\"one\":1}");
+    if (!under_test->lasting)
+        return;
+    chela_store_close(store);
+    store = open_store();
+    check_records("a", 1, "1:{\"one\":1};");
+    assert_int_equal(row_of("a").token, token);
+    assert_int_equal(append("a", token, 2, "{}"), 0);
+}
+
+static void test_two_handles(void **state) {
+    (void)state;
+    if (!under_test->lasting)
+        return;
+    uint64_t token = open_session("a");
+    chela_store *first = store, *second = open_store();
+    struct row row;
+    store = second;
+    assert_int_equal(claim_at("a", "you", 200, 0, &row), CHELA_EBUSY);
+    store = first;
+    assert_int_equal(append("a", token, 1, "{}"), 0);
+    store = second;
+    check_records("a", 1, "1:{};");
+    assert_int_equal(claim_at("a", "you", 2000, 0, &row), 0);
+    assert_int_equal(append("a", row.token, 2, "{}"), 0);
+    store = first;
+    assert_int_equal(append("a", token, 3, "{}"), CHELA_EPERM);
+    check_records("a", 1, "1:{};2:{};");
+    chela_store_close(second);
+}
+
+int conformance_run(const struct conformance *c) {
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(test_a_new_session_is_empty),
+        CASE(test_no_session_without_create),
+        CASE(test_records_come_back_in_order),
+        CASE(test_large_records),
+        CASE(test_a_gap_is_refused),
+        CASE(test_sessions_are_apart),
+        CASE(test_a_refused_change_fails_alone),
+        CASE(test_the_window_only_moves_on),
+        CASE(test_one_writer),
+        CASE(test_takeover_after_expiry),
+        CASE(test_an_expired_lease_still_writes_until_taken),
+        CASE(test_stealing_from_the_dead),
+        CASE(test_renewing_and_giving_back),
+        CASE(test_lists),
+        CASE(test_titles),
+        CASE(test_deletion),
+        CASE(test_created_with_records),
+        CASE(test_an_event_is_accepted_once),
+        CASE(test_an_intent_has_one_receipt),
+        CASE(test_search),
+        CASE(test_what_was_committed_stays),
+        CASE(test_two_handles),
+    };
+#undef CASE
+    under_test = c;
+    return cmocka_run_group_tests_name(c->name, tests, NULL, NULL);
+}

@@ -1,0 +1,181 @@
+/* test_sqlite.c -- the SQLite store: what every store does, and its files. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "chela/store.h"
+#include "support/conformance.h"
+#include "support/modules.h"
+
+static char dir[] = "/tmp/chela-sqlite-XXXXXX";
+static char path[64], url[80];
+static char *modules;
+
+static void reset(void) {
+    static const char *const ends[] = {"", "-wal", "-shm"};
+    for (size_t i = 0; i < CH_LEN(ends); i++) {
+        char name[96];
+        snprintf(name, sizeof(name), "%s%s", path, ends[i]);
+        unlink(name);
+    }
+}
+
+static int try_open(int read_only, struct chela_error *err) {
+    struct chela_store_opts opts =
+        CHELA_STORE_OPTS(.module_path = modules, .read_only = read_only);
+    chela_store *s = NULL;
+    *err = (struct chela_error){0};
+    int rc = chela_store_open(url, &opts, &s, err);
+    chela_store_close(s);
+    return rc;
+}
+
+static void put(const char *text, size_t n) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, n), (ssize_t)n);
+    close(fd);
+}
+
+static void poke(off_t at, const char *text, size_t n) {
+    int fd = open(path, O_WRONLY);
+    assert_int_equal(pwrite(fd, text, n, at), (ssize_t)n);
+    close(fd);
+}
+
+/* Refused with these words, and the file is as it was. */
+static void check_refused(int code, const char *words) {
+    struct chela_error err;
+    struct stat before, after;
+    stat(path, &before);
+    assert_int_equal(try_open(0, &err), code);
+    if (!strstr(err.message, words))
+        fail_msg("'%s' does not say '%s'", err.message, words);
+    assert_non_null(strstr(err.message, path));
+    stat(path, &after);
+    assert_int_equal(before.st_size, after.st_size);
+    assert_int_equal(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
+}
+
+static void test_damaged_files_are_refused(void **state) {
+    struct chela_error err;
+    (void)state;
+    reset();
+    put("", 0);
+    check_refused(CHELA_EPARSE, "is empty");
+    put("not a database at all, but long enough to be looked at as one, surely", 69);
+    check_refused(CHELA_EPARSE, "damaged");
+    reset();
+    assert_int_equal(try_open(0, &err), 0);
+    assert_int_equal(truncate(path, 1500), 0);
+    check_refused(CHELA_EPARSE, "damaged");
+}
+
+static void test_foreign_and_newer_files_are_refused(void **state) {
+    struct chela_error err;
+    (void)state;
+    reset();
+    assert_int_equal(try_open(0, &err), 0);
+    poke(60, "\0\0\0\x63", 4); /* user_version */
+    check_refused(CHELA_EPROTO, "newer chela");
+    poke(60, "\0\0\0\x01", 4);
+    assert_int_equal(try_open(0, &err), 0);
+    poke(68, "\0\0\0\0", 4); /* application_id */
+    check_refused(CHELA_EPROTO, "no store of chela");
+}
+
+static void test_places_that_cannot_be(void **state) {
+    struct chela_error err;
+    (void)state;
+    reset();
+    assert_int_equal(try_open(1, &err), CHELA_ENOENT);
+    assert_int_equal(access(path, F_OK), -1);
+    mkdir(path, 0700);
+    assert_int_equal(try_open(0, &err), CHELA_EPROTO);
+    rmdir(path);
+    chela_store *s = NULL;
+    struct chela_store_opts opts = CHELA_STORE_OPTS(.module_path = modules);
+    assert_int_equal(chela_store_open("sqlite:/nowhere/at/all.db", &opts, &s, &err),
+                     CHELA_ENOENT);
+    assert_int_equal(chela_store_open("sqlite:", &opts, &s, &err), CHELA_EINVAL);
+    assert_int_equal(chela_store_open("mysql://x", &opts, &s, &err), CHELA_EINVAL);
+}
+
+static void test_the_file_is_private(void **state) {
+    struct chela_error err;
+    struct stat st;
+    (void)state;
+    reset();
+    assert_int_equal(try_open(0, &err), 0);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+}
+
+static int count_record(const struct chela_store_record *r, void *user) {
+    (void)r;
+    ++*(int *)user;
+    return 0;
+}
+
+/* What SQLite itself cannot notice, the checksums do. */
+static void test_a_changed_record_is_noticed(void **state) {
+    struct chela_store_opts opts = CHELA_STORE_OPTS(.module_path = modules);
+    struct chela_error err = {0};
+    chela_store *s = NULL;
+    int n = 0;
+    (void)state;
+    reset();
+    static const char line[] =
+        "{\"chela_session\":1,\"key\":\"a\"}\n"
+        "{\"seq\":1,\"type\":\"inbound\",\"ts\":1,\"data\":{\"text\":\"AAAABBBBCCCC\"}}\n";
+    assert_int_equal(chela_store_open(url, &opts, &s, &err), 0);
+    if (chela_store_import(s, line, sizeof(line) - 1, NULL, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+    assert_int_equal(chela_store_records(s, "a", 1, count_record, &n, &err), 0);
+    chela_store_close(s);
+    CH_BUF_AUTO file = {0};
+    int fd = open(path, O_RDONLY);
+    char *to = ch_buf_reserve(&file, 1 << 20);
+    ssize_t got = read(fd, to, 1 << 20);
+    close(fd);
+    char *at = memmem(to, (size_t)got, "AAAABBBB", 8);
+    assert_non_null(at);
+    poke(at - to, "AAAAXBBB", 8);
+    assert_int_equal(chela_store_open(url, &opts, &s, &err), 0);
+    assert_int_equal(chela_store_records(s, "a", 1, count_record, &n, &err), CHELA_EPARSE);
+    assert_non_null(strstr(err.message, "record 1"));
+    chela_store_close(s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_damaged_files_are_refused),
+        cmocka_unit_test(test_foreign_and_newer_files_are_refused),
+        cmocka_unit_test(test_places_that_cannot_be),
+        cmocka_unit_test(test_the_file_is_private),
+        cmocka_unit_test(test_a_changed_record_is_noticed),
+    };
+    if (!mkdtemp(dir))
+        return 1;
+    modules = modules_dir();
+    snprintf(path, sizeof(path), "%s/chela.db", dir);
+    snprintf(url, sizeof(url), "sqlite:%s", path);
+    int failed = conformance_run(&(struct conformance){
+        .name = "sqlite", .url = url, .module_path = modules, .reset = reset, .lasting = true});
+    failed += cmocka_run_group_tests_name("sqlite files", tests, NULL, NULL);
+    reset();
+    rmdir(dir);
+    ch_free(modules);
+    return failed;
+}
