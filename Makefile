@@ -35,8 +35,7 @@ MODULE_store-sqlite_PKGS := sqlite3
 OPTIONAL := sqlite postgres html mail store-sqlite
 MODULES := tls $(foreach m,$(OPTIONAL),$(if $(shell $(PKG_CONFIG) --exists $(MODULE_$(m)_PKGS) 2>/dev/null && echo yes),$(m)))
 LEFT_OUT := $(filter-out $(MODULES),$(OPTIONAL))
-$(foreach m,$(OPTIONAL),$(eval MODULE_$(m)_DIR := $(if $(filter store-%,$(m)),store/$(m:store-%=%),tool/$(m))))
-$(foreach m,tls $(OPTIONAL),$(eval MODULE_$(m)_ALONE := yes))
+$(foreach m,tls $(OPTIONAL),$(eval MODULE_$(m)_DIR ?= $(if $(filter store-%,$(m)),store/$(m:store-%=%),tool/$(m)))$(eval MODULE_$(m)_ALONE := yes))
 
 OPT ?= -O2 -g
 ifdef SANITIZE
