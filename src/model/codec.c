@@ -7,7 +7,8 @@
 #define CODECS(X)             \
     X(anthropic, "anthropic") \
     X(openai, "openai")       \
-    X(responses, "openai-responses")
+    X(responses, "openai-responses") \
+    X(gemini, "gemini")
 
 static const struct ch_codec *const codecs[] = {
 #define CODEC(id, name) &ch_codec_##id,

@@ -63,7 +63,7 @@ enum ch_quirk {
     CH_Q_STRING_CONTENT = 1 << 4,    /* user content as a string only */
     CH_Q_REPLAY_REASONING = 1 << 5,  /* reasoning_content must be sent back */
     CH_Q_ID9 = 1 << 6,               /* tool call ids are nine alphanumerics */
-    CH_Q_BEARER = 1 << 7,            /* anthropic: Authorization: Bearer */
+    CH_Q_BEARER = 1 << 7,            /* anthropic, gemini: Authorization: Bearer */
     CH_Q_NO_CACHE_MARKS = 1 << 8,    /* anthropic: no cache_control */
     CH_Q_MAYBE_NO_DONE = 1 << 9,     /* finish_reason alone ends a stream: it always may */
     CH_Q_API_KEY = 1 << 10,          /* openai: api-key: KEY, as Azure has it */
@@ -230,7 +230,8 @@ struct ch_codec {
     void (*release)(struct ch_decoder *d);
 };
 
-extern const struct ch_codec ch_codec_anthropic, ch_codec_openai, ch_codec_responses;
+extern const struct ch_codec ch_codec_anthropic, ch_codec_openai, ch_codec_responses,
+    ch_codec_gemini;
 /* By name; "prompted+openai" is the layer over one, "prompted" over openai.
  * NULL: unknown. */
 const struct ch_codec *ch_codec_find(struct ch_sv name);

@@ -46,6 +46,14 @@ static const struct {
     {"content_filter", CH_ERR_REFUSED},
     {"content_policy_violation", CH_ERR_REFUSED},
     {"invalid_prompt", CH_ERR_REFUSED},
+    /* Google */
+    {"UNAUTHENTICATED", CH_ERR_AUTH},
+    {"PERMISSION_DENIED", CH_ERR_AUTH},
+    {"API_KEY_INVALID", CH_ERR_AUTH},
+    {"NOT_FOUND", CH_ERR_MODEL_NOT_FOUND},
+    {"RESOURCE_EXHAUSTED", CH_ERR_RATE_LIMIT},
+    {"UNAVAILABLE", CH_ERR_OVERLOADED},
+    {"DEADLINE_EXCEEDED", CH_ERR_TIMEOUT},
     /* Z.ai */
     {"1113", CH_ERR_BILLING},
     {"1308", CH_ERR_BILLING},

@@ -39,4 +39,7 @@ long ch_retry_after(const struct ch_http_head *head);
 /* The same from a message: "Please try again in 11.054s". */
 long ch_retry_hint(struct ch_sv message);
 
+/* The same from a duration alone: "34.4s". */
+long ch_retry_duration(struct ch_sv duration);
+
 #endif

@@ -99,6 +99,10 @@ static double take_duration(struct ch_sv s) {
     return ms;
 }
 
+long ch_retry_duration(struct ch_sv duration) {
+    return bounded(take_duration(duration));
+}
+
 long ch_retry_hint(struct ch_sv message) {
     static const char *const phrases[] = {"try again in ", "retry after ", "retry in "};
     for (size_t at = 0; at < message.n; at++)

@@ -21,6 +21,7 @@ static const struct {
     {"anthropic_messages", "anthropic"},
     {"openai_chat", "openai"},
     {"openai_responses", "openai-responses"},
+    {"gemini", "gemini"},
 };
 
 /* What is compared, in words of a difference. */
@@ -107,6 +108,8 @@ static const char *stop_for(struct recording *r, struct ch_sv raw) {
         {"completed", "stop"},     {"incomplete", "length"},
         {"failed", "error"},       {"incomplete.max_output_tokens", "length"},
         {"cancelled", "error"},    {"incomplete.content_filter", "refusal"},
+        {"STOP", "stop"},          {"MAX_TOKENS", "length"},
+        {"SAFETY", "refusal"},     {"RECITATION", "refusal"},
     };
     const char *stop = "stop";
     for (size_t i = 0; i < CH_LEN(rows); i++)
@@ -169,14 +172,30 @@ static struct ch_usage usage_of_responses(const struct ch_json *u) {
                              .reasoning = figure(output, "reasoning_tokens")};
 }
 
+static struct ch_usage usage_of_gemini(const struct ch_json *u) {
+    struct ch_usage n = {.input = figure(u, "promptTokenCount"),
+                         .cache_read = figure(u, "cachedContentTokenCount"),
+                         .reasoning = figure(u, "thoughtsTokenCount")};
+    n.output = figure(u, "candidatesTokenCount") + n.reasoning;
+    return n;
+}
+
+static struct ch_usage usage_of(const struct ch_codec *codec, const struct ch_json *u) {
+    if (codec == &ch_codec_anthropic)
+        return usage_of_messages(u);
+    if (codec == &ch_codec_responses)
+        return usage_of_responses(u);
+    if (codec == &ch_codec_gemini)
+        return usage_of_gemini(u);
+    return usage_of_chat(u);
+}
+
 static void check_usage(struct recording *r) {
     const struct ch_json *raw = ch_json_get(r->expect, "usage_raw");
     const struct ch_json *got = ch_json_get(r->reply, "usage");
     if (!ch_json_is(raw, CH_JSON_OBJECT))
         return;
-    struct ch_usage want = r->codec == &ch_codec_anthropic   ? usage_of_messages(raw)
-                           : r->codec == &ch_codec_responses ? usage_of_responses(raw)
-                                                             : usage_of_chat(raw);
+    struct ch_usage want = usage_of(r->codec, raw);
     check_int(r, "usage.input", want.input, figure(got, "input"));
     check_int(r, "usage.output", want.output, figure(got, "output"));
     check_int(r, "usage.cache_read", want.cache_read, figure(got, "cache_read"));

@@ -1,0 +1,336 @@
+/* test_gemini.c -- what only Gemini has: names of models, URLs of two services,
+ * signatures that go back on their part, arguments in pieces. What a reply
+ * decodes to and what a request looks like is in tests/replay. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "model/codec.h"
+#include "model/gemini_args.h"
+#include "model/gemini_model.h"
+
+/* --- models */
+
+static void test_names(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        enum ch_gemini_tier tier;
+        int major, minor;
+    } rows[] = {
+        {"gemini-2.5-flash", CH_GEMINI_FLASH, 2, 5},
+        {"gemini-2.5-flash-lite-preview-09-2025", CH_GEMINI_FLASH_LITE, 2, 5},
+        {"models/gemini-3-pro-preview", CH_GEMINI_PRO, 3, 0},
+        {"projects/p/locations/l/publishers/google/models/gemini-3.5-flash", CH_GEMINI_FLASH, 3, 5},
+        {"gemini-pro-latest", CH_GEMINI_PRO, 0, 0},
+        {"gemini-robotics-er-1.5-preview", CH_GEMINI_OTHER, 0, 0},
+        {"gemma-3-27b-it", CH_GEMINI_NOT, 0, 0},
+        {"test", CH_GEMINI_NOT, 0, 0},
+        {"", CH_GEMINI_NOT, 0, 0},
+        {"gemini-99999999999-pro", CH_GEMINI_OTHER, 9999, 0}, /* no overflow */
+    };
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        struct ch_gemini g = ch_gemini_parse(ch_sv_str(rows[i].name));
+        assert_int_equal(g.major, rows[i].major);
+        assert_int_equal(g.minor, rows[i].minor);
+        assert_int_equal(g.tier, rows[i].tier);
+    }
+}
+
+static void test_same(void **state) {
+    (void)state;
+    static const struct {
+        const char *a, *b;
+        bool same;
+    } rows[] = {
+        {"gemini-3-pro-preview", "gemini-3.1-pro-preview", true},
+        {"gemini-2.5-flash", "models/gemini-2.5-flash-001", true},
+        {"gemini-2.5-flash", "gemini-2.5-flash-lite", false},
+        {"gemini-2.5-flash", "gemini-3-flash", false},
+        {"gemini-2.5-pro", "gemini-2.5-flash", false},
+        {"gemini-flash-latest", "gemini-3.5-flash", true},
+        {"my-endpoint", "gemini-2.5-pro", true},
+    };
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        assert_int_equal(ch_gemini_same(ch_sv_str(rows[i].a), ch_sv_str(rows[i].b)), rows[i].same);
+        assert_int_equal(ch_gemini_same(ch_sv_str(rows[i].b), ch_sv_str(rows[i].a)), rows[i].same);
+    }
+}
+
+static void test_thinking(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        enum ch_effort effort;
+        const char *level;
+        int64_t budget; /* -1: none */
+    } rows[] = {
+        {"gemini-2.5-flash", CH_EFFORT_OFF, NULL, 0},
+        {"gemini-2.5-pro", CH_EFFORT_OFF, NULL, 128},
+        {"gemini-2.5-flash-lite", CH_EFFORT_HIGH, NULL, 24576},
+        {"gemini-2.5-pro", CH_EFFORT_HIGH, NULL, 32768},
+        {"gemini-2.5-pro", CH_EFFORT_DEFAULT, NULL, -1},
+        {"gemini-2.0-flash", CH_EFFORT_HIGH, NULL, -1},
+        {"gemma-3-27b-it", CH_EFFORT_HIGH, NULL, -1},
+        {"gemini-3-pro-preview", CH_EFFORT_OFF, "LOW", -1},
+        {"gemini-3-pro-preview", CH_EFFORT_MEDIUM, "HIGH", -1},
+        {"gemini-3.1-pro-preview", CH_EFFORT_MEDIUM, "MEDIUM", -1},
+        {"gemini-3-flash", CH_EFFORT_OFF, "MINIMAL", -1},
+        {"gemini-3.7-flash", CH_EFFORT_OFF, "LOW", -1},
+        {"gemini-flash-latest", CH_EFFORT_OFF, "LOW", -1},
+        {"gemini-flash-latest", CH_EFFORT_LOW, "LOW", -1},
+    };
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        struct ch_gemini_thinking t =
+            ch_gemini_thinking(ch_gemini_parse(ch_sv_str(rows[i].name)), rows[i].effort);
+        assert_int_equal(t.has_budget, rows[i].budget >= 0);
+        if (t.has_budget)
+            assert_int_equal(t.budget, rows[i].budget);
+        if (rows[i].level)
+            assert_string_equal(t.level, rows[i].level);
+        else
+            assert_null(t.level);
+    }
+}
+
+/* --- URLs */
+
+static void test_urls(void **state) {
+    (void)state;
+#define GEMINI "https://generativelanguage.googleapis.com"
+#define VERTEX "https://us-east5-aiplatform.googleapis.com"
+#define PROJECT "/projects/p/locations/us-east5"
+    static const struct {
+        const char *base, *model;
+        bool whole;
+        const char *url;
+    } rows[] = {
+        {GEMINI "/v1beta", "m", false, GEMINI "/v1beta/models/m:streamGenerateContent?alt=sse"},
+        {GEMINI, "m", true, GEMINI "/v1beta/models/m:generateContent"},
+        {GEMINI "/", "models/m", true, GEMINI "/v1beta/models/m:generateContent"},
+        {GEMINI "/v1alpha/", "m", true, GEMINI "/v1alpha/models/m:generateContent"},
+        {GEMINI "?key=k", "m", false,
+         GEMINI "/v1beta/models/m:streamGenerateContent?alt=sse&key=k"},
+        {GEMINI "?key=k", "m", true, GEMINI "/v1beta/models/m:generateContent?key=k"},
+        {VERTEX "/v1" PROJECT, "m", true,
+         VERTEX "/v1" PROJECT "/publishers/google/models/m:generateContent"},
+        {VERTEX "/v1" PROJECT "/publishers/google", "m", false,
+         VERTEX "/v1" PROJECT "/publishers/google/models/m:streamGenerateContent?alt=sse"},
+        {VERTEX, "projects/p/locations/us-east5/publishers/google/models/m", true,
+         VERTEX "/v1beta1" PROJECT "/publishers/google/models/m:generateContent"},
+        {VERTEX "/v1", "projects/p/locations/us-east5/endpoints/9", true,
+         VERTEX "/v1" PROJECT "/endpoints/9:generateContent"},
+        {"https://aiplatform.googleapis.com", "m", true,
+         "https://aiplatform.googleapis.com/v1beta1/publishers/google/models/m:generateContent"},
+        {"https://aiplatform.googleapis.com/v1", "m", true,
+         "https://aiplatform.googleapis.com/v1/publishers/google/models/m:generateContent"},
+    };
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        CH_ARENA_AUTO arena = {0};
+        struct ch_endpoint ep = {.codec = &ch_codec_gemini, .base_url = rows[i].base};
+        struct ch_model_request req = {
+            .endpoint = &ep, .model = ch_sv_str(rows[i].model), .no_stream = rows[i].whole};
+        struct ch_http_request http = {0};
+        assert_int_equal(ch_codec_gemini.http(&req, &arena, &http, NULL), 0);
+        assert_string_equal(http.url, rows[i].url);
+    }
+}
+
+static void test_credentials(void **state) {
+    (void)state;
+    static const struct {
+        const char *key;
+        unsigned quirks;
+        const char *header, *value; /* NULL: none */
+    } rows[] = {
+        {"AIzaKey", 0, "x-goog-api-key", "AIzaKey"},
+        {"ya29.token", 0, "authorization", "Bearer ya29.token"},
+        {"token", CH_Q_BEARER, "authorization", "Bearer token"},
+        {NULL, 0, "x-goog-api-key", NULL},
+        {NULL, CH_Q_BEARER, "authorization", NULL},
+    };
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        CH_ARENA_AUTO arena = {0};
+        struct ch_endpoint ep = {.codec = &ch_codec_gemini,
+                                 .base_url = "https://x",
+                                 .api_key = rows[i].key,
+                                 .quirks = rows[i].quirks};
+        struct ch_model_request req = {.endpoint = &ep, .model = CH_SV("m")};
+        struct ch_http_request http = {0};
+        assert_int_equal(ch_codec_gemini.http(&req, &arena, &http, NULL), 0);
+        struct ch_sv value = ch_header_find(http.headers, http.nheaders, rows[i].header);
+        assert_true(rows[i].value ? ch_sv_is(value, rows[i].value) : !value.n);
+        assert_int_equal(http.nheaders, rows[i].value ? 3 : 2);
+    }
+}
+
+/* --- a reply that goes back */
+
+static struct ch_msg *decode(const char *json) {
+    struct ch_decoder d;
+    ch_decoder_init(&d, &ch_codec_gemini, NULL, NULL);
+    ch_decoder_feed(&d, ch_sv_str(json));
+    ch_decoder_end(&d, NULL, 7);
+    assert_int_equal(d.reply.error.cls, CH_ERR_NONE);
+    struct ch_msg *m = CH_TAKE(d.reply.msg);
+    ch_decoder_release(&d);
+    return m;
+}
+
+static void check_replay(const char *name, const char *reply, const char *model, const char *want) {
+    struct ch_msg *m = decode(reply);
+    struct ch_endpoint ep = {.codec = &ch_codec_gemini, .base_url = "https://x"};
+    struct ch_model_request req = {.endpoint = &ep, .model = ch_sv_str(model)};
+    CH_BUF_AUTO out = {0};
+    assert_int_equal(ch_codec_gemini.message(&req, m, &out, NULL), 0);
+    if (strcmp(ch_buf_str(&out), want) != 0)
+        fail_msg("%s for %s:\n%s\nexpected:\n%s", name, model, ch_buf_str(&out), want);
+    ch_msg_free(m);
+}
+
+#define REPLY(model, parts)                                                         \
+    "{\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[" parts           \
+    "]},\"finishReason\":\"STOP\",\"index\":0}],\"modelVersion\":\"" model "\"}"
+#define CONTENT(parts) "{\"role\":\"model\",\"parts\":[" parts "]}"
+
+static void test_replay(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *reply, *model, *want;
+    } rows[] = {
+        {"a signed call, then an unsigned one",
+         REPLY("gemini-3-pro",
+               "{\"functionCall\":{\"name\":\"f\",\"args\":{\"a\": 1},\"id\":\"x1\"},"
+               "\"thoughtSignature\":\"QUI=\"},"
+               "{\"functionCall\":{\"name\":\"g\",\"id\":\"x2\"}}"),
+         "gemini-3.1-pro-preview",
+         CONTENT("{\"functionCall\":{\"id\":\"x1\",\"name\":\"f\",\"args\":{\"a\":1}},"
+                 "\"thoughtSignature\":\"QUI=\"},"
+                 "{\"functionCall\":{\"id\":\"x2\",\"name\":\"g\",\"args\":{}}}")},
+        {"another model's signature stays behind",
+         REPLY("gemini-3-pro", "{\"functionCall\":{\"name\":\"f\",\"args\":{},\"id\":\"x1\"},"
+                               "\"thoughtSignature\":\"QUI=\"},"
+                               "{\"functionCall\":{\"name\":\"g\",\"id\":\"x2\"}}"),
+         "gemini-3.5-flash",
+         CONTENT("{\"functionCall\":{\"id\":\"x1\",\"name\":\"f\",\"args\":{}},"
+                 "\"thoughtSignature\":\"skip_thought_signature_validator\"},"
+                 "{\"functionCall\":{\"id\":\"x2\",\"name\":\"g\",\"args\":{}}}")},
+        {"before Gemini 3 there are neither ids nor a signature to make up",
+         REPLY("gemini-3-pro", "{\"functionCall\":{\"name\":\"f\",\"args\":{},\"id\":\"x1\"},"
+                               "\"thoughtSignature\":\"QUI=\"}"),
+         "gemini-2.5-flash", CONTENT("{\"functionCall\":{\"name\":\"f\",\"args\":{}}}")},
+        {"a signed text beside an unsigned one",
+         REPLY("gemini-2.5-pro", "{\"text\":\"a\",\"thoughtSignature\":\"QUI=\"},{\"text\":\"b\"},"
+                                 "{\"text\":\"c\"}"),
+         "gemini-2.5-pro",
+         CONTENT("{\"text\":\"a\",\"thoughtSignature\":\"QUI=\"},{\"text\":\"bc\"}")},
+        {"a signature under an empty text",
+         REPLY("gemini-3-pro", "{\"text\":\"a\"},{\"text\":\"\",\"thoughtSignature\":\"QUI=\"}"),
+         "gemini-3-pro",
+         CONTENT("{\"text\":\"a\"},{\"text\":\"\",\"thoughtSignature\":\"QUI=\"}")},
+        {"the same for another model",
+         REPLY("gemini-3-pro", "{\"text\":\"a\"},{\"text\":\"\",\"thoughtSignature\":\"QUI=\"}"),
+         "gemini-2.5-pro", CONTENT("{\"text\":\"a\"}")},
+        {"thoughts go back only when signed",
+         REPLY("gemini-3-pro",
+               "{\"text\":\"hm\",\"thought\":true},{\"text\":\"so\",\"thought\":true,"
+               "\"thoughtSignature\":\"QUI=\"},{\"text\":\"a\"}"),
+         "gemini-3-pro",
+         CONTENT("{\"text\":\"so\",\"thought\":true,\"thoughtSignature\":\"QUI=\"},"
+                 "{\"text\":\"a\"}")},
+        {"parts of its own kind",
+         REPLY("gemini-2.5-flash",
+               "{\"executableCode\":{\"code\":\"1\"}},{\"codeExecutionResult\":{\"outcome\":"
+               "\"OUTCOME_OK\"}},{\"hologram\": {\"x\": [1]} }"),
+         "gemini-2.5-flash",
+         CONTENT("{\"executableCode\":{\"code\":\"1\"}},{\"codeExecutionResult\":{\"outcome\":"
+                 "\"OUTCOME_OK\"}},{\"hologram\": {\"x\": [1]} }")},
+        {"nothing that another model could use",
+         REPLY("gemini-2.5-flash", "{\"executableCode\":{\"code\":\"1\"}}"), "gemini-3-pro", ""},
+    };
+    for (size_t i = 0; i < CH_LEN(rows); i++)
+        check_replay(rows[i].name, rows[i].reply, rows[i].model, rows[i].want);
+}
+
+/* --- errors say when to come back */
+
+static void test_retry_info(void **state) {
+    (void)state;
+    static const struct {
+        const char *body;
+        long ms;
+    } rows[] = {
+        {"{\"error\":{\"code\":429,\"message\":\"m\",\"status\":\"RESOURCE_EXHAUSTED\",\"details\":"
+         "[{\"@type\":\"type.googleapis.com/google.rpc.RetryInfo\",\"retryDelay\":\"34.4s\"}]}}",
+         34400},
+        {"[{\"error\":{\"code\":429,\"message\":\"Please retry in 850ms.\",\"status\":"
+         "\"RESOURCE_EXHAUSTED\"}}]",
+         850},
+        {"{\"error\":{\"code\":429,\"message\":\"m\",\"status\":\"RESOURCE_EXHAUSTED\"}}", 0},
+    };
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        struct ch_decoder d;
+        ch_decoder_init(&d, &ch_codec_gemini, NULL, NULL);
+        ch_decoder_head(&d, &(struct ch_http_head){.status = 429});
+        ch_decoder_feed(&d, ch_sv_str(rows[i].body));
+        ch_decoder_end(&d, NULL, 0);
+        assert_int_equal(d.reply.error.cls, CH_ERR_RATE_LIMIT);
+        assert_true(d.reply.error.retryable);
+        assert_int_equal(d.reply.error.retry_after_ms, rows[i].ms);
+        ch_decoder_release(&d);
+    }
+}
+
+/* --- arguments in pieces */
+
+static void test_pieces(void **state) {
+    (void)state;
+    static const struct {
+        const char *pieces, *want;
+    } rows[] = {
+        {"[]", "{}"},
+        {"[{\"jsonPath\":\"$.a\",\"stringValue\":\"x\"}]", "{\"a\":\"x\"}"},
+        {"[{\"jsonPath\":\"$.a\",\"stringValue\":\"x\",\"willContinue\":true},"
+         "{\"jsonPath\":\"$.a\",\"stringValue\":\"y\"},{\"jsonPath\":\"$.b\",\"numberValue\":1e2}]",
+         "{\"a\":\"xy\",\"b\":1e2}"},
+        {"[{\"jsonPath\":\"$.a\",\"stringValue\":\"x\"},{\"jsonPath\":\"$.a\",\"stringValue\":"
+         "\"y\"}]",
+         "{\"a\":\"y\"}"},
+        {"[{\"jsonPath\":\"$.a[0][0].b\",\"boolValue\":false},{\"jsonPath\":\"$.a[0][1]\","
+         "\"nullValue\":\"NULL_VALUE\"},{\"jsonPath\":\"$[\\\"q r\\\"]\",\"stringValue\":\"\"}]",
+         "{\"a\":[[{\"b\":false},null]],\"q r\":\"\"}"},
+        {"[{\"jsonPath\":\"$.a\"},{\"willContinue\":true},7]", "{}"},
+        {"[{\"jsonPath\":\"$.a[1]\",\"stringValue\":\"x\"}]", ""},
+        {"[{\"jsonPath\":\"$.a\",\"stringValue\":\"x\"},{\"jsonPath\":\"$.a.b\",\"stringValue\":"
+         "\"x\"}]",
+         ""},
+        {"[{\"jsonPath\":\"$\",\"stringValue\":\"x\"}]", ""},
+        {"[{\"jsonPath\":\"a\",\"stringValue\":\"x\"}]", ""},
+        {"[{\"jsonPath\":\"$.\",\"stringValue\":\"x\"}]", ""},
+        {"[{\"jsonPath\":\"$.a[\",\"stringValue\":\"x\"}]", ""},
+        {"[{\"jsonPath\":\"$.a['b\",\"stringValue\":\"x\"}]", ""},
+        {"[{\"jsonPath\":\"$.a[99999999999999999999]\",\"stringValue\":\"x\"}]", ""},
+        {"[{\"stringValue\":\"x\"}]", ""},
+    };
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        struct ch_gemini_args args = {0};
+        CH_BUF_AUTO out = {0};
+        ch_gemini_args_add(&args, ch_sv_str(rows[i].pieces));
+        ch_gemini_args_write(&args, &out);
+        assert_string_equal(ch_buf_str(&out), rows[i].want);
+        ch_gemini_args_release(&args);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),       cmocka_unit_test(test_same),
+        cmocka_unit_test(test_thinking),    cmocka_unit_test(test_urls),
+        cmocka_unit_test(test_credentials), cmocka_unit_test(test_replay),
+        cmocka_unit_test(test_retry_info),  cmocka_unit_test(test_pieces),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
