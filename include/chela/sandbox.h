@@ -32,6 +32,7 @@ struct chela_sandbox_opts { /* all of it is copied; lists end with NULL */
     /* What stays as it is even where writable, and even if absent: absolute, or
      * below the workspace. NULL: .git/hooks, .git/config, .env and the like. */
     const char *const *protect;
+    const char *const *protect_more; /* besides those */
     struct chela_sandbox_limits limits;
     const char *helper; /* the program chela-sandbox; NULL: where it was installed */
 };

@@ -24,13 +24,20 @@ static char *user_config(const struct ch_env *env) {
     return env->home ? ch_format("%s/.config/chela/chela.yaml", env->home) : NULL;
 }
 
+/* A directory of that name is none: a sandbox puts one there, for a while, so
+ * that nobody inside can make a file. */
+static bool is_file(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
+}
+
 static char *find_config(const struct ch_setup *s) {
     if (s->flags->config)
         return ch_dup(s->flags->config);
-    if (access("chela.yaml", F_OK) == 0)
+    if (is_file("chela.yaml"))
         return ch_dup("chela.yaml");
     char *path = user_config(s->env);
-    if (path && access(path, F_OK) == 0)
+    if (path && is_file(path))
         return path;
     free(path);
     return NULL;

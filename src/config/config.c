@@ -184,16 +184,23 @@ static int64_t bytes_of(int64_t mb) {
     return mb > 0 ? mb * (int64_t)CH_MB : mb;
 }
 
-/* A struct for the library, if the file says anything about it. */
+/* The file decides what an agent may do: it is not for the agent to change. */
+static const char *const *own_file(const chela_config *cfg) {
+    const char **list = ch_arena_zalloc(cfg->arena, 2 * sizeof(*list));
+    char *real = realpath(cfg->file, NULL);
+    if (real)
+        list[0] = ch_arena_str(cfg->arena, ch_sv_str(real));
+    free(real);
+    return list;
+}
+
 static const struct chela_sandbox_opts *sandbox_of(const chela_config *cfg) {
-    static const struct ch_conf_sandbox nothing;
     const struct ch_conf_sandbox *c = &cfg->conf.sandbox;
-    if (memcmp(c, &nothing, sizeof(nothing)) == 0)
-        return NULL;
     struct chela_sandbox_opts *o = ch_arena_alloc(cfg->arena, sizeof(*o));
     *o = (struct chela_sandbox_opts)CHELA_SANDBOX_OPTS(
             .mode = c->mode, .network = c->network, .writable = c->writable,
-            .readable = c->readable, .protect = c->protect, .limits = c->limits);
+            .readable = c->readable, .protect = c->protect, .protect_more = own_file(cfg),
+            .limits = c->limits);
     o->limits.memory = bytes_of(c->limits.memory);
     o->limits.file_size = bytes_of(c->limits.file_size);
     o->limits.tmp = bytes_of(c->limits.tmp);
@@ -259,13 +266,14 @@ int chela_config_agent(const chela_config *cfg, const char *id, struct chela_age
     int rc = find_agent(cfg, id, &agent, err);
     if (rc < 0)
         return rc;
+    static const struct ch_conf_sandbox no_sandbox;
     /* A caller built against an older header has a shorter struct. */
     struct chela_agent_opts whole = {0};
     size_t size = CH_MIN(opts->size, sizeof(whole));
     memcpy(&whole, opts, size);
     fill(cfg, agent, &whole);
     bool bounds = whole.allow || whole.permission || whole.approvals || whole.approved ||
-                  whole.sandbox;
+                  memcmp(&cfg->conf.sandbox, &no_sandbox, sizeof(no_sandbox)) != 0;
     if (bounds && size < sizeof(whole))
         return ch_fail(err, CHELA_ECONFIG,
                        "%s: it bounds what tools may do, and this program is too old to heed that",

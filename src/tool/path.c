@@ -22,6 +22,8 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "tool/call.h"
+#include "tool/sandbox.h"
 #include "tool/similar.h"
 
 #define RACE_RETRIES 8
@@ -112,14 +114,23 @@ int ch_path_inside(const char *workspace, const char *given, struct ch_buf *rel)
 
 /* --- resolving by hand --------------------------------------------------- */
 
+/* What a walk must not make or lead to. */
+struct guard {
+    const char *const *protect;
+    const char *workspace;
+    enum ch_making what; /* where it ends */
+};
+
 struct walk {
     int dirs[CH_LIMIT_PATH / 2]; /* entered so far; [0] is the root's duplicate */
     size_t n;
     unsigned links;
-    bool make;          /* create directories that are missing */
-    struct ch_buf todo; /* what is left of the path */
-    char *leaf;         /* owned; where it ends: a name in the last directory */
-    bool leaf_is_dir;   /* a slash or a dot followed: nothing else will do */
+    bool make;                 /* create directories that are missing */
+    const struct guard *guard; /* NULL: nothing is protected */
+    struct ch_buf at;          /* the last directory, below the root; no link is in it */
+    struct ch_buf todo;        /* what is left of the path */
+    char *leaf;                /* owned; where it ends: a name in the last directory */
+    bool leaf_is_dir;          /* a slash or a dot followed: nothing else will do */
 };
 
 static int top(const struct walk *w) {
@@ -147,6 +158,19 @@ static int follow(struct walk *w, const char *name) {
     return 0;
 }
 
+/* Does the way lead to what is protected, by this name in the directory that the
+ * walk is in and, since nothing is there yet, by what is left of the path? */
+static bool is_protected(const struct walk *w, const char *name) {
+    CH_BUF_AUTO given = {0}, path = {0};
+    const struct guard *g = w->guard;
+
+    if (!g)
+        return false;
+    ch_buf_addf(&given, "%s/%s/%s", ch_buf_str(&w->at), name, ch_buf_str(&w->todo));
+    return !tidy(&path, ch_buf_sv(&given)) ||
+           ch_sandbox_protects(g->protect, g->workspace, ch_buf_str(&path), g->what);
+}
+
 static int enter(struct walk *w, const char *name) {
     const int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
@@ -154,6 +178,8 @@ static int enter(struct walk *w, const char *name) {
         return -ENAMETOOLONG;
     int fd = openat(top(w), name, flags);
     if (fd < 0 && errno == ENOENT && w->make) {
+        if (is_protected(w, name))
+            return -EROFS;
         if (mkdirat(top(w), name, 0777) < 0 && errno != EEXIST)
             return -errno;
         fd = openat(top(w), name, flags);
@@ -161,6 +187,7 @@ static int enter(struct walk *w, const char *name) {
     if (fd < 0)
         return -errno;
     w->dirs[w->n++] = fd;
+    ch_buf_addf(&w->at, "%s%s", w->at.n ? "/" : "", name);
     return 0;
 }
 
@@ -168,6 +195,9 @@ static int leave(struct walk *w) {
     if (w->n == 1)
         return -EXDEV;
     close(w->dirs[--w->n]);
+    const char *slash = memrchr(ch_buf_str(&w->at), '/', w->at.n);
+    w->at.n = slash ? (size_t)(slash - w->at.p) : 0;
+    w->at.p[w->at.n] = '\0';
     return 0;
 }
 
@@ -245,6 +275,7 @@ static void walk_free(struct walk *w) {
     while (w->n > 0)
         close(w->dirs[--w->n]);
     ch_buf_release(&w->todo);
+    ch_buf_release(&w->at);
     ch_free(w->leaf);
     ch_free(w);
 }
@@ -312,7 +343,8 @@ void ch_place_release(struct ch_place *p) {
 }
 
 /* By hand on every kernel: openat2 gives a file, not the directory it is in. */
-int ch_path_place(const char *workspace, const char *given, bool create, struct ch_place *out) {
+static int find_place(const char *workspace, const struct guard *guard, const char *given,
+                      bool create, struct ch_place *out) {
     CH_BUF_AUTO rel = {0};
 
     *out = (struct ch_place){.dir = -1};
@@ -322,16 +354,31 @@ int ch_path_place(const char *workspace, const char *given, bool create, struct 
         return root;
     struct walk *w = ch_alloc(sizeof(*w));
     w->make = create;
+    w->guard = guard;
     rc = walk(w, root, ch_buf_str(&rel));
     close(root);
     if (rc == 0 && w->leaf_is_dir)
         rc = -EISDIR;
+    if (rc == 0 && is_protected(w, w->leaf))
+        rc = -EROFS;
     if (rc == 0) {
         out->dir = w->dirs[--w->n];
         out->leaf = CH_TAKE(w->leaf);
     }
     walk_free(w);
     return rc;
+}
+
+int ch_path_place(const char *workspace, const char *given, bool create, struct ch_place *out) {
+    return find_place(workspace, NULL, given, create, out);
+}
+
+int ch_call_place(const chela_call *call, const char *given, enum ch_making what, bool create,
+                  struct ch_place *out) {
+    const struct guard guard = {
+        .protect = call->protect, .workspace = call->workspace, .what = what};
+
+    return find_place(call->workspace, &guard, given, create, out);
 }
 
 /* --- saying no ----------------------------------------------------------- */
@@ -349,7 +396,7 @@ static const struct reason reasons[] = {
     {ELOOP, "permission_denied", "it goes through too many symbolic links"},
     {EACCES, "permission_denied", "permission denied"},
     {EPERM, "permission_denied", "permission denied"},
-    {EROFS, "permission_denied", "the file system is read-only"},
+    {EROFS, "permission_denied", "it is protected (or the file system is read-only)"},
     {ENAMETOOLONG, "invalid_arguments", "the path is too long"},
     {EINVAL, "invalid_arguments", "it is not a regular file"},
     {EFBIG, "invalid_arguments", "the file is too large"},

@@ -4,13 +4,14 @@
  * symbolic links that lead out are refused, by the kernel at the moment of
  * opening and not by comparing strings before it, so that nothing can be
  * swapped in between. Functions return a descriptor or 0, or a negative errno;
- * -EXDEV means: outside of the workspace. */
+ * -EXDEV means: outside of the workspace; -EROFS: inside, but protected. */
 #ifndef CH_TOOL_PATH_H
 #define CH_TOOL_PATH_H
 #include <fcntl.h>
 
 #include "base/buf.h"
 #include "chela/tool.h"
+#include "tool/sandbox.h"
 
 /* What a given path means inside the workspace: relative to it, without "."
  * and "..", "." for the workspace itself. An absolute path is accepted when it
@@ -36,6 +37,11 @@ struct ch_place {
 /* create: make missing directories. */
 int ch_path_place(const char *workspace, const char *given, bool create, struct ch_place *out);
 void ch_place_release(struct ch_place *p);
+
+/* The same for a call of a tool that writes: what is protected (sandbox.h) is
+ * refused, by whatever links it is reached, and no directory is made there. */
+int ch_call_place(const chela_call *call, const char *given, enum ch_making what, bool create,
+                  struct ch_place *out);
 
 /* Turn a negative errno into the call's error result, naming the path as the
  * model gave it; verb says what was tried: "read". Returns 0. */

@@ -6,6 +6,7 @@
 #include "tool/sandbox.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -73,20 +74,37 @@ static const char *const *protected_by(const struct ch_sandbox_policy *policy) {
     return policy && policy->protect ? policy->protect : ch_sandbox_protected;
 }
 
-/* Is one of them the other, or above it? */
-static bool overlap(struct ch_sv a, struct ch_sv b) {
-    struct ch_sv shorter = a.n <= b.n ? a : b, longer = a.n <= b.n ? b : a;
-
-    return memcmp(shorter.p, longer.p, shorter.n) == 0 &&
-           (shorter.n == longer.n || longer.p[shorter.n] == '/');
+static bool is_in(struct ch_sv path, struct ch_sv top) {
+    return path.n >= top.n && memcmp(path.p, top.p, top.n) == 0 &&
+           (path.n == top.n || path.p[top.n] == '/');
 }
 
-bool ch_sandbox_protects(const struct ch_sandbox_policy *policy, const char *path) {
-    for (const char *const *p = protected_by(policy); *p; p++) {
-        struct ch_sv name = ch_sv_str(*p);
-        if (name.n && name.p[name.n - 1] == '?')
-            name.n--;
-        if (name.n && overlap(name, ch_sv_str(path)))
+const char *const *ch_sandbox_protect_list(struct ch_arena *a, const struct ch_sandbox_policy *p) {
+    return p && p->protect ? copy_list(a, p->protect) : ch_sandbox_protected;
+}
+
+/* "name?" stands for what is there, and for nothing otherwise. */
+static bool is_there(const char *workspace, struct ch_sv name) {
+    CH_BUF_AUTO path = {0};
+
+    ch_buf_addf(&path, "%s/%.*s", name.p[0] == '/' ? "" : workspace, CH_SV_FMT(name));
+    return faccessat(AT_FDCWD, ch_buf_str(&path), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+bool ch_sandbox_protects(const char *const *protect, const char *workspace, const char *path,
+                         enum ch_making what) {
+    CH_BUF_AUTO absolute = {0};
+
+    ch_buf_addf(&absolute, "%s/%s", workspace, path);
+    for (; *protect; protect++) {
+        struct ch_sv name = ch_sv_str(*protect);
+        bool if_there = name.n && name.p[name.n - 1] == '?';
+        name.n -= if_there;
+        if (!name.n)
+            continue;
+        struct ch_sv full = name.p[0] == '/' ? ch_buf_sv(&absolute) : ch_sv_str(path);
+        bool hit = is_in(full, name) || (what == CH_MAKING_FILE && is_in(name, full));
+        if (hit && (!if_there || is_there(workspace, name)))
             return true;
     }
     return false;

@@ -46,9 +46,15 @@ struct ch_sandbox_policy {
 
 extern const char *const ch_sandbox_protected[];
 
-/* Is path (below the workspace, tidy) one of the protected ones, or in one, or
- * above one? For tools that write without a box around them. */
-bool ch_sandbox_protects(const struct ch_sandbox_policy *policy, const char *path);
+/* What the policy (NULL: the default one) protects: static, or in the arena. */
+const char *const *ch_sandbox_protect_list(struct ch_arena *a, const struct ch_sandbox_policy *p);
+
+/* For tools that write without a box around them: may path (below the
+ * workspace, tidy, no link in it) not be made or changed, because it is one of
+ * the protected ones, or in one, or, if it is to be a file, above one? */
+enum ch_making { CH_MAKING_FILE, CH_MAKING_DIRECTORY };
+bool ch_sandbox_protects(const char *const *protect, const char *workspace, const char *path,
+                         enum ch_making what);
 
 /* A policy that lives in the arena; NULL gives the default one. */
 struct ch_sandbox_policy *ch_sandbox_copy(struct ch_arena *a, const struct ch_sandbox_policy *p);

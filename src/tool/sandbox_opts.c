@@ -48,15 +48,21 @@ static int check_protected(const char *const *paths, struct chela_error *err) {
     return 0;
 }
 
+static size_t count(const char *const *list) {
+    size_t n = 0;
+
+    while (list && list[n])
+        n++;
+    return n;
+}
+
 /* "workspace" is a word of its own, the others are paths. */
 static int read_writable(struct ch_arena *a, const char *const *given,
                          struct ch_sandbox_policy *out, struct chela_error *err) {
-    size_t n = 0;
+    size_t n = count(given);
 
     if (!given)
         return 0;
-    while (given[n])
-        n++;
     const char **list = ch_arena_zalloc(a, (n + 1) * sizeof(*list));
     out->workspace_read_only = true;
     n = 0;
@@ -67,6 +73,19 @@ static int read_writable(struct ch_arena *a, const char *const *given,
             list[n++] = *given;
     out->writable = list;
     return check_paths("writable", list, err);
+}
+
+/* Those that were given, or the usual ones, and more. */
+static const char *const *join_protected(struct ch_arena *a, const struct chela_sandbox_opts *o) {
+    const char *const *first = o->protect ? o->protect : ch_sandbox_protected;
+    size_t n = count(first), more = count(o->protect_more);
+
+    if (!more)
+        return o->protect;
+    const char **list = ch_arena_zalloc(a, (n + more + 1) * sizeof(*list));
+    memcpy(list, first, n * sizeof(*list));
+    memcpy(list + n, o->protect_more, more * sizeof(*list));
+    return list;
 }
 
 static uint64_t limit(int64_t given) {
@@ -93,10 +112,12 @@ int ch_sandbox_read(struct ch_arena *a, const struct chela_sandbox_opts *given,
         rc = check_paths("readable", o.readable, err);
     if (rc == 0)
         rc = check_protected(o.protect, err);
+    if (rc == 0)
+        rc = check_protected(o.protect_more, err);
     if (rc < 0)
         return rc;
     p.readable = o.readable;
-    p.protect = o.protect;
+    p.protect = join_protected(a, &o);
     p.helper = o.helper;
     p.limits = (struct ch_sandbox_limits){
         .cpu_s = seconds(o.limits.cpu_ms),

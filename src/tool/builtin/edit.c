@@ -104,7 +104,7 @@ static int load(chela_call *call, const char *path, struct ch_buf *file, struct 
 
 static int save(chela_call *call, const char *path, const struct stat *st, struct ch_sv content) {
     struct ch_place place;
-    int rc = ch_path_place(chela_call_workspace(call), path, false, &place);
+    int rc = ch_call_place(call, path, CH_MAKING_FILE, false, &place);
 
     if (rc == 0)
         rc = ch_file_replace(call, &place, st, content);

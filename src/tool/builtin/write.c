@@ -33,7 +33,7 @@ int ch_write_run(chela_call *call, void *user) {
     if (rc < 0)
         return rc;
     struct ch_sv text = ch_sv_str(content);
-    rc = ch_path_place(chela_call_workspace(call), path, true, &place);
+    rc = ch_call_place(call, path, CH_MAKING_FILE, true, &place);
     if (rc == 0)
         rc = ch_file_replace(call, &place, NULL, text);
     ch_place_release(&place);

@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# Programs in their box, from the command line: what a run's exec sees of keys,
+# files and network, what the configuration opens, what happens to jobs.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+
+# The box of this machine may lack a layer; what is tested here holds with each.
+call() { # COMMAND [FLAG...]
+    local command=$1
+    shift
+    chela tools call exec --args "$(jq -nc --arg c "$command" '{command: $c}')" "$@"
+}
+
+call 'echo hello; pwd'
+exits "a command" 0
+check "a command: its output" grep -q hello "$out"
+call 'exit 7' --output json
+exits "a command that fails" 1
+holds "a command that fails: how" '.[0] | .is_error and .error_type == "internal" and .details.exit_code == 7'
+
+# --- keys: in the environment of the runtime, never in a program's
+call 'env; cat /proc/self/environ /proc/1/environ /proc/[0-9]*/environ 2>/dev/null | tr "\0" "\n"'
+check "no key in any environment" sh -c "! grep -q SENTINEL '$out'"
+call 'env; cat /proc/self/environ | tr "\0" "\n"' --sandbox off
+exits "without a sandbox" 0
+check "without a sandbox: still no key in the program's own" sh -c "! grep -q SENTINEL '$out'"
+
+# --- files
+mkdir -p "$tmp/outside" && echo s3cret >"$tmp/outside/secret"
+call "cat '$tmp/outside/secret'"
+check "what is outside cannot be read" sh -c "! grep -q s3cret '$out'"
+call "touch '$tmp/outside/new'; touch '$HOME/new' /etc/new"
+check "nor written" test ! -e "$tmp/outside/new"
+call "cat '$tmp/outside/secret'" --sandbox off
+check "--sandbox off: as any program" grep -q s3cret "$out"
+
+cat >"$space/agent.yaml" <<'YAML'
+sandbox: { readable: [../outside], writable: [] }
+YAML
+call "cat '$tmp/outside/secret'; echo x > here || echo READONLY" --config agent.yaml
+check "sandbox.readable" grep -q s3cret "$out"
+check "sandbox.writable: []" grep -q READONLY "$out"
+check "sandbox.writable: []: nothing was written" test ! -e "$space/here"
+cat >"$space/agent.yaml" <<'YAML'
+sandbox: { writable: [workspace, ../outside] }
+YAML
+call "echo x > '$tmp/outside/new'; echo x > here" --config agent.yaml
+check "sandbox.writable: a path" test -e "$tmp/outside/new"
+check "sandbox.writable: the workspace" test -e "$space/here"
+rm -f "$space/here" "$tmp/outside/new"
+
+# --- the file that says all this is not for the agent to change
+before=$(cat "$space/agent.yaml")
+call 'echo "sandbox: { mode: off }" > agent.yaml; rm -f agent.yaml; mv agent.yaml x' --config agent.yaml
+same "exec cannot change the configuration" "$before" "$(cat "$space/agent.yaml")"
+chela tools call write --args '{"file_path": "agent.yaml", "content": "x"}' --config agent.yaml
+exits "write cannot either" 1
+same "write cannot either: it is as it was" "$before" "$(cat "$space/agent.yaml")"
+chela tools call write --args '{"file_path": ".git/hooks/pre-commit", "content": "x"}'
+exits "write: a hook" 1
+check "write: a hook: not there" test ! -e "$space/.git"
+call 'mkdir -p .git/hooks && echo x > .git/hooks/pre-commit'
+check "exec: a hook: not there" test ! -e "$space/.git/hooks/pre-commit"
+
+# --- the network
+start_server
+call "exec 3<>/dev/tcp/127.0.0.1/$trap_port" # sh may not know it; bash does
+call "bash -c 'exec 3<>/dev/tcp/127.0.0.1/$trap_port && echo CONNECTED'"
+check "no network" sh -c "! grep -q CONNECTED '$out'"
+check "no network: the server was not asked" sh -c "! grep -q trap '$log'"
+echo 'sandbox: { network: host }' >"$space/agent.yaml"
+call "bash -c 'exec 3<>/dev/tcp/127.0.0.1/$trap_port && echo CONNECTED'" --config agent.yaml
+check "sandbox.network: host" grep -q CONNECTED "$out"
+echo 'sandbox: { network: some }' >"$space/agent.yaml"
+call true --config agent.yaml
+exits "a network that is none" 2
+check "a network that is none: its place" grep -q 'agent.yaml:1:21: sandbox.network: expected none or host' "$err"
+echo 'sandbox: { limits: { fileMb: 1 } }' >"$space/agent.yaml"
+call 'head -c 9000000 /dev/zero > big; wc -c < big' --config agent.yaml
+check "sandbox.limits.fileMb" grep -qw 1048576 "$out"
+rm -f "$space/agent.yaml" "$space/big"
+
+# --- required: all of it or nothing
+call 'echo ran' --sandbox required --output json
+if jq -e '.content | test("ran")' "$out" >/dev/null; then
+    holds "--sandbox required: the whole box" '.[0].details.sandbox == null or .[0].details.sandbox == "on"'
+else
+    holds "--sandbox required: it says which layer is missing" '.[0] | .error_type == "permission_denied" and (.content | test("lacks a layer"))'
+fi
+call true --sandbox maybe
+exits "--sandbox maybe" 2
+
+# --- a job's end is told to the model
+cat >"$space/rules.yaml" <<'YAML'
+rules:
+  - { when: { user: '^go$', turn: 1 }, call: { tool: exec, args: { command: 'sleep 0.2; exit 3', background: true } } }
+  - { when: { user: '^go$', turn: 2, result: '(job_[0-9a-f]+)' }, call: { tool: process, args: { action: poll, id: '{{1}}', wait: 30 } } }
+  - { when: { user: 'ended with exit code 3', after: none }, call: { tool: exec, args: { command: 'sleep 36007', background: true } } }
+  - { say: 'done' }
+YAML
+chela run --model scripted/rules.yaml --approve auto --output jsonl go
+exits "a job" 0
+events_are_well_formed "a job"
+holds "a job: its end is an event" '[.[] | select(.type == "system_event")] | length == 1 and (.[0].text | test("ended with exit code 3"))'
+for _ in {1..100}; do
+    grep -lzx 36007 /proc/[0-9]*/cmdline >/dev/null 2>&1 || break
+    sleep 0.05
+done
+check "a job: none outlives the program" sh -c '! grep -lzx 36007 /proc/[0-9]*/cmdline 2>/dev/null'
+
+# While a box is open, an absent file that is protected has a directory in its
+# place; that is no configuration.
+mkdir "$space/chela.yaml"
+call 'echo fine'
+check "a directory is no chela.yaml" grep -q fine "$out"
+rmdir "$space/chela.yaml"
+
+chela run --model scripted/rules.yaml --approve deny --output jsonl go
+holds "--approve deny: exec is not made" '[.[] | select(.type == "tool_result")] | .[0].error_type == "permission_denied"'
+tap_done
