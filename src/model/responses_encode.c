@@ -13,7 +13,6 @@
 #include "model/gpt.h"
 #include "model/ids.h"
 #include "model/responses.h"
-#include "json/schema_clean.h"
 
 #define NO_OUTPUT "(no output)"
 #define MAX_NAME 64
@@ -33,6 +32,8 @@ static bool is_plain(const struct ch_model_request *req) {
  * it; so does a deployment whose name says nothing (Azure). */
 static bool may_reason(const struct ch_model_request *req) {
     struct ch_sv model = ch_gpt_bare(req->model);
+    if (ch_sv_starts(model, "ft:"))
+        model = ch_sv(model.p + 3, model.n - 3);
     if (ch_gpt_reasons(model))
         return true;
     bool gpt = ch_sv_starts(model, "gpt-3") || ch_sv_starts(model, "gpt-4") ||
@@ -59,18 +60,10 @@ int ch_responses_http(const struct ch_model_request *req, struct ch_arena *a,
 
 /* --- head and tail */
 
-/* A schema in the words of strict mode; false: it cannot be said in them. */
-static bool clean_schema(struct ch_sv schema, struct ch_buf *out) {
-    CH_ARENA_AUTO arena = {0};
-    const struct ch_json *v;
-    return ch_json_parse(&arena, schema, CH_JSON_STRICT, &v, NULL, NULL) == CHELA_OK &&
-           ch_schema_clean(v, CH_CLEAN_OPENAI_STRICT, out, NULL, NULL) == CHELA_OK;
-}
-
 /* Left out, the server would try strict mode by itself: it is always said. */
 static void write_schema(struct ch_jw *w, const char *key, struct ch_sv schema, bool strict) {
     CH_BUF_AUTO clean = {0};
-    strict = strict && clean_schema(schema, &clean);
+    strict = strict && ch_encode_strict(schema, CH_CLEAN_OPENAI_STRICT, &clean);
     ch_jw_kraw(w, key, strict ? ch_buf_sv(&clean) : schema);
     ch_jw_kbool(w, "strict", strict);
 }
@@ -123,18 +116,24 @@ static void write_tool_choice(const struct ch_model_request *req, struct ch_jw *
         ch_jw_kbool(w, "parallel_tool_calls", false);
 }
 
-/* There is no parameter for stop sequences. */
+/* There is none for stop sequences, nor for a seed. */
 static void write_sampling(const struct ch_model_request *req, struct ch_jw *w) {
     if (req->max_output_tokens > 0)
         ch_jw_kint(w, "max_output_tokens", CH_MAX(req->max_output_tokens, MIN_OUTPUT_TOKENS));
-    if (!req->has_temperature || ch_gpt_reasons(req->model))
+    if (ch_gpt_reasons(req->model))
         return;
-    ch_jw_key(w, "temperature");
-    ch_jw_double(w, req->temperature);
+    if (req->has_temperature) {
+        ch_jw_key(w, "temperature");
+        ch_jw_double(w, req->temperature);
+    }
+    if (req->has_top_p) {
+        ch_jw_key(w, "top_p");
+        ch_jw_double(w, req->top_p);
+    }
 }
 
 static void write_output_schema(const struct ch_model_request *req, struct ch_jw *w) {
-    if (!req->output_schema.n)
+    if (!req->output_schema.n || has_quirk(req, CH_Q_NO_OUTPUT_SCHEMA))
         return;
     ch_jw_key(w, "text");
     ch_jw_begin(w, '{');
@@ -169,16 +168,19 @@ static void write_reasoning(const struct ch_model_request *req, struct ch_jw *w)
     ch_jw_end(w, '}');
 }
 
-/* Requests that begin alike go to where that beginning is cached. */
-static void write_cache_key(const struct ch_model_request *req, struct ch_jw *w) {
-    CH_BUF_AUTO key = {0};
-    if (!is_plain(req) || has_quirk(req, CH_Q_NO_CACHE_MARKS))
+/* Older models refuse to be told. */
+static bool caches_long(struct ch_sv model) {
+    model = ch_gpt_bare(model);
+    return ch_sv_starts(model, "gpt-5") || ch_sv_starts(model, "gpt-4.1");
+}
+
+static void write_cache(const struct ch_model_request *req, struct ch_jw *w) {
+    if (!is_plain(req) || req->cache == CH_CACHE_OFF)
         return;
-    uint64_t hash = ch_hash(ch_hash(0, req->model), req->system);
-    for (size_t i = 0; i < req->ntools; i++)
-        hash = ch_hash(hash, req->tools[i].name);
-    ch_buf_addf(&key, "chela-%016llx", (unsigned long long)hash);
-    ch_jw_kstr(w, "prompt_cache_key", ch_buf_sv(&key));
+    if (req->cache_key.n)
+        ch_jw_kstr(w, "prompt_cache_key", req->cache_key);
+    if (req->cache == CH_CACHE_LONG && caches_long(req->model))
+        ch_jw_kcstr(w, "prompt_cache_retention", "24h");
 }
 
 int ch_responses_tail(const struct ch_model_request *req, struct ch_buf *out,
@@ -192,7 +194,7 @@ int ch_responses_tail(const struct ch_model_request *req, struct ch_buf *out,
     write_tool_choice(req, &w);
     write_output_schema(req, &w);
     write_reasoning(req, &w);
-    write_cache_key(req, &w);
+    write_cache(req, &w);
     if (req->endpoint->extra_body.n)
         ch_buf_addf(out, ",%.*s", CH_SV_FMT(req->endpoint->extra_body));
     ch_jw_end(&w, '}');
@@ -347,11 +349,6 @@ static void encode_results(const struct ch_msg *m, struct ch_buf *out) {
 
 /* --- the assistant's items */
 
-/* Whether this API wrote the reply; whether this very model did. */
-static bool is_own(const struct ch_msg *m) {
-    return m->api && strcmp(m->api, CH_RESPONSES) == 0;
-}
-
 /* Items that want an answer chela cannot give: without one they are refused. */
 static bool wants_answer(struct ch_sv type) {
     static const char *const types[] = {"computer_call", "local_shell_call", "shell_call",
@@ -362,7 +359,7 @@ static bool wants_answer(struct ch_sv type) {
     return false;
 }
 
-static bool is_sent(const struct ch_msg *m, const struct ch_block *b) {
+static bool is_sent(const struct ch_block *b, bool same) {
     switch (b->type) {
     case CH_BLOCK_TEXT:
     case CH_BLOCK_REFUSAL:
@@ -370,7 +367,7 @@ static bool is_sent(const struct ch_msg *m, const struct ch_block *b) {
     case CH_BLOCK_TOOL_CALL:
         return true;
     case CH_BLOCK_OPAQUE:
-        return is_own(m) && !wants_answer(b->name) && ch_is_json(b->text, CH_JSON_OBJECT);
+        return same && !wants_answer(b->name) && ch_is_json(b->text, CH_JSON_OBJECT);
     default:
         return false;
     }
@@ -381,7 +378,7 @@ static bool goes_back(const struct ch_msg *m, uint32_t at) {
     uint32_t next = at + 1;
     while (next < m->nblocks && m->blocks[next].type == CH_BLOCK_REASONING)
         next++;
-    return next < m->nblocks && is_sent(m, &m->blocks[next]) &&
+    return next < m->nblocks && is_sent(&m->blocks[next], true) &&
            ch_is_json(m->blocks[at].extra, CH_JSON_OBJECT);
 }
 
@@ -501,14 +498,15 @@ static void encode_call(const struct ch_block *b, bool own, bool ids, struct ch_
 
 static void encode_assistant(const struct ch_model_request *req, const struct ch_msg *m,
                              struct ch_buf *out) {
-    bool own = is_own(m), same = own && ch_gpt_same(m->model, req->model);
+    bool own = m->api && strcmp(m->api, CH_RESPONSES) == 0;
+    bool same = own && ch_gpt_same(m->model, req->model); /* the model wrote it itself */
     bool ids = same && sends_ids(m);
     for (uint32_t i = 0; i < m->nblocks; i++) {
         const struct ch_block *b = &m->blocks[i];
         if (b->type == CH_BLOCK_REASONING && same && goes_back(m, i)) {
             ch_encode_begin(out, !out->n);
             ch_buf_add_sv(out, b->extra);
-        } else if (!is_sent(m, b)) {
+        } else if (!is_sent(b, same)) {
             continue;
         } else if (b->type == CH_BLOCK_TOOL_CALL) {
             encode_call(b, own, ids, out);

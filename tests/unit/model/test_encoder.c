@@ -3,7 +3,7 @@
  * The law: for a growing transcript, head and messages of request N are a
  * prefix of those of request N+1, byte for byte, and encoding step by step
  * gives what encoding at once gives. Held here for a history with everything
- * in it, for both codecs and several servers. */
+ * in it, for every codec and several servers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -110,6 +110,11 @@ static const struct ch_endpoint endpoints[] = {
      .base_url = "http://x",
      .quirks = CH_Q_STRING_CONTENT | CH_Q_REPLAY_REASONING | CH_Q_NO_DEVELOPER},
     {.codec = &ch_codec_openai, .provider = "mistral", .base_url = "http://x", .quirks = CH_Q_ID9},
+    {.codec = &ch_codec_responses, .provider = "openai-responses", .base_url = "http://x"},
+    {.codec = &ch_codec_responses,
+     .provider = "my-llm",
+     .base_url = "http://x",
+     .quirks = CH_Q_NO_DEVELOPER},
 };
 
 static void assert_valid(struct ch_sv body) {
