@@ -73,6 +73,9 @@ static const struct {
     {"RESOURCE_EXHAUSTED", CH_ERR_RATE_LIMIT},
     {"UNAVAILABLE", CH_ERR_OVERLOADED},
     {"DEADLINE_EXCEEDED", CH_ERR_TIMEOUT},
+    {"INVALID_ARGUMENT", CH_ERR_FORMAT},
+    {"FAILED_PRECONDITION", CH_ERR_FORMAT},
+    {"INTERNAL", CH_ERR_SERVER},
     /* Z.ai */
     {"1113", CH_ERR_BILLING},
     {"1308", CH_ERR_BILLING},
@@ -80,6 +83,26 @@ static const struct {
     {"1301", CH_ERR_REFUSED},
     {"1302", CH_ERR_RATE_LIMIT},
     {"1305", CH_ERR_OVERLOADED},
+    /* AWS, by header and inside streams */
+    {"AccessDeniedException", CH_ERR_AUTH},
+    {"UnrecognizedClientException", CH_ERR_AUTH},
+    {"ExpiredTokenException", CH_ERR_AUTH},
+    {"InvalidSignatureException", CH_ERR_AUTH},
+    {"ThrottlingException", CH_ERR_RATE_LIMIT},
+    {"throttlingException", CH_ERR_RATE_LIMIT},
+    {"ServiceQuotaExceededException", CH_ERR_BILLING},
+    {"ModelNotReadyException", CH_ERR_OVERLOADED},
+    {"ServiceUnavailableException", CH_ERR_OVERLOADED},
+    {"serviceUnavailableException", CH_ERR_OVERLOADED},
+    {"InternalServerException", CH_ERR_SERVER},
+    {"internalServerException", CH_ERR_SERVER},
+    {"ModelStreamErrorException", CH_ERR_SERVER},
+    {"modelStreamErrorException", CH_ERR_SERVER},
+    {"ModelTimeoutException", CH_ERR_TIMEOUT},
+    {"modelTimeoutException", CH_ERR_TIMEOUT},
+    {"ResourceNotFoundException", CH_ERR_MODEL_NOT_FOUND},
+    {"ValidationException", CH_ERR_FORMAT},
+    {"validationException", CH_ERR_FORMAT},
 };
 
 static const char *const billing_texts[] = {
@@ -94,6 +117,7 @@ static const char *const rate_texts[] = {
     "rate limit",
     "too many requests",
     "throttling",
+    "too many tokens, please wait",
     "string_above_max_length",
 };
 
@@ -145,7 +169,7 @@ static const struct {
     {409, CH_ERR_SERVER},          {413, CH_ERR_OVERFLOW},
     {422, CH_ERR_FORMAT},          {429, CH_ERR_RATE_LIMIT},
     {503, CH_ERR_OVERLOADED},      {504, CH_ERR_TIMEOUT},
-    {529, CH_ERR_OVERLOADED},
+    {424, CH_ERR_SERVER},          {529, CH_ERR_OVERLOADED},
 };
 
 const char *ch_error_class_name(enum ch_error_class c) {
@@ -244,7 +268,8 @@ static enum ch_error_class class_of(const struct ch_vendor_error *e) {
     if (cls != CH_ERR_RATE_LIMIT && !MATCHES(e->message, rate_texts) &&
         MATCHES(e->message, overflow_texts))
         return CH_ERR_OVERFLOW;
-    if (cls != CH_ERR_NONE && cls != CH_ERR_SERVER)
+    bool vague = cls == CH_ERR_NONE || cls == CH_ERR_SERVER || cls == CH_ERR_FORMAT;
+    if (!vague)
         return cls;
     /* Cerebras says of a prompt that is too long no more than this. */
     if ((e->status == 400 || e->status == 413) && !e->message.n && !e->type.n && !e->code.n)
@@ -253,6 +278,8 @@ static enum ch_error_class class_of(const struct ch_vendor_error *e) {
         return CH_ERR_AUTH;
     if (e->status < 429 && MATCHES(e->message, model_texts))
         return CH_ERR_MODEL_NOT_FOUND;
+    if (cls == CH_ERR_FORMAT)
+        return cls;
     if (e->status >= 300)
         return class_of_status(e->status);
     if (ch_sv_is(e->type, "invalid_request_error"))
@@ -283,6 +310,7 @@ struct ch_verdict ch_classify(const struct ch_vendor_error *error) {
     default:
         v.retryable = is_bad_generation(&e);
     }
+    v.retryable &= !e.no_retry;
     return v;
 }
 
@@ -313,6 +341,25 @@ static int status_in(const struct ch_json *error) {
     return 0;
 }
 
+/* Google: why a request was refused, and when to come back. A quota of a day
+ * is not worth waiting for. */
+static void read_details(const struct ch_json *details, struct ch_vendor_error *out) {
+    if (!ch_json_is(details, CH_JSON_ARRAY))
+        return;
+    for (CH_JSON_EACH(d, details)) {
+        struct ch_sv delay = ch_json_get_str(d, "retryDelay");
+        struct ch_sv reason = ch_json_get_str(d, "reason");
+        if (delay.n)
+            out->retry_after_ms = ch_retry_duration(delay);
+        if (ch_sv_is(reason, "API_KEY_INVALID"))
+            out->type = reason;
+        const struct ch_json *violations = ch_json_get(d, "violations");
+        for (size_t i = 0; ch_json_is(violations, CH_JSON_ARRAY) && i < violations->n; i++)
+            out->no_retry |= ch_sv_contains_nocase(
+                ch_json_get_str(ch_json_at(violations, i), "quotaId"), "PerDay");
+    }
+}
+
 static bool read_object(const struct ch_json *error, struct ch_arena *a,
                         struct ch_vendor_error *out) {
     out->message = ch_json_get_str(error, "message");
@@ -320,7 +367,10 @@ static bool read_object(const struct ch_json *error, struct ch_arena *a,
     out->code = word_of(ch_json_get(error, "code"));
     if (!out->code.n)
         out->code = ch_json_str(ch_json_path(error, "details", "error_code", NULL));
+    if (!out->type.n)
+        out->type = ch_json_get_str(error, "status"); /* Google's word for it */
     out->status = status_in(error);
+    read_details(ch_json_get(error, "details"), out);
     /* OpenRouter: the upstream's own words are more use than "Provider
      * returned error". */
     struct ch_sv raw = ch_json_str(ch_json_path(error, "metadata", "raw", NULL));
@@ -406,5 +456,6 @@ void ch_decoder_fail(struct ch_decoder *d, const struct ch_vendor_error *e) {
     ch_decoder_fail_as(d, v.cls, v.retryable, ch_buf_sv(&text));
     d->reply.error.status = full.status;
     if (!d->reply.error.retry_after_ms && v.retryable)
-        d->reply.error.retry_after_ms = ch_retry_hint(full.message);
+        d->reply.error.retry_after_ms =
+            full.retry_after_ms ? full.retry_after_ms : ch_retry_hint(full.message);
 }

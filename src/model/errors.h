@@ -12,6 +12,8 @@ struct ch_vendor_error {
     int status;              /* HTTP status, or as the body has it; 0: unknown */
     struct ch_sv type, code; /* the vendor's words, may be empty */
     struct ch_sv message;
+    long retry_after_ms; /* as the body asks; 0: it does not */
+    bool no_retry;       /* it would fail for hours */
 };
 
 struct ch_verdict {
@@ -32,14 +34,15 @@ void ch_decoder_fail(struct ch_decoder *d, const struct ch_vendor_error *e);
 void ch_decoder_fail_as(struct ch_decoder *d, enum ch_error_class cls, bool retryable,
                         struct ch_sv message);
 
-/* What the headers ask for: milliseconds to wait, 0 if nothing. An HTTP date
- * is taken relative to the response's own Date. */
+/* What the headers ask for: milliseconds to wait, 0 if nothing. Dates are taken
+ * relative to the response's own Date. Of a 429 without Retry-After the
+ * vendors' own headers are read, those of limits that are used up. */
 long ch_retry_after(const struct ch_http_head *head);
+
+/* A duration: "34.4s", "2m52.8s", "6ms", "20 seconds"; 0: it is none. */
+long ch_retry_duration(struct ch_sv text);
 
 /* The same from a message: "Please try again in 11.054s". */
 long ch_retry_hint(struct ch_sv message);
-
-/* The same from a duration alone: "34.4s". */
-long ch_retry_duration(struct ch_sv duration);
 
 #endif

@@ -2,7 +2,9 @@
  *
  * Three headers and a sentence are in use: retry-after-ms, retry-after in
  * seconds, retry-after as an HTTP date (taken relative to the response's own
- * Date, since codecs read no clock), and "Please try again in 1m2.5s". */
+ * Date, since codecs read no clock), and "Please try again in 1m2.5s". Where a
+ * 429 says none of these, vendors tell when each of their limits is full again:
+ * the latest of those that are used up counts. */
 #include <stdlib.h>
 
 #include "model/errors.h"
@@ -40,6 +42,15 @@ static bool take(struct ch_sv *s, const char *word) {
     return true;
 }
 
+/* Seconds since 1970-01-01, counting years from March; month from 0. */
+static int64_t seconds_of(int64_t year, int month, int64_t day, int64_t hour, int64_t minute,
+                          int64_t second) {
+    int64_t y = year - (month < 2), era = y / 400, yoe = y - era * 400;
+    int64_t doy = (153 * ((month + 10) % 12) + 2) / 5 + day - 1;
+    int64_t days = era * 146097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719468;
+    return ((days * 24 + hour) * 60 + minute) * 60 + second;
+}
+
 /* "Sun, 06 Nov 1994 08:49:37 GMT" as seconds since the epoch, or -1. */
 static int64_t http_date(struct ch_sv s) {
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
@@ -60,24 +71,7 @@ static int64_t http_date(struct ch_sv s) {
         month++;
     if (month == 12)
         return -1;
-    /* Days since 1970-01-01, counting years from March. */
-    int64_t y = part[1] - (month < 2), era = y / 400, yoe = y - era * 400;
-    int64_t doy = (153 * ((month + 10) % 12) + 2) / 5 + part[0] - 1;
-    int64_t days = era * 146097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719468;
-    return ((days * 24 + part[2]) * 60 + part[3]) * 60 + part[4];
-}
-
-long ch_retry_after(const struct ch_http_head *head) {
-    struct ch_sv v = ch_sv_trim(ch_header_find(head->headers, head->nheaders, "retry-after-ms"));
-    double n;
-    if (v.n && take_number(&v, &n) && n > 0)
-        return bounded(n);
-    v = ch_sv_trim(ch_header_find(head->headers, head->nheaders, "retry-after"));
-    if (v.n && take_number(&v, &n))
-        return bounded(n * 1000);
-    struct ch_sv date = ch_sv_trim(ch_header_find(head->headers, head->nheaders, "date"));
-    int64_t then = http_date(v), now = http_date(date);
-    return then > 0 && now > 0 ? bounded((double)(then - now) * 1000) : 0;
+    return seconds_of(part[1], month, part[0], part[2], part[3], part[4]);
 }
 
 /* A duration as Go writes it: "6ms", "11.054s", "2m52.8s"; or "20 seconds". */
@@ -99,8 +93,93 @@ static double take_duration(struct ch_sv s) {
     return ms;
 }
 
-long ch_retry_duration(struct ch_sv duration) {
-    return bounded(take_duration(duration));
+long ch_retry_duration(struct ch_sv text) {
+    return bounded(take_duration(ch_sv_trim(text)));
+}
+
+/* "2026-03-01T12:34:56Z" as seconds since the epoch, or -1. */
+static int64_t rfc3339(struct ch_sv s) {
+    static const char shape[] = "dddd-dd-ddTdd:dd:dd";
+    if (s.n < sizeof(shape) || (s.p[s.n - 1] != 'Z' && s.p[s.n - 1] != 'z'))
+        return -1;
+    int64_t part[6] = {0};
+    for (size_t i = 0, k = 0; shape[i]; i++) {
+        if (shape[i] != 'd')
+            k++;
+        else if (is_digit(s.p[i]))
+            part[k] = 10 * part[k] + (s.p[i] - '0');
+        else
+            return -1;
+    }
+    return part[1] < 1 || part[1] > 12
+               ? -1
+               : seconds_of(part[0], (int)part[1] - 1, part[2], part[3], part[4], part[5]);
+}
+
+/* When a limit is full again: a date, a duration, seconds, or milliseconds
+ * since the epoch (a number that large is no number of seconds). */
+static double until(struct ch_sv v, int64_t now) {
+    double n;
+    struct ch_sv rest = v;
+    int64_t date = rfc3339(v);
+    if (date >= 0)
+        return now > 0 ? (double)(date - now) * 1000 : 0;
+    if (!take_number(&rest, &n))
+        return 0;
+    if (rest.n)
+        return take_duration(v);
+    if (n > 1e12)
+        return now > 0 ? n - (double)now * 1000 : 0;
+    return n > 1e9 ? (now > 0 ? (n - (double)now) * 1000 : 0) : n * 1000;
+}
+
+/* x-ratelimit-remaining-tokens beside x-ratelimit-reset-tokens, or
+ * anthropic-ratelimit-tokens-remaining beside anthropic-ratelimit-tokens-reset;
+ * without such a header the limit is taken to be used up. */
+static bool is_used_up(const struct ch_http_head *head, struct ch_sv reset) {
+    CH_BUF_AUTO name = {0};
+    size_t at = 0;
+    while (!ch_sv_starts(ch_sv(reset.p + at, reset.n - at), "reset"))
+        at++;
+    ch_buf_addf(&name, "%.*sremaining%.*s", (int)at, reset.p, (int)(reset.n - at - 5),
+                reset.p + at + 5);
+    struct ch_sv left = ch_header_find(head->headers, head->nheaders, ch_buf_str(&name));
+    left = ch_sv_trim(left);
+    double n;
+    return !left.n || (take_number(&left, &n) && n < 1);
+}
+
+static bool is_reset(struct ch_sv name) {
+    static const char end[] = "-reset";
+    size_t n = sizeof(end) - 1;
+    if (ch_sv_starts(name, "anthropic-ratelimit-"))
+        return ch_sv_is(ch_sv(name.p + name.n - n, n), end);
+    return ch_sv_starts(name, "x-ratelimit-reset");
+}
+
+static long after_reset(const struct ch_http_head *head, int64_t now) {
+    double longest = 0;
+    for (size_t i = 0; i < head->nheaders; i++) {
+        const struct ch_header *h = &head->headers[i];
+        if (is_reset(h->name) && is_used_up(head, h->name))
+            longest = CH_MAX(longest, until(ch_sv_trim(h->value), now));
+    }
+    return bounded(longest);
+}
+
+long ch_retry_after(const struct ch_http_head *head) {
+    struct ch_sv v = ch_sv_trim(ch_header_find(head->headers, head->nheaders, "retry-after-ms"));
+    double n;
+    if (v.n && take_number(&v, &n) && n > 0)
+        return bounded(n);
+    v = ch_sv_trim(ch_header_find(head->headers, head->nheaders, "retry-after"));
+    if (v.n && take_number(&v, &n))
+        return bounded(n * 1000);
+    struct ch_sv date = ch_sv_trim(ch_header_find(head->headers, head->nheaders, "date"));
+    int64_t then = http_date(v), now = http_date(date);
+    if (then > 0)
+        return now > 0 ? bounded((double)(then - now) * 1000) : 0;
+    return head->status == 429 ? after_reset(head, now) : 0;
 }
 
 long ch_retry_hint(struct ch_sv message) {

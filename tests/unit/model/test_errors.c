@@ -62,6 +62,21 @@ static const struct {
     {500, "server_error", "", "image input is not supported", CH_ERR_SERVER, true},
     {200, "", "", "something", CH_ERR_SERVER, true},
     {200, "", "", "Rate limit reached", CH_ERR_RATE_LIMIT, true},
+    /* Google */
+    {429, "RESOURCE_EXHAUSTED", "429", "You exceeded your current quota", CH_ERR_RATE_LIMIT, true},
+    {400, "INVALID_ARGUMENT", "400", "API key not valid. Please pass one.", CH_ERR_AUTH, false},
+    {400, "API_KEY_INVALID", "400", "?", CH_ERR_AUTH, false},
+    {400, "INVALID_ARGUMENT", "400", "bad field", CH_ERR_FORMAT, false},
+    {503, "UNAVAILABLE", "503", "The model is overloaded", CH_ERR_OVERLOADED, true},
+    /* AWS */
+    {400, "ValidationException", "", "Input is too long for requested model.", CH_ERR_OVERFLOW,
+     false},
+    {400, "ValidationException", "", "Malformed input request", CH_ERR_FORMAT, false},
+    {429, "ThrottlingException", "", "Too many tokens, please wait", CH_ERR_RATE_LIMIT, true},
+    {200, "throttlingException", "", "slow", CH_ERR_RATE_LIMIT, true},
+    {403, "ExpiredTokenException", "", "expired", CH_ERR_AUTH, false},
+    {424, "ModelStreamErrorException", "", "broke", CH_ERR_SERVER, true},
+    {200, "modelTimeoutException", "", "slow", CH_ERR_TIMEOUT, true},
     /* overflow in everybody's words */
     {400, "", "", "prompt is too long: 2 tokens > 1 maximum", CH_ERR_OVERFLOW, false},
     {400, "", "", "Prompt too long", CH_ERR_OVERFLOW, false},
@@ -209,6 +224,74 @@ static void test_waits(void **state) {
     }
 }
 
+/* What vendors say beside a 429 when they do not say Retry-After. */
+static void test_resets(void **state) {
+    (void)state;
+    static const struct {
+        struct ch_header h[4];
+        int status;
+        long want;
+    } cases[] = {
+        {{{CH_SV("x-ratelimit-reset-requests"), CH_SV("2m52.8s")}}, 429, 172800},
+        {{{CH_SV("x-ratelimit-reset-requests"), CH_SV("2m52.8s")}}, 500, 0},
+        {{{CH_SV("x-ratelimit-remaining-requests"), CH_SV("41")},
+          {CH_SV("x-ratelimit-reset-requests"), CH_SV("2m52.8s")},
+          {CH_SV("x-ratelimit-remaining-tokens"), CH_SV("0")},
+          {CH_SV("x-ratelimit-reset-tokens"), CH_SV("6ms")}},
+         429,
+         6},
+        {{{CH_SV("date"), CH_SV("Sun, 01 Mar 2026 12:00:00 GMT")},
+          {CH_SV("anthropic-ratelimit-tokens-remaining"), CH_SV("0")},
+          {CH_SV("anthropic-ratelimit-tokens-reset"), CH_SV("2026-03-01T12:00:30Z")},
+          {CH_SV("anthropic-ratelimit-requests-reset"), CH_SV("2026-03-01T11:59:00Z")}},
+         429,
+         30000},
+        {{{CH_SV("anthropic-ratelimit-tokens-reset"), CH_SV("2026-03-01T12:00:30Z")}}, 429, 0},
+        {{{CH_SV("date"), CH_SV("Sun, 01 Mar 2026 12:00:00 GMT")},
+          {CH_SV("x-ratelimit-reset"), CH_SV("1772366405000")}},
+         429,
+         5000},
+        {{{CH_SV("x-ratelimit-reset-tokens-minute"), CH_SV("12.5")}}, 429, 12500},
+        {{{CH_SV("x-ratelimit-reset"), CH_SV("soon")}}, 429, 0},
+        {{{CH_SV("anthropic-ratelimit-tokens-reset"), CH_SV("2026-13-01T12:00:30Z")}}, 429, 0},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        struct ch_http_head head = {
+            .status = cases[i].status, .headers = cases[i].h, .nheaders = CH_LEN(cases[i].h)};
+        if (ch_retry_after(&head) != cases[i].want)
+            fail_msg("case %zu: %ld", i, ch_retry_after(&head));
+    }
+}
+
+static void test_google_details(void **state) {
+    (void)state;
+    static const struct {
+        const char *details;
+        long wait;
+        bool retryable;
+    } cases[] = {
+        {"[{\"@type\":\"x.RetryInfo\",\"retryDelay\":\"34.4s\"}]", 34400, true},
+        {"[{\"violations\":[{\"quotaId\":\"GenerateRequestsPerDayPerProject\"}]}]", 0, false},
+        {"[5,{\"retryDelay\":\"soon\"},{\"violations\":7}]", 0, true},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        CH_ARENA_AUTO arena = {0};
+        CH_BUF_AUTO json = {0};
+        const struct ch_json *v;
+        struct ch_vendor_error e;
+        ch_buf_addf(&json,
+                    "[{\"error\":{\"code\":429,\"message\":\"m\","
+                    "\"status\":\"RESOURCE_EXHAUSTED\",\"details\":%s}}]",
+                    cases[i].details);
+        assert_int_equal(
+            ch_json_parse(&arena, ch_buf_sv(&json), CH_JSON_STRICT, &v, NULL, NULL), 0);
+        assert_true(ch_vendor_error_read(v, &arena, &e));
+        assert_int_equal(e.retry_after_ms, cases[i].wait);
+        assert_int_equal(ch_classify(&e).cls, CH_ERR_RATE_LIMIT);
+        assert_int_equal(ch_classify(&e).retryable, cases[i].retryable);
+    }
+}
+
 static void test_hints(void **state) {
     (void)state;
     static const struct {
@@ -235,6 +318,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_verdicts),  cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_no_errors), cmocka_unit_test(test_waits),
+        cmocka_unit_test(test_resets),
+        cmocka_unit_test(test_google_details),
         cmocka_unit_test(test_hints),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
