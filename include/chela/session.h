@@ -71,6 +71,18 @@ struct chela_provider_opts {
 CHELA_API int chela_runtime_provider(chela_runtime *rt, const struct chela_provider_opts *opts,
                                      struct chela_error *err);
 
+/* What a model costs, in US dollars for a million tokens, where the built-in
+ * list does not know it or knows it otherwise. Without a price the cost of a
+ * run is unknown. Holds for agents made from now on; copied. */
+struct chela_price {
+    size_t size;
+    double input, output;
+    const double *cache_read, *cache_write; /* NULL: as input */
+};
+#define CHELA_PRICE(...) {.size = sizeof(struct chela_price), __VA_ARGS__}
+CHELA_API int chela_runtime_price(chela_runtime *rt, const char *provider, const char *model,
+                                  const struct chela_price *price, struct chela_error *err);
+
 /* The model to use when nobody chose one: the first key found in the
  * environment, a local server, else "scripted/demo". Borrowed; *why says how
  * it was found. */
@@ -84,6 +96,12 @@ enum chela_reasoning {
     CHELA_REASONING_LOW,
     CHELA_REASONING_MEDIUM,
     CHELA_REASONING_HIGH
+};
+
+enum chela_cache {
+    CHELA_CACHE_SHORT, /* minutes, as services do by themselves or when asked */
+    CHELA_CACHE_OFF,
+    CHELA_CACHE_LONG /* an hour, where the service has that; dearer to fill */
 };
 
 struct chela_limits { /* 0: the default; -1: none */
@@ -135,6 +153,16 @@ struct chela_agent_opts { /* all strings are copied */
      * their settings query_database, web_search and send_email are not offered. */
     const char *const *settings;
     const struct chela_sandbox_opts *sandbox; /* of the programs that tools start; NULL: default */
+    const double *top_p;           /* NULL: the model's default */
+    int64_t top_k;                 /* 0: likewise; only where the service has it */
+    const int64_t *seed;           /* NULL: none; likewise */
+    const char *const *stop;       /* texts that end a reply; NULL-terminated */
+    enum chela_cache cache;        /* of the prompt, by the service */
+    int strict;                    /* hold the model to the tools' schemas, where possible */
+    /* JSON Schema of the final answer: RUN_END's text is then JSON that fits
+     * it; an answer that does not is asked for once more, then the run fails. */
+    const char *output_schema;
+    const char *output_by;         /* how the model is told: auto native tool prompt */
 };
 #define CHELA_AGENT_OPTS(...) {.size = sizeof(struct chela_agent_opts), __VA_ARGS__}
 
@@ -196,6 +224,10 @@ struct chela_run_opts {
     const char *allow, *deny;
     enum chela_permission permission;
     const char *approve; /* NULL: the agent's */
+    /* Nonzero: what was shown of a reply can be taken back, so a call that
+     * failed in the middle may be made again; a RETRY or FALLBACK event says
+     * so, and the reply begins anew. */
+    int may_redo;
 };
 #define CHELA_RUN_OPTS(...) {.size = sizeof(struct chela_run_opts), __VA_ARGS__}
 

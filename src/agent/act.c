@@ -122,9 +122,22 @@ static void after(const struct ch_result *r, char **content, void *user) {
     *content = dup_opt(a.content);
 }
 
+/* The final answer, when it is given by a tool. */
+static void note_answer(chela_run *run, const struct ch_block *call, const struct ch_result *r) {
+    if (!run->session->agent->output || !ch_sv_is(r->name, CH_OUTPUT_TOOL))
+        return;
+    run->unfit = r->is_error;
+    ch_buf_clear(r->is_error ? &run->complaint : &run->text);
+    if (r->is_error)
+        snprintf(run->error, sizeof(run->error), "%s: the answer does not fit its schema",
+                 run->target->spec);
+    else
+        ch_buf_add_sv(&run->text, r->details.n ? r->details : call->text);
+}
+
 static void finished(const struct ch_block *call, const struct ch_result *r, void *user) {
-    (void)call;
     struct chela_event ev = result_event(r);
+    note_answer(user, call, r);
     ch_emit(user, &ev);
 }
 
@@ -205,7 +218,9 @@ void ch_act_done(chela_run *run) {
     struct ch_input in = {.kind = what_ended_it(run, &totals),
                           .calls = (unsigned)(totals.calls - totals.refused),
                           .over_limit = totals.refused > 0,
-                          .terminated = totals.terminated};
+                          .terminated = totals.terminated,
+                          .unfit = run->unfit};
+    run->unfit = false;
     count_results(m, &in);
     ch_batch_close(run->batch);
     run->batch = NULL;

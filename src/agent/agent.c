@@ -63,6 +63,9 @@ static int add_target(chela_agent *a, const char *spec, const struct chela_agent
 static int add_fallbacks(chela_agent *a, const char *const *specs, struct chela_error *err) {
     static const struct chela_agent_opts none = CHELA_AGENT_OPTS(.id = NULL);
     for (; specs && *specs; specs++) {
+        if (a->ntargets == CH_LIMIT_MODELS)
+            return ch_fail(err, CHELA_ELIMIT, "agent %s: more than %d models", a->id,
+                           CH_LIMIT_MODELS);
         int rc = add_target(a, *specs, &none, err);
         if (rc < 0)
             return rc;
@@ -121,13 +124,53 @@ static int check_mode(const char *mode, struct chela_error *err) {
     return ch_fail(err, CHELA_EINVAL, "unknown mode '%s' (known: react)", mode);
 }
 
+static void set_sampling(chela_agent *a, const struct chela_agent_opts *o) {
+    a->has_temperature = o->temperature != NULL;
+    a->temperature = o->temperature ? *o->temperature : 0;
+    a->has_top_p = o->top_p != NULL;
+    a->top_p = o->top_p ? *o->top_p : 0;
+    a->top_k = o->top_k;
+    a->has_seed = o->seed != NULL;
+    a->seed = o->seed ? *o->seed : 0;
+    size_t n = 0;
+    while (o->stop && o->stop[n])
+        n++;
+    a->stop = n ? ch_alloc(n * sizeof(*a->stop)) : NULL;
+    for (; a->nstop < n; a->nstop++)
+        a->stop[a->nstop] = ch_sv_str(ch_strdup(o->stop[a->nstop]));
+}
+
+static int take_answer(chela_call *call, void *user) {
+    (void)user;
+    chela_result_details(call, chela_call_arguments(call));
+    chela_result_printf(call, "The answer was accepted.");
+    return 0;
+}
+
+static int set_output(chela_agent *a, const struct chela_agent_opts *o, struct chela_error *err) {
+    if (!o->output_schema)
+        return 0;
+    int rc = ch_output_new(o->output_schema, o->output_by, &a->output, err);
+    if (rc < 0 || !ch_output_has_tool(a->output))
+        return rc;
+    struct chela_tool_opts tool = CHELA_TOOL_OPTS(
+            .name = CH_OUTPUT_TOOL,
+            .description = "Give the final answer, which ends the work. Call it once, alone, when "
+                           "everything else is done. Its arguments are the answer.",
+            .schema = ch_output_schema(a->output), .fn = take_answer,
+            .effect = CHELA_EFFECT_READ, .permission = CHELA_PERM_READ,
+            .flags = CHELA_TOOL_ON_LOOP | CHELA_TOOL_TERMINATES);
+    return ch_registry_add(&a->registry, &tool, NULL, NULL, err);
+}
+
 static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_error *err) {
     a->id = ch_strdup(o->id ? o->id : "main");
     a->tool_choice = dup_opt(o->tool_choice);
     a->reasoning = o->reasoning;
     a->max_output_tokens = o->max_output_tokens;
-    a->has_temperature = o->temperature != NULL;
-    a->temperature = o->temperature ? *o->temperature : 0;
+    set_sampling(a, o);
+    a->cache = (enum ch_cache)o->cache;
+    a->strict = o->strict;
     a->parallel = o->parallel;
     a->no_stream = o->no_stream;
     a->timeouts = (struct ch_http_timeouts){.connect = o->connect_timeout_ms,
@@ -150,6 +193,8 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
         rc = set_approvals(a, o, err);
     if (rc == 0)
         rc = ch_sandbox_read(&a->arena, o->sandbox, &a->sandbox, err);
+    if (rc == 0)
+        rc = set_output(a, o, err);
     if (rc < 0)
         return rc;
     a->limits.models = (unsigned)a->ntargets;
@@ -193,11 +238,15 @@ void ch_agent_free(chela_agent *a) {
     ch_policy_release(&a->policy);
     ch_approvals_free(a->approvals);
     ch_arena_release(&a->arena);
+    ch_output_free(a->output);
     ch_free(a->hooks);
     ch_free(a->id);
     ch_free(a->system);
     ch_free(a->workspace);
     ch_free(a->tool_choice);
+    for (size_t i = 0; i < a->nstop; i++)
+        ch_free((char *)a->stop[i].p);
+    ch_free(a->stop);
     ch_free(a);
 }
 

@@ -7,12 +7,15 @@
 #define CH_AGENT_AGENT_H
 #include <stdatomic.h>
 
+#include "agent/cooldown.h"
+#include "agent/output.h"
 #include "agent/run.h"
 #include "base/list.h"
 #include "chela/hooks.h"
 #include "chela/session.h"
 #include "io/worker.h"
 #include "model/codec.h"
+#include "model/price.h"
 #include "net/http.h"
 #include "tool/batch.h"
 #include "tool/policy.h"
@@ -40,12 +43,21 @@ struct ch_provider_conf {
     unsigned quirks_on, quirks_off;
 };
 
+/* What a model costs, as configured. */
+struct ch_price_conf {
+    struct ch_price_conf *next;
+    char *provider, *model; /* owned */
+    struct ch_price price;
+};
+
 /* "provider/model" made concrete: where to send, how to encode. */
 struct ch_target {
     char *spec; /* "anthropic/claude-sonnet-4-6" */
     char *model;
     char *provider, *base_url, *api_key; /* owned; ep borrows them */
     struct ch_endpoint ep;
+    bool has_price; /* else the cost is unknown */
+    struct ch_price price;
     struct ch_scripted *scripted; /* owned; NULL unless served in process */
     struct ch_transport *transport;
 };
@@ -61,6 +73,8 @@ struct chela_runtime {
     struct chela_runtime_opts *log; /* owned copy; NULL when silent */
     char *module_path, *ca_file;
     struct ch_provider_conf *providers;
+    struct ch_price_conf *prices;
+    struct ch_cooldowns cooldowns; /* what one run learns holds for all */
     struct ch_list agents;
     struct ch_list closed; /* sessions to be freed once the stack is clear */
     struct ch_task bury;
@@ -91,11 +105,22 @@ struct chela_agent {
     int64_t max_output_tokens;
     bool has_temperature;
     double temperature;
+    bool has_top_p, has_seed;
+    double top_p;
+    int64_t top_k, seed;
+    struct ch_sv *stop; /* owned, each owned */
+    size_t nstop;
+    enum ch_cache cache;
+    struct ch_output *output; /* the form of the final answer; NULL: any */
+    bool strict;
     unsigned parallel;
     bool no_stream;
     struct ch_http_timeouts timeouts;
     struct ch_run_limits limits;
     int64_t timeout_ms; /* of a run; negative: none */
+    /* Make the history of a run shorter and drive it on with CH_IN_COMPACTED;
+     * NULL: nobody can (limits.compacts is unset). */
+    void (*compact)(chela_run *run);
     struct ch_list sessions;
     chela_session *own; /* of chela_ask */
 };
@@ -124,6 +149,7 @@ int ch_target_new(chela_runtime *rt, const char *spec, const struct chela_agent_
 void ch_target_free(struct ch_target *t);
 CH_DEFINE_AUTO(ch_target)
 void ch_provider_conf_free(struct ch_provider_conf *list);
+void ch_price_conf_free(struct ch_price_conf *list);
 
 /* --- discover.c */
 char *ch_discover_model(chela_runtime *rt, const char **why); /* owned by the caller */

@@ -45,14 +45,14 @@ void ch_warn(chela_run *run, const char *fmt, ...) {
     ch_emit(run, &ev);
 }
 
-static struct chela_usage public_usage(const struct ch_usage *u) {
+static struct chela_usage public_usage(const struct ch_usage *u, double cost) {
     return (struct chela_usage){
         .input = u->input,
         .output = u->output,
         .cache_read = u->cache_read,
         .cache_write = u->cache_write,
         .reasoning = u->reasoning,
-        .cost_usd = -1, /* no price table yet: unknown, not zero */
+        .cost_usd = cost,
     };
 }
 
@@ -69,8 +69,11 @@ static bool emit_turn_end(chela_run *run) {
         return true;
     struct chela_event ev = {
         .type = CHELA_EV_TURN_END,
-        .turn = {run->turn_open, run->stop_reason, public_usage(&run->turn_usage)}};
+        .turn = {run->turn_open, run->stop_reason,
+                 public_usage(&run->turn_usage, run->turn_cost)}};
     run->turn_open = 0;
+    run->turn_usage = (struct ch_usage){0};
+    run->turn_cost = 0;
     ch_hook_after_model(run, &ev);
     return ch_emit(run, &ev);
 }
@@ -96,7 +99,8 @@ static void emit_end(chela_run *run) {
                                  .error = ch_str(ch_sv_str(run->error)),
                                  .turns = run->m.turns,
                                  .tool_calls = run->m.tool_calls,
-                                 .usage = public_usage(&run->m.usage),
+                                 .usage = public_usage(&run->m.usage,
+                                                       run->m.cost_unknown ? -1 : run->m.cost),
                              }};
     ch_hook_run_end(run, &ev);
     if (!run->dead)
@@ -192,26 +196,83 @@ static int64_t with_jitter(int64_t ms, bool asked_for) {
     return ms;
 }
 
-static void call_model(chela_run *run, const struct ch_input *in) {
+/* --- models that cool down */
+
+static struct ch_cooling cooling_of(const chela_run *run, const struct ch_target *t) {
+    return ch_cooldown_of(&runtime(run)->cooldowns, &t->ep, ch_sv_str(t->model),
+                          ch_mono_ms(ch_loop_clock(run->loop)));
+}
+
+static uint32_t cooling_models(const chela_run *run) {
     const chela_agent *a = run->session->agent;
-    struct ch_sv reason = ch_sv_str(run->error);
-    struct chela_event ev;
-    if (run->m.fell_back) {
-        ev = (struct chela_event){.type = CHELA_EV_FALLBACK,
-                                  .fallback = {a->targets[run->m.model - 1]->spec,
-                                               a->targets[run->m.model]->spec, ch_str(reason)}};
-        if (!ch_emit(run, &ev))
-            return;
+    uint32_t mask = 0;
+    for (size_t i = 0; runtime(run)->cooldowns.n && i < a->ntargets; i++)
+        mask |= (uint32_t)(cooling_of(run, a->targets[i]).ms > 0) << i;
+    return mask;
+}
+
+static void note_outcome(chela_run *run, const struct ch_input *in) {
+    const struct ch_target *t = run->target;
+    struct ch_cooldowns *c = &runtime(run)->cooldowns;
+    if (in->kind == CH_IN_REPLY && t)
+        ch_cooldown_clear(c, &t->ep, ch_sv_str(t->model));
+    else if (in->kind == CH_IN_FAILED && t)
+        ch_cooldown_failed(c, &t->ep, ch_sv_str(t->model), in->cls, in->retry_after_ms,
+                           ch_mono_ms(ch_loop_clock(run->loop)));
+}
+
+static void note_giving_up(chela_run *run, const struct ch_input *in, enum ch_do todo) {
+    const struct ch_target *t = run->target;
+    if (in->kind == CH_IN_FAILED && t && (todo == CH_DO_FINISH || run->m.fell_back))
+        ch_cooldown_gave_up(&runtime(run)->cooldowns, &t->ep, ch_sv_str(t->model), in->cls,
+                            ch_mono_ms(ch_loop_clock(run->loop)));
+}
+
+static void describe_cooling(const struct ch_target *t, const struct ch_cooling *c,
+                             struct ch_buf *out) {
+    ch_buf_addf(out, "%s: left alone for %lld s more (%s)", t->spec,
+                (long long)(c->ms + 999) / 1000, ch_error_class_name(c->cls));
+}
+
+/* --- calling a model */
+
+static bool emit_fallback(chela_run *run) {
+    const chela_agent *a = run->session->agent;
+    const struct ch_target *from = a->targets[run->m.before];
+    CH_BUF_AUTO reason = {0};
+    if (run->m.passed_over) {
+        struct ch_cooling c = cooling_of(run, from);
+        describe_cooling(from, &c, &reason);
+    } else {
+        ch_buf_add_str(&reason, run->error);
     }
-    if (run->m.delay_ms == 0) {
-        ch_think(run);
-        return;
-    }
-    int64_t ms = with_jitter(run->m.delay_ms, in->retry_after_ms > 0);
-    ev =
-        (struct chela_event){.type = CHELA_EV_RETRY, .retry = {run->m.attempt, ms, ch_str(reason)}};
+    struct chela_event ev = {
+        .type = CHELA_EV_FALLBACK,
+        .fallback = {from->spec, a->targets[run->m.model]->spec, ch_str(ch_buf_sv(&reason))}};
+    return ch_emit(run, &ev);
+}
+
+static void call_later(chela_run *run, int64_t ms, const char *reason) {
+    struct chela_event ev = {.type = CHELA_EV_RETRY,
+                             .retry = {run->m.attempt, ms, ch_str(ch_sv_str(reason))}};
     if (ch_emit(run, &ev))
         ch_timer_start(run->loop, &run->retry, ms, on_retry);
+}
+
+static void call_model(chela_run *run, const struct ch_input *in) {
+    const struct ch_target *t = run->session->agent->targets[run->m.model];
+    if (run->m.fell_back && !emit_fallback(run))
+        return;
+    struct ch_cooling c = cooling_of(run, t);
+    if (run->m.delay_ms > 0) {
+        call_later(run, with_jitter(run->m.delay_ms, in->retry_after_ms > 0), run->error);
+    } else if (c.asked_ms > 0) { /* another run was told to wait */
+        CH_BUF_AUTO reason = {0};
+        describe_cooling(t, &c, &reason);
+        call_later(run, CH_MIN(c.asked_ms, CH_LIMIT_RETRY_AFTER), ch_buf_str(&reason));
+    } else {
+        ch_think(run);
+    }
 }
 
 static void perform(chela_run *run, enum ch_do todo, const struct ch_input *in) {
@@ -223,6 +284,9 @@ static void perform(chela_run *run, enum ch_do todo, const struct ch_input *in) 
         return;
     case CH_DO_CALL_TOOLS:
         ch_act(run);
+        return;
+    case CH_DO_COMPACT:
+        run->session->agent->compact(run);
         return;
     case CH_DO_ASK_HOST:
         pause_run(run);
@@ -239,12 +303,17 @@ static void perform(chela_run *run, enum ch_do todo, const struct ch_input *in) 
 /* A turn is a model call and the tools it asked for; trying the call again,
  * with this model or the next, is still the same turn. */
 static bool turn_is_over(enum ch_do todo, const struct ch_input *in) {
-    return todo == CH_DO_FINISH || (todo == CH_DO_CALL_MODEL && in->kind != CH_IN_FAILED);
+    bool again = in->kind == CH_IN_FAILED || in->kind == CH_IN_COMPACTED;
+    return todo == CH_DO_FINISH || (todo == CH_DO_CALL_MODEL && !again);
 }
 
-void ch_drive(chela_run *run, const struct ch_input *in) {
+void ch_drive(chela_run *run, const struct ch_input *given) {
     enum ch_run_state from = run->m.state;
+    struct ch_input input = *given, *in = &input;
+    note_outcome(run, in);
+    in->cooling = cooling_models(run);
     enum ch_do todo = ch_run_step(&run->m, in);
+    note_giving_up(run, in, todo);
     if (turn_is_over(todo, in) && !emit_turn_end(run))
         return;
     if (!emit_states(run, from))
@@ -312,6 +381,7 @@ static int bound(chela_run *run, const chela_agent *a, const struct chela_run_op
     run->own_policy = o->allow || o->deny || o->permission != CHELA_PERM_ADMIN;
     int rc = ch_policy_init(&run->policy, o->allow, o->deny, o->permission, err);
     run->policy.within = &a->policy;
+    run->policy.always = a->output ? CH_OUTPUT_TOOL : NULL;
     return rc;
 }
 
@@ -324,6 +394,7 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *opts, chela_run **
     run->loop = s->agent->rt->loop;
     run->on_event = opts->on_event;
     run->user = opts->user;
+    run->may_redo = opts->may_redo;
     run->interrupt = CH_IN_INPUT;
     run->stop_reason = "error";
     ch_random_id("run_", run->id);
@@ -377,6 +448,7 @@ void ch_run_unref(chela_run *run) {
     ch_queue_release(&run->steering);
     ch_queue_release(&run->follow_ups);
     ch_buf_release(&run->text);
+    ch_buf_release(&run->complaint);
     ch_policy_release(&run->policy);
     ch_free(run->cancel_reason);
     ch_free(run);

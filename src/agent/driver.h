@@ -39,9 +39,15 @@ struct chela_run {
     struct ch_http_request http;
     struct ch_sv body[3];
     bool output_shown;
+    enum ch_output_way output_way; /* of this turn */
+    bool unfit;              /* the answer was not of the form; `complaint` says why */
+    struct ch_buf complaint;
     int64_t stamp;           /* time of the chunk being decoded, 0 between chunks */
     const char *stop_reason; /* for TURN_END */
-    struct ch_usage turn_usage;
+    struct ch_usage turn_usage; /* of all its attempts */
+    double turn_cost;           /* likewise; negative: unknown */
+    bool warned_price;          /* that it is unknown */
+    bool may_redo;              /* the host can take back what it showed */
 
     /* acting */
     const struct ch_msg *reply; /* in the transcript */

@@ -12,7 +12,9 @@
  *
  * The content of a reply decides, not its stop reason: complete calls are run
  * whatever the vendor called the end. The exceptions are a refusal, whose
- * calls are not looked at, and a failed reply, which is never used. */
+ * calls are not looked at, and a failed reply, which is never used.
+ *
+ * Costs are known or not, never assumed: a budget counts what is known. */
 #include "agent/run.h"
 
 #include <assert.h>
@@ -22,7 +24,7 @@
 
 #define FIRST_DELAY_MS 500
 #define LONGEST_DELAY_MS 8000
-#define LONGEST_RETRY_AFTER_MS 60000
+#define LONGEST_WITH_SUBSTITUTE_MS 10000
 
 const char *ch_run_state_name(enum ch_run_state s) {
     static const char *const names[] = {
@@ -96,25 +98,58 @@ static enum ch_reason exhausted(const struct ch_run *r) {
     return CH_REASON_NONE;
 }
 
+static void use_model(struct ch_run *r, unsigned next) {
+    r->before = r->model;
+    r->model = next;
+    r->attempt = 0;
+    r->fell_back = true;
+}
+
+/* The first model from here on that does not cool down; `from` if all do. */
+static unsigned next_cool(const struct ch_run *r, const struct ch_input *in, unsigned from) {
+    for (unsigned i = from; i < r->limits.models; i++)
+        if (!(in->cooling >> i & 1))
+            return i;
+    return from;
+}
+
 /* A new model call, unless a limit stands against it. */
-static enum ch_do think(struct ch_run *r) {
+static enum ch_do think(struct ch_run *r, const struct ch_input *in) {
     enum ch_reason limit = exhausted(r);
     if (limit != CH_REASON_NONE)
         return finish(r, limit);
     r->turns++;
     r->attempt = 0;
+    unsigned model = next_cool(r, in, r->model);
+    if (model != r->model) {
+        use_model(r, model);
+        r->passed_over = true;
+    }
     enter(r, CH_RUN_THINK);
     return CH_DO_CALL_MODEL;
 }
 
-static enum ch_do observe_and_think(struct ch_run *r) {
+static enum ch_do observe_and_think(struct ch_run *r, const struct ch_input *in) {
     enter(r, CH_RUN_OBSERVE);
-    return think(r);
+    return think(r, in);
+}
+
+/* What was used is paid for, whatever became of it. */
+static void count(struct ch_run *r, const struct ch_input *in) {
+    r->usage.input += in->usage.input;
+    r->usage.output += in->usage.output;
+    r->usage.cache_read += in->usage.cache_read;
+    r->usage.cache_write += in->usage.cache_write;
+    r->usage.reasoning += in->usage.reasoning;
+    if (in->cost < 0)
+        r->cost_unknown = true;
+    else
+        r->cost += in->cost;
 }
 
 static int64_t backoff(unsigned attempt, int64_t retry_after_ms) {
     if (retry_after_ms > 0)
-        return CH_MIN(retry_after_ms, LONGEST_RETRY_AFTER_MS);
+        return CH_MIN(retry_after_ms, CH_LIMIT_RETRY_AFTER);
     int64_t delay = FIRST_DELAY_MS;
     while (attempt-- && delay < LONGEST_DELAY_MS)
         delay *= 2;
@@ -122,10 +157,19 @@ static int64_t backoff(unsigned attempt, int64_t retry_after_ms) {
 }
 
 /* Same call again, then the next model of the chain, then the end. A reply of
- * which something was shown is not tried again: the reader would see it twice. */
+ * which something was shown is not tried again: the reader would see it twice.
+ * A history that does not fit is made shorter first, once. */
 static enum ch_do on_failed(struct ch_run *r, const struct ch_input *in) {
+    count(r, in);
+    if (in->cls == CH_ERR_OVERFLOW && r->limits.compacts && !r->compacted && !in->output_shown) {
+        r->compacted = true;
+        return CH_DO_COMPACT;
+    }
     bool may_repeat = in->retryable && !in->output_shown;
-    bool waits_too_long = in->retry_after_ms > LONGEST_RETRY_AFTER_MS;
+    bool substitute = r->model + 1 < r->limits.models &&
+                      !(in->cooling >> next_cool(r, in, r->model + 1) & 1);
+    bool waits_too_long = in->retry_after_ms > (substitute ? LONGEST_WITH_SUBSTITUTE_MS
+                                                           : CH_LIMIT_RETRY_AFTER);
     if (may_repeat && !waits_too_long && (int)r->attempt < r->limits.retries) {
         r->delay_ms = backoff(r->attempt, in->retry_after_ms);
         r->attempt++;
@@ -135,31 +179,42 @@ static enum ch_do on_failed(struct ch_run *r, const struct ch_input *in) {
     bool other_model_may_do = in->cls != CH_ERR_REFUSED && !in->output_shown;
     if (other_model_may_do && r->model + 1 < r->limits.models &&
         !reached(r->limits.max_errors, r->errors)) {
-        r->model++;
-        r->attempt = 0;
-        r->fell_back = true;
+        use_model(r, next_cool(r, in, r->model + 1));
         return CH_DO_CALL_MODEL;
     }
     return finish(r,
                   in->cls == CH_ERR_OVERFLOW ? CH_REASON_CONTEXT_OVERFLOW : CH_REASON_MODEL_ERROR);
 }
 
-static enum ch_do on_empty_reply(struct ch_run *r) {
+static enum ch_do on_compacted(struct ch_run *r, const struct ch_input *in) {
+    if (in->shorter)
+        return CH_DO_CALL_MODEL;
+    struct ch_input overflow = {
+        .kind = CH_IN_FAILED, .cls = CH_ERR_OVERFLOW, .cooling = in->cooling};
+    return on_failed(r, &overflow);
+}
+
+/* The answer is not of the form that was asked for: one more try. */
+static enum ch_do on_unfit(struct ch_run *r, const struct ch_input *in) {
+    if (r->reasked)
+        return finish(r, CH_REASON_MODEL_ERROR);
+    r->reasked = r->reask = true;
+    return observe_and_think(r, in);
+}
+
+static enum ch_do on_empty_reply(struct ch_run *r, const struct ch_input *in) {
+    if (r->nudged && in->unfit)
+        return finish(r, CH_REASON_MODEL_ERROR);
     if (r->nudged) {
         r->warn_empty = true;
         return finish(r, CH_REASON_COMPLETED);
     }
     r->nudged = r->nudge = true;
-    return observe_and_think(r);
+    return observe_and_think(r, in);
 }
 
 static enum ch_do on_reply(struct ch_run *r, const struct ch_input *in) {
-    r->usage.input += in->usage.input;
-    r->usage.output += in->usage.output;
-    r->usage.cache_read += in->usage.cache_read;
-    r->usage.cache_write += in->usage.cache_write;
-    r->usage.reasoning += in->usage.reasoning;
-    r->cost += in->cost;
+    count(r, in);
     if (in->has_text)
         r->errors = 0;
     r->pauses = in->stop == CH_STOP_PAUSE ? r->pauses + 1 : 0;
@@ -167,17 +222,19 @@ static enum ch_do on_reply(struct ch_run *r, const struct ch_input *in) {
     if (in->stop == CH_STOP_REFUSAL)
         return finish(r, CH_REASON_REFUSED);
     if (in->stop == CH_STOP_PAUSE)
-        return r->pauses > CH_LIMIT_PAUSES ? finish(r, CH_REASON_COMPLETED) : think(r);
+        return r->pauses > CH_LIMIT_PAUSES ? finish(r, CH_REASON_COMPLETED) : think(r, in);
     if (in->calls > 0) {
         enter(r, CH_RUN_ACT);
         return CH_DO_CALL_TOOLS;
     }
     if (!in->has_text)
-        return on_empty_reply(r);
+        return on_empty_reply(r, in);
+    if (in->unfit)
+        return on_unfit(r, in);
     if (in->stop == CH_STOP_LENGTH)
         return finish(r, CH_REASON_LENGTH);
     r->nudged = false;
-    return in->follow_ups ? observe_and_think(r) : finish(r, CH_REASON_COMPLETED);
+    return in->follow_ups ? observe_and_think(r, in) : finish(r, CH_REASON_COMPLETED);
 }
 
 static enum ch_do on_results(struct ch_run *r, const struct ch_input *in) {
@@ -188,7 +245,10 @@ static enum ch_do on_results(struct ch_run *r, const struct ch_input *in) {
     enter(r, CH_RUN_REFLECT);
     if (in->over_limit)
         return finish(r, CH_REASON_MAX_TOOL_CALLS);
-    return observe_and_think(r);
+    if (in->unfit && r->reasked)
+        return finish(r, CH_REASON_MODEL_ERROR);
+    r->reasked |= in->unfit; /* the result of the call says what is wrong */
+    return observe_and_think(r, in);
 }
 
 static enum ch_do on_unanswered(struct ch_run *r, const struct ch_input *in) {
@@ -220,7 +280,7 @@ static enum ch_reason interruption(enum ch_in kind) {
 enum ch_do ch_run_step(struct ch_run *r, const struct ch_input *in) {
     r->npath = 0;
     r->delay_ms = 0;
-    r->nudge = r->fell_back = false;
+    r->nudge = r->reask = r->fell_back = r->passed_over = false;
     if (ch_run_over(r))
         return CH_DO_NOTHING;
     enum ch_reason stop = interruption(in->kind);
@@ -230,10 +290,12 @@ enum ch_do ch_run_step(struct ch_run *r, const struct ch_input *in) {
     switch (r->state) {
     case CH_RUN_OBSERVE:
         assert(in->kind == CH_IN_INPUT);
-        return think(r);
+        return think(r, in);
     case CH_RUN_THINK:
-        assert(in->kind == CH_IN_REPLY || in->kind == CH_IN_FAILED);
-        return in->kind == CH_IN_REPLY ? on_reply(r, in) : on_failed(r, in);
+        assert(in->kind == CH_IN_REPLY || in->kind == CH_IN_FAILED || in->kind == CH_IN_COMPACTED);
+        return in->kind == CH_IN_REPLY    ? on_reply(r, in)
+               : in->kind == CH_IN_FAILED ? on_failed(r, in)
+                                          : on_compacted(r, in);
     case CH_RUN_ACT:
         assert(in->kind == CH_IN_RESULTS || in->kind == CH_IN_UNANSWERED);
         return in->kind == CH_IN_RESULTS ? on_results(r, in) : on_unanswered(r, in);

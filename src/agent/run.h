@@ -65,12 +65,14 @@ struct ch_run_limits { /* resolved: negative means none */
     double cost_budget;   /* US dollars */
     int retries;          /* of one model call */
     unsigned models;      /* length of the fallback chain, at least 1 */
+    bool compacts;        /* a history that does not fit can be made shorter */
 };
 
 enum ch_do {
     CH_DO_NOTHING,    /* wait for what is under way */
     CH_DO_CALL_MODEL, /* after delay_ms; `attempt` and `model` say which */
     CH_DO_CALL_TOOLS,
+    CH_DO_COMPACT,      /* make the history shorter, then say CH_IN_COMPACTED */
     CH_DO_ASK_HOST,     /* paused: calls are left for the host to answer, or to approve */
     CH_DO_RESUME_TOOLS, /* they were: go on with the others */
     CH_DO_FINISH,
@@ -88,14 +90,20 @@ struct ch_run {
     unsigned pauses;     /* replies in a row that the vendor paused */
     bool nudged;         /* an empty reply was answered with a nudge */
     struct ch_usage usage;
-    double cost; /* US dollars so far; only counted when known */
+    double cost;       /* US dollars so far, as far as they are known */
+    bool cost_unknown; /* some of it is not */
+    bool compacted;    /* once is enough */
+    bool reasked;      /* an answer that did not fit was asked for again */
 
     /* of the model call to make */
     unsigned attempt; /* 0: the first try */
     unsigned model;   /* index in the fallback chain */
+    unsigned before;  /* and which one it fell back from */
     int64_t delay_ms;
     bool nudge;      /* tell the model that its reply was empty */
+    bool reask;      /* tell it what is wrong with its answer */
     bool fell_back;  /* this step moved on to another model */
+    bool passed_over; /* because the ones before it cool down */
     bool warn_empty; /* done, but there is no answer */
 
     /* states passed through in the last step, for the event log */
@@ -107,6 +115,7 @@ enum ch_in {
     CH_IN_INPUT,      /* messages were added, the run may begin */
     CH_IN_REPLY,      /* the model answered */
     CH_IN_FAILED,     /* the model call failed */
+    CH_IN_COMPACTED,  /* the history is shorter, or cannot be: `shorter` */
     CH_IN_RESULTS,    /* every call has a result */
     CH_IN_UNANSWERED, /* the rest is done, some calls are the host's to run or approve */
     CH_IN_RESUMED,    /* the host has done so */
@@ -117,18 +126,22 @@ enum ch_in {
 
 struct ch_input {
     enum ch_in kind;
-    /* REPLY */
+    uint32_t cooling; /* bit i: model i of the chain is better left alone now */
+    /* REPLY; usage and cost also of a call that FAILED */
     enum ch_stop stop;
     unsigned calls; /* tool calls in it, cut ones included */
     bool has_text;
     struct ch_usage usage;
-    double cost;
+    double cost;         /* negative: unknown */
+    bool unfit;          /* the answer is not of the form that was asked for; RESULTS too */
     unsigned follow_ups; /* waiting in the queue */
     /* FAILED */
     enum ch_error_class cls;
     bool retryable;
     int64_t retry_after_ms;
-    bool output_shown; /* some of the reply was already delivered */
+    bool output_shown; /* some of the reply was delivered and cannot be taken back */
+    /* COMPACTED */
+    bool shorter;
     /* UNANSWERED */
     bool approvals; /* some wait for a person's consent */
     /* RESULTS */

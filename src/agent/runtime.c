@@ -102,6 +102,8 @@ void chela_runtime_close(chela_runtime *rt) {
         rt->journal->ops->shut(rt->journal);
     ch_http_close(rt->http);
     ch_provider_conf_free(rt->providers);
+    ch_price_conf_free(rt->prices);
+    ch_cooldowns_release(&rt->cooldowns);
     if (rt->log)
         ch_log_set(NULL, NULL);
     ch_free(rt->log);

@@ -86,6 +86,48 @@ void ch_provider_conf_free(struct ch_provider_conf *list) {
     }
 }
 
+void ch_price_conf_free(struct ch_price_conf *list) {
+    while (list) {
+        struct ch_price_conf *next = list->next;
+        ch_free(list->provider);
+        ch_free(list->model);
+        ch_free(list);
+        list = next;
+    }
+}
+
+int chela_runtime_price(chela_runtime *rt, const char *provider, const char *model,
+                        const struct chela_price *given, struct chela_error *err) {
+    struct chela_price p = {0};
+    memcpy(&p, given, CH_MIN(given->size, sizeof(p)));
+    if (!provider || !model || !*provider || !*model)
+        return ch_fail(err, CHELA_EINVAL, "a price needs a provider and a model");
+    double read = p.cache_read ? *p.cache_read : -1, write = p.cache_write ? *p.cache_write : -1;
+    bool bad_cache = (p.cache_read && !(read >= 0)) || (p.cache_write && !(write >= 0));
+    if (!(p.input >= 0) || !(p.output >= 0) || bad_cache)
+        return ch_fail(err, CHELA_EINVAL, "%s/%s: a price is a number from 0 on", provider, model);
+    struct ch_price_conf *c = ch_alloc(sizeof(*c));
+    c->provider = ch_strdup(provider);
+    c->model = ch_strdup(model);
+    c->price = (struct ch_price){.input = p.input,
+                                 .output = p.output,
+                                 .cache_read = read,
+                                 .cache_write = write};
+    c->next = rt->prices; /* the newest wins */
+    rt->prices = c;
+    return 0;
+}
+
+/* What was configured, else the vendor's list. */
+static bool find_price(const chela_runtime *rt, const struct ch_target *t, struct ch_price *out) {
+    for (const struct ch_price_conf *c = rt->prices; c; c = c->next)
+        if (strcmp(c->provider, t->provider) == 0 && strcmp(c->model, t->model) == 0) {
+            *out = c->price;
+            return true;
+        }
+    return ch_price_find(t->provider, ch_sv_str(t->model), out);
+}
+
 static char *dup_opt(const char *s) {
     return s ? ch_strdup(s) : NULL;
 }
@@ -232,6 +274,7 @@ int ch_target_new(chela_runtime *rt, const char *spec, const struct chela_agent_
     }
     if (prompted || t->ep.quirks & CH_Q_PROMPTED)
         t->ep.codec = ch_codec_prompted(t->ep.codec);
+    t->has_price = find_price(rt, t, &t->price);
     *out = CH_TAKE(t);
     return 0;
 }

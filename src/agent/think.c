@@ -9,7 +9,9 @@
 
 #include "agent/driver.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/log.h"
+#include "model/ids.h"
 
 static const char nudge_text[] =
     "Your last reply was empty. Answer the request, or say what you need to go on.";
@@ -42,6 +44,8 @@ static bool deliver_queued(chela_run *run) {
     bool had_ended = run->deliver_follow_up;
     run->deliver_follow_up = false;
     if (run->m.nudge && !deliver(run, CH_MSG_EVENT, ch_sv_str(nudge_text)))
+        return false;
+    if (run->m.reask && !deliver(run, CH_MSG_EVENT, ch_buf_sv(&run->complaint)))
         return false;
     bool steered = run->steering.n > 0;
     while (run->steering.n > 0)
@@ -84,10 +88,15 @@ static void choose_tools(chela_run *run, const char *only, struct ch_model_reque
     struct ch_tool_def *defs = ch_arena_alloc(&run->arena, (r->n + 1) * sizeof(*defs));
     ch_registry_defs(r, defs);
     size_t n = 0;
-    for (size_t i = 0; i < r->n; i++)
-        if (ch_policy_allows(p, defs[i].name, r->tools[i]->permission) &&
-            (!only || ch_policy_listed(ch_sv_str(only), defs[i].name)))
+    for (size_t i = 0; i < r->n; i++) {
+        bool own = p->always && ch_sv_is(defs[i].name, p->always);
+        bool offered = own ? run->output_way == CH_OUTPUT_BY_TOOL
+                           : ch_policy_allows(p, defs[i].name, r->tools[i]->permission) &&
+                                 (!only || ch_policy_listed(ch_sv_str(only), defs[i].name));
+        defs[i].strict |= run->session->agent->strict;
+        if (offered)
             defs[n++] = defs[i];
+    }
     req->tools = defs;
     req->ntools = n;
 }
@@ -106,6 +115,37 @@ static void choose_choice(const char *choice, struct ch_model_request *req) {
             req->choice = known[i].value;
 }
 
+/* Conversations that begin alike share what a service keeps of them, so the
+ * beginning is the key: the same in every turn, and in a replay. */
+static struct ch_sv cache_key(chela_run *run, struct ch_sv system) {
+    const struct ch_transcript *t = &run->session->transcript;
+    struct ch_sv first = t->n && t->msgs[0]->nblocks ? t->msgs[0]->blocks[0].text : CH_SV("");
+    uint64_t h = ch_hash(ch_hash(0, system), ch_sv(first.p, CH_MIN(first.n, 4 * CH_KB)));
+    return ch_sv_str(ch_arena_printf(&run->arena, "chela-%016llx", (unsigned long long)h));
+}
+
+/* The form of the answer: how it is asked for, and whether its tool must be
+ * called now, because nothing else is left to do or the last answer did not
+ * fit. */
+static int choose_output(chela_run *run, struct ch_model_request *req, struct chela_error *err) {
+    const struct ch_output *o = run->session->agent->output;
+    run->output_way = CH_OUTPUT_AUTO;
+    if (!o)
+        return 0;
+    int rc = ch_output_way(o, req, &run->output_way, err);
+    if (rc == 0)
+        ch_output_ask(o, run->output_way, req, &run->arena);
+    return rc;
+}
+
+static void force_output(chela_run *run, struct ch_model_request *req) {
+    bool alone = req->ntools == 1;
+    if (run->output_way != CH_OUTPUT_BY_TOOL || !(alone || run->m.reasked))
+        return;
+    req->choice = CH_CHOICE_ONE;
+    req->choice_name = CH_SV(CH_OUTPUT_TOOL);
+}
+
 static bool is_patched(const struct chela_turn_patch *p) {
     return p->system || p->tools || p->tool_choice || p->temperature || p->max_output_tokens;
 }
@@ -114,7 +154,7 @@ static bool is_patched(const struct chela_turn_patch *p) {
 static uint64_t revision(chela_run *run, const struct chela_turn_patch *patch) {
     chela_session *s = run->session;
     uint64_t tools = s->agent->registry.revision;
-    bool patched = is_patched(patch) || run->own_policy;
+    bool patched = is_patched(patch) || run->own_policy || run->m.reasked;
     if (patched || s->patched || tools != s->registry_revision || s->revision == 0)
         s->revision++;
     s->patched = patched;
@@ -122,8 +162,8 @@ static uint64_t revision(chela_run *run, const struct chela_turn_patch *patch) {
     return s->revision;
 }
 
-static void describe(chela_run *run, const struct chela_turn_patch *patch,
-                     struct ch_model_request *req) {
+static int describe(chela_run *run, const struct chela_turn_patch *patch,
+                    struct ch_model_request *req, struct chela_error *err) {
     const chela_session *s = run->session;
     const chela_agent *a = s->agent;
     const double *temperature = patch->temperature   ? patch->temperature
@@ -141,11 +181,23 @@ static void describe(chela_run *run, const struct chela_turn_patch *patch,
             patch->max_output_tokens ? patch->max_output_tokens : a->max_output_tokens,
         .has_temperature = temperature != NULL,
         .temperature = temperature ? *temperature : 0,
+        .has_top_p = a->has_top_p,
+        .top_p = a->top_p,
+        .top_k = a->top_k,
+        .has_seed = a->has_seed,
+        .seed = a->seed,
+        .stop = a->stop,
+        .nstop = a->nstop,
+        .cache = a->cache,
         .effort = (enum ch_effort)a->reasoning,
         .revision = revision(run, patch),
     };
+    req->cache_key = cache_key(run, req->system);
+    int rc = choose_output(run, req, err);
     choose_tools(run, patch->tools, req);
     choose_choice(patch->tool_choice ? patch->tool_choice : a->tool_choice, req);
+    force_output(run, req);
+    return rc;
 }
 
 static int encode(chela_run *run, const struct chela_turn_patch *patch, size_t *ntools,
@@ -155,9 +207,10 @@ static int encode(chela_run *run, const struct chela_turn_patch *patch, size_t *
     run->target = find_target(run, patch->model, err);
     if (!run->target)
         return err->code;
-    describe(run, patch, &req);
+    int rc = describe(run, patch, &req, err);
     *ntools = req.ntools;
-    int rc = ch_encoder_update(e, &req, err);
+    if (rc == 0)
+        rc = ch_encoder_update(e, &req, err);
     if (rc == 0)
         rc = req.endpoint->codec->http(&req, &run->arena, &run->http, err);
     if (rc < 0)
@@ -235,17 +288,45 @@ static bool emit_calls(chela_run *run, const struct ch_msg *m, unsigned *calls) 
     return true;
 }
 
+static bool used_nothing(const struct ch_usage *u) {
+    return !u->input && !u->output;
+}
+
+/* What the reply used goes to the turn's account. Returns its cost; negative:
+ * unknown. */
+static double account(chela_run *run, const struct ch_usage *u) {
+    const struct ch_target *t = run->target;
+    double cost = used_nothing(u)   ? 0
+                  : !t->has_price ? -1
+                                  : ch_price_cost(&t->price, u, run->session->agent->cache);
+    run->turn_usage.input += u->input;
+    run->turn_usage.output += u->output;
+    run->turn_usage.cache_read += u->cache_read;
+    run->turn_usage.cache_write += u->cache_write;
+    run->turn_usage.reasoning += u->reasoning;
+    run->turn_cost = cost < 0 || run->turn_cost < 0 ? -1 : run->turn_cost + cost;
+    return cost;
+}
+
+/* What people can do about it, where the vendor's words do not say. */
+static const char *advice(enum ch_error_class cls) {
+    return cls == CH_ERR_OVERFLOW ? " (the conversation no longer fits the model: start a new "
+                                    "session, or choose a model with a larger context)"
+                                  : "";
+}
+
 static void on_failure(chela_run *run, const struct ch_reply *r) {
-    snprintf(run->error, sizeof(run->error), "%s: %.*s", run->target->spec,
-             CH_SV_FMT(r->error.message));
+    snprintf(run->error, sizeof(run->error), "%s: %.*s%s", run->target->spec,
+             CH_SV_FMT(r->error.message), advice(r->error.cls));
     ch_redact(run->error);
     run->stop_reason = "error";
-    run->turn_usage = r->usage;
     ch_drive(run, &(struct ch_input){.kind = CH_IN_FAILED,
+                                     .usage = r->usage,
+                                     .cost = account(run, &r->usage),
                                      .cls = r->error.cls,
                                      .retryable = r->error.retryable,
                                      .retry_after_ms = r->error.retry_after_ms,
-                                     .output_shown = run->output_shown});
+                                     .output_shown = run->output_shown && !run->may_redo});
 }
 
 /* Keep the reply; a refused one does not become history. */
@@ -257,19 +338,43 @@ static const struct ch_msg *keep_reply(chela_run *run, struct ch_reply *r) {
     return NULL;
 }
 
+/* An answer that fits replaces the words it came in. */
+static bool answer_fits(chela_run *run, bool has_text) {
+    const struct ch_output *o = run->session->agent->output;
+    CH_BUF_AUTO json = {0};
+    CH_BUF_AUTO why = {0};
+    if (!o)
+        return true;
+    struct ch_sv answer = has_text ? ch_buf_sv(&run->text) : CH_SV("");
+    if (ch_output_check(o, answer, &json, &why)) {
+        ch_buf_clear(&run->text);
+        ch_buf_add_sv(&run->text, ch_buf_sv(&json));
+        return true;
+    }
+    ch_buf_clear(&run->complaint);
+    ch_output_complain(run->output_way, ch_buf_sv(&why), &run->complaint);
+    snprintf(run->error, sizeof(run->error), "%s: the answer does not fit its schema: %s",
+             run->target->spec, ch_buf_str(&why));
+    ch_redact_line(run->error);
+    return false;
+}
+
 static void on_reply(chela_run *run, struct ch_reply *r) {
     struct ch_input in = {.kind = CH_IN_REPLY,
                           .stop = r->stop,
                           .has_text = take_text(run, r->msg),
-                          .usage = r->usage};
+                          .usage = r->usage,
+                          .cost = account(run, &r->usage)};
     run->stop_reason = ch_stop_name(r->stop);
-    run->turn_usage = r->usage;
     run->error[0] = '\0';
     run->reply = keep_reply(run, r);
     if (run->reply && !emit_calls(run, run->reply, &in.calls))
         return;
     in.follow_ups = (unsigned)(run->steering.n + run->follow_ups.n + run->session->events.n);
-    run->deliver_follow_up = in.calls == 0;
+    bool is_answer = !in.calls && r->stop != CH_STOP_REFUSAL &&
+                     r->stop != CH_STOP_PAUSE && !in.follow_ups;
+    in.unfit = is_answer && !answer_fits(run, in.has_text);
+    run->deliver_follow_up = in.calls == 0 && !in.unfit;
     ch_drive(run, &in);
 }
 
@@ -306,8 +411,21 @@ static void on_done(const struct chela_error *err, void *user) {
 
 static const struct ch_http_handler handler = {on_head, on_data, on_done};
 
+/* A budget that cannot be kept is worth a word, once a run. */
+static bool mind_budget(chela_run *run) {
+    if (run->m.limits.cost_budget < 0 || run->target->has_price || run->warned_price)
+        return true;
+    run->warned_price = true;
+    ch_warn(run, "the price of %s is not known, so the cost budget cannot be kept (set it under "
+                 "providers.%s.models)",
+            run->target->spec, run->target->provider);
+    return !run->dead;
+}
+
 static bool announce(chela_run *run, size_t ntools) {
     struct chela_event ev;
+    if (!mind_budget(run))
+        return false;
     if (!run->turn_open) {
         run->turn_open = run->m.turns;
         ev = (struct chela_event){.type = CHELA_EV_TURN_START, .turn.turn = run->m.turns};

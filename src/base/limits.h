@@ -157,6 +157,9 @@
 #define CH_LIMIT_INPUT (16 * CH_MB)   /* one prompt */
 #define CH_LIMIT_HISTORY (512 * CH_MB) /* one session's transcript in memory */
 #define CH_LIMIT_PAUSES 5             /* `pause` replies in a row */
+#define CH_LIMIT_MODELS 16            /* of one chain, the fallbacks included */
+#define CH_LIMIT_RETRY_AFTER 60000    /* ms a run waits because a server asked for it */
+#define CH_LIMIT_COOLDOWNS 1024       /* keys and models that rest */
 
 /* store */
 #define CH_LIMIT_RECORD (64 * CH_MB)  /* one record of a journal */

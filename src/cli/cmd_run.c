@@ -22,7 +22,9 @@ struct flags {
     const char *model, *base_url, *api_key_env, *ca_file;
     const char *session, *system, *mode, *tool_choice, *reasoning, *approve, *output;
     int64_t max_turns, max_tool_calls, max_errors, max_output_tokens, token_budget;
-    struct ch_real temperature, timeout;
+    struct ch_real temperature, top_p, timeout, cost_budget;
+    struct ch_texts stop;
+    const char *schema, *output_by;
     bool no_stream;
 };
 
@@ -47,8 +49,16 @@ static const struct ch_opt opts[] = {
      "how much the model thinks before it answers"},
     {"temperature", 0, CH_OPT_REAL, AT(temperature), "X", 0, 2, "Model",
      "0 to 2; without it the model's own default"},
+    {"top-p", 0, CH_OPT_REAL, AT(top_p), "X", 0, 1, "Model",
+     "0 to 1; without it the model's own default"},
+    {"stop", 0, CH_OPT_TEXTS, AT(stop), "TEXT", 0, 0, "Model",
+     "a text that ends a reply; may be given several times"},
     {"max-output-tokens", 0, CH_OPT_INT, AT(max_output_tokens), "N", 1, MANY, "Model",
      "longest reply of the model"},
+    {"schema", 0, CH_OPT_TEXT, AT(schema), "FILE", 0, 0, "Model",
+     "JSON Schema of the final answer: it is then JSON and checked"},
+    {"schema-by", 0, CH_OPT_CHOICE, AT(output_by), "auto|native|tool|prompt", 0, 0, "Model",
+     "how the model is told of it (auto: the best way it has)"},
     {"no-stream", 0, CH_OPT_SWITCH, AT(no_stream), NULL, 0, 0, "Model",
      "ask for whole replies instead of streams"},
     {"mode", 0, CH_OPT_TEXT, AT(mode), "react", 0, 0, "Model",
@@ -66,6 +76,8 @@ static const struct ch_opt opts[] = {
     {"max-errors", 0, CH_OPT_INT, AT(max_errors), "N", 1, MANY, "Limits", "failures in a row (3)"},
     {"token-budget", 0, CH_OPT_INT, AT(token_budget), "N", 1, MANY, "Limits",
      "tokens in and out of the run together (no limit)"},
+    {"cost-budget", 0, CH_OPT_REAL, AT(cost_budget), "USD", 0, MANY, "Limits",
+     "US dollars of the run, where prices are known (no limit)"},
     {"timeout", 0, CH_OPT_REAL, AT(timeout), "SEC", 0.001, 31536000, "Limits",
      "time for the whole run in seconds (1800)"},
     {"output", 0, CH_OPT_CHOICE, AT(output), "text|json|jsonl", 0, 0, "Output",
@@ -75,8 +87,7 @@ static const struct ch_opt opts[] = {
     {.name = NULL},
 };
 
-static const char *const later[] = {"store",  "schema",      "image",
-                                    "record", "replay",  "cost-budget", NULL};
+static const char *const later[] = {"store", "image", "record", "replay", NULL};
 static const char *const later_modes[] = {"plan", "route", "heartbeat", NULL};
 
 enum format { TEXT, JSON, JSONL };
@@ -243,17 +254,26 @@ static const char *consent(const struct run *r) {
     return ch_asker_there(&r->asker) ? "ask" : "deny";
 }
 
-static struct chela_agent_opts agent_opts(const struct flags *f, const char *system) {
+/* Texts of the command line and of files it names, as the agent takes them. */
+struct texts {
+    struct ch_input prompt, system, schema;
+    const char *stop[sizeof(((struct ch_texts *)0)->list) / sizeof(char *) + 1];
+};
+
+static struct chela_agent_opts agent_opts(const struct flags *f, const struct texts *texts) {
     return (struct chela_agent_opts)CHELA_AGENT_OPTS(
             .model = f->model, .base_url = f->base_url, .api_key_env = f->api_key_env,
-            .system = system, .tool_choice = f->tool_choice, .mode = f->mode,
+            .system = texts->system.p, .tool_choice = f->tool_choice, .mode = f->mode,
             .reasoning = reasoning(f->reasoning), .max_output_tokens = f->max_output_tokens,
             .temperature = f->temperature.set ? &f->temperature.value : NULL,
-            .no_stream = f->no_stream,
+            .top_p = f->top_p.set ? &f->top_p.value : NULL,
+            .stop = f->stop.n ? texts->stop : NULL, .output_schema = texts->schema.p,
+            .output_by = f->output_by, .no_stream = f->no_stream,
             .limits = {.max_turns = f->max_turns,
                        .max_tool_calls = f->max_tool_calls,
                        .max_consecutive_errors = f->max_errors,
                        .token_budget = f->token_budget,
+                       .cost_budget_usd = f->cost_budget.value,
                        .timeout_ms = f->timeout.set ? (int64_t)(f->timeout.value * 1000) : 0});
 }
 
@@ -270,10 +290,16 @@ static void say_paused(struct run *r, const char *session) {
                          session);
 }
 
+/* Where only the end of the run is printed, half a reply was shown to nobody. */
+static bool can_take_back(const struct run *r) {
+    return r->format == JSON || (r->format == TEXT && !ch_text_streams(&r->text));
+}
+
 static int converse(struct run *r, chela_agent *agent, const struct ch_input *prompt,
                     struct chela_error *err) {
     chela_session *session;
-    struct chela_run_opts opt = CHELA_RUN_OPTS(.on_event = on_event, .user = r);
+    struct chela_run_opts opt =
+        CHELA_RUN_OPTS(.on_event = on_event, .user = r, .may_redo = can_take_back(r));
     int rc = chela_session_new(agent, r->flags.session, &session, err);
     if (rc < 0)
         return rc;
@@ -300,23 +326,39 @@ static int check_ca_file(const char *path, struct chela_error *err) {
     return CHELA_OK;
 }
 
+static int read_texts(struct run *r, struct texts *t, struct chela_error *err) {
+    const struct flags *f = &r->flags;
+    int rc = f->system ? ch_input_text(f->system, CH_INPUT_SYSTEM, &t->system, err) : 0;
+    if (rc == 0 && f->schema)
+        rc = ch_input_file(f->schema, CH_INPUT_SYSTEM, &t->schema, err);
+    if (rc == 0)
+        rc = read_prompt(r, &t->prompt, err);
+    for (size_t i = 0; i < f->stop.n; i++)
+        t->stop[i] = f->stop.list[i];
+    return rc;
+}
+
+static void release_texts(struct texts *t) {
+    ch_input_release(&t->prompt);
+    ch_input_release(&t->system);
+    ch_input_release(&t->schema);
+}
+
 static int perform(struct run *r, const struct ch_env *env, struct chela_error *err) {
-    struct ch_input prompt = {0}, system = {0};
+    struct texts texts = {0};
     struct ch_setup setup = {
         .env = env, .flags = &r->flags.setup, .console = &r->console, .ca_file = r->flags.ca_file};
     chela_agent *agent;
     int rc = check_ca_file(r->flags.ca_file, err);
 
-    if (rc == 0 && r->flags.system)
-        rc = ch_input_text(r->flags.system, CH_INPUT_SYSTEM, &system, err);
     if (rc == 0)
-        rc = read_prompt(r, &prompt, err);
+        rc = read_texts(r, &texts, err);
     if (rc == 0)
         rc = ch_setup_config(&setup, err);
     if (rc == 0)
         rc = ch_setup_runtime(&setup, err);
     if (rc == 0) {
-        struct chela_agent_opts opt = agent_opts(&r->flags, system.p);
+        struct chela_agent_opts opt = agent_opts(&r->flags, &texts);
         opt.approve = consent(r);
         rc = ch_setup_agent(&setup, &opt, &agent, err);
     }
@@ -325,12 +367,11 @@ static int perform(struct run *r, const struct ch_env *env, struct chela_error *
         rc = chela_agent_hooks(agent, &hooks);
     }
     if (rc == 0)
-        rc = converse(r, agent, &prompt, err);
+        rc = converse(r, agent, &texts.prompt, err);
     ch_status_free(r->status);
     r->status = NULL;
     ch_setup_release(&setup);
-    ch_input_release(&prompt);
-    ch_input_release(&system);
+    release_texts(&texts);
     return rc;
 }
 

@@ -23,6 +23,8 @@ struct ch_text {
 
 void ch_text_event(struct ch_text *t, const struct chela_event *ev);
 void ch_text_release(struct ch_text *t);
+/* Is text shown as it comes? */
+bool ch_text_streams(const struct ch_text *t);
 
 /* How a run ended, when that takes a word, on stderr. In every format. */
 void ch_text_outcome(struct ch_console *c, const struct chela_event *end);

@@ -29,16 +29,16 @@ static void show_as_progress(struct ch_text *t) {
     t->shown = true;
 }
 
-static bool streams(const struct ch_text *t) {
+bool ch_text_streams(const struct ch_text *t) {
     return t->console->out.tty && !t->no_answer && !t->console->quiet;
 }
 
 static void on_text(struct ch_text *t, struct chela_str piece) {
     /* a new reply, or one that goes on after its calls */
-    if (t->fresh || (t->shown && !streams(t)))
+    if (t->fresh || (t->shown && !ch_text_streams(t)))
         t->said_n = 0;
     t->fresh = false;
-    t->shown = streams(t);
+    t->shown = ch_text_streams(t);
     keep(t, piece.p, piece.n);
     if (t->shown)
         ch_console_answer(t->console, piece.p, piece.n);
@@ -48,7 +48,7 @@ static void on_text(struct ch_text *t, struct chela_str piece) {
 static void on_reply(struct ch_text *t) {
     if (t->said_n > 0)
         show_as_progress(t);
-    if (streams(t))
+    if (ch_text_streams(t))
         ch_console_answer_end(t->console);
     t->calls = false;
     t->fresh = true;
@@ -61,7 +61,7 @@ static bool already_shown(const struct ch_text *t, struct chela_str answer) {
 static void on_end(struct ch_text *t, struct chela_str answer) {
     if (t->no_answer)
         return;
-    if (!streams(t) || !already_shown(t, answer)) {
+    if (!ch_text_streams(t) || !already_shown(t, answer)) {
         ch_console_answer_end(t->console);
         ch_console_answer(t->console, answer.p, answer.n);
     }
@@ -224,7 +224,7 @@ static const struct {
 } limits[] = {
     {"max_turns_exceeded", "--max-turns"},       {"max_tool_calls_exceeded", "--max-tool-calls"},
     {"token_budget_exceeded", "--token-budget"}, {"deadline_exceeded", "--timeout"},
-    {"too_many_errors", "--max-errors"},
+    {"too_many_errors", "--max-errors"},         {"cost_budget_exceeded", "--cost-budget"},
 };
 
 static void stopped(struct ch_console *c, const struct chela_event *end) {
@@ -242,10 +242,13 @@ static void done(struct ch_console *c, const struct chela_event *end) {
         ch_console_note(c, "the model refused");
     else if (strcmp(end->end.reason, "length") == 0)
         ch_console_note(c, "the answer was cut at the output limit (--max-output-tokens)");
-    ch_console_verbose(c, "[done] %u turn%s, %u tool call%s, %lld tokens in, %lld out",
+    char cost[40] = "cost unknown";
+    if (end->end.usage.cost_usd >= 0)
+        snprintf(cost, sizeof(cost), "$%.4f", end->end.usage.cost_usd);
+    ch_console_verbose(c, "[done] %u turn%s, %u tool call%s, %lld tokens in, %lld out, %s",
                        end->end.turns, S(end->end.turns), end->end.tool_calls,
                        S(end->end.tool_calls), (long long)end->end.usage.input,
-                       (long long)end->end.usage.output);
+                       (long long)end->end.usage.output, cost);
 }
 
 void ch_text_outcome(struct ch_console *c, const struct chela_event *end) {

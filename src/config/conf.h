@@ -29,13 +29,20 @@ struct ch_conf_agent {
     const char *allow, *deny; /* globs, comma separated */
     const char *permission, *selection, *choice, *mode, *reasoning;
     int64_t parallel, max_output_tokens;
-    const double *temperature;
+    const double *temperature, *top_p;
+    int64_t top_k, seed, retries;
+    const char *const *stop;
+    const char *cache;
+    bool strict;
+    const char *output_schema, *output_by;
+    int64_t idle_ms, connect_ms, first_byte_ms;
     struct chela_limits limits;
 };
 
 struct ch_conf_model {
     struct ch_conf_item item;
     int64_t context_window, max_output;
+    const double *input, *output, *cache_read, *cache_write; /* US dollars a million tokens */
 };
 
 struct ch_conf_provider {

@@ -91,6 +91,29 @@ static int add_provider(const struct ch_conf_provider *p, chela_runtime *rt,
     return chela_runtime_provider(rt, &opts, err);
 }
 
+/* Half a price is none. */
+static int add_price(const struct ch_conf_provider *p, const struct ch_conf_model *m,
+                     chela_runtime *rt, struct chela_error *err) {
+    if (!m->input && !m->output && !m->cache_read && !m->cache_write)
+        return 0;
+    if (!m->input || !m->output)
+        return ch_fail(err, CHELA_ECONFIG, "providers.%s.models: %s: price.%s is missing",
+                       p->item.name, m->item.name, m->input ? "output" : "input");
+    struct chela_price price =
+        CHELA_PRICE(.input = *m->input, .output = *m->output,
+                    .cache_read = m->cache_read, .cache_write = m->cache_write);
+    return chela_runtime_price(rt, p->item.name, m->item.name, &price, err);
+}
+
+static int add_prices(const chela_config *cfg, const struct ch_conf_provider *p, chela_runtime *rt,
+                      struct chela_error *err) {
+    const struct ch_conf_model *models = p->models.items;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < p->models.n; i++)
+        rc = blame(cfg, &models[i].item, add_price(p, &models[i], rt, err), err);
+    return rc;
+}
+
 int chela_config_apply(const chela_config *cfg, chela_runtime *rt, struct chela_error *err) {
     const struct ch_conf_provider *providers = cfg->conf.providers.items;
     struct chela_error why = {0};
@@ -100,6 +123,9 @@ int chela_config_apply(const chela_config *cfg, chela_runtime *rt, struct chela_
         int rc = add_provider(&providers[i], rt, err);
         if (rc < 0)
             return blame(cfg, &providers[i].item, rc, err);
+        rc = add_prices(cfg, &providers[i], rt, err);
+        if (rc < 0)
+            return rc;
     }
     return 0;
 }
@@ -138,6 +164,17 @@ static enum chela_reasoning reasoning_of(const char *word) {
         if (strcmp(words[i], word) == 0)
             return (enum chela_reasoning)i;
     return CHELA_REASONING_DEFAULT;
+}
+
+static enum chela_cache cache_of(const char *word) {
+    return !word || strcmp(word, "5m") == 0 ? CHELA_CACHE_SHORT
+           : strcmp(word, "1h") == 0        ? CHELA_CACHE_LONG
+                                            : CHELA_CACHE_OFF;
+}
+
+/* The whole answer has a limit of its own. */
+static int64_t patience(int64_t ms) {
+    return ms < 0 ? CH_DEFAULT_TOTAL_MS : ms;
 }
 
 #define EITHER(a, d, member) ((a)->member ? (a)->member : (d)->member)
@@ -254,6 +291,18 @@ static void fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(reasoning, reasoning_of(EITHER(a, d, reasoning)));
     FILL(max_output_tokens, EITHER(a, d, max_output_tokens));
     FILL(temperature, EITHER(a, d, temperature));
+    FILL(top_p, EITHER(a, d, top_p));
+    FILL(top_k, EITHER(a, d, top_k));
+    FILL(seed, a->seed ? &a->seed : d->seed ? &d->seed : NULL);
+    FILL(stop, EITHER(a, d, stop));
+    FILL(cache, cache_of(EITHER(a, d, cache)));
+    FILL(strict, EITHER(a, d, strict));
+    FILL(output_schema, EITHER(a, d, output_schema));
+    FILL(output_by, EITHER(a, d, output_by));
+    FILL(max_retries, (int)EITHER(a, d, retries));
+    FILL(idle_timeout_ms, patience(EITHER(a, d, idle_ms)));
+    FILL(connect_timeout_ms, patience(EITHER(a, d, connect_ms)));
+    FILL(first_byte_timeout_ms, patience(EITHER(a, d, first_byte_ms)));
     FILL(parallel, (unsigned)EITHER(a, d, parallel));
     fill_limits(&o->limits, &a->limits, &d->limits);
     FILL(settings, settings_of(cfg));

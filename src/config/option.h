@@ -28,6 +28,7 @@ enum ch_scope { CH_SCOPE_FILE, CH_SCOPE_AGENT, CH_SCOPE_PROVIDER, CH_SCOPE_MODEL
     X(BOOL, "true or false", bool)                                                              \
     X(INT, "whole number", int64_t)                                                             \
     X(LIMIT, "whole number, 0: no limit", int64_t) /* 0 is kept as -1, as the library has it */ \
+    X(COUNT, "whole number, 0: none", int64_t)     /* likewise */                               \
     X(SECONDS, "seconds, 0: no limit", int64_t)    /* kept as milliseconds; likewise */         \
     X(BUDGET, "number, 0: no limit", double)       /* likewise */                               \
     X(NUMBER, "number", const double *)                                                         \
@@ -38,6 +39,7 @@ enum ch_scope { CH_SCOPE_FILE, CH_SCOPE_AGENT, CH_SCOPE_PROVIDER, CH_SCOPE_MODEL
     X(INSIDE, "list of paths", const char *const *) /* of the workspace, or absolute */         \
     X(MODELS, "PROVIDER/MODEL, or a list", const char *const *)                                 \
     X(COMMAND, "list of texts", const char *const *)                                            \
+    X(TEXTS, "list of texts", const char *const *)                                              \
     X(HEADERS, "mapping of texts", const char *const *) /* "Name: value" */                     \
     X(DATABASES, "mapping of names to URLs", const char *const *) /* "databases.NAME=URL" */    \
     X(QUIRKS, "mapping of true or false", const char *) /* "a,-b" */                            \

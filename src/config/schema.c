@@ -77,6 +77,7 @@ static void write_type(struct ch_jw *w, const struct ch_option *o) {
         return;
     case CH_CFG_INT:
     case CH_CFG_LIMIT:
+    case CH_CFG_COUNT:
         write_range(w, "integer", o);
         return;
     case CH_CFG_SECONDS:
@@ -90,6 +91,7 @@ static void write_type(struct ch_jw *w, const struct ch_option *o) {
     case CH_CFG_PLACES:
     case CH_CFG_INSIDE:
     case CH_CFG_COMMAND:
+    case CH_CFG_TEXTS:
         ch_jw_kcstr(w, "type", "array");
         ch_jw_kraw(w, "items", CH_SV(TEXTS));
         if (o->type == CH_CFG_COMMAND)

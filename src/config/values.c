@@ -381,6 +381,26 @@ static int read_models(struct ch_cfg_parser *p, const struct ch_json *v, const s
     return rc;
 }
 
+static int read_texts(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                      void *out) {
+    (void)o;
+    if (v->type != CH_JSON_ARRAY)
+        return ch_cfg_wrong_type(p, v, "a list of texts");
+    if (v->n > CH_LIMIT_CONFIG_ITEMS)
+        return ch_cfg_bad(p, v, "more than %d entries", CH_LIMIT_CONFIG_ITEMS);
+    const char **list = ch_arena_zalloc(p->cfg->arena, (v->n + 1) * sizeof(*list));
+    size_t n = 0;
+    for (CH_JSON_EACH(e, v)) {
+        int rc = copy_text(p, e, "text (in quotes)", &list[n]);
+        if (rc < 0)
+            return rc;
+        if (!*list[n++])
+            return ch_cfg_bad(p, e, "the text is empty");
+    }
+    *(const char *const **)out = list;
+    return 0;
+}
+
 /* A program by its name is looked for in PATH, a path is one of the file's. */
 static int read_command(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
                         void *out) {
@@ -570,6 +590,7 @@ int ch_cfg_value(struct ch_cfg_parser *p, const struct ch_json *v, const struct 
         [CH_CFG_QUIRKS] = read_quirks,   [CH_CFG_JSON] = read_json,
         [CH_CFG_REFUSED] = refuse,       [CH_CFG_ANY] = leave_alone,
         [CH_CFG_APPROVALS] = read_approvals, [CH_CFG_SMTP] = read_smtp,
+        [CH_CFG_TEXTS] = read_texts,     [CH_CFG_COUNT] = read_limit,
         [CH_CFG_PATTERNS] = read_patterns, [CH_CFG_DATABASES] = read_databases,
         [CH_CFG_PATHS] = read_paths,     [CH_CFG_PLACES] = read_paths,
         [CH_CFG_INSIDE] = read_paths,

@@ -20,6 +20,8 @@ struct ch_policy {
     char *allow, *deny;               /* owned; NULL: no such list */
     enum chela_permission permission; /* admin: no bound */
     const struct ch_policy *within;   /* borrowed; NULL: none */
+    const char *always;               /* borrowed: a tool of the runtime's own, which no list
+                                         takes away; NULL: none */
 };
 
 /* Lists are separated by commas and copied. A group that does not exist is

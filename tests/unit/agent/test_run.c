@@ -26,6 +26,8 @@
     { .kind = CH_IN_FAILED, .cls = (c), .retryable = (again) }
 #define EMPTY \
     { .kind = CH_IN_REPLY, .stop = CH_STOP_STOP }
+#define UNFIT \
+    { .kind = CH_IN_REPLY, .stop = CH_STOP_STOP, .has_text = true, .unfit = true }
 #define STOPPED(s, text) \
     { .kind = CH_IN_REPLY, .stop = (s), .has_text = (text) }
 #define THINKING CH_DO_CALL_MODEL, CH_RUN_THINK, CH_REASON_NONE
@@ -210,6 +212,41 @@ static const struct story {
       {{.kind = CH_IN_UNANSWERED}, CH_DO_ASK_HOST, CH_RUN_WAITING, CH_REASON_CLIENT_TOOL},
       {{.kind = CH_IN_CANCEL}, ENDED(CANCELLED)}}},
     {"deadline", {0}, {{START, THINKING}, {{.kind = CH_IN_DEADLINE}, ENDED(DEADLINE)}}},
+    {"too long: made shorter once, then the end",
+     {.compacts = true},
+     {{START, THINKING},
+      {FAIL(CH_ERR_OVERFLOW, false), CH_DO_COMPACT, CH_RUN_THINK, CH_REASON_NONE},
+      {{.kind = CH_IN_COMPACTED, .shorter = true}, THINKING},
+      {FAIL(CH_ERR_OVERFLOW, false), ENDED(CONTEXT_OVERFLOW)}}},
+    {"too long, and nothing can be left out",
+     {.compacts = true},
+     {{START, THINKING},
+      {FAIL(CH_ERR_OVERFLOW, false), CH_DO_COMPACT, CH_RUN_THINK, CH_REASON_NONE},
+      {{.kind = CH_IN_COMPACTED}, ENDED(CONTEXT_OVERFLOW)}}},
+    {"too long, and another model may have room",
+     {.models = 2, .max_errors = 5},
+     {{START, THINKING},
+      {FAIL(CH_ERR_OVERFLOW, false), THINKING},
+      {SAY, DONE(COMPLETED)}}},
+    {"an answer of the wrong form is asked for once more",
+     {0},
+     {{START, THINKING}, {UNFIT, THINKING}, {SAY, DONE(COMPLETED)}}},
+    {"and then given up",
+     {0},
+     {{START, THINKING}, {UNFIT, THINKING}, {UNFIT, ENDED(MODEL_ERROR)}}},
+    {"an answer given by a tool likewise",
+     {0},
+     {{START, THINKING},
+      {CALL(1), ACTING},
+      {{.kind = CH_IN_RESULTS, .calls = 1, .trailing_errors = 1, .unfit = true}, THINKING},
+      {UNFIT, ENDED(MODEL_ERROR)}}},
+    {"and if the second is by a tool too",
+     {0},
+     {{START, THINKING},
+      {UNFIT, THINKING},
+      {CALL(1), ACTING},
+      {{.kind = CH_IN_RESULTS, .calls = 1, .trailing_errors = 1, .unfit = true},
+       ENDED(MODEL_ERROR)}}},
     {"late news are ignored",
      {0},
      {{START, THINKING},
@@ -236,7 +273,7 @@ static void check(const struct story *s, size_t i, const char *what, const char 
 }
 
 static void tell(const struct story *s) {
-    static const char *const actions[] = {"nothing",  "call model",   "call tools",
+    static const char *const actions[] = {"nothing",  "call model",   "call tools", "compact",
                                           "ask host", "resume tools", "finish"};
     struct ch_run_limits limits = resolved(s->limits);
     struct ch_run r;
@@ -299,6 +336,69 @@ static void test_fallback_starts_its_own_attempts(void **state) {
     assert_int_equal(r.attempt, 1);
 }
 
+static void test_models_that_cool_down_are_passed_over(void **state) {
+    (void)state;
+    struct ch_run_limits limits = resolved((struct ch_run_limits){.models = 3, .max_errors = 9});
+    struct ch_run r;
+    ch_run_init(&r, &limits);
+    ch_run_step(&r, &(struct ch_input){.kind = CH_IN_INPUT, .cooling = 3});
+    assert_true(r.fell_back && r.passed_over);
+    assert_int_equal(r.before, 0);
+    assert_int_equal(r.model, 2);
+    /* all of them rest: no reason to move */
+    ch_run_init(&r, &limits);
+    ch_run_step(&r, &(struct ch_input){.kind = CH_IN_INPUT, .cooling = 7});
+    assert_false(r.fell_back);
+    assert_int_equal(r.model, 0);
+    /* a failure moves on to one that does not rest, else to the next */
+    struct ch_input fail = FAIL(CH_ERR_AUTH, false);
+    fail.cooling = 3;
+    ch_run_step(&r, &fail);
+    assert_int_equal(r.model, 2);
+    assert_false(r.passed_over);
+}
+
+static void test_a_substitute_is_not_kept_waiting(void **state) {
+    (void)state;
+    static const struct {
+        unsigned models, cooling;
+        int64_t after;
+        bool falls_back;
+    } cases[] = {
+        {2, 0, 10000, false}, {2, 0, 10001, true}, {2, 2, 10001, false}, {1, 0, 60000, false}};
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        struct ch_run r = fresh(
+            (struct ch_run_limits){.retries = 2, .models = cases[i].models, .max_errors = 9});
+        struct ch_input in = FAIL(CH_ERR_RATE_LIMIT, true);
+        in.retry_after_ms = cases[i].after;
+        in.cooling = cases[i].cooling;
+        assert_int_equal(ch_run_step(&r, &in), CH_DO_CALL_MODEL);
+        assert_int_equal(r.fell_back, cases[i].falls_back);
+        assert_int_equal(r.delay_ms, cases[i].falls_back ? 0 : cases[i].after);
+    }
+}
+
+static void test_costs_are_known_or_not(void **state) {
+    (void)state;
+    struct ch_run r = fresh((struct ch_run_limits){.cost_budget = 0.5, .retries = 1});
+    struct ch_input failed = FAIL(CH_ERR_SERVER, true);
+    failed.cost = 0.25;
+    failed.usage.output = 7;
+    ch_run_step(&r, &failed); /* what failed is paid for too */
+    assert_false(r.cost_unknown);
+    assert_int_equal(r.usage.output, 7);
+    struct ch_input in = CALL(1);
+    in.cost = -1;
+    ch_run_step(&r, &in);
+    assert_true(r.cost_unknown);
+    assert_true(r.cost == 0.25);
+    assert_int_equal(ch_run_step(&r, &(struct ch_input)OK(1)), CH_DO_CALL_MODEL);
+    in.cost = 0.25;
+    ch_run_step(&r, &in);
+    assert_int_equal(ch_run_step(&r, &(struct ch_input)OK(1)), CH_DO_FINISH);
+    assert_int_equal(r.reason, CH_REASON_COST_BUDGET);
+}
+
 static void test_path_tells_every_state(void **state) {
     (void)state;
     static const enum ch_run_state want[] = {CH_RUN_REFLECT, CH_RUN_OBSERVE, CH_RUN_THINK};
@@ -342,6 +442,9 @@ int main(void) {
         cmocka_unit_test(test_backoff_doubles_and_is_capped),
         cmocka_unit_test(test_retry_after_is_obeyed),
         cmocka_unit_test(test_fallback_starts_its_own_attempts),
+        cmocka_unit_test(test_models_that_cool_down_are_passed_over),
+        cmocka_unit_test(test_a_substitute_is_not_kept_waiting),
+        cmocka_unit_test(test_costs_are_known_or_not),
         cmocka_unit_test(test_path_tells_every_state),
         cmocka_unit_test(test_usage_adds_up),
         cmocka_unit_test(test_calls_left),

@@ -539,6 +539,7 @@ static bool takes(const struct ch_option *o, char kind) {
         return kind == 'b';
     case CH_CFG_INT:
     case CH_CFG_LIMIT:
+    case CH_CFG_COUNT:
     case CH_CFG_SECONDS:
     case CH_CFG_BUDGET:
     case CH_CFG_NUMBER:
@@ -549,6 +550,7 @@ static bool takes(const struct ch_option *o, char kind) {
     case CH_CFG_PLACES:
     case CH_CFG_INSIDE:
     case CH_CFG_COMMAND:
+    case CH_CFG_TEXTS:
     case CH_CFG_LIST:
         return kind == 'l';
     case CH_CFG_MODELS:

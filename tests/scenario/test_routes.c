@@ -1,0 +1,242 @@
+/* test_routes.c -- many models, several failures: which is asked, when, and
+ * what it costs. Time is the test's own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "support/stage.h"
+
+#define CHAT(text)                                                                          \
+    {                                                                                       \
+        .body = "{\"id\":\"c\",\"object\":\"chat.completion\",\"model\":\"small\","         \
+                "\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":" \
+                "\"" text "\"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":7," \
+                "\"completion_tokens\":3,\"total_tokens\":10}}",                            \
+        .content_type = "application/json"                                                  \
+    }
+#define FAILS(code, text)                                                                 \
+    {                                                                                     \
+        .body = "{\"type\":\"error\",\"error\":{\"type\":\"" text "\",\"message\":\"no\"}}", \
+        .status = (code)                                                                  \
+    }
+
+static const char *const fallbacks[] = {"ollama/small", NULL};
+
+static bool logged(const struct stage *st, const char *what) {
+    return strstr(ch_buf_str(&st->log), what) != NULL;
+}
+
+/* A limit that is too far off is left to the substitute, also by the next
+ * run, until its time is up. */
+static void test_429_goes_to_the_substitute(void **state) {
+    (void)state;
+    static const struct fake_reply replies[] = {
+        {.body = "{\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"x\"}}",
+         .status = 429,
+         .retry_after = "40"},
+        CHAT("from small"),
+        CHAT("small again"),
+        {.body = A_SAY("back")},
+    };
+    struct stage st;
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.fallbacks = fallbacks);
+    STAGE_OPEN(&st, &opts, replies);
+    stage_play(&st, "one");
+    assert_true(logged(&st, "fallback(ollama/small)"));
+    assert_string_equal(chela_run_text(st.run), "from small");
+    st.now += 39000;
+    stage_play(&st, "two");
+    assert_true(logged(&st, "fallback(ollama/small)"));
+    assert_string_equal(chela_run_text(st.run), "small again");
+    st.now += 2000;
+    stage_play(&st, "three");
+    assert_false(logged(&st, "fallback"));
+    assert_string_equal(chela_run_text(st.run), "back");
+    assert_int_equal(st.model.nrequests, 4);
+    stage_close(&st);
+}
+
+/* Without a substitute the next run waits as long as the server asked. */
+static void test_next_run_waits(void **state) {
+    (void)state;
+    static const struct fake_reply replies[] = {
+        {.body = "{\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"x\"}}",
+         .status = 429,
+         .retry_after = "30"},
+        {.body = A_SAY("patience")},
+    };
+    struct stage st;
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.max_retries = -1);
+    STAGE_OPEN(&st, &opts, replies);
+    stage_play(&st, "one");
+    assert_string_equal(stage_verdict(&st), "error/model_error");
+    st.now += 10000;
+    int64_t before = st.now;
+    stage_play(&st, "two");
+    assert_string_equal(chela_run_text(st.run), "patience");
+    assert_true(logged(&st, "retry(0)"));
+    assert_int_equal(st.now - before, 20000);
+    stage_close(&st);
+}
+
+/* A refused key rests for all runs, but is tried when there is nothing else. */
+static void test_bad_key(void **state) {
+    (void)state;
+    static const struct fake_reply replies[] = {
+        FAILS(401, "authentication_error"),
+        CHAT("one"),
+        CHAT("two"),
+    };
+    struct stage st;
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.fallbacks = fallbacks);
+    STAGE_OPEN(&st, &opts, replies);
+    stage_play(&st, "x");
+    stage_play(&st, "y");
+    assert_string_equal(chela_run_text(st.run), "two");
+    assert_int_equal(st.model.nrequests, 3);
+    stage_close(&st);
+}
+
+/* What was shown is not shown again, unless the host can take it back. */
+static void test_redo(void **state) {
+    (void)state;
+    static const struct fake_reply replies[] = {
+        {.body = A_BEGIN A_BLOCK(0, "{\"type\":\"text\",\"text\":\"\"}")
+             A_DELTA(0, "{\"type\":\"text_delta\",\"text\":\"half\"}"),
+         .fail = "reset"},
+        {.body = A_SAY("whole")},
+    };
+    for (int redo = 0; redo < 2; redo++) {
+        struct stage st;
+        STAGE_OPEN(&st, NULL, replies);
+        stage_start(&st, "go");
+        st.run->may_redo = redo;
+        stage_finish(&st);
+        assert_string_equal(stage_verdict(&st), redo ? "done/task_completed" : "error/model_error");
+        assert_int_equal(logged(&st, "retry(1)"), redo);
+        stage_close(&st);
+    }
+}
+
+/* --- accounting */
+
+struct bill {
+    double turn, run;
+    int64_t turn_input, run_input;
+};
+static struct bill bill;
+
+static void on_bill(struct stage *st, const struct chela_event *ev) {
+    (void)st;
+    if (ev->type == CHELA_EV_TURN_END) {
+        bill.turn = ev->turn.usage.cost_usd;
+        bill.turn_input = ev->turn.usage.input;
+    } else if (ev->type == CHELA_EV_RUN_END) {
+        bill.run = ev->end.usage.cost_usd;
+        bill.run_input = ev->end.usage.input;
+    }
+}
+
+static void near(double got, double want) {
+    if (got < want - 1e-12 || got > want + 1e-12)
+        fail_msg("%.15g, not %.15g", got, want);
+}
+
+/* 10 tokens in and 5 out a reply; a price of 1 and 2 dollars: 20 millionths. */
+static void open_priced(struct stage *st, struct chela_agent_opts *opts,
+                        const struct fake_reply *replies, size_t n) {
+    stage_open(st, opts, replies, n);
+    st->agent->targets[0]->has_price = true;
+    st->agent->targets[0]->price =
+        (struct ch_price){.input = 1, .output = 2, .cache_read = -1, .cache_write = -1};
+    st->on_event = on_bill;
+    bill = (struct bill){0};
+}
+
+static void test_cost_of_a_run(void **state) {
+    (void)state;
+    static const struct fake_reply replies[] = {
+        {.body = A_USE("a", "echo", "{}")},
+        {.body = A_SAY("done")},
+    };
+    struct stage st;
+    open_priced(&st, NULL, replies, CH_LEN(replies));
+    stage_tool(&st, "echo", 0);
+    stage_play(&st, "go");
+    near(bill.turn, 20e-6);
+    near(bill.run, 40e-6);
+    assert_int_equal(bill.turn_input, 10);
+    assert_int_equal(bill.run_input, 20);
+    stage_close(&st);
+}
+
+static void test_unknown_is_not_zero(void **state) {
+    (void)state;
+    static const struct fake_reply replies[] = {
+        {.body = A_USE("a", "echo", "{}")},
+        FAILS(401, "authentication_error"),
+        CHAT("done"), /* by a model whose price nobody knows */
+    };
+    struct stage st;
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.fallbacks = fallbacks);
+    open_priced(&st, &opts, replies, CH_LEN(replies));
+    stage_tool(&st, "echo", 0);
+    stage_play(&st, "go");
+    assert_string_equal(chela_run_text(st.run), "done");
+    assert_true(bill.turn < 0);
+    assert_true(bill.run < 0);
+    assert_int_equal(bill.run_input, 17);
+    stage_close(&st);
+}
+
+static void test_cost_budget(void **state) {
+    (void)state;
+    static const struct fake_reply replies[] = {
+        {.body = A_USE("a", "echo", "{}")},
+        {.body = A_USE("b", "echo", "{}")},
+        {.body = A_SAY("never")},
+    };
+    struct stage st;
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.limits.cost_budget_usd = 30e-6);
+    open_priced(&st, &opts, replies, CH_LEN(replies));
+    stage_tool(&st, "echo", 0);
+    stage_play(&st, "go");
+    assert_string_equal(stage_verdict(&st), "stopped/cost_budget_exceeded");
+    near(bill.run, 40e-6);
+    assert_int_equal(st.model.nrequests, 2);
+    stage_close(&st);
+}
+
+/* A budget that cannot be kept is worth a word, once. */
+static void test_budget_without_price(void **state) {
+    (void)state;
+    static const struct fake_reply replies[] = {
+        {.body = A_USE("a", "echo", "{}")},
+        {.body = A_SAY("done")},
+    };
+    struct stage st;
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.limits.cost_budget_usd = 1);
+    STAGE_OPEN(&st, &opts, replies);
+    stage_tool(&st, "echo", 0);
+    stage_play(&st, "go");
+    const char *first = strstr(ch_buf_str(&st.log), "warning");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "warning"));
+    stage_close(&st);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_429_goes_to_the_substitute),
+        cmocka_unit_test(test_next_run_waits),
+        cmocka_unit_test(test_bad_key),
+        cmocka_unit_test(test_redo),
+        cmocka_unit_test(test_cost_of_a_run),
+        cmocka_unit_test(test_unknown_is_not_zero),
+        cmocka_unit_test(test_cost_budget),
+        cmocka_unit_test(test_budget_without_price),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
