@@ -38,11 +38,5 @@ struct chela_sandbox_opts { /* all of it is copied; lists end with NULL */
 };
 #define CHELA_SANDBOX_OPTS(...) {.size = sizeof(struct chela_sandbox_opts), __VA_ARGS__}
 
-/* Which layers of the box hold on this machine, as a JSON array of objects
- * {name, ok, needed, why}; needed: "required" insists on it. Found out by
- * trying, once in a process; blocks for some hundredths of a second. helper: as
- * above, may be NULL. Yours to chela_free. Any thread. */
-CHELA_API char *chela_sandbox_layers_json(const char *helper);
-
 CHELA_END_DECLS
 #endif

@@ -239,9 +239,8 @@ static void choose_model(const struct ch_setup *s, struct chela_agent_opts *opts
         ch_console_verbose(s->console, "[model] %s: %s", opts->model, why ? why : "default");
 }
 
-/* The flag says how strict; what the file says about the rest stays. */
-static void choose_sandbox(const struct ch_setup *s, struct chela_agent_opts *opts,
-                           struct chela_sandbox_opts *own) {
+void ch_setup_sandbox(const struct ch_setup *s, struct chela_agent_opts *opts,
+                      struct chela_sandbox_opts *own) {
     if (!s->flags->sandbox)
         return;
     if (opts->sandbox)
@@ -265,7 +264,7 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
     if (s->config && chela_config_agent(s->config, s->flags->agent, opts, err) < 0)
         return err->code = CHELA_ECONFIG;
     struct chela_sandbox_opts sandbox = CHELA_SANDBOX_OPTS(.mode = NULL);
-    choose_sandbox(s, opts, &sandbox);
+    ch_setup_sandbox(s, opts, &sandbox);
     choose_model(s, opts);
     struct policy policy = take_policy(opts);
     int rc = chela_agent_new(s->rt, opts, out, err);

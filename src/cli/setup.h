@@ -65,6 +65,11 @@ int ch_setup_runtime(struct ch_setup *s, struct chela_error *err);
 int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agent **out,
                    struct chela_error *err);
 
+/* The flag --sandbox says how strict; what the file says about the rest stays.
+ * opts->sandbox may then be *own, which must last as long as it is used. */
+void ch_setup_sandbox(const struct ch_setup *s, struct chela_agent_opts *opts,
+                      struct chela_sandbox_opts *own);
+
 /* The names of the agent's tools, ended by NULL; give them back. */
 char **ch_setup_tool_names(const chela_agent *agent);
 void ch_setup_free_names(char **names);

@@ -1,11 +1,9 @@
-/* sandbox_opts.c -- from what a host asks for to a policy, and what it is told
- * about the machine. */
+/* sandbox_opts.c -- from what a host asks for to a policy. */
 #include "chela/sandbox.h"
 
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "json/writer.h"
 #include "tool/sandbox.h"
 
 static int read_network(const char *word, enum ch_sandbox_network *out, struct chela_error *err) {
@@ -129,23 +127,4 @@ int ch_sandbox_read(struct ch_arena *a, const struct chela_sandbox_opts *given,
     };
     *out = ch_sandbox_copy(a, &p);
     return 0;
-}
-
-char *chela_sandbox_layers_json(const char *helper) {
-    struct ch_buf out = {0};
-    struct ch_jw w = ch_jw(&out);
-    size_t n;
-    const struct ch_sandbox_layer *layers = ch_sandbox_probe(helper, &n);
-
-    ch_jw_begin(&w, '[');
-    for (size_t i = 0; i < n; i++) {
-        ch_jw_begin(&w, '{');
-        ch_jw_kcstr(&w, "name", layers[i].name);
-        ch_jw_kbool(&w, "ok", layers[i].ok);
-        ch_jw_kbool(&w, "needed", layers[i].needed);
-        ch_jw_kcstr(&w, "why", layers[i].why);
-        ch_jw_end(&w, '}');
-    }
-    ch_jw_end(&w, ']');
-    return ch_buf_take(&out);
 }

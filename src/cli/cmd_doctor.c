@@ -1,0 +1,250 @@
+/* cmd_doctor.c -- `chela doctor`: will it work here, and what helps if not.
+ *
+ * A list of findings, each ok, warn or fail: those of the library (survey.h)
+ * between our own about the configuration and the model. Keys are never shown,
+ * and no service is asked. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "cli/cmd.h"
+#include "cli/draft.h"
+#include "cli/mem.h"
+#include "cli/out.h"
+#include "cli/problem.h"
+#include "cli/setup.h"
+
+struct flags {
+    struct ch_setup_flags setup;
+    bool json;
+};
+
+static const struct ch_opt opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    CH_SETUP_OPTS_TOOLS(struct flags),
+    {"json", 0, CH_OPT_SWITCH, offsetof(struct flags, json), NULL, 0, 0, "Output",
+     "a JSON array of {area, name, status, detail, mend}"},
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+struct finding { /* all owned; mend may be NULL */
+    char *area, *name, *status, *detail, *mend;
+};
+
+struct findings {
+    struct finding *p;
+    size_t n, warned, failed;
+};
+
+static void add(struct findings *f, struct finding one) {
+    f->p = ch_must(realloc(f->p, (f->n + 1) * sizeof(*f->p)));
+    f->p[f->n++] = one;
+    f->warned += strcmp(one.status, "warn") == 0;
+    f->failed += strcmp(one.status, "fail") == 0;
+}
+
+/* detail is taken. */
+static void find(struct findings *f, const char *area, const char *name, const char *status,
+                 char *detail, const char *mend) {
+    add(f, (struct finding){ch_dup(area), ch_dup(name), ch_dup(status), detail,
+                            mend ? ch_dup(mend) : NULL});
+}
+
+static void release(struct findings *f) {
+    for (size_t i = 0; i < f->n; i++) {
+        free(f->p[i].area);
+        free(f->p[i].name);
+        free(f->p[i].status);
+        free(f->p[i].detail);
+        free(f->p[i].mend);
+    }
+    free(f->p);
+}
+
+/* --- looking ------------------------------------------------------------------------ */
+
+static void look_at_machine(struct findings *f) {
+    struct utsname u;
+    char *detail = uname(&u) == 0 ? ch_format("%s, %s %s, %s%s", chela_version(), u.sysname,
+                                              u.release, u.machine, geteuid() ? "" : ", as root")
+                                  : ch_dup(chela_version());
+    find(f, "machine", "chela", "ok", detail, NULL);
+}
+
+/* A file that cannot be read stops here; one with warnings does not. */
+static bool look_at_config(struct findings *f, struct ch_setup *s) {
+    struct chela_error err = {0};
+    if (ch_setup_config(s, &err) < 0) {
+        find(f, "config", "file", "fail", ch_dup(err.message), "mend it, or name another: --config");
+        return false;
+    }
+    if (!s->config)
+        find(f, "config", "file", "ok", ch_dup("none: the defaults hold"), NULL);
+    else if (s->warnings)
+        find(f, "config", "file", "warn",
+             ch_format("%s: %u warnings", s->config_path, s->warnings),
+             "chela config check shows them");
+    else
+        find(f, "config", "file", "ok", ch_dup(s->config_path), NULL);
+    return true;
+}
+
+static bool look_at_providers(struct findings *f, struct ch_setup *s) {
+    struct chela_error err = {0};
+    if (ch_setup_runtime(s, &err) == 0)
+        return true;
+    find(f, "config", "providers", "fail", ch_dup(err.message), NULL);
+    return false;
+}
+
+static char *text(const char *json, size_t i, const char *member) {
+    char *pointer = ch_format("/%zu/%s", i, member);
+    char *value = chela_json_get(json, strlen(json), pointer, NULL);
+    char *copy = value ? ch_dup(value) : NULL;
+    free(pointer);
+    chela_free(value);
+    return copy;
+}
+
+static void add_survey(struct findings *f, const char *json) {
+    char *area;
+    for (size_t i = 0; (area = text(json, i, "area")); i++)
+        add(f, (struct finding){area, ch_must(text(json, i, "name")),
+                                ch_must(text(json, i, "status")), ch_must(text(json, i, "detail")),
+                                text(json, i, "mend")});
+}
+
+/* What `chela run` would do before its first request. */
+static void look_at_agent(struct findings *f, struct ch_setup *s, struct chela_agent_opts *opt) {
+    struct chela_error err = {0};
+    chela_agent *agent;
+    if (ch_setup_agent(s, opt, &agent, &err) < 0) {
+        bool key = err.code == CHELA_EAUTH;
+        find(f, key ? "model" : "agent", key ? "key" : "setup", "fail", ch_dup(err.message), NULL);
+        return;
+    }
+    bool demo = strncmp(opt->model, "scripted/", 9) == 0;
+    find(f, "model", "choice", demo ? "warn" : "ok", ch_dup(opt->model),
+         demo ? "it is offline and plays from a file: set a key or pass --model" : NULL);
+}
+
+static void look(struct findings *f, struct ch_setup *s) {
+    struct chela_agent_opts opt = CHELA_AGENT_OPTS(.id = NULL);
+    struct chela_agent_opts bounds = CHELA_AGENT_OPTS(.id = NULL);
+    struct chela_error err = {0};
+
+    look_at_machine(f);
+    if (!look_at_config(f, s) || !look_at_providers(f, s))
+        return;
+    if (s->config)
+        chela_config_agent(s->config, s->flags->agent, &bounds, &err);
+    struct chela_sandbox_opts sandbox = CHELA_SANDBOX_OPTS(.mode = NULL);
+    ch_setup_sandbox(s, &bounds, &sandbox);
+    char *json = chela_runtime_survey(s->rt, bounds.sandbox);
+    add_survey(f, json);
+    chela_free(json);
+    look_at_agent(f, s, &opt);
+}
+
+/* --- telling ------------------------------------------------------------------------- */
+
+static void print_text(FILE *out, const struct findings *f, bool quiet) {
+    for (size_t i = 0; i < f->n; i++) {
+        const struct finding *one = &f->p[i];
+        bool ok = strcmp(one->status, "ok") == 0;
+        if (quiet && ok)
+            continue;
+        fprintf(out, "%-4s  %-8s %-21s %s\n", one->status, one->area, one->name, one->detail);
+        if (!ok && one->mend)
+            fprintf(out, "%37s-> %s\n", "", one->mend);
+    }
+    if (!quiet)
+        fprintf(out, "%zu checks: %zu warnings, %zu failures\n", f->n, f->warned, f->failed);
+}
+
+static void print_string(FILE *out, const char *s) {
+    fputc('"', out);
+    for (; *s; s++)
+        if (*s == '"' || *s == '\\')
+            fprintf(out, "\\%c", *s);
+        else if ((unsigned char)*s < 0x20)
+            fprintf(out, "\\u%04x", *s);
+        else
+            fputc(*s, out);
+    fputc('"', out);
+}
+
+static void print_member(FILE *out, const char *name, const char *value) {
+    if (!value)
+        return;
+    fprintf(out, "%s\"%s\":", strcmp(name, "area") == 0 ? "" : ",", name);
+    print_string(out, value);
+}
+
+static void print_json(FILE *out, const struct findings *f) {
+    for (size_t i = 0; i < f->n; i++) {
+        fputs(i ? ",\n {" : "[{", out);
+        print_member(out, "area", f->p[i].area);
+        print_member(out, "name", f->p[i].name);
+        print_member(out, "status", f->p[i].status);
+        print_member(out, "detail", f->p[i].detail);
+        print_member(out, "mend", f->p[i].mend);
+        fputc('}', out);
+    }
+    fputs("]\n", out);
+}
+
+static int examine(const struct flags *flags, struct ch_console *c, const struct ch_env *env) {
+    struct ch_setup setup = {.env = env, .flags = &flags->setup, .console = c};
+    struct findings f = {0};
+    struct ch_draft d;
+
+    look(&f, &setup);
+    ch_draft_init(&d);
+    if (flags->json)
+        print_json(d.f, &f);
+    else
+        print_text(d.f, &f, flags->setup.quiet);
+    ch_draft_finish(&d);
+    ch_console_print(c, d.p, d.n);
+    free(d.p);
+    int code = f.failed ? CH_EXIT_ERROR : CH_EXIT_DONE;
+    release(&f);
+    ch_setup_release(&setup);
+    return code;
+}
+
+static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    struct flags f = {0};
+    struct ch_args args;
+    struct ch_console console;
+    int code = ch_cmd_parse(cmd, env, argc, argv, &f, &args);
+
+    if (code < 0) {
+        ch_console_init(&console, env, ch_setup_verbosity(&f.setup), f.setup.no_color);
+        if (args.n > 0) {
+            ch_console_error(&console, "doctor takes no words");
+            code = CH_EXIT_USAGE;
+        } else {
+            code = ch_console_exit(&console, examine(&f, &console, env));
+        }
+        ch_console_release(&console);
+    }
+    ch_args_release(&args);
+    return code;
+}
+
+const struct ch_cmd ch_cmd_doctor = {
+    .name = "doctor",
+    .args = "",
+    .summary = "will it work on this machine?",
+    .about = "Looks at the configuration, the modules, the keys in the environment (that they are "
+             "there, not what they are), the layers of the sandbox and the model that 'chela run' "
+             "would use. Each line is ok, warn (it works with less) or fail (what was asked for "
+             "will not work), with what helps. No service is asked for a reply.\n\n"
+             "The exit status is 1 if something failed, 0 otherwise.",
+    .opts = opts,
+    .run = run,
+};
