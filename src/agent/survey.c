@@ -6,9 +6,9 @@
 #include "agent/agent.h"
 #include "base/mem.h"
 #include "io/module.h"
-#include "json/writer.h"
 #include "model/provider.h"
 #include "tool/sandbox.h"
+#include "json/writer.h"
 
 enum status { OK, WARN, FAIL };
 

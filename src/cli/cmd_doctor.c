@@ -77,14 +77,14 @@ static void look_at_machine(struct findings *f) {
 static bool look_at_config(struct findings *f, struct ch_setup *s) {
     struct chela_error err = {0};
     if (ch_setup_config(s, &err) < 0) {
-        find(f, "config", "file", "fail", ch_dup(err.message), "mend it, or name another: --config");
+        find(f, "config", "file", "fail", ch_dup(err.message),
+             "mend it, or name another: --config");
         return false;
     }
     if (!s->config)
         find(f, "config", "file", "ok", ch_dup("none: the defaults hold"), NULL);
     else if (s->warnings)
-        find(f, "config", "file", "warn",
-             ch_format("%s: %u warnings", s->config_path, s->warnings),
+        find(f, "config", "file", "warn", ch_format("%s: %u warnings", s->config_path, s->warnings),
              "chela config check shows them");
     else
         find(f, "config", "file", "ok", ch_dup(s->config_path), NULL);
@@ -111,9 +111,9 @@ static char *text(const char *json, size_t i, const char *member) {
 static void add_survey(struct findings *f, const char *json) {
     char *area;
     for (size_t i = 0; (area = text(json, i, "area")); i++)
-        add(f, (struct finding){area, ch_must(text(json, i, "name")),
-                                ch_must(text(json, i, "status")), ch_must(text(json, i, "detail")),
-                                text(json, i, "mend")});
+        add(f,
+            (struct finding){area, ch_must(text(json, i, "name")), ch_must(text(json, i, "status")),
+                             ch_must(text(json, i, "detail")), text(json, i, "mend")});
 }
 
 /* What `chela run` would do before its first request. */

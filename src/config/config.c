@@ -100,8 +100,8 @@ static int add_price(const struct ch_conf_provider *p, const struct ch_conf_mode
         return ch_fail(err, CHELA_ECONFIG, "providers.%s.models: %s: price.%s is missing",
                        p->item.name, m->item.name, m->input ? "output" : "input");
     struct chela_price price =
-        CHELA_PRICE(.input = *m->input, .output = *m->output,
-                    .cache_read = m->cache_read, .cache_write = m->cache_write);
+        CHELA_PRICE(.input = *m->input, .output = *m->output, .cache_read = m->cache_read,
+                    .cache_write = m->cache_write);
     return chela_runtime_price(rt, p->item.name, m->item.name, &price, err);
 }
 
@@ -234,10 +234,12 @@ static const char *const *own_file(const chela_config *cfg) {
 static const struct chela_sandbox_opts *sandbox_of(const chela_config *cfg) {
     const struct ch_conf_sandbox *c = &cfg->conf.sandbox;
     struct chela_sandbox_opts *o = ch_arena_alloc(cfg->arena, sizeof(*o));
-    *o = (struct chela_sandbox_opts)CHELA_SANDBOX_OPTS(
-            .mode = c->mode, .network = c->network, .writable = c->writable,
-            .readable = c->readable, .protect = c->protect, .protect_more = own_file(cfg),
-            .limits = c->limits);
+    *o = (struct chela_sandbox_opts)CHELA_SANDBOX_OPTS(.mode = c->mode, .network = c->network,
+                                                       .writable = c->writable,
+                                                       .readable = c->readable,
+                                                       .protect = c->protect,
+                                                       .protect_more = own_file(cfg),
+                                                       .limits = c->limits);
     o->limits.memory = bytes_of(c->limits.memory);
     o->limits.file_size = bytes_of(c->limits.file_size);
     o->limits.tmp = bytes_of(c->limits.tmp);
