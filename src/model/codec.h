@@ -12,6 +12,7 @@
 #define CH_MODEL_CODEC_H
 #include "base/arena.h"
 #include "base/buf.h"
+#include "model/ids.h"
 #include "model/message.h"
 #include "net/sse.h"
 #include "net/transport.h"
@@ -73,6 +74,7 @@ enum ch_quirk {
     CH_Q_TOOL_STREAM = 1 << 14,      /* arguments stream only with tool_stream:true */
     CH_Q_PROMPTED = 1 << 15,         /* no tools of its own: prompted.h */
     CH_Q_THINK_TAGS = 1 << 16,       /* thoughts may come as <think> at the start of the text */
+    CH_Q_NO_IMAGES = 1 << 17,        /* notes in place of images */
     CH_Q_NO_OUTPUT_SCHEMA = 1 << 24, /* takes no schema for the answer */
 };
 
@@ -206,6 +208,9 @@ struct ch_codec {
                    struct chela_error *err);
     /* Required. From the ']' on. */
     int (*tail)(const struct ch_model_request *req, struct ch_buf *out, struct chela_error *err);
+    /* Optional. What ids of calls must look like; NULL: CH_ID_64. Messages then
+     * come with ids that are still different when written so. */
+    enum ch_id_rule (*ids)(const struct ch_model_request *req);
     /* Optional. A line for the model that holds for this request alone; it goes
      * out as the user's, after all messages. Empty: none. */
     struct ch_sv (*note)(const struct ch_model_request *req, struct ch_arena *a);
@@ -243,6 +248,12 @@ const char *ch_codec_names(void);                        /* "anthropic openai ..
 
 /* --- encoding, incrementally -------------------------------------------- */
 
+/* Ids of the calls that were written, as hashes (adapt.h). */
+struct ch_call_ids {
+    uint64_t *slots; /* owned; 0: free */
+    size_t n, cap;   /* cap: a power of two */
+};
+
 /* A zeroed struct is an empty encoder. The body to send is head, messages and
  * tail, one after the other. */
 struct ch_encoder {
@@ -252,6 +263,8 @@ struct ch_encoder {
     struct ch_buf head, messages, tail;
     size_t nmessages; /* of the transcript, already in `messages` */
     size_t pending;   /* 1 + index of the message whose calls have no results */
+    struct ch_msg *renewed; /* owned: that message, if it was sent with other ids */
+    struct ch_call_ids ids;
     bool padded;      /* tail begins with messages: results made up for it, a note */
 };
 void ch_encoder_release(struct ch_encoder *e);

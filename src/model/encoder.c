@@ -9,22 +9,34 @@
  *     in call order, made up where missing, dropped where nobody called;
  *   any other message after unanswered calls is preceded by made-up results;
  *   unanswered calls at the end are answered in the tail, which is made anew
- *     for the next request: their real results may still come. */
+ *     for the next request: their real results may still come.
+ *
+ * Results belong to calls by their ids within these two messages, whatever ids
+ * other messages use. If ids repeat further apart, calls are sent with others
+ * (adapt.h) and their results follow by their place. */
 #include "base/error.h"
+#include "model/adapt.h"
 #include "model/codec.h"
-#include "model/ids.h"
 
 #define NO_RESULT "No result provided: the call was not run or its result was lost."
+
+static void forget_renewed(struct ch_encoder *e) {
+    ch_msg_free(e->renewed);
+    e->renewed = NULL;
+}
 
 void ch_encoder_clear(struct ch_encoder *e) {
     ch_buf_clear(&e->head);
     ch_buf_clear(&e->messages);
     ch_buf_clear(&e->tail);
+    ch_call_ids_release(&e->ids);
+    forget_renewed(e);
     e->nmessages = e->pending = 0;
     e->padded = false;
 }
 
 void ch_encoder_release(struct ch_encoder *e) {
+    ch_encoder_clear(e);
     ch_buf_release(&e->head);
     ch_buf_release(&e->messages);
     ch_buf_release(&e->tail);
@@ -38,19 +50,29 @@ static bool has_calls(const struct ch_msg *m) {
     return false;
 }
 
-static const struct ch_block *find_result(const struct ch_msg *m, struct ch_sv id) {
-    for (uint32_t i = 0; m && i < m->nblocks; i++)
-        if (m->blocks[i].type == CH_BLOCK_TOOL_RESULT && ch_sv_eq(m->blocks[i].id, id))
-            return &m->blocks[i];
-    return NULL;
-}
-
 /* The next block of a type from *at on, or NULL. */
 static const struct ch_block *next_of(const struct ch_msg *m, uint32_t *at,
                                       enum ch_block_type type) {
     while (*at < m->nblocks && m->blocks[*at].type != type)
         (*at)++;
     return *at < m->nblocks ? &m->blocks[(*at)++] : NULL;
+}
+
+/* How many calls of m before the given one have its id: none, unless somebody
+ * else made this history. */
+static unsigned same_before(const struct ch_msg *m, const struct ch_block *call) {
+    unsigned n = 0;
+    for (const struct ch_block *b = m->blocks; b < call; b++)
+        n += b->type == CH_BLOCK_TOOL_CALL && ch_sv_eq(b->id, call->id);
+    return n;
+}
+
+static const struct ch_block *find_result(const struct ch_msg *m, struct ch_sv id, unsigned skip) {
+    for (uint32_t i = 0; m && i < m->nblocks; i++)
+        if (m->blocks[i].type == CH_BLOCK_TOOL_RESULT && ch_sv_eq(m->blocks[i].id, id) &&
+            skip-- == 0)
+            return &m->blocks[i];
+    return NULL;
 }
 
 /* Results that already are one for each call, in order. */
@@ -66,21 +88,26 @@ static bool is_paired(const struct ch_msg *calls, const struct ch_msg *results) 
     }
 }
 
-/* Either may be NULL. What is no result (a text beside them) is kept, last. */
-static struct ch_msg *pair(const struct ch_msg *calls, const struct ch_msg *results) {
+/* One result for each call, in call order, under the ids of `sent` (calls as
+ * they went out). calls and sent may be NULL, and so may results. What is no
+ * result (a text beside them) is kept, last. */
+static struct ch_msg *pair(const struct ch_msg *calls, const struct ch_msg *sent,
+                           const struct ch_msg *results) {
     size_t room = (calls ? calls->nblocks : 0) + (results ? results->nblocks : 0), n = 0;
     struct ch_block *out = ch_alloc((room + 1) * sizeof(*out));
     uint32_t at = 0;
     const struct ch_block *call, *result;
     while (calls && (call = next_of(calls, &at, CH_BLOCK_TOOL_CALL))) {
-        if ((result = find_result(results, call->id))) {
+        struct ch_sv id = sent->blocks[call - calls->blocks].id;
+        if ((result = find_result(results, call->id, same_before(calls, call)))) {
             memcpy(&out[n], result, (1u + result->span) * sizeof(*out));
+            out[n].id = id;
             n += 1u + result->span;
         } else {
             out[n++] = (struct ch_block){.type = CH_BLOCK_TOOL_RESULT,
                                          .flags = CH_F_ERROR,
                                          .text = CH_SV(NO_RESULT),
-                                         .id = call->id,
+                                         .id = id,
                                          .name = call->name};
         }
     }
@@ -95,23 +122,56 @@ static struct ch_msg *pair(const struct ch_msg *calls, const struct ch_msg *resu
     return m;
 }
 
-static int encode_pair(const struct ch_model_request *req, const struct ch_msg *calls,
-                       const struct ch_msg *results, struct ch_buf *out, struct chela_error *err) {
-    if (results && is_paired(calls, results))
-        return req->endpoint->codec->message(req, results, out, err);
-    struct ch_msg *m = pair(calls, results);
-    int rc = req->endpoint->codec->message(req, m, out, err);
+/* With notes for images where the model cannot see them. */
+static int encode_message(const struct ch_model_request *req, const struct ch_msg *m,
+                          struct ch_buf *out, struct chela_error *err) {
+    struct ch_msg *plain = ch_takes_images(req) ? NULL : ch_without_images(m);
+    int rc = req->endpoint->codec->message(req, plain ? plain : m, out, err);
+    ch_msg_free(plain);
+    return rc;
+}
+
+static int encode_pair(struct ch_encoder *e, const struct ch_model_request *req,
+                       const struct ch_msg *results, struct chela_error *err) {
+    const struct ch_msg *calls = e->pending ? req->messages[e->pending - 1] : NULL;
+    if (results && !e->renewed && is_paired(calls, results))
+        return encode_message(req, results, &e->messages, err);
+    struct ch_msg *m = pair(calls, e->renewed ? e->renewed : calls, results);
+    int rc = encode_message(req, m, &e->messages, err);
     ch_msg_free(m);
+    return rc;
+}
+
+static enum ch_id_rule id_rule(const struct ch_model_request *req) {
+    const struct ch_codec *codec = req->endpoint->codec;
+    return codec->ids ? codec->ids(req) : CH_ID_64;
+}
+
+static int encode_calls(struct ch_encoder *e, const struct ch_model_request *req,
+                        const struct ch_msg *m, struct chela_error *err) {
+    enum ch_id_rule rule = id_rule(req);
+    struct ch_msg *renewed = ch_call_ids_renew(&e->ids, rule, m, e->nmessages);
+    const struct ch_msg *sent = renewed ? renewed : m;
+    int rc = encode_message(req, sent, &e->messages, err);
+    if (rc < 0 || e->messages.overflow) {
+        ch_msg_free(renewed);
+        return rc;
+    }
+    ch_call_ids_keep(&e->ids, rule, sent);
+    forget_renewed(e);
+    e->renewed = renewed;
     return rc;
 }
 
 static int append(struct ch_encoder *e, const struct ch_model_request *req, const struct ch_msg *m,
                   struct chela_error *err) {
-    const struct ch_msg *open = e->pending ? req->messages[e->pending - 1] : NULL;
     if (m->kind == CH_MSG_RESULTS)
-        return encode_pair(req, open, m, &e->messages, err);
-    int rc = open ? encode_pair(req, open, NULL, &e->messages, err) : CHELA_OK;
-    return rc < 0 ? rc : e->codec->message(req, m, &e->messages, err);
+        return encode_pair(e, req, m, err);
+    int rc = e->pending ? encode_pair(e, req, NULL, err) : CHELA_OK;
+    if (rc < 0)
+        return rc;
+    bool calls = m->kind == CH_MSG_ASSISTANT && has_calls(m);
+    return calls ? encode_calls(e, req, m, err) : encode_message(req, m, &e->messages, err);
 }
 
 static void cut_back(struct ch_buf *b, size_t n) {
@@ -135,6 +195,8 @@ static int append_new(struct ch_encoder *e, const struct ch_model_request *req,
         }
         e->nmessages++;
         e->pending = m->kind == CH_MSG_ASSISTANT && has_calls(m) ? e->nmessages : 0;
+        if (!e->pending)
+            forget_renewed(e);
     }
     return CHELA_OK;
 }
@@ -144,7 +206,7 @@ static int append_new(struct ch_encoder *e, const struct ch_model_request *req,
 static int pad_tail(struct ch_encoder *e, const struct ch_model_request *req,
                     struct chela_error *err) {
     size_t mark = e->messages.n;
-    int rc = encode_pair(req, req->messages[e->pending - 1], NULL, &e->messages, err);
+    int rc = encode_pair(e, req, NULL, err);
     ch_buf_add(&e->tail, e->messages.p + mark, e->messages.n - mark);
     cut_back(&e->messages, mark);
     e->padded = true;

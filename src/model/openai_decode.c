@@ -528,6 +528,7 @@ const struct ch_codec ch_codec_openai = {
     .message = ch_openai_message,
     .tail = ch_openai_tail,
     .takes_schema = ch_openai_takes_schema,
+    .ids = ch_openai_ids,
     .event = on_event,
     .body = on_body,
     .end = on_end,

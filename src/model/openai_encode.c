@@ -235,7 +235,7 @@ static struct ch_jw begin_message(const struct ch_model_request *req, struct ch_
     return w;
 }
 
-static enum ch_id_rule id_rule(const struct ch_model_request *req) {
+enum ch_id_rule ch_openai_ids(const struct ch_model_request *req) {
     return has_quirk(req, CH_Q_ID9) ? CH_ID_9 : CH_ID_40;
 }
 
@@ -394,7 +394,7 @@ static void encode_result(const struct ch_model_request *req, const struct ch_bl
                           struct ch_buf *out) {
     char id[CH_ID_ROOM], name[CH_NAME_ROOM];
     struct ch_jw w = begin_message(req, out, "tool");
-    ch_jw_kstr(&w, "tool_call_id", ch_id_for(id_rule(req), b->id, id));
+    ch_jw_kstr(&w, "tool_call_id", ch_id_for(ch_openai_ids(req), b->id, id));
     if (has_quirk(req, CH_Q_ID9))
         ch_jw_kstr(&w, "name", ch_name_for(MAX_NAME, b->name, name));
     struct ch_sv nothing = b->span ? CH_SV("(follows below)") : CH_SV(NO_OUTPUT);
@@ -478,7 +478,7 @@ static void write_calls(const struct ch_model_request *req, const struct ch_msg 
         struct ch_jw aw = ch_jw(&arguments);
         ch_encode_arguments(&aw, b->text);
         ch_jw_begin(w, '{');
-        ch_jw_kstr(w, "id", ch_id_for(id_rule(req), b->id, id));
+        ch_jw_kstr(w, "id", ch_id_for(ch_openai_ids(req), b->id, id));
         ch_jw_kcstr(w, "type", "function");
         ch_jw_key(w, "function");
         ch_jw_begin(w, '{');

@@ -151,6 +151,7 @@ static const struct {
     {"tool_stream", CH_Q_TOOL_STREAM},
     {"prompted", CH_Q_PROMPTED},
     {"think_tags", CH_Q_THINK_TAGS},
+    {"no_images", CH_Q_NO_IMAGES},
     {"no_output_schema", CH_Q_NO_OUTPUT_SCHEMA},
 };
 

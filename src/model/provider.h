@@ -33,4 +33,7 @@ struct ch_model_info {
 };
 struct ch_model_info ch_model_info(const char *provider, struct ch_sv model);
 
+/* Is it known to take no images? */
+bool ch_model_is_blind(struct ch_sv model);
+
 #endif

@@ -1,0 +1,169 @@
+/* test_adapt.c -- ids that repeat, images that cannot be shown. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "model/adapt.h"
+#include "model/provider.h"
+#include "json/json.h"
+
+#define CALL(i) \
+    { .type = CH_BLOCK_TOOL_CALL, .id = CH_SV(i), .name = CH_SV("f"), .text = CH_SV("{}") }
+#define RESULT(i, t) \
+    { .type = CH_BLOCK_TOOL_RESULT, .id = CH_SV(i), .name = CH_SV("f"), .text = CH_SV(t) }
+
+/* Calls and results of a Chat request, "call:ID" and "ID=text". */
+static void pairs(const struct ch_msg *const *messages, size_t n, unsigned quirks,
+                  struct ch_buf *out) {
+    struct ch_endpoint ep = {.codec = &ch_codec_openai, .base_url = "http://x", .quirks = quirks};
+    struct ch_model_request req = {
+        .endpoint = &ep, .model = CH_SV("m"), .messages = messages, .nmessages = n};
+    struct ch_encoder e = {0};
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO body = {0};
+    const struct ch_json *v;
+    assert_int_equal(ch_encoder_update(&e, &req, NULL), 0);
+    ch_buf_add_sv(&body, ch_buf_sv(&e.head));
+    ch_buf_add_sv(&body, ch_buf_sv(&e.messages));
+    ch_buf_add_sv(&body, ch_buf_sv(&e.tail));
+    assert_int_equal(ch_json_parse(&arena, ch_buf_sv(&body), CH_JSON_STRICT, &v, NULL, NULL), 0);
+    for (CH_JSON_EACH(m, ch_json_get(v, "messages"))) {
+        for (CH_JSON_EACH(c, ch_json_get(m, "tool_calls")))
+            ch_buf_addf(out, "call:%.*s ", CH_SV_FMT(ch_json_get_str(c, "id")));
+        struct ch_sv id = ch_json_get_str(m, "tool_call_id");
+        if (id.n)
+            ch_buf_addf(out, "%.*s=%.*s ", CH_SV_FMT(id), CH_SV_FMT(ch_json_get_str(m, "content")));
+    }
+    ch_encoder_release(&e);
+}
+
+static const struct {
+    const char *want;
+    size_t n;
+    struct {
+        enum ch_msg_kind kind;
+        size_t n;
+        struct ch_block blocks[3];
+    } messages[6];
+} histories[] = {
+    {"call:a a=1 call:a_2 a_2=2 call:a_4 a_4=3 ",
+     6,
+     {{CH_MSG_ASSISTANT, 1, {CALL("a")}},
+      {CH_MSG_RESULTS, 1, {RESULT("a", "1")}},
+      {CH_MSG_ASSISTANT, 1, {CALL("a")}},
+      {CH_MSG_RESULTS, 1, {RESULT("a", "2")}},
+      {CH_MSG_ASSISTANT, 1, {CALL("a")}},
+      {CH_MSG_RESULTS, 1, {RESULT("a", "3")}}}},
+    /* in one message, too: the first result is the first call's */
+    {"call:a call:a_0 a=1 a_0=2 ",
+     2,
+     {{CH_MSG_ASSISTANT, 2, {CALL("a"), CALL("a")}},
+      {CH_MSG_RESULTS, 2, {RESULT("a", "1"), RESULT("a", "2")}}}},
+    /* a new id that is in use already */
+    {"call:a call:a_2 a=1 a_2=2 call:a_2_2 a_2_2=3 ",
+     4,
+     {{CH_MSG_ASSISTANT, 2, {CALL("a"), CALL("a_2")}},
+      {CH_MSG_RESULTS, 2, {RESULT("a", "1"), RESULT("a_2", "2")}},
+      {CH_MSG_ASSISTANT, 1, {CALL("a")}},
+      {CH_MSG_RESULTS, 1, {RESULT("a", "3")}}}},
+    /* out of order, and one that is missing */
+    {"call:a a=1 call:b call:a_2 b=2 a_2=3 ",
+     4,
+     {{CH_MSG_ASSISTANT, 1, {CALL("a")}},
+      {CH_MSG_RESULTS, 1, {RESULT("a", "1")}},
+      {CH_MSG_ASSISTANT, 2, {CALL("b"), CALL("a")}},
+      {CH_MSG_RESULTS, 2, {RESULT("a", "3"), RESULT("b", "2")}}}},
+    {"call:a a=1 call:a_2 a_2=No result provided: the call was not run or its result was lost. ",
+     3,
+     {{CH_MSG_ASSISTANT, 1, {CALL("a")}},
+      {CH_MSG_RESULTS, 1, {RESULT("a", "1")}},
+      {CH_MSG_ASSISTANT, 1, {CALL("a")}}}},
+};
+
+static void test_repeated_ids(void **state) {
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(histories); i++) {
+        struct ch_msg *messages[6];
+        CH_BUF_AUTO got = {0};
+        for (size_t k = 0; k < histories[i].n; k++)
+            messages[k] = ch_msg_new(histories[i].messages[k].kind, histories[i].messages[k].blocks,
+                                     histories[i].messages[k].n, "openai", CH_SV("m"), 0);
+        pairs((const struct ch_msg *const *)messages, histories[i].n, 0, &got);
+        assert_string_equal(ch_buf_str(&got), histories[i].want);
+        for (size_t k = 0; k < histories[i].n; k++)
+            ch_msg_free(messages[k]);
+    }
+}
+
+/* Ten thousand calls with one id, as nine characters: each gets its own. */
+static void test_many(void **state) {
+    (void)state;
+    struct ch_call_ids ids = {0};
+    const struct ch_block block = CALL("call_1");
+    struct ch_msg *m = ch_msg_new(CH_MSG_ASSISTANT, &block, 1, NULL, CH_SV(""), 0);
+    for (size_t at = 0; at < 10000; at++) {
+        struct ch_msg *renewed = ch_call_ids_renew(&ids, CH_ID_9, m, at);
+        assert_int_equal(renewed != NULL, at > 0);
+        ch_call_ids_keep(&ids, CH_ID_9, renewed ? renewed : m);
+        ch_msg_free(renewed);
+        assert_int_equal(ids.n, at + 1);
+    }
+    ch_call_ids_release(&ids);
+    ch_msg_free(m);
+}
+
+static void test_images(void **state) {
+    (void)state;
+    static const struct ch_block blocks[] = {
+        {.type = CH_BLOCK_TOOL_RESULT, .id = CH_SV("a"), .text = CH_SV("two"), .span = 2},
+        {.type = CH_BLOCK_IMAGE, .name = CH_SV("image/png"), .text = CH_SV("AAAA")},
+        {.type = CH_BLOCK_DOCUMENT, .name = CH_SV("application/pdf"), .text = CH_SV("AAAA")},
+        {.type = CH_BLOCK_IMAGE, .flags = CH_F_URL, .text = CH_SV("http://x/y.png")},
+        {.type = CH_BLOCK_TEXT, .text = CH_SV("beside")}};
+    struct ch_msg *m = ch_msg_new(CH_MSG_RESULTS, blocks, CH_LEN(blocks), NULL, CH_SV(""), 0);
+    struct ch_msg *plain = ch_without_images(m);
+    assert_int_equal(plain->nblocks, 4);
+    assert_int_equal(plain->blocks[0].span, 1);
+    assert_string_equal(plain->blocks[0].text.p,
+                        "two\n[image image/png: cannot be shown to this model]");
+    assert_int_equal(plain->blocks[1].type, CH_BLOCK_DOCUMENT);
+    assert_string_equal(plain->blocks[2].text.p, "[image at http://x/y.png]");
+    assert_string_equal(plain->blocks[3].text.p, "beside");
+    assert_null(ch_without_images(plain));
+    ch_msg_free(plain);
+    ch_msg_free(m);
+}
+
+static void test_blind_models(void **state) {
+    (void)state;
+    static const struct {
+        const char *model;
+        bool blind;
+    } cases[] = {
+        {"deepseek-chat", true}, {"deepseek/deepseek-r1", true},
+        {"gpt-oss:20b", true},   {"openai/gpt-oss-120b", true},
+        {"glm-4.6", true},       {"glm-4.6v-flash", false},
+        {"kimi-k2-0905", true},  {"kimi-k2.5", false},
+        {"gpt-4o", false},       {"claude-sonnet-4-6", false},
+        {"Llama-3.3-70B", true}, {"", false},
+        {"nobody-knows", false}, {"moonshot-v1-8k-vision-preview", false},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++)
+        if (ch_model_is_blind(ch_sv_str(cases[i].model)) != cases[i].blind)
+            fail_msg("%s", cases[i].model);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_repeated_ids),
+        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_images),
+        cmocka_unit_test(test_blind_models),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
