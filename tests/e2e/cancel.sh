@@ -35,10 +35,10 @@ left() {
     jq -s "map(select(.end and .instance == \"i$instances\")) | length == 1 and .[0].broken" "$log"
 }
 
-for api in anthropic openai; do
+for api in "${apis[@]}"; do
     for signal in INT TERM; do
-        fresh slow $api
-        interrupt $signal three run --model "$(model $api)" --base-url "$base" --output jsonl go
+        fresh slow "$api"
+        interrupt $signal three run --model "$(model "$api")" --base-url "$base" --output jsonl go
         exits "$signal during a stream, $api" 4
         events_are_well_formed "$signal during a stream, $api"
         holds "$signal during a stream, $api: cancelled" '.[-1].status == "cancelled" and .[-1].reason == "cancelled"'
@@ -60,9 +60,9 @@ tools:
   custom:
     - { name: dawdle, description: Takes its time., command: [./dawdle], effect: read, permission: read, timeoutSec: 60 }
 YAML
-for api in anthropic openai; do
-    fresh slow_tool $api
-    interrupt INT tool_start run --model "$(model $api)" --base-url "$base" --output jsonl go
+for api in "${apis[@]}"; do
+    fresh slow_tool "$api"
+    interrupt INT tool_start run --model "$(model "$api")" --base-url "$base" --output jsonl go
     exits "INT during a tool, $api" 4
     events_are_well_formed "INT during a tool, $api"
     holds "INT during a tool, $api: the call has its result" \

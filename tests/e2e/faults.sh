@@ -34,9 +34,9 @@ loop              --max-turns=3 3    max_turns_exceeded turn
 while read -r name flags code reason line; do
     [ -n "$name" ] || continue
     [ "$flags" = - ] && flags=
-    for api in anthropic openai; do
+    for api in "${apis[@]}"; do
         # shellcheck disable=SC2086
-        play $api "$name" -q --output jsonl $flags
+        play "$api" "$name" -q --output jsonl $flags
         label="$name, $api"
         if [[ $status =~ ^($code)$ ]]; then ok "$label: exit $code"; else not_ok "$label: exit $code" "$(show)"; fi
         events_are_well_formed "$label"
@@ -52,60 +52,65 @@ done <<<"$table"
 
 same "a redirect is not followed: nobody came to the trap" "0" "$(jq -s 'map(select(.trap)) | length' "$log")"
 
+# Gemini's service notices a call that is none, and says so instead of sending it.
+told_or_retried='
+  ([.[] | select(.type == "tool_result")] | length == 1 and .[0].is_error)
+  or ([.[] | select(.type == "tool_result")] == [] and ([.[] | select(.type == "retry")] | length == 1))'
+
 # These are no failures.
-for api in anthropic openai; do
-    play $api bad_utf8 --output jsonl
+for api in "${apis[@]}"; do
+    play "$api" bad_utf8 --output jsonl
     exits "bad_utf8, $api" 0
     events_are_well_formed "bad_utf8, $api"
     holds "bad_utf8, $api: what is readable is kept" '.[-1].text | startswith("before ") and endswith(" after")'
     check "bad_utf8, $api: the output is UTF-8" iconv -f UTF-8 -t UTF-8 -o /dev/null "$out"
 
-    play $api deep_event --output jsonl
+    play "$api" deep_event --output jsonl
     if [[ $status =~ ^[01]$ ]]; then ok "deep_event, $api: no crash"; else not_ok "deep_event, $api: no crash" "$(show)"; fi
     events_are_well_formed "deep_event, $api"
 
-    play $api deep_arguments --output jsonl
+    play "$api" deep_arguments --output jsonl
     exits "deep_arguments, $api" 0
     events_are_well_formed "deep_arguments, $api"
-    holds "deep_arguments, $api: the model is told" '[.[] | select(.type == "tool_result" and .is_error)] | length == 1'
+    holds "deep_arguments, $api: the model is told, or asked again" "$told_or_retried"
 
-    play $api cut_once --output jsonl
+    play "$api" cut_once --output jsonl
     exits "cut_once, $api" 0
     holds "cut_once, $api: tried again" '.[-1].text == "found" and ([.[] | select(.type == "retry")] | length == 1)'
 
-    play $api wrong_type --output jsonl
+    play "$api" wrong_type --output jsonl
     if [[ $status =~ ^[01]$ ]]; then ok "wrong_type, $api: no crash"; else not_ok "wrong_type, $api: no crash" "$(show)"; fi
     events_are_well_formed "wrong_type, $api"
 
-    play $api refusal --output jsonl
+    play "$api" refusal --output jsonl
     exits "refusal, $api" 0
     holds "refusal, $api: the reason says so" '.[-1].status == "done" and .[-1].reason == "refused"'
 
-    play $api cut_call --output jsonl
+    play "$api" cut_call --output jsonl
     exits "cut_call, $api" 0
     events_are_well_formed "cut_call, $api"
     holds "cut_call, $api: not run, and the model is told" '[.[] | select(.type == "tool_result")] | length == 1 and .[0].is_error'
     same "cut_call, $api: requests without fault" "" "$(requests '.problems[]')"
     check "cut_call, $api: no file was written" test ! -e "$space/a.txt"
 
-    play $api bad_arguments --output jsonl
+    play "$api" bad_arguments --output jsonl
     exits "bad_arguments, $api" 0
-    holds "bad_arguments, $api: the model is told" '[.[] | select(.type == "tool_result")] | length == 1 and .[0].is_error'
+    holds "bad_arguments, $api: the model is told, or asked again" "$told_or_retried"
     same "bad_arguments, $api: requests without fault" "" "$(requests '.problems[]')"
 
-    play $api unknown_tool --output jsonl
+    play "$api" unknown_tool --output jsonl
     exits "unknown_tool, $api" 0
     holds "unknown_tool, $api: the model is told" \
         '[.[] | select(.type == "tool_result")] | length == 1 and .[0].is_error and (.[0].content | test("launch_rocket"))'
 
-    play $api empty --output jsonl
+    play "$api" empty --output jsonl
     exits "empty, $api" 0
     holds "empty, $api: one nudge" '.[-1].text == "Sorry, here I am." and .[-1].turns == 2'
     same "empty, $api: requests without fault" "" "$(requests '.problems[]')"
-    play $api always_empty --output jsonl
+    play "$api" always_empty --output jsonl
     exits "always_empty, $api" 0
     holds "always_empty, $api: two turns and a warning" '.[-1].turns == 2 and ([.[] | select(.type == "warning")] | length >= 1)'
-    play $api reasoning_only --output jsonl
+    play "$api" reasoning_only --output jsonl
     exits "reasoning_only, $api" 0
     holds "reasoning_only, $api: one nudge" '.[-1].text == "Now I know." and .[-1].turns == 2'
     same "reasoning_only, $api: requests without fault" "" "$(requests '.problems[]')"

@@ -25,15 +25,15 @@ certificate local IP:127.0.0.1,DNS:localhost
 certificate other DNS:elsewhere.example
 proxy local
 
-for api in anthropic openai; do
-    fresh calculate $api
+for api in "${apis[@]}"; do
+    fresh calculate "$api"
     base=${base/"$url"/https://127.0.0.1:$tls_port}
-    chela run --model "$(model $api)" --base-url "$base" --ca-file "$tmp/local.pem" --output jsonl go
+    chela run --model "$(model "$api")" --base-url "$base" --ca-file "$tmp/local.pem" --output jsonl go
     exits "trusted, $api" 0
     events_are_well_formed "trusted, $api"
     same "trusted, $api: requests without fault" "" "$(requests '.problems[]')"
 
-    chela run -q --model "$(model $api)" --base-url "$base" --output jsonl go
+    chela run -q --model "$(model "$api")" --base-url "$base" --output jsonl go
     exits "self-signed, $api" 1
     events_are_well_formed "self-signed, $api"
     if [ "$(wc -l <"$err")" = 1 ] && grep -qiE 'certificate|TLS' "$err"; then

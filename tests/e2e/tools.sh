@@ -7,18 +7,18 @@ cd "$(dirname "$0")/../.." || exit 2
 start_server
 
 results='[.[] | select(.type == "tool_result")]'
-for api in anthropic openai; do
+for api in "${apis[@]}"; do
     rm -rf "${space:?}"/*
-    play $api files --output jsonl
+    play "$api" files --output jsonl
     exits "files, $api" 0
     same "files, $api: written and edited" "$(printf 'alpha\ngamma')" "$(cat "$space/notes/plan.txt")"
     holds "files, $api: all four worked" "$results | length == 4 and all(.is_error | not)"
     holds "files, $api: read sees the edit" "$results | .[2].content | test(\"gamma\")"
     holds "files, $api: ls sees the file" "$results | .[3].content | test(\"plan.txt\")"
     same "files, $api: the model sees the results" "4" \
-        "$(requests 'select(.n == 3) | [.body.messages[] | if .role == "tool" then 1 elif (.content | type) == "array" then (.content[] | select(.type == "tool_result") | 1) else empty end] | add')"
+        "$(requests 'select(.n == 3) | [.body | .. | objects | select(.role == "tool" or .type == "tool_result" or has("functionResponse"))] | length')"
 
-    play $api calculate --output jsonl
+    play "$api" calculate --output jsonl
     holds "calculate, $api: 42" "$results | length == 1 and (.[0].content | test(\"42\"))"
     holds "calculate, $api: call, start and result in order" \
         '[.[] | select(.type | test("^tool_(call|start|result)$")).type] == ["tool_call", "tool_start", "tool_result"]'
@@ -40,20 +40,20 @@ tools:
       effect: read
       permission: read
 YAML
-    play $api custom --output jsonl
+    play "$api" custom --output jsonl
     exits "a command, $api" 0
     holds "a command, $api: its output is the result" "$results | length == 1 and (.[0].content | test(\"HELLO THERE\"))"
     holds "a command, $api: it does not see the key" "$results | .[0].content | test(\"secrets: 0\")"
     same "a command, $api: offered to the model" "1" \
-        "$(requests 'select(.n == 0) | [.body.tools[] | select((.name // .function.name) == "shout")] | length')"
+        "$(requests 'select(.n == 0) | [.body.tools[] | .functionDeclarations // [.] | .[] | select((.name // .function.name) == "shout")] | length')"
     rm -f "$space/chela.yaml" "$space/shout"
 
-    play $api files --output jsonl --deny 'write,edit'
+    play "$api" files --output jsonl --deny 'write,edit'
     exits "denied tools, $api" 0
     holds "denied tools, $api: their calls fail" "$results | .[0].is_error and .[1].is_error"
     same "denied tools, $api: not offered" "" \
         "$(requests '.body.tools[] | (.name // .function.name) | select(. == "write" or . == "edit")')"
-    play $api hello --tools ""
+    play "$api" hello --tools ""
     same "no tools, $api: none offered" "null" "$(requests .body.tools)"
 done
 

@@ -18,6 +18,7 @@ err=$tmp/err
 log=$tmp/log.jsonl
 program=$BUILD/chela
 instances=0
+apis=(anthropic openai gemini) # every protocol that the server speaks
 seconds=60
 mkdir "$space"
 : >"$log"
@@ -40,18 +41,18 @@ fresh() {
     instances=$((instances + 1))
     conversation=$1
     base=$url/$1/i$instances
-    [ "$2" = anthropic ] || base=$base/v1
+    case $2 in anthropic | gemini) ;; *) base=$base/v1 ;; esac
 }
 
 model() {
-    case $1 in anthropic) echo anthropic/claude-test ;; openai) echo openai/gpt-test ;; esac
+    case $1 in anthropic) echo anthropic/claude-test ;; openai) echo openai/gpt-test ;; gemini) echo gemini/gemini-3-test ;; esac
 }
 
 # The environment of every run: nothing but what is named here.
 with_env() {
     env -i PATH="$PATH" HOME="$tmp" LC_ALL=C.UTF-8 TERM=dumb ${ASAN_OPTIONS+ASAN_OPTIONS="$ASAN_OPTIONS"} \
         ${UBSAN_OPTIONS+UBSAN_OPTIONS="$UBSAN_OPTIONS"} CHELA_TEST_RUN="$CHELA_TEST_RUN" CHELA_TEST="$CHELA_TEST" \
-        ANTHROPIC_API_KEY=$key OPENAI_API_KEY=$key "$@"
+        ANTHROPIC_API_KEY=$key OPENAI_API_KEY=$key GEMINI_API_KEY=$key "$@"
 }
 
 chela() {

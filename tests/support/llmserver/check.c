@@ -1,10 +1,10 @@
 /* check.c -- would the vendor have taken this request?
  *
- * Two lists of rules, one a protocol, as strict as the services are known to
+ * A list of rules for each protocol, as strict as the services are known to
  * be: unknown members, empty texts, calls without results, results without
  * calls, ids used twice. So a test that gets an answer has also shown that the
  * request was well formed. */
-#include "server.h"
+#include "check.h"
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -12,21 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_IDS 512
-
-/* Ids of the calls that wait for a result, and of all calls so far. */
-struct calls {
-    const char *open[MAX_IDS], *seen[MAX_IDS];
-    size_t nopen, nseen;
-};
-
-struct checker {
-    struct problems *out;
-    struct calls calls;
-    int cache_marks;
-};
-
-__attribute__((format(printf, 2, 3))) static void fatal(struct checker *c, const char *fmt, ...) {
+void fatal(struct checker *c, const char *fmt, ...) {
     char line[300];
     va_list ap;
 
@@ -41,7 +27,7 @@ __attribute__((format(printf, 2, 3))) static void fatal(struct checker *c, const
 }
 
 /* Not answered with an error, and wrong all the same. */
-static void note(struct checker *c, const char *line) {
+void note(struct checker *c, const char *line) {
     if (c->out->list.n)
         text_addf(&c->out->list, ",");
     text_quote(&c->out->list, line);
@@ -56,7 +42,7 @@ void thinking_signature(const char *text, size_t n, char out[32]) {
 }
 
 /* Is word one of the space-separated words in list? */
-static bool one_of(const char *word, const char *list) {
+bool one_of(const char *word, const char *list) {
     size_t n = strlen(word);
 
     for (const char *p = list; (p = strstr(p, word)) != NULL; p += n)
@@ -65,7 +51,7 @@ static bool one_of(const char *word, const char *list) {
     return false;
 }
 
-static void members(struct checker *c, const struct json *v, const char *where, const char *known) {
+void members(struct checker *c, const struct json *v, const char *where, const char *known) {
     if (!json_is(v, JSON_OBJECT)) {
         fatal(c, "%s: an object is expected", where);
         return;
@@ -79,14 +65,14 @@ static void members(struct checker *c, const struct json *v, const char *where, 
     }
 }
 
-static bool name_ok(const char *name, size_t most) {
+bool name_ok(const char *name, size_t most) {
     size_t n = strlen(name);
 
     return n > 0 && n <= most &&
            strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == n;
 }
 
-static bool blank(const char *s) {
+bool blank(const char *s) {
     return s[strspn(s, " \t\r\n")] == '\0';
 }
 
@@ -414,6 +400,10 @@ void check_request(const struct request *rq, struct problems *out) {
         fatal(&c, "content-type: application/json expected");
     if (!rq->json) {
         fatal(&c, "The request body is not valid JSON: %s", rq->json_why);
+        return;
+    }
+    if (rq->api == API_GEMINI) {
+        check_gemini(&c, rq);
         return;
     }
     if (!json_is(rq->json, JSON_OBJECT) || !*json_str(rq->json, "model", "")) {

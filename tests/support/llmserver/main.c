@@ -1,10 +1,11 @@
-/* main.c -- a loopback server that speaks Anthropic Messages and OpenAI Chat
- * Completions, plays conversations from files, and misbehaves when told to.
+/* main.c -- a loopback server that speaks the protocols of model services, plays
+ * conversations from files, and misbehaves when told to.
  *
  *     llmserver --conversations DIR [--conversations DIR...] --log FILE
  *
  * Prints "port N" and "trap N" and serves until its parent dies. A request to
- *     /NAME/INSTANCE/v1/messages   or   /NAME/INSTANCE/v1/chat/completions
+ *     /NAME/INSTANCE/v1/messages, /NAME/INSTANCE/v1/chat/completions or
+ *     /NAME/INSTANCE/v1beta/models/MODEL:streamGenerateContent
  * is answered with the next reply of DIR/NAME.json: the n-th request of an
  * INSTANCE (any word a client picks) gets the n-th reply, so several clients
  * can play one conversation at once. README.md beside this file has the format.
@@ -208,6 +209,16 @@ static unsigned next_number(const struct request *rq) {
     return n;
 }
 
+/* .../models/MODEL:METHOD */
+static void route_gemini(struct request *rq, const char *path) {
+    const char *model = strstr(path, "/models/");
+
+    rq->api = API_GEMINI;
+    rq->stream = ends_with(path, ":streamGenerateContent");
+    if (model)
+        sscanf(model + 8, "%127[^:]", rq->model);
+}
+
 static void route(struct request *rq) {
     char path[256];
 
@@ -216,6 +227,8 @@ static void route(struct request *rq) {
         rq->api = API_ANTHROPIC;
     else if (ends_with(path, "/chat/completions"))
         rq->api = API_OPENAI;
+    else if (ends_with(path, ":generateContent") || ends_with(path, ":streamGenerateContent"))
+        route_gemini(rq, path);
     if (sscanf(path, "/%63[A-Za-z0-9_-]/%63[A-Za-z0-9_-]/", rq->scenario, rq->instance) != 2)
         rq->api = API_NONE;
     if (rq->api != API_NONE)
@@ -318,7 +331,7 @@ static void garbage(struct out *o, long n) {
 }
 
 /* "{trap}" in a header stands for the trap's port. */
-static void extra_headers(struct text *out, const struct json *reply) {
+static void extra_headers(struct text *out, const struct request *rq, const struct json *reply) {
     const struct json *headers = json_get(reply, "headers");
     long big = json_int(reply, "big_header", 0);
 
@@ -338,7 +351,7 @@ static void extra_headers(struct text *out, const struct json *reply) {
         text_addf(out, "\r\n");
     }
     const char *after = json_str(json_get(reply, "error"), "retry_after", NULL);
-    if (after)
+    if (after && rq->api != API_GEMINI) /* there the body says it */
         text_addf(out, "Retry-After: %s\r\n", after);
 }
 
@@ -351,11 +364,11 @@ static void send_whole(struct out *o, int status, const char *type, const struct
 static void answer(struct out *o, const struct request *rq, const struct json *reply) {
     const struct json *error = json_get(reply, "error"), *literal = json_get(reply, "body");
     int status = (int)json_int(reply, "status", 200);
-    bool stream = json_true(rq->json, "stream");
+    bool stream = rq->stream || json_true(rq->json, "stream");
     const char *type = json_str(reply, "content_type", NULL);
     struct text extra = {0}, body = {0};
 
-    extra_headers(&extra, reply);
+    extra_headers(&extra, rq, reply);
     out_wait(o, json_int(reply, "delay_ms", 0));
     if (json_get(reply, "wire_garbage")) {
         char junk[] = "\x16\x03\x01\xff\xfe\x80 this is not HTTP\r\n\r\n";

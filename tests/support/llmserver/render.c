@@ -1,27 +1,16 @@
-/* render.c -- one description of a reply, said in two protocols.
+/* render.c -- one description of a reply, said in every protocol.
  *
  * A reply is {"blocks": [...], "stop": ..., "usage": {...}}; a block is an
- * object with one of the keys of the table `blocks`. What both protocols can
+ * object with one of the keys of the table `blocks`. What all protocols can
  * say comes out equivalent; what one of them lacks (a paused turn, a call of
- * the vendor's own tools) it leaves out. */
-#include "server.h"
+ * the vendor's own tools) it leaves out. Gemini is in gemini.c. */
+#include "render.h"
 
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct render {
-    struct out *out;   /* streaming, or NULL */
-    struct text *body; /* whole replies, or NULL */
-    const struct request *rq;
-    const struct json *reply;
-    const char *model;
-    unsigned index; /* of the next content block */
-    unsigned calls;
-    bool stopped; /* an error was said: nothing follows */
-};
 
 /* --- pieces of text --------------------------------------------------------- */
 
@@ -50,12 +39,12 @@ void add_piece(struct text *t, const struct json *piece) {
     add_times(t, "]", json_int(piece, "deep", 0));
 }
 
-static void add_all(struct text *t, const struct json *pieces) {
+void add_all(struct text *t, const struct json *pieces) {
     for (const struct json *p = pieces ? pieces->first : NULL; p; p = p->next)
         add_piece(t, p);
 }
 
-static void quote_piece(struct text *t, const struct json *piece) {
+void quote_piece(struct text *t, const struct json *piece) {
     struct text raw = {0};
 
     add_piece(&raw, piece);
@@ -65,7 +54,7 @@ static void quote_piece(struct text *t, const struct json *piece) {
     text_free(&raw);
 }
 
-static void quote_all(struct text *t, const struct json *pieces) {
+void quote_all(struct text *t, const struct json *pieces) {
     struct text raw = {0};
 
     add_all(&raw, pieces);
@@ -75,10 +64,14 @@ static void quote_all(struct text *t, const struct json *pieces) {
     text_free(&raw);
 }
 
-/* --- what both need ------------------------------------------------------- */
+/* --- what all need ------------------------------------------------------- */
 
 static bool anthropic(const struct render *r) {
     return r->rq->api == API_ANTHROPIC;
+}
+
+static bool gemini(const struct render *r) {
+    return r->rq->api == API_GEMINI;
 }
 
 static void add_call_id(struct text *t, const struct render *r, const struct json *call) {
@@ -151,6 +144,8 @@ int render_error(struct text *body, const struct request *rq, const struct json 
     while (errors[row].status != status && errors[row].status != 500)
         row++;
     const char *message = json_str(error, "message", errors[row].message);
+    if (rq->api == API_GEMINI)
+        return gemini_error(body, error, status, message);
     if (rq->api == API_OPENAI) {
         text_addf(body, "{\"error\":{\"message\":");
         text_quote(body, message);
@@ -328,6 +323,10 @@ static void o_finish(struct render *r) {
 /* --- blocks, streaming ------------------------------------------------------ */
 
 static void s_text(struct render *r, const struct json *v) {
+    if (gemini(r)) {
+        gemini_pieces(r, v, false);
+        return;
+    }
     if (!anthropic(r)) {
         o_pieces(r, "content", v);
         return;
@@ -338,6 +337,8 @@ static void s_text(struct render *r, const struct json *v) {
 }
 
 static void s_refusal(struct render *r, const struct json *v) {
+    if (gemini(r))
+        return; /* said at the end */
     if (anthropic(r))
         s_text(r, v);
     else
@@ -345,14 +346,18 @@ static void s_refusal(struct render *r, const struct json *v) {
 }
 
 static void s_reasoning(struct render *r, const struct json *v) {
-    if (anthropic(r))
+    if (gemini(r))
+        gemini_pieces(r, v, true);
+    else if (anthropic(r))
         a_reasoning(r, v);
     else
         o_pieces(r, "reasoning_content", v);
 }
 
 static void s_call(struct render *r, const struct json *v) {
-    if (anthropic(r))
+    if (gemini(r))
+        gemini_call(r, v);
+    else if (anthropic(r))
         a_call(r, v, "tool_use");
     else
         o_call(r, v);
@@ -375,7 +380,9 @@ static void s_ping(struct render *r, const struct json *v) {
 /* Vendors add events and fields; a client must step over them. */
 static void s_unknown(struct render *r, const struct json *v) {
     (void)v;
-    if (anthropic(r))
+    if (gemini(r))
+        gemini_unknown(r);
+    else if (anthropic(r))
         event(r, "brand_new_event", "{\"type\":\"brand_new_event\",\"text\":\"ignore me\"}");
     else
         event(r, NULL,
@@ -401,7 +408,9 @@ static void s_endless(struct render *r, const struct json *v) {
     if (anthropic(r))
         a_start(r, "{\"type\":\"text\",\"text\":\"\"}");
     while (!r->out->dead) {
-        if (anthropic(r))
+        if (gemini(r))
+            gemini_pieces(r, v, false);
+        else if (anthropic(r))
             a_pieces(r, "text_delta", "text", v);
         else
             o_pieces(r, "content", v);
@@ -541,7 +550,8 @@ static struct render begin(struct out *out, struct text *body, const struct requ
                            .body = body,
                            .rq = rq,
                            .reply = reply,
-                           .model = json_str(rq->json, "model", "unknown")};
+                           .model = rq->model[0] ? rq->model
+                                                 : json_str(rq->json, "model", "unknown")};
 }
 
 void render_stream(struct out *o, const struct request *rq, const struct json *reply) {
@@ -549,12 +559,14 @@ void render_stream(struct out *o, const struct request *rq, const struct json *r
 
     if (anthropic(&r))
         a_begin(&r);
-    else
+    else if (!gemini(&r))
         o_chunk(&r, "{\"role\":\"assistant\",\"content\":\"\"}", NULL);
     each_block(&r);
     if (r.stopped || o->dead || json_true(reply, "no_end"))
         return;
-    if (anthropic(&r))
+    if (gemini(&r))
+        gemini_finish(&r);
+    else if (anthropic(&r))
         a_finish(&r);
     else
         o_finish(&r);
@@ -608,6 +620,10 @@ static void o_whole(struct render *r) {
 void render_whole(struct text *body, const struct request *rq, const struct json *reply) {
     struct render r = begin(NULL, body, rq, reply);
 
+    if (gemini(&r)) {
+        gemini_whole(&r);
+        return;
+    }
     if (!anthropic(&r)) {
         o_whole(&r);
         return;

@@ -1,5 +1,5 @@
 /* server.h -- the parts of the test server: a request, what is said of it, the
- * faulty pipe an answer goes through, and the two protocols. */
+ * faulty pipe an answer goes through, and the protocols. */
 #ifndef LLMSERVER_SERVER_H
 #define LLMSERVER_SERVER_H
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 
 #include "json.h"
 
-enum api { API_NONE, API_ANTHROPIC, API_OPENAI };
+enum api { API_NONE, API_ANTHROPIC, API_OPENAI, API_GEMINI };
 
 struct header {
     char *name, *value; /* name in lower case */
@@ -21,6 +21,8 @@ struct request {
     struct json *json; /* NULL when the body is not JSON */
     const char *json_why;
     enum api api;
+    char model[128]; /* of the path, where the protocol has it there */
+    bool stream;
     char scenario[64], instance[64];
     unsigned number; /* of this request within scenario and instance, from 0 */
     unsigned conn;

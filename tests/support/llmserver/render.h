@@ -1,0 +1,31 @@
+/* render.h -- a reply on its way out, for the files that know a protocol. */
+#ifndef LLMSERVER_RENDER_H
+#define LLMSERVER_RENDER_H
+#include "server.h"
+
+struct render {
+    struct out *out;   /* streaming, or NULL */
+    struct text *body; /* whole replies, or NULL */
+    const struct request *rq;
+    const struct json *reply;
+    const char *model;
+    unsigned index; /* of the next content block */
+    unsigned calls;
+    bool stopped; /* an error was said: nothing follows */
+    bool malformed; /* the model wrote a call that is none */
+};
+
+/* The bytes of all pieces; a piece, or all of them, as a JSON string. */
+void add_all(struct text *t, const struct json *pieces);
+void quote_piece(struct text *t, const struct json *piece);
+void quote_all(struct text *t, const struct json *pieces);
+
+/* gemini.c */
+void gemini_pieces(struct render *r, const struct json *pieces, bool thought);
+void gemini_call(struct render *r, const struct json *call);
+void gemini_unknown(struct render *r);
+void gemini_finish(struct render *r);
+void gemini_whole(struct render *r);
+int gemini_error(struct text *body, const struct json *error, int status, const char *message);
+
+#endif
