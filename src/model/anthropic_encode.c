@@ -9,55 +9,13 @@
  * byte of a message ever changes because a later one was added. Thinking goes
  * back as it came, signature and all, but only to the model that made it;
  * blocks that only Anthropic understands likewise. */
-#include "base/limits.h"
 #include "model/anthropic.h"
-#include "model/claude.h"
 #include "model/encode.h"
 #include "model/ids.h"
-#include "model/provider.h"
+#include "model/thinking.h"
 
 #define VERSION "2023-06-01"
-#define MIN_BUDGET 1024 /* the least the API takes */
 #define NO_OUTPUT "(no output)"
-
-/* --- thinking: what to ask of this model for this effort */
-
-struct plan {
-    enum ch_claude_thinking style;
-    bool on, off; /* neither: nothing is said */
-    int64_t budget;
-    int64_t max_tokens;
-};
-
-static bool is_forced(const struct ch_model_request *req) {
-    return req->ntools && (req->choice == CH_CHOICE_ANY || req->choice == CH_CHOICE_ONE);
-}
-
-static int64_t room_for(enum ch_effort effort) {
-    return effort == CH_EFFORT_LOW ? 2048 : effort == CH_EFFORT_MEDIUM ? 8192 : 16384;
-}
-
-/* Thinking counts as output, so it gets room of its own unless the caller has
- * said how much there is. A budget does not go with a forced tool; the tool is
- * the harder wish. */
-static struct plan plan_for(const struct ch_model_request *req) {
-    struct ch_claude model = ch_claude_parse(req->model);
-    int64_t most = ch_model_info(req->endpoint->provider, req->model).max_output;
-    struct plan p = {.style = ch_claude_thinking(model)};
-    bool budget = p.style == CH_THINK_BUDGET;
-    p.off = req->effort == CH_EFFORT_OFF && p.style == CH_THINK_ADAPTIVE;
-    p.on = req->effort > CH_EFFORT_OFF && p.style != CH_THINK_NONE && !(budget && is_forced(req));
-    p.max_tokens = req->max_output_tokens;
-    if (p.max_tokens <= 0)
-        p.max_tokens = CH_DEFAULT_OUTPUT_TOKENS + (p.on ? room_for(req->effort) : 0);
-    if (most && p.max_tokens > most)
-        p.max_tokens = most;
-    if (p.on && budget) {
-        p.budget = CH_MIN(room_for(req->effort), p.max_tokens - MIN_BUDGET);
-        p.on = p.budget >= MIN_BUDGET;
-    }
-    return p;
-}
 
 /* --- HTTP */
 
@@ -66,7 +24,7 @@ int ch_anthropic_http(const struct ch_model_request *req, struct ch_arena *a,
     const char *key = req->endpoint->api_key ? req->endpoint->api_key : "";
     bool oauth = strncmp(key, "sk-ant-oat", 10) == 0;
     bool bearer = oauth || req->endpoint->quirks & CH_Q_BEARER;
-    struct plan p = plan_for(req);
+    struct ch_thinking p = ch_thinking_for(req);
     bool claude = ch_claude_parse(req->model).family != CH_CLAUDE_NOT;
     bool interleave = p.on && p.style == CH_THINK_BUDGET && claude && req->ntools;
     const char *beta = ch_arena_printf(a, "%s%s%s", oauth ? "oauth-2025-04-20" : "",
@@ -146,7 +104,7 @@ int ch_anthropic_head(const struct ch_model_request *req, struct ch_buf *out,
 }
 
 static void write_tool_choice(const struct ch_model_request *req, struct ch_jw *w) {
-    bool forced = is_forced(req) && ch_claude_takes_forced_choice(ch_claude_parse(req->model));
+    bool forced = ch_is_forced(req) && ch_claude_takes_forced_choice(ch_claude_parse(req->model));
     bool none = req->choice == CH_CHOICE_NONE;
     if (!req->ntools || (!forced && !none && !req->no_parallel))
         return;
@@ -161,18 +119,6 @@ static void write_tool_choice(const struct ch_model_request *req, struct ch_jw *
     ch_jw_end(w, '}');
 }
 
-static void write_thinking(const struct plan *p, struct ch_jw *w) {
-    if (!p->on && !p->off)
-        return;
-    ch_jw_key(w, "thinking");
-    ch_jw_begin(w, '{');
-    bool budget = p->on && p->style == CH_THINK_BUDGET;
-    ch_jw_kcstr(w, "type", p->off ? "disabled" : budget ? "enabled" : "adaptive");
-    if (budget)
-        ch_jw_kint(w, "budget_tokens", p->budget);
-    ch_jw_end(w, '}');
-}
-
 bool ch_anthropic_takes_schema(const struct ch_model_request *req) {
     CH_BUF_AUTO strict = {0};
     return !(req->endpoint->quirks & CH_Q_NO_OUTPUT_SCHEMA) &&
@@ -180,18 +126,16 @@ bool ch_anthropic_takes_schema(const struct ch_model_request *req) {
            ch_encode_strict(req->output_schema, CH_CLEAN_ANTHROPIC_STRICT, &strict);
 }
 
-static void write_output_config(const struct ch_model_request *req, const struct plan *p,
+static void write_output_config(const struct ch_model_request *req, const struct ch_thinking *p,
                                 struct ch_jw *w) {
-    static const char *const efforts[] = {
-        [CH_EFFORT_LOW] = "low", [CH_EFFORT_MEDIUM] = "medium", [CH_EFFORT_HIGH] = "high"};
-    bool effort = p->on && p->style == CH_THINK_ADAPTIVE;
+    const char *effort = ch_thinking_effort(req, p);
     if (!effort && !req->output_schema.n)
         return;
     CH_BUF_AUTO strict = {0};
     ch_jw_key(w, "output_config");
     ch_jw_begin(w, '{');
     if (effort)
-        ch_jw_kcstr(w, "effort", efforts[req->effort]);
+        ch_jw_kcstr(w, "effort", effort);
     if (req->output_schema.n) {
         bool said = ch_encode_strict(req->output_schema, CH_CLEAN_ANTHROPIC_STRICT, &strict);
         ch_jw_key(w, "format");
@@ -203,7 +147,7 @@ static void write_output_config(const struct ch_model_request *req, const struct
     ch_jw_end(w, '}');
 }
 
-static void write_sampling(const struct ch_model_request *req, const struct plan *p,
+static void write_sampling(const struct ch_model_request *req, const struct ch_thinking *p,
                            struct ch_jw *w) {
     bool taken = ch_claude_takes_temperature(ch_claude_parse(req->model)) && !p->on;
     if (req->has_temperature && taken) {
@@ -227,14 +171,14 @@ static void write_sampling(const struct ch_model_request *req, const struct plan
 
 int ch_anthropic_tail(const struct ch_model_request *req, struct ch_buf *out,
                       struct chela_error *err CH_UNUSED) {
-    struct plan p = plan_for(req);
+    struct ch_thinking p = ch_thinking_for(req);
     struct ch_jw w = ch_jw(out);
     ch_jw_end(&w, ']');
     ch_jw_kint(&w, "max_tokens", p.max_tokens);
     if (!req->no_stream)
         ch_jw_kbool(&w, "stream", true);
     write_tool_choice(req, &w);
-    write_thinking(&p, &w);
+    ch_thinking_write(&p, &w);
     write_output_config(req, &p, &w);
     write_sampling(req, &p, &w);
     write_cache_mark(req, &w);
