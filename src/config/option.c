@@ -173,7 +173,7 @@ const struct ch_option ch_options[] = {
 
     /* --- a provider */
     {CH_SCOPE_PROVIDER, "api", CH_CFG_CHOICE, 0, PROVIDER(api),
-     .words = "anthropic|openai|openai-responses|gemini|prompted|scripted",
+     .words = "anthropic|openai|openai-responses|gemini|bedrock|prompted|scripted",
      .help = "the protocol it speaks; a new provider needs one"},
     {CH_SCOPE_PROVIDER, "baseUrl", CH_CFG_URL, 0, PROVIDER(base_url),
      .help = "where it is; a new provider needs one"},

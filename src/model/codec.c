@@ -8,7 +8,8 @@
     X(anthropic, "anthropic") \
     X(openai, "openai")       \
     X(responses, "openai-responses") \
-    X(gemini, "gemini")
+    X(gemini, "gemini") \
+    X(bedrock, "bedrock")
 
 static const struct ch_codec *const codecs[] = {
 #define CODEC(id, name) &ch_codec_##id,

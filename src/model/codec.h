@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "model/ids.h"
 #include "model/message.h"
+#include "net/eventstream.h"
 #include "net/sse.h"
 #include "net/transport.h"
 
@@ -86,6 +87,7 @@ struct ch_model_request {
     size_t ntools;
     const struct ch_msg *const *messages;
     size_t nmessages;
+    bool no_calls;                  /* calls and results of the history are sent as text */
     enum ch_tool_choice choice;
     struct ch_sv choice_name;       /* with CH_CHOICE_ONE */
     bool no_parallel;
@@ -193,6 +195,8 @@ struct ch_codec {
     /* NULL, or the protocol this one is a layer over (prompted.h): then a
      * decoder uses that one, and none of the hooks for reading are here. */
     const struct ch_codec *inner;
+    bool binary;             /* its streams are of net/eventstream.h */
+    bool tail_follows;       /* the tail depends on the last message */
 
     /* Required. URL and headers of the request, into the arena. */
     int (*http)(const struct ch_model_request *req, struct ch_arena *a,
@@ -236,7 +240,7 @@ struct ch_codec {
 };
 
 extern const struct ch_codec ch_codec_anthropic, ch_codec_openai, ch_codec_responses,
-    ch_codec_gemini;
+    ch_codec_gemini, ch_codec_bedrock;
 /* By name; "prompted+openai" is the layer over one, "prompted" over openai.
  * NULL: unknown. */
 const struct ch_codec *ch_codec_find(struct ch_sv name);
@@ -288,6 +292,7 @@ struct ch_decoder {
     struct ch_tag_reader *reader; /* owned; NULL: text is text */
     int tags;                     /* what it reads: enum ch_tags_mode */
     struct ch_sse sse;
+    struct ch_eventstream events;
     struct ch_fold *fold; /* owned */
     struct ch_buf body;   /* a response that is no stream */
     struct ch_buf scratch; /* for pull parsing */
@@ -295,8 +300,9 @@ struct ch_decoder {
     int status;
     long retry_after_ms; /* from the headers, 0 if nothing was said */
     int should_retry;    /* x-should-retry: 1 true, -1 false, 0 not there */
+    struct ch_sv error_type; /* x-amzn-errortype, in the arena; may be empty */
     bool says_stream;    /* the content type; the bytes have the last word */
-    enum { CH_FRAME_NONE, CH_FRAME_SSE, CH_FRAME_BODY } framing;
+    enum { CH_FRAME_NONE, CH_FRAME_SSE, CH_FRAME_EVENTS, CH_FRAME_BODY } framing;
     bool stopped;    /* an error or the terminal marker: the rest is ignored */
     bool recognised; /* something of the protocol was seen */
     bool heard;      /* an event was read, of whatever protocol */

@@ -2,7 +2,7 @@
  *
  *   head ──► status and headers: what to make of an error
  *   bytes ─► NONE: the first few say whether this is a stream or a body
- *            SSE:  events go to the codec as they come
+ *            SSE, EVENTS (binary): events go to the codec as they come
  *            BODY: collected, handed to the codec whole at the end
  *   end ───► the reply: complete, or failed with a class and a line
  *
@@ -33,6 +33,26 @@ static bool on_event(struct ch_sv name, struct ch_sv data, void *user) {
     return !d->stopped;
 }
 
+/* What is no event is a failure, told in words of the service's own. */
+static bool on_message(const struct ch_es_message *m, void *user) {
+    struct ch_decoder *d = user;
+    CH_ARENA_AUTO arena = {0}; /* what is kept is copied */
+    const struct ch_json *v = NULL;
+    struct ch_vendor_error e = {0};
+    if (ch_sv_is(m->type, "event"))
+        return on_event(m->event, m->payload, d);
+    if (!ch_sv_is(m->type, "exception") && !ch_sv_is(m->type, "error"))
+        return true;
+    ch_json_parse(&arena, m->payload, CH_JSON_REPLACE, &v, NULL, NULL);
+    ch_vendor_error_read(v, &arena, &e);
+    e.type = m->exception.n ? m->exception : m->code;
+    if (m->text.n)
+        e.message = m->text;
+    d->heard = d->recognised = d->stopped = true;
+    ch_decoder_fail(d, &e);
+    return false;
+}
+
 static void init(struct ch_decoder *d, const struct ch_codec *codec, bool thoughts,
                  ch_model_event_fn *fn, void *user) {
     *d = (struct ch_decoder){.codec = codec->inner ? codec->inner : codec, .status = 200};
@@ -47,6 +67,7 @@ static void init(struct ch_decoder *d, const struct ch_codec *codec, bool though
     d->state = ch_alloc(codec->state_size + 1);
     ch_buf_init(&d->body, CH_LIMIT_HTTP_BODY);
     ch_sse_init(&d->sse, CH_LIMIT_SSE_EVENT, on_event, d);
+    ch_eventstream_init(&d->events, on_message, d);
 }
 
 void ch_decoder_init(struct ch_decoder *d, const struct ch_codec *codec, ch_model_event_fn *fn,
@@ -65,6 +86,7 @@ void ch_decoder_release(struct ch_decoder *d) {
     if (d->codec->release)
         d->codec->release(d);
     ch_sse_release(&d->sse);
+    ch_eventstream_release(&d->events);
     ch_fold_free(d->fold);
     ch_tag_reader_free(d->reader);
     ch_buf_release(&d->body);
@@ -86,6 +108,9 @@ void ch_decoder_head(struct ch_decoder *d, const struct ch_http_head *head) {
     d->says_stream = ch_sv_contains_nocase(type, "text/event-stream");
     struct ch_sv retry = ch_header_find(head->headers, head->nheaders, "x-should-retry");
     d->should_retry = ch_sv_is(retry, "true") ? 1 : ch_sv_is(retry, "false") ? -1 : 0;
+    struct ch_sv error = ch_header_find(head->headers, head->nheaders, "x-amzn-errortype");
+    if (error.n)
+        d->error_type = ch_arena_sv(&d->arena, ch_sv_split(&error, ':'));
 }
 
 /* --- framing */
@@ -100,10 +125,12 @@ static struct ch_sv past_blank(struct ch_sv s) {
 }
 
 /* What the first bytes are; NONE while they may still become a stream. */
-static int sniff(struct ch_sv s) {
+static int sniff(const struct ch_decoder *d, struct ch_sv s) {
     static const char *const fields[] = {"data:", "event:", "id:", "retry:", ":", "\xef\xbb\xbf"};
     if (!s.n)
         return CH_FRAME_NONE;
+    if (d->codec->binary && (*s.p == 0 || *s.p == 1)) /* of a size below 32 MB */
+        return CH_FRAME_EVENTS;
     for (size_t i = 0; i < CH_LEN(fields); i++) {
         size_t n = strlen(fields[i]), common = CH_MIN(n, s.n);
         if (memcmp(s.p, fields[i], common) == 0)
@@ -114,18 +141,22 @@ static int sniff(struct ch_sv s) {
 
 static void feed_stream(struct ch_decoder *d, struct ch_sv bytes) {
     struct chela_error err = {0};
-    if (ch_sse_feed(&d->sse, bytes, &err) < 0) {
-        ch_decoder_fail_as(d, CH_ERR_FORMAT, false, ch_sv_str(err.message));
-        d->stopped = true;
-    }
+    int rc = d->framing == CH_FRAME_EVENTS ? ch_eventstream_feed(&d->events, bytes, &err)
+                                           : ch_sse_feed(&d->sse, bytes, &err);
+    if (rc == 0)
+        return;
+    bool damaged = rc == CHELA_EPARSE;
+    ch_decoder_fail_as(d, damaged ? CH_ERR_NETWORK : CH_ERR_FORMAT, damaged,
+                       ch_sv_str(err.message));
+    d->stopped = true;
 }
 
 static void decide_framing(struct ch_decoder *d) {
     struct ch_sv text = past_blank(ch_buf_sv(&d->body));
-    d->framing = sniff(text);
+    d->framing = sniff(d, text);
     if (!text.n)
         ch_buf_clear(&d->body);
-    if (d->framing != CH_FRAME_SSE)
+    if (d->framing != CH_FRAME_SSE && d->framing != CH_FRAME_EVENTS)
         return;
     feed_stream(d, ch_sv(text.p, (size_t)(d->body.p + d->body.n - text.p)));
     ch_buf_release(&d->body);
@@ -141,7 +172,7 @@ static void feed_body(struct ch_decoder *d, struct ch_sv bytes) {
 bool ch_decoder_feed(struct ch_decoder *d, struct ch_sv bytes) {
     if (d->stopped)
         return d->reply.error.cls == CH_ERR_NONE;
-    if (d->framing == CH_FRAME_SSE) {
+    if (d->framing == CH_FRAME_SSE || d->framing == CH_FRAME_EVENTS) {
         feed_stream(d, bytes);
     } else {
         feed_body(d, bytes);

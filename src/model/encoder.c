@@ -258,6 +258,8 @@ int ch_encoder_update(struct ch_encoder *e, const struct ch_model_request *req,
     e->codec = req->endpoint->codec;
     e->shape = shape;
 
+    const struct ch_codec *wire = e->codec->inner ? e->codec->inner : e->codec;
+    bool grows = wire->tail_follows && e->nmessages < req->nmessages;
     bool stale = !e->head.n || e->revision != req->revision;
     int rc = CHELA_OK;
     if (stale) {
@@ -266,7 +268,7 @@ int ch_encoder_update(struct ch_encoder *e, const struct ch_model_request *req,
     }
     if (rc == CHELA_OK)
         rc = append_new(e, req, err);
-    if (rc == CHELA_OK && (stale || e->padded || e->pending))
+    if (rc == CHELA_OK && (stale || grows || e->padded || e->pending))
         rc = make_tail(e, req, err);
     if (rc < 0) {
         ch_buf_clear(&e->head); /* so that the next update starts over with it */

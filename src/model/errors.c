@@ -14,7 +14,7 @@
 #define LOOKED_AT (4 * CH_KB) /* of a message: what matters comes first */
 
 static const struct {
-    const char *word; /* a type or a code, exactly */
+    const char *word; /* a type or a code; case does not matter */
     enum ch_error_class cls;
 } words[] = {
     /* Anthropic */
@@ -76,6 +76,25 @@ static const struct {
     {"INVALID_ARGUMENT", CH_ERR_FORMAT},
     {"FAILED_PRECONDITION", CH_ERR_FORMAT},
     {"INTERNAL", CH_ERR_SERVER},
+    /* Amazon; inside streams they begin with a small letter */
+    {"AccessDeniedException", CH_ERR_AUTH},
+    {"UnrecognizedClientException", CH_ERR_AUTH},
+    {"InvalidSignatureException", CH_ERR_AUTH},
+    {"IncompleteSignatureException", CH_ERR_AUTH},
+    {"MissingAuthenticationTokenException", CH_ERR_AUTH},
+    {"ExpiredTokenException", CH_ERR_AUTH},
+    {"ExpiredToken", CH_ERR_AUTH},
+    {"ThrottlingException", CH_ERR_RATE_LIMIT},
+    {"TooManyRequestsException", CH_ERR_RATE_LIMIT},
+    {"ServiceQuotaExceededException", CH_ERR_BILLING},
+    {"ModelNotReadyException", CH_ERR_OVERLOADED},
+    {"ServiceUnavailableException", CH_ERR_OVERLOADED},
+    {"ModelTimeoutException", CH_ERR_TIMEOUT},
+    {"ResourceNotFoundException", CH_ERR_MODEL_NOT_FOUND},
+    {"ValidationException", CH_ERR_FORMAT},
+    {"ModelErrorException", CH_ERR_SERVER},
+    {"ModelStreamErrorException", CH_ERR_SERVER},
+    {"InternalServerException", CH_ERR_SERVER},
     /* Z.ai */
     {"1113", CH_ERR_BILLING},
     {"1308", CH_ERR_BILLING},
@@ -83,26 +102,6 @@ static const struct {
     {"1301", CH_ERR_REFUSED},
     {"1302", CH_ERR_RATE_LIMIT},
     {"1305", CH_ERR_OVERLOADED},
-    /* AWS, by header and inside streams */
-    {"AccessDeniedException", CH_ERR_AUTH},
-    {"UnrecognizedClientException", CH_ERR_AUTH},
-    {"ExpiredTokenException", CH_ERR_AUTH},
-    {"InvalidSignatureException", CH_ERR_AUTH},
-    {"ThrottlingException", CH_ERR_RATE_LIMIT},
-    {"throttlingException", CH_ERR_RATE_LIMIT},
-    {"ServiceQuotaExceededException", CH_ERR_BILLING},
-    {"ModelNotReadyException", CH_ERR_OVERLOADED},
-    {"ServiceUnavailableException", CH_ERR_OVERLOADED},
-    {"serviceUnavailableException", CH_ERR_OVERLOADED},
-    {"InternalServerException", CH_ERR_SERVER},
-    {"internalServerException", CH_ERR_SERVER},
-    {"ModelStreamErrorException", CH_ERR_SERVER},
-    {"modelStreamErrorException", CH_ERR_SERVER},
-    {"ModelTimeoutException", CH_ERR_TIMEOUT},
-    {"modelTimeoutException", CH_ERR_TIMEOUT},
-    {"ResourceNotFoundException", CH_ERR_MODEL_NOT_FOUND},
-    {"ValidationException", CH_ERR_FORMAT},
-    {"validationException", CH_ERR_FORMAT},
 };
 
 static const char *const billing_texts[] = {
@@ -156,7 +155,8 @@ static const char *const auth_texts[] = {
 
 static const char *const model_texts[] = {
     "model*not found", "model*does not exist", "not a valid model",
-    "no such model",   "unknown model",
+    "no such model",   "unknown model",        "model identifier is invalid",
+    "on-demand throughput isn*supported",
 };
 
 static const struct {
@@ -245,7 +245,7 @@ static bool matches_any(struct ch_sv s, const char *const *patterns, size_t n) {
 
 static enum ch_error_class class_of_word(struct ch_sv word) {
     for (size_t i = 0; word.n && i < CH_LEN(words); i++)
-        if (ch_sv_is(word, words[i].word))
+        if (ch_sv_eq_nocase(word, ch_sv_str(words[i].word)))
             return words[i].cls;
     return CH_ERR_NONE;
 }
@@ -363,6 +363,8 @@ static void read_details(const struct ch_json *details, struct ch_vendor_error *
 static bool read_object(const struct ch_json *error, struct ch_arena *a,
                         struct ch_vendor_error *out) {
     out->message = ch_json_get_str(error, "message");
+    if (!out->message.n)
+        out->message = ch_json_get_str(error, "Message"); /* Amazon's gateways */
     out->type = word_of(ch_json_get(error, "type"));
     out->code = word_of(ch_json_get(error, "code"));
     if (!out->code.n)
@@ -384,7 +386,8 @@ static bool read_object(const struct ch_json *error, struct ch_arena *a,
 
 static bool is_flat_error(const struct ch_json *v) {
     return ch_sv_is(ch_json_get_str(v, "object"), "error") ||
-           (ch_json_get_str(v, "message").n && !ch_json_get(v, "choices"));
+           (ch_json_get_str(v, "message").n && !ch_json_get(v, "choices")) ||
+           ch_json_get_str(v, "Message").n;
 }
 
 /* MiniMax reports failures beside an empty reply. */
@@ -444,6 +447,8 @@ void ch_decoder_fail(struct ch_decoder *d, const struct ch_vendor_error *e) {
     full.message = ch_utf8_cut(full.message, LOOKED_AT);
     if (!full.status)
         full.status = d->status;
+    if (!full.type.n)
+        full.type = d->error_type;
     struct ch_verdict v = ch_classify(&full);
     CH_BUF_AUTO text = {0};
     if (full.status >= 300)
@@ -452,7 +457,7 @@ void ch_decoder_fail(struct ch_decoder *d, const struct ch_vendor_error *e) {
         ch_buf_addf(&text, "%s%.*s", text.n ? ": " : "", CH_SV_FMT(full.message));
     struct ch_sv word = full.code.n && !is_digit(full.code.p[0]) ? full.code : full.type;
     if (word.n)
-        ch_buf_addf(&text, " (%.*s)", CH_SV_FMT(word));
+        ch_buf_addf(&text, text.n ? " (%.*s)" : "%.*s", CH_SV_FMT(word));
     ch_decoder_fail_as(d, v.cls, v.retryable, ch_buf_sv(&text));
     d->reply.error.status = full.status;
     if (!d->reply.error.retry_after_ms && v.retryable)

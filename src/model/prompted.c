@@ -43,6 +43,7 @@ static const struct ch_model_request *go_below(const struct ch_model_request *re
     b->req.system = says_something_first(req) ? CH_SV("-") : CH_SV("");
     b->req.tools = NULL;
     b->req.ntools = 0;
+    b->req.no_calls = true;
     b->req.choice = CH_CHOICE_AUTO;
     b->req.choice_name = CH_SV("");
     b->req.no_parallel = false;

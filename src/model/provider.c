@@ -30,6 +30,11 @@ const struct ch_provider ch_providers[] = {
      .key_env = "GEMINI_API_KEY",
      .default_model = "gemini-2.5-flash"},
     {.name = "vertex", .api = "gemini", .key_env = "VERTEX_ACCESS_TOKEN", .quirks = CH_Q_BEARER},
+    {.name = "bedrock",
+     .api = "bedrock",
+     .base_url = "https://bedrock-runtime.$AWS_REGION.amazonaws.com",
+     .key_env = "AWS_BEARER_TOKEN_BEDROCK",
+     .default_model = "us.anthropic.claude-sonnet-4-6"},
     {.name = "deepseek",
      .api = "openai",
      .base_url = "https://api.deepseek.com/v1",
@@ -217,11 +222,17 @@ static const struct {
     {"kimi-k2", {262144, 0, NULL}},
 };
 
+static struct ch_sv after(struct ch_sv s, const char *mark) {
+    const char *at = s.n ? memmem(s.p, s.n, mark, strlen(mark)) : NULL;
+    return at ? ch_sv(at + strlen(mark), s.n - (size_t)(at - s.p) - strlen(mark)) : s;
+}
+
+/* "vendor/name", and Bedrock's "us.anthropic.name". */
 static struct ch_sv after_vendor(struct ch_sv model) {
     for (size_t i = model.n; i > 0; i--)
         if (model.p[i - 1] == '/')
-            return ch_sv(model.p + i, model.n - i);
-    return model;
+            return after(ch_sv(model.p + i, model.n - i), "anthropic.");
+    return after(model, "anthropic.");
 }
 
 struct ch_model_info ch_model_info(const char *provider, struct ch_sv model) {
@@ -235,7 +246,8 @@ struct ch_model_info ch_model_info(const char *provider, struct ch_sv model) {
             best_len = n;
         }
     }
-    if (best.resolved && name.n != best_len)
+    bool dotted = name.p > model.p && name.p[-1] == '.';
+    if (best.resolved && (name.n != best_len || dotted))
         best.resolved = NULL; /* an alias is the bare name only */
     /* A server on this machine serves what its owner loaded, cut to its size. */
     const struct ch_provider *p = provider ? ch_provider_find(ch_sv_str(provider)) : NULL;

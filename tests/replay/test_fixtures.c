@@ -1,7 +1,8 @@
 /* test_fixtures.c -- the bodies and requests of this folder.
  *
- * anthropic/, openai/, ... hold NAME.sse or NAME.json (a body), NAME.head.json
- * where status or headers matter, and NAME.expect.json (what `chela wire
+ * A folder for each protocol holds NAME.sse, NAME.json or NAME.events (a body;
+ * the last as text, see support/events.h), NAME.head.json where status or
+ * headers matter, and NAME.expect.json (what `chela wire
  * decode` prints). Each body is decoded whole, in two pieces split at every
  * byte, byte by byte, and, if it is a stream, with CRLF line ends: always the
  * same reply and the same events. Cut off at every byte it must give an error,
@@ -13,6 +14,7 @@
 #include <string.h>
 
 #include "model/wire.h"
+#include "support/events.h"
 #include "support/replay.h"
 #include "json/writer.h"
 
@@ -148,14 +150,24 @@ static void read_head(struct fixture *f, struct ch_arena *a, const char *path) {
     f->head.headers = list;
 }
 
+/* NAME.sse, NAME.events or NAME.json. */
+static void read_body(struct fixture *f, struct ch_arena *a, const char *base) {
+    CH_BUF_AUTO events = {0};
+    f->body = replay_file(a, ch_arena_printf(a, "%s.sse", base));
+    f->stream = f->body.p != NULL;
+    if (f->stream)
+        return;
+    struct ch_sv text = replay_file(a, ch_arena_printf(a, "%s.events", base));
+    events_assemble(&events, text);
+    f->body = text.p ? ch_arena_sv(a, ch_buf_sv(&events))
+                     : replay_file(a, ch_arena_printf(a, "%s.json", base));
+}
+
 static void play(const char *api, const char *name) {
     CH_ARENA_AUTO arena = {0};
     const char *base = ch_arena_printf(&arena, ROOT "/%s/%s", api, name);
     struct fixture f = {.name = name, .codec = ch_codec_find(ch_sv_str(api))};
-    f.body = replay_file(&arena, ch_arena_printf(&arena, "%s.sse", base));
-    f.stream = f.body.p != NULL;
-    if (!f.stream)
-        f.body = replay_file(&arena, ch_arena_printf(&arena, "%s.json", base));
+    read_body(&f, &arena, base);
     read_head(&f, &arena, ch_arena_printf(&arena, "%s.head.json", base));
     replay_decode(f.codec, &f.head, f.body, 0, &f.reply, &f.events);
     check_expect(&f, &arena, replay_json(&arena, ch_arena_printf(&arena, "%s.expect.json", base)));

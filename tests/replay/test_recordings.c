@@ -22,6 +22,7 @@ static const struct {
     {"openai_chat", "openai"},
     {"openai_responses", "openai-responses"},
     {"gemini", "gemini"},
+    {"bedrock_converse", "bedrock"},
 };
 
 /* What is compared, in words of a difference. */
@@ -110,6 +111,8 @@ static const char *stop_for(struct recording *r, struct ch_sv raw) {
         {"cancelled", "error"},    {"incomplete.content_filter", "refusal"},
         {"STOP", "stop"},          {"MAX_TOKENS", "length"},
         {"SAFETY", "refusal"},     {"RECITATION", "refusal"},
+        {"malformed_tool_use", "error"}, {"guardrail_intervened", "refusal"},
+        {"malformed_model_output", "error"}, {"content_filtered", "refusal"},
     };
     const char *stop = "stop";
     for (size_t i = 0; i < CH_LEN(rows); i++)
@@ -172,6 +175,14 @@ static struct ch_usage usage_of_responses(const struct ch_json *u) {
                              .reasoning = figure(output, "reasoning_tokens")};
 }
 
+static struct ch_usage usage_of_converse(const struct ch_json *u) {
+    struct ch_usage n = {.output = figure(u, "outputTokens"),
+                         .cache_read = figure(u, "cacheReadInputTokens"),
+                         .cache_write = figure(u, "cacheWriteInputTokens")};
+    n.input = figure(u, "inputTokens") + n.cache_read + n.cache_write;
+    return n;
+}
+
 static struct ch_usage usage_of_gemini(const struct ch_json *u) {
     struct ch_usage n = {.input = figure(u, "promptTokenCount"),
                          .cache_read = figure(u, "cachedContentTokenCount"),
@@ -187,6 +198,8 @@ static struct ch_usage usage_of(const struct ch_codec *codec, const struct ch_js
         return usage_of_responses(u);
     if (codec == &ch_codec_gemini)
         return usage_of_gemini(u);
+    if (codec == &ch_codec_bedrock)
+        return usage_of_converse(u);
     return usage_of_chat(u);
 }
 

@@ -354,8 +354,8 @@ static const struct {
     {"providers: {a b: {}}", "1:13: providers.a b: expected 1 to 64 letters, digits, _ or -"},
     {"providers: {p: 1}", "1:16: providers.p: expected a mapping, not number"},
     {"providers: {p: {api: grpc}}",
-     "1:22: providers.p.api: expected anthropic, openai, openai-responses, gemini, prompted or "
-     "scripted, not \"grpc\""},
+     "1:22: providers.p.api: expected anthropic, openai, openai-responses, gemini, bedrock, "
+     "prompted or scripted, not \"grpc\""},
     {"providers: {p: {baseUrl: 'ftp://x'}}",
      "1:26: providers.p.baseUrl: expected a URL that starts with http:// or https://"},
     {"providers: {p: {baseUrl: 'https://u:hunter2hunter2@x'}}",

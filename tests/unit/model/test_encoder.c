@@ -81,7 +81,9 @@ static const struct ch_tool_def tool = {.name = CH_SV("f"),
 
 static struct ch_model_request request(const struct ch_endpoint *ep, size_t n) {
     return (struct ch_model_request){.endpoint = ep,
-                                     .model = CH_SV("m"),
+                                     .model = ep->codec == &ch_codec_bedrock && !ep->quirks
+                                                  ? CH_SV("us.anthropic.claude-sonnet-4-5-v1:0")
+                                                  : CH_SV("m"),
                                      .system = CH_SV("S"),
                                      .tools = &tool,
                                      .ntools = 1,
@@ -115,6 +117,8 @@ static const struct ch_endpoint endpoints[] = {
      .provider = "my-llm",
      .base_url = "http://x",
      .quirks = CH_Q_NO_DEVELOPER},
+    {.codec = &ch_codec_bedrock, .provider = "bedrock", .base_url = "http://x"},
+    {.codec = &ch_codec_bedrock, .provider = "bedrock", .base_url = "http://x", .quirks = CH_Q_ID9},
 };
 
 static void assert_valid(struct ch_sv body) {
