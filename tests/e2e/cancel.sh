@@ -6,14 +6,16 @@ cd "$(dirname "$0")/../.." || exit 2
 . tests/support/e2e.sh
 start_server
 
-# interrupt SIGNAL PATTERN ARG...: send it once PATTERN is in the output.
+# interrupt SIGNAL PATTERN ARG...: send it once PATTERN is in the output, or in
+# $watched if that is set.
+watched=
 interrupt() {
     local signal=$1 pattern=$2 pid
     shift 2
     : >"$out"
     (cd "$space" && with_env env --default-signal=INT,TERM "$program" "$@" >"$out" 2>"$err" </dev/null) &
     for _ in {1..200}; do
-        grep -q "$pattern" "$out" && break
+        grep -qs "$pattern" "${watched:-$out}" && break
         sleep 0.05
     done
     pid=$(pgrep_child $!)
@@ -60,15 +62,18 @@ tools:
   custom:
     - { name: dawdle, description: Takes its time., command: [./dawdle], effect: read, permission: read, timeoutSec: 60 }
 YAML
+watched=$space/dawdle.log # tool_start comes before the program runs
 for api in "${apis[@]}"; do
+    rm -f "$watched"
     fresh slow_tool "$api"
-    interrupt INT tool_start run --model "$(model "$api")" --base-url "$base" --output jsonl go
+    interrupt INT started run --model "$(model "$api")" --base-url "$base" --output jsonl go
     exits "INT during a tool, $api" 4
     events_are_well_formed "INT during a tool, $api"
     holds "INT during a tool, $api: the call has its result" \
         '[.[] | select(.type == "tool_result")] | length == 1 and .[0].is_error and .[0].error_type == "cancelled"'
 done
-check "the tool did start" grep -q started "$space/dawdle.log"
+check "the tool did start" grep -q started "$watched"
+watched=
 
 # A time limit ends a tool as well.
 fresh slow_tool anthropic
