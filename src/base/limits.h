@@ -143,6 +143,16 @@
 #define CH_LIMIT_MAIL_SUBJECT 1000         /* bytes */
 #define CH_LIMIT_MAIL_BODY CH_MB
 
+/* prompt */
+#define CH_LIMIT_SKILLS 200               /* of all roots */
+#define CH_LIMIT_SKILL_ENTRIES 300        /* looked at in one folder */
+#define CH_LIMIT_SKILL_DEPTH 3            /* folders within a root */
+#define CH_LIMIT_SKILL_FILE (256 * CH_KB) /* one SKILL.md */
+#define CH_LIMIT_SKILL_NAME 64
+#define CH_LIMIT_SKILL_TEXT 1024          /* a description */
+#define CH_LIMIT_SKILL_NEEDS 32           /* programs or variables one asks for */
+#define CH_LIMIT_SKILLS_PROMPT (18 * CH_KB) /* all descriptions */
+
 #define CH_LIMIT_OUTPUT_END (256 * CH_KB)  /* of a command, at either end */
 #define CH_LIMIT_EXEC_S 3600               /* seconds that a command may ask for */
 #define CH_LIMIT_EXEC_WORDS 1024           /* of a command without a shell */

@@ -1,0 +1,246 @@
+/* skills.c -- see skills.h. */
+#include "prompt/skills.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/sha256.h"
+#include "tool/builtin/glob.h"
+#include "tool/executable.h"
+
+/* --- judging ---------------------------------------------------------------------- */
+
+static const char *missing_bin(struct ch_skills *s, const struct ch_skill_head *h,
+                               const struct ch_skills_opts *o) {
+    for (const char *const *b = h->bins; *b; b++)
+        if (!ch_executable_find(&s->arena, *b, o->path, o->workspace))
+            return ch_arena_printf(&s->arena, "it needs the program %s", *b);
+    for (const char *const *b = h->any_bins; *b; b++)
+        if (ch_executable_find(&s->arena, *b, o->path, o->workspace))
+            return NULL;
+    return h->any_bins[0]
+               ? ch_arena_printf(&s->arena, "it needs %s or one of its like", h->any_bins[0])
+               : NULL;
+}
+
+static const char *unmet(struct ch_skills *s, const struct ch_skill_head *h,
+                         const struct ch_skills_opts *o) {
+    for (const char *const *e = h->env; *e; e++) {
+        const char *value = o->env ? o->env(*e, o->user) : NULL;
+        if (!value || !*value)
+            return ch_arena_printf(&s->arena, "it needs the variable %s", *e);
+    }
+    return missing_bin(s, h, o);
+}
+
+static bool allowed(const char *const *list, const char *name) {
+    for (; list && *list; list++)
+        if (ch_glob_name(ch_sv_str(*list), ch_sv_str(name)))
+            return true;
+    return false;
+}
+
+/* Without a version of its own, a skill has one that changes with its text. */
+static const char *version_of(struct ch_skills *s, struct ch_sv text) {
+    unsigned char digest[CH_SHA256_SIZE];
+    struct ch_sha256 h;
+    ch_sha256_init(&h);
+    ch_sha256_add(&h, text.p, text.n);
+    ch_sha256_end(&h, digest);
+    return ch_arena_printf(&s->arena, "%02x%02x%02x%02x", digest[0], digest[1], digest[2],
+                           digest[3]);
+}
+
+/* Inside the workspace as a relative path: the tools take it as it is. */
+static const char *location_of(struct ch_skills *s, const char *workspace, const char *file) {
+    size_t n = strlen(workspace);
+    if (strncmp(file, workspace, n) == 0 && file[n] == '/')
+        return ch_arena_printf(&s->arena, ".%s", file + n);
+    return file;
+}
+
+/* --- finding ---------------------------------------------------------------------- */
+
+static struct ch_skill *new_skill(struct ch_skills *s) {
+    if (s->n == CH_LIMIT_SKILLS) {
+        s->cut = true;
+        return NULL;
+    }
+    if (s->n == s->cap) {
+        size_t cap = s->cap ? 2 * s->cap : 16;
+        struct ch_skill *list = ch_arena_zalloc(&s->arena, cap * sizeof(*list));
+        if (s->n)
+            memcpy(list, s->list, s->n * sizeof(*list));
+        s->list = list;
+        s->cap = cap;
+    }
+    return &s->list[s->n++];
+}
+
+static void add_skill(struct ch_skills *s, const struct ch_skills_opts *o, const char *file,
+                      const char *folder) {
+    CH_BUF_AUTO text = {0};
+    struct chela_error err = {0};
+    struct ch_skill *skill = new_skill(s);
+    if (!skill)
+        return;
+    skill->file = ch_arena_str(&s->arena, ch_sv_str(file));
+    skill->location = location_of(s, o->workspace, skill->file);
+    if (ch_file_load(file, CH_LIMIT_SKILL_FILE, &text, &err) < 0)
+        skill->problem = ch_arena_str(&s->arena, ch_sv_str(err.message));
+    skill->head = ch_skill_head_read(&s->arena, ch_buf_sv(&text), folder);
+    if (!skill->problem)
+        skill->problem = skill->head.problem ? skill->head.problem : unmet(s, &skill->head, o);
+    if (!skill->head.version[0])
+        skill->head.version = version_of(s, ch_buf_sv(&text));
+    skill->allowed = !o->allow || allowed(o->allow, skill->head.name);
+}
+
+/* A link may not lead out of its root: what is elsewhere was not put here by
+ * whoever owns the root. */
+static bool leads_out(const char *root, const char *path) {
+    char *real_root = realpath(root, NULL), *real = realpath(path, NULL);
+    size_t n = real_root ? strlen(real_root) : 0;
+    bool out = !real || !n || strncmp(real, real_root, n) != 0 || (real[n] != '/' && real[n]);
+    free(real_root);
+    free(real);
+    return out;
+}
+
+static void refuse_link(struct ch_skills *s, const char *path, const char *folder) {
+    struct ch_skill *skill = new_skill(s);
+    if (!skill)
+        return;
+    skill->file = skill->location = ch_arena_str(&s->arena, ch_sv_str(path));
+    skill->head = ch_skill_head_read(&s->arena, ch_sv("", 0), folder);
+    skill->problem = "it is a link that leads out of its folder";
+}
+
+static void scan(struct ch_skills *s, const struct ch_skills_opts *o, const char *root,
+                 const char *dir, unsigned depth);
+
+static void visit(struct ch_skills *s, const struct ch_skills_opts *o, const char *root,
+                  const char *dir, const char *name, unsigned depth) {
+    struct stat st;
+    CH_BUF_AUTO path = {0};
+    ch_buf_addf(&path, "%s/%s", dir, name);
+    if (stat(ch_buf_str(&path), &st) < 0 || !S_ISDIR(st.st_mode))
+        return;
+    CH_BUF_AUTO file = {0};
+    ch_buf_addf(&file, "%s/SKILL.md", path.p);
+    bool found = stat(file.p, &st) == 0 && S_ISREG(st.st_mode);
+    if (leads_out(root, found ? file.p : path.p)) {
+        if (found)
+            refuse_link(s, file.p, name);
+        return;
+    }
+    if (found)
+        add_skill(s, o, file.p, name);
+    else if (depth < CH_LIMIT_SKILL_DEPTH)
+        scan(s, o, root, path.p, depth + 1);
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b) {
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int not_hidden(const struct dirent *e) {
+    return e->d_name[0] != '.' && strcmp(e->d_name, "node_modules") != 0;
+}
+
+/* Nesting is bounded by CH_LIMIT_SKILL_DEPTH, not by what is on the disk. */
+static void scan(struct ch_skills *s, const struct ch_skills_opts *o, const char *root,
+                 const char *dir, unsigned depth) {
+    struct dirent **entries = NULL;
+    int n = scandir(dir, &entries, not_hidden, by_name);
+    for (int i = 0; i < n; i++) {
+        if (i < CH_LIMIT_SKILL_ENTRIES && !s->cut)
+            visit(s, o, root, dir, entries[i]->d_name, depth);
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+/* --- the list --------------------------------------------------------------------- */
+
+static bool usable(const struct ch_skill *skill) {
+    return !skill->problem && skill->allowed;
+}
+
+static void settle_doubles(struct ch_skills *s) {
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t j = 0; j < i && !s->list[i].problem; j++)
+            if (!s->list[j].problem && strcmp(s->list[i].head.name, s->list[j].head.name) == 0)
+                s->list[i].problem =
+                    ch_arena_printf(&s->arena, "%s has the same name and comes first",
+                                    s->list[j].location);
+}
+
+static int in_order(const void *a, const void *b) {
+    const struct ch_skill *x = a, *y = b;
+    if (usable(x) != usable(y))
+        return usable(x) ? -1 : 1;
+    int names = strcmp(x->head.name, y->head.name);
+    return names ? names : strcmp(x->file, y->file);
+}
+
+void ch_skills_load(struct ch_skills *s, const struct ch_skills_opts *opts) {
+    ch_skills_release(s);
+    for (const char *const *root = opts->roots; root && *root; root++)
+        scan(s, opts, *root, *root, 0);
+    settle_doubles(s);
+    if (s->n)
+        qsort(s->list, s->n, sizeof(*s->list), in_order);
+}
+
+void ch_skills_release(struct ch_skills *s) {
+    ch_arena_release(&s->arena);
+    *s = (struct ch_skills){0};
+}
+
+const struct ch_skill *ch_skills_find(const struct ch_skills *s, struct ch_sv name) {
+    for (size_t i = 0; i < s->n && usable(&s->list[i]); i++)
+        if (ch_sv_is(name, s->list[i].head.name))
+            return &s->list[i];
+    return NULL;
+}
+
+/* --- for the model ----------------------------------------------------------------- */
+
+static void add_element(struct ch_buf *out, const char *tag, const char *text) {
+    ch_buf_addf(out, "    <%s>", tag);
+    for (; *text; text++) {
+        const char *escaped = *text == '<' ? "&lt;" : *text == '>' ? "&gt;"
+                                                  : *text == '&'   ? "&amp;"
+                                                                   : NULL;
+        if (escaped)
+            ch_buf_addf(out, "%s", escaped);
+        else
+            ch_buf_add(out, text, 1);
+    }
+    ch_buf_addf(out, "</%s>\n", tag);
+}
+
+void ch_skills_describe(const struct ch_skills *s, struct ch_buf *out) {
+    size_t start = out->n, shown = 0;
+    for (size_t i = 0; i < s->n && usable(&s->list[i]); i++) {
+        const struct ch_skill *skill = &s->list[i];
+        if (!skill->head.for_models)
+            continue;
+        if (out->n - start > CH_LIMIT_SKILLS_PROMPT)
+            break;
+        ch_buf_addf(out, "%s  <skill>\n", shown++ ? "" : "<available_skills>\n");
+        add_element(out, "name", skill->head.name);
+        add_element(out, "description", skill->head.description);
+        add_element(out, "location", skill->location);
+        add_element(out, "version", skill->head.version);
+        ch_buf_addf(out, "  </skill>\n");
+    }
+    if (shown)
+        ch_buf_addf(out, "</available_skills>\n");
+}
