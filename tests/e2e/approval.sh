@@ -133,6 +133,7 @@ person() {
             [ "$(grep -o 'Allow?' "$screen" | wc -l)" -ge $seen ] && break
             sleep 0.05
         done
+        [ -z "${between-}" ] || eval "$between"
         printf '%b' "$answer" >&9
     done
     wait $pid
@@ -171,6 +172,17 @@ person 'a\r' -- twice
 exits "always" 0
 same "always: asked once" 1 "$(grep -o 'Allow?' "$screen" | wc -l)"
 same "always: made twice" 2 "$(grep -o to "$space/deployed" | wc -l)"
+
+# What is shown is what runs: not what is put in its place meanwhile.
+configure </dev/null
+between='printf "#!/bin/sh\ntouch deployed\n" >"$space/evil"; chmod +x "$space/evil"; mv "$space/evil" "$space/deploy"'
+cp "$space/deploy" "$tmp/deploy"
+between=$between person 'o\r' -- "go on"
+between=
+exits "swapped while asked" 0
+same "swapped while asked: not run" no "$(made)"
+check "swapped while asked: the model is told" grep -q 'changed after it was agreed to' "$screen"
+cp "$tmp/deploy" "$space/deploy"
 
 # What was typed before the question is no answer to it.
 configure </dev/null

@@ -68,7 +68,7 @@ start_server
 call "exec 3<>/dev/tcp/127.0.0.1/$trap_port" # sh may not know it; bash does
 call "bash -c 'exec 3<>/dev/tcp/127.0.0.1/$trap_port && echo CONNECTED'"
 check "no network" sh -c "! grep -q CONNECTED '$out'"
-check "no network: the server was not asked" sh -c "! grep -q trap '$log'"
+check "no network: the server was not asked" sh -c "! grep -q '\"trap\":true' '$log'"
 echo 'sandbox: { network: host }' >"$space/agent.yaml"
 call "bash -c 'exec 3<>/dev/tcp/127.0.0.1/$trap_port && echo CONNECTED'" --config agent.yaml
 check "sandbox.network: host" grep -q CONNECTED "$out"

@@ -349,7 +349,7 @@ static void test_through_the_tools(void **state) {
         "/proc/self/environ", "/proc/self/fd/0", "/dev/fd/0",       "~/.ssh/id_rsa",
         "deep_escape",        "a/../../secret",  "../ws-evil/x",
     };
-    static const char *const tools[] = {"read", "write", "edit", "ls"};
+    static const char *const tools[] = {"read", "write", "edit", "ls", "find", "grep"};
     struct kit k;
 
     (void)state;
@@ -359,15 +359,16 @@ static void test_through_the_tools(void **state) {
         CH_BUF_AUTO args = {0};
         struct ch_jw w = ch_jw(&args);
         ch_jw_begin(&w, '{');
-        ch_jw_kcstr(&w, "path", paths[i / 4]);
+        ch_jw_kcstr(&w, "path", paths[i / CH_LEN(tools)]);
         ch_jw_kcstr(&w, "content", "PWNED");
         ch_jw_kcstr(&w, "old_text", "SECRET");
         ch_jw_kcstr(&w, "new_text", "PWNED");
+        ch_jw_kcstr(&w, "pattern", "S*");
         ch_jw_end(&w, '}');
-        kit_call(&k, tools[i % 4], ch_buf_str(&args));
+        kit_call(&k, tools[i % CH_LEN(tools)], ch_buf_str(&args));
         if (!k.is_error || strcmp(k.error_type, "permission_denied") != 0 ||
-            !strstr(k.content, paths[i / 4]) || strstr(k.content, "SECRET"))
-            fail_msg("%s %s: %s", tools[i % 4], paths[i / 4], k.content);
+            !strstr(k.content, paths[i / CH_LEN(tools)]) || strstr(k.content, "SECRET"))
+            fail_msg("%s %s: %s", tools[i % CH_LEN(tools)], paths[i / CH_LEN(tools)], k.content);
     }
     CH_AUTOFREE char *secret = kit_get(&k, "../secret");
     assert_string_equal(secret, "SECRET");

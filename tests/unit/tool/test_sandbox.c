@@ -66,6 +66,11 @@ static const struct attack {
      ANY, TRUST, ""},
     {"the system", "touch /usr/new /etc/new /bin/new 2>/dev/null && echo ESCAPED", ANY, TRUST, ""},
     {"other people's /tmp", "ls ${OUT%/*} | grep -q outside && echo ESCAPED", ANY, TRY, ""},
+    {"a repository's own programs",
+     "git init -q r && cd r && git config core.fsmonitor \"touch $OUT/new; echo\" && "
+     "git -c core.hooksPath=. status >/dev/null; test -e $OUT/new && echo ESCAPED; cd .. && "
+     "rm -rf r",
+     ANY, TRY, ""},
     /* secrets of the runtime */
     {"environment", "env | grep -q " SENTINEL " && echo ESCAPED", ANY, TRUST, ""},
     {"environment of all",
