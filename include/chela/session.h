@@ -37,6 +37,9 @@ struct chela_runtime_opts {
     const char *ca_file;               /* NULL: the system's trust store */
     unsigned max_threads;              /* for blocking tools; 0: 64 */
     void *user;                        /* for env and log */
+    /* A file to record the calls of models to, or to play them back from
+     * instead of the network (docs/cassettes.md); at most one of the two. */
+    const char *record, *replay;
 };
 #define CHELA_RUNTIME_OPTS(...) {.size = sizeof(struct chela_runtime_opts), __VA_ARGS__}
 

@@ -37,12 +37,24 @@ static struct ch_run_limits resolve_limits(const struct chela_agent_opts *o) {
     };
 }
 
+/* Paths differ from machine to machine: a cassette knows them by a name. */
+static void name_workspace(chela_agent *a) {
+    CH_BUF_AUTO word = {0};
+    if (a->rt->workspaces++ == 0)
+        ch_buf_add_str(&word, "${workspace}");
+    else
+        ch_buf_addf(&word, "${workspace:%u}", a->rt->workspaces);
+    ch_cassette_hide(a->rt->cassette, a->workspace, ch_buf_str(&word));
+}
+
 static int resolve_workspace(chela_agent *a, const char *dir, struct chela_error *err) {
     char *path = realpath(dir ? dir : ".", NULL);
     if (!path)
         return ch_fail(err, CHELA_ENOENT, "workspace '%s': %s", dir ? dir : ".", strerror(errno));
     a->workspace = ch_strdup(path);
     free(path);
+    if (a->rt->cassette)
+        name_workspace(a);
     if (access(a->workspace, X_OK) < 0)
         return ch_fail(err, CHELA_EPERM, "workspace '%s': %s", a->workspace, strerror(errno));
     return 0;

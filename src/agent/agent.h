@@ -16,6 +16,7 @@
 #include "io/worker.h"
 #include "model/codec.h"
 #include "model/price.h"
+#include "net/cassette.h"
 #include "net/http.h"
 #include "tool/batch.h"
 #include "tool/policy.h"
@@ -67,6 +68,9 @@ struct chela_runtime {
     struct ch_journal *journal; /* owned; NULL: sessions are not kept */
     struct ch_workers *workers;
     struct ch_http *http;
+    struct ch_cassette *cassette;   /* NULL: none */
+    struct ch_transport *transport; /* of model calls: the cassette's, or http's */
+    unsigned workspaces;            /* named in the cassette */
     bool own_loop;
     const char *(*env)(const char *name, void *user);
     void *user;

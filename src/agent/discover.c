@@ -90,7 +90,8 @@ char *ch_discover_model(chela_runtime *rt, const char **why) {
             return join(p->name, p->default_model);
         }
     }
-    for (const struct ch_provider *p = ch_providers; p->name && rt->own_loop; p++) {
+    bool may_probe = rt->own_loop && !ch_cassette_plays(rt->cassette);
+    for (const struct ch_provider *p = ch_providers; p->name && may_probe; p++) {
         char *found = probed(p) ? probe_local(rt, p) : NULL;
         if (found) {
             *why = "a local server";

@@ -255,8 +255,9 @@ static bool emit_fallback(chela_run *run) {
 static void call_later(chela_run *run, int64_t ms, const char *reason) {
     struct chela_event ev = {.type = CHELA_EV_RETRY,
                              .retry = {run->m.attempt, ms, ch_str(ch_sv_str(reason))}};
+    bool played = ch_cassette_plays(runtime(run)->cassette); /* nobody to wait for */
     if (ch_emit(run, &ev))
-        ch_timer_start(run->loop, &run->retry, ms, on_retry);
+        ch_timer_start(run->loop, &run->retry, played ? 0 : ms, on_retry);
 }
 
 static void call_model(chela_run *run, const struct ch_input *in) {

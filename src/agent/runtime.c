@@ -56,6 +56,21 @@ static void bury(struct ch_task *task) {
     ch_sessions_bury(CH_CONTAINER(task, chela_runtime, bury));
 }
 
+static int open_transport(chela_runtime *rt, const struct chela_runtime_opts *o,
+                          struct chela_error *err) {
+    int rc = 0;
+    rt->transport = ch_http_transport(rt->http);
+    if (o->record && o->replay)
+        return ch_fail(err, CHELA_EINVAL, "a cassette is either recorded or replayed");
+    if (o->record)
+        rc = ch_cassette_record(rt->loop, o->record, rt->transport, &rt->cassette, err);
+    else if (o->replay)
+        rc = ch_cassette_replay(rt->loop, o->replay, &rt->cassette, err);
+    if (rc == 0 && rt->cassette)
+        rt->transport = ch_cassette_transport(rt->cassette);
+    return rc;
+}
+
 int ch_runtime_open(const struct chela_runtime_opts *given, const struct ch_clock *clock,
                     chela_runtime **out, struct chela_error *err) {
     struct chela_runtime_opts opts = {0};
@@ -83,6 +98,11 @@ int ch_runtime_open(const struct chela_runtime_opts *given, const struct ch_cloc
     ch_list_init(&rt->closed);
     rt->workers = ch_workers_new(rt->loop, opts.max_threads ? opts.max_threads : MAX_THREADS);
     rt->http = open_http(rt);
+    rc = open_transport(rt, &opts, err);
+    if (rc < 0) {
+        chela_runtime_close(rt);
+        return rc;
+    }
     *out = rt;
     return 0;
 }
@@ -100,6 +120,7 @@ void chela_runtime_close(chela_runtime *rt) {
     ch_workers_free(rt->workers);
     if (rt->journal)
         rt->journal->ops->shut(rt->journal);
+    ch_cassette_close(rt->cassette);
     ch_http_close(rt->http);
     ch_provider_conf_free(rt->providers);
     ch_price_conf_free(rt->prices);

@@ -190,6 +190,8 @@ static int find_key(struct ch_target *t, const chela_runtime *rt,
         ch_redact_add(key);
         return 0;
     }
+    if (ch_cassette_plays(rt->cassette))
+        return 0; /* nobody will ask for it */
     if (named)
         return ch_fail(err, CHELA_EAUTH, "no API key for %s: %s is not set", t->provider, named);
     bool by_hand = opts->base_url || (conf && conf->base_url);
@@ -227,7 +229,7 @@ static int connect_target(struct ch_target *t, chela_runtime *rt,
     if (!url)
         return ch_fail(err, CHELA_ECONFIG, "provider %s needs a base URL", t->provider);
     t->base_url = without_trailing_slash(url);
-    t->transport = ch_http_transport(rt->http);
+    t->transport = rt->transport;
     return find_key(t, rt, opts, conf, known, err);
 }
 

@@ -116,11 +116,13 @@ static void choose_choice(const char *choice, struct ch_model_request *req) {
 }
 
 /* Conversations that begin alike share what a service keeps of them, so the
- * beginning is the key: the same in every turn, and in a replay. */
-static struct ch_sv cache_key(chela_run *run, struct ch_sv system) {
+ * agent and the beginning are the key: the same in every turn, on every
+ * machine, and in a replay. */
+static struct ch_sv cache_key(chela_run *run) {
     const struct ch_transcript *t = &run->session->transcript;
     struct ch_sv first = t->n && t->msgs[0]->nblocks ? t->msgs[0]->blocks[0].text : CH_SV("");
-    uint64_t h = ch_hash(ch_hash(0, system), ch_sv(first.p, CH_MIN(first.n, 4 * CH_KB)));
+    uint64_t h = ch_hash(0, ch_sv_str(run->session->agent->id));
+    h = ch_hash(h, ch_sv(first.p, CH_MIN(first.n, 4 * CH_KB)));
     return ch_sv_str(ch_arena_printf(&run->arena, "chela-%016llx", (unsigned long long)h));
 }
 
@@ -192,7 +194,7 @@ static int describe(chela_run *run, const struct chela_turn_patch *patch,
         .effort = (enum ch_effort)a->reasoning,
         .revision = revision(run, patch),
     };
-    req->cache_key = cache_key(run, req->system);
+    req->cache_key = cache_key(run);
     int rc = choose_output(run, req, err);
     choose_tools(run, patch->tools, req);
     choose_choice(patch->tool_choice ? patch->tool_choice : a->tool_choice, req);

@@ -22,3 +22,31 @@ int ch_base64_add(struct ch_buf *out, struct ch_sv bytes) {
     ch_buf_commit(out, size);
     return 0;
 }
+
+static int digit_of(char c) {
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
+}
+
+bool ch_base64_read(struct ch_sv s, struct ch_buf *out) {
+    unsigned bits = 0, have = 0;
+    for (size_t i = 0; i < s.n && s.p[i] != '='; i++) {
+        int digit = digit_of(s.p[i]);
+        if (digit < 0 && (unsigned char)s.p[i] <= ' ')
+            continue;
+        if (digit < 0)
+            return false;
+        bits = bits << 6 | (unsigned)digit;
+        have += 6;
+        if (have >= 8) {
+            have -= 8;
+            ch_buf_addc(out, (char)(bits >> have));
+        }
+    }
+    return true;
+}

@@ -45,6 +45,9 @@
 #define CH_LIMIT_HTTP_HEADERS (64 * CH_KB) /* all response headers together */
 #define CH_LIMIT_HTTP_BODY (64 * CH_MB)    /* a response that is not a stream */
 #define CH_LIMIT_HTTP_STREAM (256 * CH_MB) /* a streamed response */
+#define CH_LIMIT_CASSETTE (256 * CH_MB)    /* a file of recorded calls */
+#define CH_LIMIT_CASSETTE_BODY (32 * CH_MB) /* one answer that is recorded */
+#define CH_LIMIT_CASSETTE_WORDS 16         /* that stand for something of this machine */
 #define CH_LIMIT_SSE_EVENT (16 * CH_MB)    /* one server-sent event */
 #define CH_LIMIT_EVENT_MESSAGE (24 * CH_MB) /* one message of a binary event stream */
 #define CH_LIMIT_EVENT_HEADERS (128 * CH_KB) /* of one such message */

@@ -48,4 +48,7 @@ void ch_redact_line(char *text);
 /* Same for a piece of text that must not be changed. */
 void ch_redact_copy(struct ch_buf *out, struct ch_sv text);
 
+/* The same, but registered secrets alone: for text that a program will read. */
+void ch_redact_known(struct ch_buf *out, struct ch_sv text);
+
 #endif

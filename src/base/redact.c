@@ -224,6 +224,22 @@ void ch_redact_line(char *text) {
     ch_redact(text);
 }
 
+void ch_redact_known(struct ch_buf *out, struct ch_sv text) {
+    size_t from = 0;
+    pthread_mutex_lock(&known.lock);
+    for (size_t i = 0; i < text.n;) {
+        size_t n = registered(drop(text, i));
+        if (n) {
+            ch_buf_add(out, text.p + from, i - from);
+            ch_buf_add(out, MASK, strlen(MASK));
+            from = i + n;
+        }
+        i += n ? n : 1;
+    }
+    pthread_mutex_unlock(&known.lock);
+    ch_buf_add_sv(out, drop(text, from));
+}
+
 void ch_redact_copy(struct ch_buf *out, struct ch_sv text) {
     size_t at, n;
     pthread_mutex_lock(&known.lock);

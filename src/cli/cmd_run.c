@@ -19,7 +19,7 @@
 
 struct flags {
     struct ch_setup_flags setup;
-    const char *model, *base_url, *api_key_env, *ca_file;
+    const char *model, *base_url, *api_key_env, *ca_file, *record, *replay;
     const char *session, *system, *mode, *tool_choice, *reasoning, *approve, *output;
     int64_t max_turns, max_tool_calls, max_errors, max_output_tokens, token_budget;
     struct ch_real temperature, top_p, timeout, cost_budget;
@@ -43,6 +43,10 @@ static const struct ch_opt opts[] = {
      "environment variable that holds the key"},
     {"ca-file", 0, CH_OPT_TEXT, AT(ca_file), "FILE", 0, 0, "Model",
      "certificates to trust (PEM) instead of the system's"},
+    {"record", 0, CH_OPT_TEXT, AT(record), "FILE", 0, 0, "Model",
+     "write every call of the model to a cassette, without keys"},
+    {"replay", 0, CH_OPT_TEXT, AT(replay), "FILE", 0, 0, "Model",
+     "play a cassette instead of calling the model: no network, no key"},
     {"system", 0, CH_OPT_TEXT, AT(system), "TEXT|@FILE", 0, 0, "Model",
      "instructions for the model"},
     {"reasoning", 0, CH_OPT_CHOICE, AT(reasoning), "off|low|medium|high", 0, 0, "Model",
@@ -87,7 +91,7 @@ static const struct ch_opt opts[] = {
     {.name = NULL},
 };
 
-static const char *const later[] = {"store", "image", "record", "replay", NULL};
+static const char *const later[] = {"store", "image", NULL};
 static const char *const later_modes[] = {"plan", "route", "heartbeat", NULL};
 
 enum format { TEXT, JSON, JSONL };
@@ -347,7 +351,8 @@ static void release_texts(struct texts *t) {
 static int perform(struct run *r, const struct ch_env *env, struct chela_error *err) {
     struct texts texts = {0};
     struct ch_setup setup = {
-        .env = env, .flags = &r->flags.setup, .console = &r->console, .ca_file = r->flags.ca_file};
+        .env = env, .flags = &r->flags.setup, .console = &r->console, .ca_file = r->flags.ca_file,
+        .record = r->flags.record, .replay = r->flags.replay};
     chela_agent *agent;
     int rc = check_ca_file(r->flags.ca_file, err);
 

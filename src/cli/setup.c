@@ -79,8 +79,11 @@ static void on_log(enum chela_log_level level, const char *area, const char *lin
 
 int ch_setup_runtime(struct ch_setup *s, struct chela_error *err) {
     struct chela_runtime_opts opts = CHELA_RUNTIME_OPTS(.log = on_log, .trace = s->env->trace,
-                                                        .ca_file = s->ca_file, .user = s->console);
+                                                        .ca_file = s->ca_file, .user = s->console,
+                                                        .record = s->record, .replay = s->replay);
     int rc = chela_runtime_new(&opts, &s->rt, err);
+    if (rc < 0 && (s->record || s->replay))
+        err->code = rc = CHELA_ECONFIG; /* whatever is wrong with the cassette: exit 2 */
     if (rc < 0 || !s->config)
         return rc;
     if (chela_config_apply(s->config, s->rt, err) < 0)

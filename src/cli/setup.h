@@ -48,6 +48,7 @@ struct ch_setup {
     const struct ch_setup_flags *flags; /* borrowed */
     struct ch_console *console;         /* borrowed */
     const char *ca_file;                /* borrowed, may be NULL: set by the caller */
+    const char *record, *replay;        /* likewise: cassettes */
     chela_runtime *rt;                  /* owned; owns the agent */
     chela_config *config;               /* owned; NULL: there is no file */
     char *config_path;                  /* owned; NULL: there is no file */

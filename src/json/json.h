@@ -138,4 +138,9 @@ int ch_json_compare(const struct ch_json *a, const struct ch_json *b);
  * (of members with one name the last counts). */
 bool ch_json_equal(const struct ch_json *a, const struct ch_json *b);
 
+/* Append the JSON Pointer that leads from root to the node `at` in its tree; a
+ * member's name has the pointer of its value. */
+struct ch_buf;
+void ch_json_pointer_to(const struct ch_json *root, const struct ch_json *at, struct ch_buf *out);
+
 #endif

@@ -20,10 +20,6 @@ const struct ch_json *ch_json_step(struct ch_arena *a, const struct ch_json *v,
 const struct ch_json *ch_json_toward(const struct ch_json *container, const struct ch_json *at,
                                      const struct ch_json **name, size_t *i);
 
-/* Append the JSON Pointer that leads from root to the node `at` in its tree; a
- * member's name has the pointer of its value. */
-void ch_json_pointer_to(const struct ch_json *root, const struct ch_json *at, struct ch_buf *out);
-
 /* Everything v holds, copied into the arena. */
 const struct ch_json *ch_json_copy(struct ch_arena *a, const struct ch_json *v);
 

@@ -1,6 +1,7 @@
 /* encode.c -- see encode.h. */
 #include "model/encode.h"
 
+#include "base/base64.h"
 #include "json/json.h"
 
 const char *ch_encode_url(struct ch_arena *a, const char *base_url, const char *path) {
@@ -83,39 +84,10 @@ void ch_encode_undo(struct ch_buf *out, size_t mark) {
 
 /* --- documents and parts that cannot be sent */
 
-static int base64_digit(char c) {
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
-}
-
-/* Stops at padding; white space is skipped, anything else is refused. */
-static bool decode_base64(struct ch_sv s, struct ch_buf *out) {
-    unsigned bits = 0, have = 0;
-    for (size_t i = 0; i < s.n && s.p[i] != '='; i++) {
-        int digit = base64_digit(s.p[i]);
-        if (digit < 0 && (unsigned char)s.p[i] <= ' ')
-            continue;
-        if (digit < 0)
-            return false;
-        bits = bits << 6 | (unsigned)digit;
-        have += 6;
-        if (have >= 8) {
-            have -= 8;
-            ch_buf_addc(out, (char)(bits >> have));
-        }
-    }
-    return true;
-}
-
 bool ch_encode_document_text(const struct ch_block *b, struct ch_buf *out) {
     bool text = ch_sv_starts(b->name, "text/") || ch_sv_is(b->name, "application/json") ||
                 ch_sv_is(b->name, "application/xml");
-    return !(b->flags & CH_F_URL) && text && decode_base64(b->text, out);
+    return !(b->flags & CH_F_URL) && text && ch_base64_read(b->text, out);
 }
 
 void ch_encode_note(const struct ch_block *b, struct ch_buf *out) {

@@ -38,6 +38,22 @@ static void test_high_bytes(void **state) {
     assert_string_equal(got.p, "////+/AA");
 }
 
+static void test_reading(void **state) {
+    static const struct {
+        const char *text, *want; /* NULL: it is refused */
+    } cases[] = {
+        {"", ""},           {"Zg==", "f"},        {"Zm9vYmFy", "foobar"}, {"Zm9v\nYmE=", "fooba"},
+        {"Zm9vYg", "foob"}, {"-_-_", "\xfb\xff\xbf"}, {"Zm9*", NULL},         {"Zg==x", "f"},
+    };
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        CH_BUF_AUTO got = {0};
+        assert_int_equal(ch_base64_read(ch_sv_str(cases[i].text), &got), cases[i].want != NULL);
+        if (cases[i].want)
+            assert_string_equal(ch_buf_str(&got), cases[i].want);
+    }
+}
+
 static void test_cap(void **state) {
     struct ch_buf small;
 
@@ -52,6 +68,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_vectors),
         cmocka_unit_test(test_high_bytes),
+        cmocka_unit_test(test_reading),
         cmocka_unit_test(test_cap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Recorded once, played back without the service, without a key and elsewhere.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+start_server
+
+# The events of a run without what differs from run to run, in an order of
+# their own: tools that run side by side end as they please.
+plain() { jq -c 'del(.run, .seq, .ts, .duration_ms, .session, .delay_ms, .bytes)' "$1" | sort; }
+
+declare -A bases
+for api in anthropic openai; do
+    for name in hello files parallel reasoning rate_limited cut_once; do
+        play $api $name --record "$tmp/$api-$name.jsonl" --output jsonl
+        exits "$name, $api: recorded" 0
+        bases[$api-$name]=$base
+        plain "$out" >"$tmp/$api-$name.live"
+        check "$name, $api: no key in the cassette" test "$(grep -cF "${key:8}" "$tmp/$api-$name.jsonl")" = 0
+        rm -rf "${space:?}"/*
+    done
+done
+check "a cassette is its owner's alone" test "$(stat -c %a "$tmp/openai-hello.jsonl")" = 600
+check "every line is JSON" jq -e . "$tmp/anthropic-files.jsonl"
+check "the workspace is a word" grep -qF '${workspace}' "$tmp/anthropic-files.jsonl"
+
+kill $server_pid
+wait $server_pid 2>/dev/null
+with_env() {
+    env -i PATH="$PATH" HOME="$tmp" LC_ALL=C.UTF-8 TERM=dumb ${ASAN_OPTIONS+ASAN_OPTIONS="$ASAN_OPTIONS"} \
+        ${UBSAN_OPTIONS+UBSAN_OPTIONS="$UBSAN_OPTIONS"} CHELA_TEST_RUN="$CHELA_TEST_RUN" CHELA_TEST="$CHELA_TEST" "$@"
+}
+again() {
+    local api=$1 name=$2
+    shift 2
+    chela run --model "$(model "$api")" --base-url "${bases[$api-$name]}" --replay "$tmp/$api-$name.jsonl" "$@"
+}
+space=$tmp/elsewhere
+mkdir "$space"
+for api in anthropic openai; do
+    for name in hello files parallel reasoning rate_limited cut_once; do
+        again $api $name --output jsonl "go on"
+        exits "$name, $api: replayed, with the service gone and without a key" 0
+        same "$name, $api: the same events" "$(cat "$tmp/$api-$name.live")" "$(plain "$out")"
+        rm -rf "${space:?}"/*
+    done
+done
+
+again openai hello -q "go off"
+exits "another prompt" 1
+check "another prompt: the error says what differs" \
+    grep -qF 'openai-hello.jsonl:2: /body/messages/1/content was "go on", now it is "go off"' "$err"
+again openai hello --temperature 0.5 -q "go on"
+exits "another parameter" 1
+head -n 1 "$tmp/openai-hello.jsonl" >"$tmp/short.jsonl"
+chela run --model openai/gpt-test --base-url "${bases[openai-hello]}" --replay "$tmp/short.jsonl" x
+exits "a cassette that has run out" 1
+check "a cassette that has run out: it says so" grep -q 'holds no more than 0' "$err"
+
+echo nonsense >"$tmp/bad.jsonl"
+chela run --model openai/gpt-test --replay "$tmp/bad.jsonl" x
+exits "no cassette" 2
+check "no cassette: file and line" grep -q 'bad.jsonl:1: ' "$err"
+chela run --model openai/gpt-test --replay "$tmp/absent.jsonl" x
+exits "no such file" 2
+chela run --model openai/gpt-test --record "$tmp/no/where.jsonl" x
+exits "a place that cannot be written" 2
+chela run --model openai/gpt-test --record "$tmp/a" --replay "$tmp/b" x
+exits "both at once" 2
+tap_done
