@@ -9,7 +9,7 @@ import { build, check, conversations, done, key, meaning, same, serve, visible }
 function run(api, base, flags) {
   const cwd = mkdtempSync(join(tmpdir(), 'chela-'));
   const args = ['run', '--model', `${api}/test`, '--base-url', base, '--output', 'jsonl', ...flags, 'go'];
-  const env = { PATH: process.env.PATH, HOME: cwd, ANTHROPIC_API_KEY: key, OPENAI_API_KEY: key,
+  const env = { PATH: process.env.PATH, HOME: cwd, ANTHROPIC_API_KEY: key, OPENAI_API_KEY: key, GEMINI_API_KEY: key,
     CHELA_TEST: process.env.CHELA_TEST, CHELA_TEST_RUN: process.env.CHELA_TEST_RUN };
   return new Promise((resolve, reject) => {
     const child = execFile(join(build, 'chela'), args, { cwd, env, maxBuffer: 64e6 }, (error, stdout, stderr) => {
@@ -40,12 +40,12 @@ function turns(events) {
 
 const server = await serve();
 for (const conversation of conversations('good')) {
-  for (const [api, tail] of [['anthropic', ''], ['openai', '/v1']]) {
+  for (const [api, tail] of [['anthropic', ''], ['openai', '/v1'], ['gemini', '']]) {
     for (const flags of [[], ['--no-stream']]) {
       const way = `${api}${flags.join('')}`;
       await check(`chela, ${conversation.name}: ${way}`, async () => {
         const events = await run(api, `${server.url}/${conversation.name}/${way}${tail}`, flags);
-        same(turns(events), visible(conversation).map(meaning), 'understood otherwise');
+        same(turns(events), visible(conversation).map((r) => meaning(r, api)), 'understood otherwise');
       });
     }
   }

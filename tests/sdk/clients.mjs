@@ -3,6 +3,7 @@
 // chela's tests against it mean something.
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
+import * as google from './gemini.mjs';
 import { check, conversations, done, key, meaning, same, serve, visible } from './lib.mjs';
 
 const names = ['calculate', 'ls', 'write', 'edit', 'read'];
@@ -110,14 +111,16 @@ async function playOpenAI(base, conversation, stream) {
   return understood;
 }
 
+const playGemini = (base, conversation, stream) => google.play(base, visible(conversation), stream, names, schema);
+
 const server = await serve();
 for (const conversation of conversations('good')) {
-  for (const [vendor, play] of [['anthropic', playAnthropic], ['openai', playOpenAI]]) {
+  for (const [vendor, play] of [['anthropic', playAnthropic], ['openai', playOpenAI], ['gemini', playGemini]]) {
     for (const stream of [true, false]) {
       const way = `${vendor}-${stream ? 'stream' : 'whole'}`;
       await check(`${conversation.name}: ${way}`, async () => {
         const base = `${server.url}/${conversation.name}/${way}`;
-        same(await play(base, conversation, stream), visible(conversation).map(meaning), 'understood otherwise');
+        same(await play(base, conversation, stream), visible(conversation).map((r) => meaning(r, vendor)), 'understood otherwise');
       });
     }
   }
@@ -149,6 +152,29 @@ for (const [name, messages] of Object.entries({
     same(error instanceof OpenAI.BadRequestError, true, String(error));
   });
 }
+const user = (...parts) => ({ role: 'user', parts });
+const model = (...parts) => ({ role: 'model', parts });
+const call = { functionCall: { name: 'ls', args: {}, id: 'c1' }, thoughtSignature: 'skip_thought_signature_validator' };
+const response = { functionResponse: { name: 'ls', id: 'c1', response: { output: 'x' } } };
+for (const [name, contents, config] of [
+  ['an unanswered call', [user({ text: 'go' }), model(call), user({ text: 'and?' })]],
+  ['an answer to nothing', [user(response)]],
+  ['an answer of another tool', [user({ text: 'go' }), model(call), user({ functionResponse: { ...response.functionResponse, name: 'rm' } })]],
+  ['text beside an answer', [user({ text: 'go' }), model(call), user(response, { text: 'so?' })]],
+  ['a call without its signature', [user({ text: 'go' }), model({ functionCall: call.functionCall }), user(response)]],
+  ['a signature of its own making', [user({ text: 'go' }), model({ ...call, thoughtSignature: 'AAAA' }), user(response)]],
+  ['a content without parts', [user()]],
+  ['a content of the model first', [model({ text: 'hi' })]],
+  ['a role it does not have', [{ role: 'assistant', parts: [{ text: 'hi' }] }]],
+  ['level and budget together', [user({ text: 'go' })], { thinkingConfig: { thinkingLevel: 'LOW', thinkingBudget: 9 } }],
+  ['a name that is not declared', [user({ text: 'go' })], { tools: [{ functionDeclarations: [{ name: 'ls' }] }], toolConfig: { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: ['rm'] } } }],
+]) {
+  await check(`the server refuses ${name} (gemini)`, async () => {
+    const { models } = google.client(`${server.url}/hello/bad`);
+    const error = await models.generateContent({ model: 'gemini-3-test', contents, config }).catch((e) => e);
+    same([error instanceof google.ApiError, error.status], [true, 400], String(error));
+  });
+}
 await check('errors carry their class', async () => {
   const client = new Anthropic({ apiKey: key, baseURL: `${server.url}/unauthorized/a` });
   const one = await client.messages.create({ model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'go' }] }).catch((e) => e);
@@ -156,6 +182,11 @@ await check('errors carry their class', async () => {
   const chat = new OpenAI({ apiKey: key, baseURL: `${server.url}/no_model/a/v1` });
   const two = await chat.chat.completions.create({ model: 'm', messages: [{ role: 'user', content: 'go' }] }).catch((e) => e);
   same([two instanceof OpenAI.NotFoundError, two.code], [true, 'model_not_found'], String(two));
+});
+await check('errors carry their class (gemini)', async () => {
+  const { models } = google.client(`${server.url}/unauthorized/g`);
+  const error = await models.generateContent({ model: 'm', contents: 'go' }).catch((e) => e);
+  same([error instanceof google.ApiError, error.status], [true, 401], String(error));
 });
 await check('the clients\' own requests are without fault', async () => {
   const faults = server.requests().filter((r) => r.instance !== 'bad').flatMap((r) => r.problems.map((p) => `${r.conversation}/${r.instance}: ${p}`));

@@ -44,13 +44,14 @@ function pieceText(piece) {
 }
 
 // A reply as any client should understand it.
-export function meaning(reply) {
+export function meaning(reply, vendor) {
   const all = (kind) => reply.blocks.flatMap((b) => b[kind] ?? []).map(pieceText).join('');
   const calls = reply.blocks.filter((b) => b.call).map(({ call }) => ({
     name: call.name,
     arguments: JSON.parse(call.arguments.map(pieceText).join('') || '{}'),
   }));
   const usage = { input: 10, output: 5, cache_read: 0, cache_write: 0, reasoning: 0, ...reply.usage };
+  if (vendor === 'gemini') usage.cache_write = 0; // it does not say
   return { text: all('text'), reasoning: all('reasoning'), calls, stop: reply.stop ?? (calls.length ? 'tool_use' : 'stop'), usage };
 }
 
