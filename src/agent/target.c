@@ -233,6 +233,16 @@ static int connect_target(struct ch_target *t, chela_runtime *rt,
     return find_key(t, rt, opts, conf, known, err);
 }
 
+/* The address tells more than a name that somebody chose. */
+static unsigned find_quirks(const struct ch_target *t, const struct ch_provider *known) {
+    const struct ch_codec *codec = t->ep.codec->inner ? t->ep.codec->inner : t->ep.codec;
+    struct ch_sv api = ch_sv_str(codec->name);
+    const struct ch_provider *there = ch_provider_of_url(api, t->base_url);
+    if (there)
+        return there->quirks;
+    return known ? known->quirks : ch_quirks_of_api(api);
+}
+
 static int unknown_provider(struct ch_sv name, struct chela_error *err) {
     CH_BUF_AUTO known = {0};
     for (const struct ch_provider *p = ch_providers; p->name; p++)
@@ -266,8 +276,7 @@ int ch_target_new(chela_runtime *rt, const char *spec, const struct chela_agent_
     t->ep.provider = t->provider;
     t->ep.base_url = t->base_url;
     t->ep.api_key = t->api_key;
-    const struct ch_codec *below = t->ep.codec->inner ? t->ep.codec->inner : t->ep.codec;
-    t->ep.quirks = known ? known->quirks : ch_quirks_of_api(ch_sv_str(below->name));
+    t->ep.quirks = find_quirks(t, known);
     if (conf) {
         t->ep.quirks = (t->ep.quirks | conf->quirks_on) & ~conf->quirks_off;
         t->ep.headers = conf->headers;

@@ -76,6 +76,12 @@ enum ch_quirk {
     CH_Q_PROMPTED = 1 << 15,         /* no tools of its own: prompted.h */
     CH_Q_THINK_TAGS = 1 << 16,       /* thoughts may come as <think> at the start of the text */
     CH_Q_NO_IMAGES = 1 << 17,        /* notes in place of images */
+    CH_Q_NO_STRICT = 1 << 18,        /* strict is left out of tools */
+    CH_Q_NO_EFFORT = 1 << 19,        /* no reasoning_effort, nor another word for it */
+    CH_Q_REASONING_SWITCH = 1 << 20, /* reasoning by reasoning:{enabled} */
+    CH_Q_NO_FORCED_CHOICE = 1 << 21, /* of tool_choice auto and none only */
+    CH_Q_CHOICE_WORD = 1 << 22,      /* tool_choice is a word; a named tool becomes any */
+    CH_Q_ALTERNATE = 1 << 23,        /* no two messages of the user's in a row */
     CH_Q_NO_OUTPUT_SCHEMA = 1 << 24, /* takes no schema for the answer */
 };
 

@@ -50,7 +50,8 @@ static void write_effort(const struct ch_model_request *req, struct ch_jw *w) {
 }
 
 static bool is_forced(const struct ch_model_request *req) {
-    return req->ntools && (req->choice == CH_CHOICE_ANY || req->choice == CH_CHOICE_ONE);
+    return req->ntools && !has_quirk(req, CH_Q_NO_FORCED_CHOICE) &&
+           (req->choice == CH_CHOICE_ANY || req->choice == CH_CHOICE_ONE);
 }
 
 static void write_reasoning_switch(const struct ch_model_request *req, struct ch_jw *w) {
@@ -66,7 +67,10 @@ static void write_reasoning_switch(const struct ch_model_request *req, struct ch
         ch_jw_kraw(w, "chat_template_kwargs",
                    off ? CH_SV("{\"enable_thinking\":false}")
                        : CH_SV("{\"enable_thinking\":true}"));
-    else
+    else if (has_quirk(req, CH_Q_REASONING_SWITCH))
+        ch_jw_kraw(w, "reasoning",
+                   off ? CH_SV("{\"enabled\":false}") : CH_SV("{\"enabled\":true}"));
+    else if (!has_quirk(req, CH_Q_NO_EFFORT))
         write_effort(req, w);
 }
 
@@ -88,9 +92,11 @@ int ch_openai_http(const struct ch_model_request *req, struct ch_arena *a,
 
 /* --- head and tail */
 
-static void write_schema(const struct ch_tool_def *t, struct ch_jw *w) {
+static void write_schema(const struct ch_model_request *req, const struct ch_tool_def *t,
+                         struct ch_jw *w) {
     CH_BUF_AUTO strict = {0};
-    bool held = t->strict && ch_encode_strict(t->schema, CH_CLEAN_OPENAI_STRICT, &strict);
+    bool held = t->strict && !has_quirk(req, CH_Q_NO_STRICT) &&
+                ch_encode_strict(t->schema, CH_CLEAN_OPENAI_STRICT, &strict);
     struct ch_sv schema =
         t->schema.n ? t->schema : CH_SV("{\"type\":\"object\",\"properties\":{}}");
     ch_jw_kraw(w, "parameters", held ? ch_buf_sv(&strict) : schema);
@@ -110,7 +116,7 @@ static void write_tools(const struct ch_model_request *req, struct ch_jw *w) {
         ch_jw_kstr(w, "name", t->name);
         if (t->description.n)
             ch_jw_kstr(w, "description", t->description);
-        write_schema(t, w);
+        write_schema(req, t, w);
         ch_jw_end(w, '}');
         ch_jw_end(w, '}');
     }
@@ -138,9 +144,12 @@ int ch_openai_head(const struct ch_model_request *req, struct ch_buf *out,
 static void write_tool_choice(const struct ch_model_request *req, struct ch_jw *w) {
     if (!req->ntools || has_quirk(req, CH_Q_NO_TOOL_CHOICE))
         return;
-    if (req->choice == CH_CHOICE_NONE || req->choice == CH_CHOICE_ANY)
-        ch_jw_kcstr(w, "tool_choice", req->choice == CH_CHOICE_NONE ? "none" : "required");
-    if (req->choice == CH_CHOICE_ONE) {
+    bool one = is_forced(req) && req->choice == CH_CHOICE_ONE && !has_quirk(req, CH_Q_CHOICE_WORD);
+    if (req->choice == CH_CHOICE_NONE)
+        ch_jw_kcstr(w, "tool_choice", "none");
+    else if (is_forced(req) && !one)
+        ch_jw_kcstr(w, "tool_choice", "required");
+    if (one) {
         ch_jw_key(w, "tool_choice");
         ch_jw_begin(w, '{');
         ch_jw_kcstr(w, "type", "function");
@@ -226,8 +235,32 @@ int ch_openai_tail(const struct ch_model_request *req, struct ch_buf *out,
 
 /* --- messages */
 
+/* Who speaks in the last message of out. Its text cannot be mistaken for this:
+ * there, quotes are escaped. */
+static struct ch_sv last_role(const struct ch_buf *out) {
+    static const char mark[] = "{\"role\":\"";
+    size_t n = sizeof(mark) - 1;
+    for (size_t at = out->n; at-- > 0;) {
+        if (out->p[at] != '{' || out->n - at < n || memcmp(out->p + at, mark, n) != 0)
+            continue;
+        struct ch_sv rest = ch_sv(out->p + at + n, out->n - at - n);
+        return ch_sv_split(&rest, '"');
+    }
+    return CH_SV("");
+}
+
+/* Templates that know of user and assistant in turn refuse all else. */
+static void keep_turns(const struct ch_model_request *req, struct ch_buf *out, const char *role) {
+    if (!has_quirk(req, CH_Q_ALTERNATE) || strcmp(role, "user") != 0)
+        return;
+    struct ch_sv last = last_role(out);
+    if (ch_sv_is(last, "user") || ch_sv_is(last, "tool"))
+        CH_BUF_LIT(out, ",{\"role\":\"assistant\",\"content\":\"(noted)\"}");
+}
+
 static struct ch_jw begin_message(const struct ch_model_request *req, struct ch_buf *out,
                                   const char *role) {
+    keep_turns(req, out, role);
     ch_encode_begin(out, !out->n && ch_is_blank(req->system));
     struct ch_jw w = ch_jw(out);
     ch_jw_begin(&w, '{');

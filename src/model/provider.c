@@ -4,9 +4,13 @@
  * that no row can say is a quirk (codec.h), read by the codec. */
 #include "model/provider.h"
 
+#include <stdio.h>
+
+#include "net/url.h"
+
 /* What nearly every server has that speaks OpenAI's protocol but is not
  * OpenAI's. */
-#define COMPATIBLE (CH_Q_MAX_TOKENS | CH_Q_NO_DEVELOPER)
+#define COMPATIBLE (CH_Q_MAX_TOKENS | CH_Q_NO_DEVELOPER | CH_Q_NO_STRICT)
 
 const struct ch_provider ch_providers[] = {
     {.name = "anthropic",
@@ -52,7 +56,7 @@ const struct ch_provider ch_providers[] = {
      .api = "openai",
      .base_url = "https://api.x.ai/v1",
      .key_env = "XAI_API_KEY",
-     .quirks = COMPATIBLE,
+     .quirks = COMPATIBLE | CH_Q_NO_EFFORT,
      .default_model = "grok-4"},
     {.name = "groq",
      .api = "openai",
@@ -70,54 +74,65 @@ const struct ch_provider ch_providers[] = {
      .api = "openai",
      .base_url = "https://openrouter.ai/api/v1",
      .key_env = "OPENROUTER_API_KEY",
-     .quirks = COMPATIBLE | CH_Q_REASONING_OBJECT,
+     .quirks = CH_Q_MAX_TOKENS | CH_Q_NO_DEVELOPER | CH_Q_REASONING_OBJECT,
      .default_model = "openrouter/auto"},
     {.name = "together",
      .api = "openai",
      .base_url = "https://api.together.xyz/v1",
      .key_env = "TOGETHER_API_KEY",
-     .quirks = COMPATIBLE},
+     .quirks = COMPATIBLE | CH_Q_REASONING_SWITCH | CH_Q_THINK_TAGS,
+     .hosts = "api.together.ai"},
     {.name = "fireworks",
      .api = "openai",
      .base_url = "https://api.fireworks.ai/inference/v1",
      .key_env = "FIREWORKS_API_KEY",
-     .quirks = COMPATIBLE},
-    {.name = "azure", .api = "openai", .key_env = "AZURE_OPENAI_API_KEY", .quirks = CH_Q_API_KEY},
+     .quirks = COMPATIBLE | CH_Q_THINK_TAGS},
+    {.name = "azure",
+     .api = "openai",
+     .key_env = "AZURE_OPENAI_API_KEY",
+     .quirks = CH_Q_API_KEY,
+     .hosts = ".openai.azure.com .services.ai.azure.com .cognitiveservices.azure.com"},
     {.name = "azure-responses",
      .api = "openai-responses",
      .key_env = "AZURE_OPENAI_API_KEY",
-     .quirks = CH_Q_API_KEY},
+     .quirks = CH_Q_API_KEY,
+     .hosts = ".openai.azure.com .services.ai.azure.com .cognitiveservices.azure.com"},
     {.name = "zai",
      .api = "openai",
      .base_url = "https://api.z.ai/api/paas/v4",
      .key_env = "ZAI_API_KEY",
-     .quirks = COMPATIBLE | CH_Q_THINKING | CH_Q_TOOL_STREAM | CH_Q_NO_OUTPUT_SCHEMA,
+     .quirks = COMPATIBLE | CH_Q_THINKING | CH_Q_TOOL_STREAM | CH_Q_NO_OUTPUT_SCHEMA |
+               CH_Q_NO_FORCED_CHOICE,
+     .hosts = "open.bigmodel.cn",
      .default_model = "glm-4.6"},
     {.name = "moonshot",
      .api = "openai",
      .base_url = "https://api.moonshot.ai/v1",
      .key_env = "MOONSHOT_API_KEY",
-     .quirks = COMPATIBLE | CH_Q_THINKING | CH_Q_NO_OUTPUT_SCHEMA,
+     .quirks = COMPATIBLE | CH_Q_THINKING | CH_Q_REPLAY_REASONING | CH_Q_NO_OUTPUT_SCHEMA,
+     .hosts = "api.moonshot.cn",
      .default_model = "kimi-k2.5"},
     {.name = "ollama",
      .api = "openai",
      .base_url = "http://127.0.0.1:11434/v1",
-     .quirks = COMPATIBLE | CH_Q_NO_TOOL_CHOICE,
+     .quirks = COMPATIBLE | CH_Q_NO_TOOL_CHOICE | CH_Q_THINK_TAGS,
+     .hosts = "ollama.com :11434",
      .local = true},
     {.name = "llamacpp",
      .api = "openai",
      .base_url = "http://127.0.0.1:8080/v1",
-     .quirks = COMPATIBLE | CH_Q_TEMPLATE_THINKING,
+     .quirks = COMPATIBLE | CH_Q_TEMPLATE_THINKING | CH_Q_THINK_TAGS | CH_Q_CHOICE_WORD,
      .local = true},
     {.name = "vllm",
      .api = "openai",
      .base_url = "http://127.0.0.1:8000/v1",
-     .quirks = COMPATIBLE | CH_Q_TEMPLATE_THINKING,
+     .quirks = COMPATIBLE | CH_Q_TEMPLATE_THINKING | CH_Q_THINK_TAGS,
      .local = true},
     {.name = "lmstudio",
      .api = "openai",
      .base_url = "http://127.0.0.1:1234/v1",
-     .quirks = COMPATIBLE,
+     .quirks = COMPATIBLE | CH_Q_THINK_TAGS | CH_Q_CHOICE_WORD,
+     .hosts = ":1234",
      .local = true},
     {.name = "scripted",
      .api = "scripted",
@@ -131,6 +146,38 @@ const struct ch_provider *ch_provider_find(struct ch_sv name) {
     for (const struct ch_provider *p = ch_providers; p->name; p++)
         if (ch_sv_is(name, p->name))
             return p;
+    return NULL;
+}
+
+/* Is `host` (and port) one of the space separated places? */
+static bool is_one_of(const struct ch_url *u, struct ch_sv places) {
+    while (places.n) {
+        struct ch_sv place = ch_sv_split(&places, ' ');
+        char port[8];
+        snprintf(port, sizeof(port), ":%u", u->port);
+        bool below = *place.p == '.' && u->host.n > place.n;
+        struct ch_sv end = below ? ch_sv(u->host.p + u->host.n - place.n, place.n) : u->host;
+        if (ch_sv_eq_nocase(end, place) || ch_sv_is(place, port))
+            return true;
+    }
+    return false;
+}
+
+/* A server on this machine is known by its usual port only where the row says
+ * so: others use 8000 and 8080, too. */
+const struct ch_provider *ch_provider_of_url(struct ch_sv api, const char *url) {
+    struct ch_url u, base;
+    if (!url || ch_url_parse(ch_sv_str(url), &u, NULL) < 0)
+        return NULL;
+    for (const struct ch_provider *p = ch_providers; p->name; p++) {
+        if (!ch_sv_is(api, p->api))
+            continue;
+        if (p->hosts && is_one_of(&u, ch_sv_str(p->hosts)))
+            return p;
+        if (p->base_url && !p->local && ch_url_parse(ch_sv_str(p->base_url), &base, NULL) == 0 &&
+            ch_sv_eq_nocase(u.host, base.host))
+            return p;
+    }
     return NULL;
 }
 
@@ -157,6 +204,12 @@ static const struct {
     {"prompted", CH_Q_PROMPTED},
     {"think_tags", CH_Q_THINK_TAGS},
     {"no_images", CH_Q_NO_IMAGES},
+    {"no_strict", CH_Q_NO_STRICT},
+    {"no_effort", CH_Q_NO_EFFORT},
+    {"reasoning_switch", CH_Q_REASONING_SWITCH},
+    {"no_forced_choice", CH_Q_NO_FORCED_CHOICE},
+    {"choice_word", CH_Q_CHOICE_WORD},
+    {"alternate_roles", CH_Q_ALTERNATE},
     {"no_output_schema", CH_Q_NO_OUTPUT_SCHEMA},
 };
 

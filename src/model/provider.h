@@ -11,10 +11,14 @@ struct ch_provider {
     unsigned quirks;
     bool local;                /* a server on this machine that may need no key */
     const char *default_model; /* used when only a key was found; may be NULL */
+    const char *hosts; /* where else it is: names, ".name" for all below, ":port" */
 };
 
 extern const struct ch_provider ch_providers[]; /* ended by name == NULL */
 const struct ch_provider *ch_provider_find(struct ch_sv name);
+/* The one of this protocol whose address a URL is, whatever name it goes by in
+ * the configuration; NULL: none that is known. */
+const struct ch_provider *ch_provider_of_url(struct ch_sv api, const char *url);
 
 /* Quirks have names for configuration: "max_tokens" is CH_Q_MAX_TOKENS. 0: no
  * such name. Index past the last gives NULL. */

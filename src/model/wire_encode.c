@@ -183,10 +183,11 @@ static int read_endpoint(struct reading *r, const struct ch_codec *codec) {
                        api);
     r->endpoint.codec = codec;
     r->endpoint.provider = p->name;
-    r->endpoint.quirks = p->quirks;
     r->endpoint.base_url = text_or(r, "base_url", p->base_url);
     if (!r->endpoint.base_url)
         return ch_fail(r->err, CHELA_EINVAL, "request: provider \"%s\" needs a \"base_url\"", name);
+    const struct ch_provider *there = ch_provider_of_url(ch_sv_str(api), r->endpoint.base_url);
+    r->endpoint.quirks = there ? there->quirks : p->quirks;
     if (p->key_env)
         r->endpoint.api_key = ch_arena_printf(&r->arena, "$%s", p->key_env);
     r->req.endpoint = &r->endpoint;
@@ -194,7 +195,10 @@ static int read_endpoint(struct reading *r, const struct ch_codec *codec) {
     if (!r->req.model.n)
         r->req.model = ch_sv_str(p->default_model ? p->default_model : "");
     read_extras(r);
-    return read_quirks(r);
+    int rc = read_quirks(r);
+    if (r->endpoint.quirks & CH_Q_PROMPTED)
+        r->endpoint.codec = ch_codec_prompted(codec);
+    return rc;
 }
 
 static int read_request(struct reading *r, const struct ch_codec *codec) {

@@ -62,7 +62,8 @@ static void test_quirks(void **state) {
     assert_int_equal(ch_quirk_find(CH_SV("max_tokens")), CH_Q_MAX_TOKENS);
     assert_int_equal(ch_quirk_find(CH_SV("nonsense")), 0);
     assert_int_equal(ch_quirks_of_api(CH_SV("anthropic")), 0);
-    assert_int_equal(ch_quirks_of_api(CH_SV("openai")), CH_Q_MAX_TOKENS | CH_Q_NO_DEVELOPER);
+    assert_int_equal(ch_quirks_of_api(CH_SV("openai")),
+                     CH_Q_MAX_TOKENS | CH_Q_NO_DEVELOPER | CH_Q_NO_STRICT);
     assert_int_equal(ch_quirks_of_api(CH_SV("openai-responses")), CH_Q_NO_DEVELOPER);
 }
 
