@@ -120,8 +120,11 @@
 #define CH_LIMIT_RETRY_AFTER_MS 60000      /* longest wait that a tool may ask for */
 #define CH_LIMIT_SETTINGS 256              /* "key=value" of one agent's tools */
 #define CH_LIMIT_SELECT_TOOLS (32 * CH_MB) /* a file of tools to choose from */
+#define CH_LIMIT_SELECT_COUNT 65536        /* of those tools */
 #define CH_LIMIT_SELECT_QUERY (16 * CH_KB) /* looked at of a request, to choose by */
 #define CH_LIMIT_SELECT_TERMS 4096         /* words of one text */
+#define CH_LIMIT_SELECT_LOAD 20            /* tools that one call may ask for */
+#define CH_LIMIT_SELECT_LISTED 200         /* of which a first stage sees the summaries */
 #define CH_LIMIT_SELECT_PARTS 32           /* sentences that are ranked alone */
 #define CH_LIMIT_OFFERED 128               /* tools that are chosen for a session */
 #define CH_LIMIT_SQL (64 * CH_KB)          /* a query */
@@ -196,6 +199,7 @@
 #define CH_DEFAULT_PARALLEL 8
 #define CH_DEFAULT_EXEC_S 120
 #define CH_DEFAULT_GREP_MATCHES 100
+#define CH_DEFAULT_TOP_K 10 /* tools that are described for one input */
 #define CH_DEFAULT_RECORDS 5 /* of a JSON array that is too long to be shown */
 #define CH_DEFAULT_OUTPUT_TOKENS 8192
 #define CH_DEFAULT_CONNECT_MS (10 * 1000)

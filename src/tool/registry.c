@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "tool/contract.h"
 #include "tool/function.h"
 #include "tool/policy.h"
@@ -54,20 +55,18 @@ static bool name_ok(const char *name) {
     return n > 0;
 }
 
-/* Up to the first full stop that ends a word, or the end of the line. */
-static char *first_sentence(const char *text) {
+struct ch_sv ch_first_sentence(struct ch_sv text) {
+    static const char stop[] = "\xe3\x80\x82"; /* the ideographic full stop */
     size_t n = 0;
 
-    while (text[n] && text[n] != '\n' && n < SUMMARY_MAX) {
-        if (text[n] == '.' && (text[n + 1] == ' ' || text[n + 1] == '\n' || !text[n + 1]))
-            return ch_strndup(text, n + 1);
-        if (strncmp(text + n, "\xe3\x80\x82", 3) == 0) /* ideographic full stop */
-            return ch_strndup(text, n + 3);
-        n++;
+    for (; n < text.n && text.p[n] != '\n' && n < SUMMARY_MAX; n++) {
+        struct ch_sv rest = ch_sv(text.p + n, text.n - n);
+        if (rest.p[0] == '.' && (rest.n == 1 || rest.p[1] == ' ' || rest.p[1] == '\n'))
+            return ch_sv(text.p, n + 1);
+        if (rest.n >= 3 && memcmp(rest.p, stop, 3) == 0)
+            return ch_sv(text.p, n + 3);
     }
-    while (n > 0 && text[n] && ((unsigned char)text[n] & 0xc0) == 0x80)
-        n--;
-    return ch_strndup(text, n);
+    return ch_utf8_cut(text, n);
 }
 
 /* Compact, and with the "type" that vendors insist on. */
@@ -187,7 +186,8 @@ int ch_registry_add(struct ch_registry *r, const struct chela_tool_opts *opts,
     atomic_init(&t->refs, 1);
     t->name = ch_strdup(o.name);
     t->description = ch_strdup(o.description ? o.description : "");
-    t->summary = first_sentence(t->description);
+    struct ch_sv summary = ch_first_sentence(ch_sv_str(t->description));
+    t->summary = ch_strndup(summary.p, summary.n);
     t->schema = schema;
     t->contract = contract;
     t->effect = o.effect;
@@ -238,13 +238,17 @@ void ch_registry_similar(const struct ch_registry *r, const struct ch_policy *po
     ch_similar_list(&similar, out);
 }
 
+struct ch_tool_def ch_tool_def(const struct ch_tool *t) {
+    return (struct ch_tool_def){
+        .name = ch_sv_str(t->name),
+        .description = ch_sv_str(t->description),
+        .schema = ch_sv_str(t->schema),
+    };
+}
+
 void ch_registry_defs(const struct ch_registry *r, struct ch_tool_def *out) {
     for (size_t i = 0; i < r->n; i++)
-        out[i] = (struct ch_tool_def){
-            .name = ch_sv_str(r->tools[i]->name),
-            .description = ch_sv_str(r->tools[i]->description),
-            .schema = ch_sv_str(r->tools[i]->schema),
-        };
+        out[i] = ch_tool_def(r->tools[i]);
 }
 
 /* --- patterns ------------------------------------------------------------ */

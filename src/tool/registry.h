@@ -75,11 +75,17 @@ struct ch_tool *ch_registry_find(const struct ch_registry *r, struct ch_sv name)
 void ch_registry_similar(const struct ch_registry *r, const struct ch_policy *policy,
                          struct ch_sv name, struct ch_buf *out);
 
+/* A tool as a request describes it; borrowed texts. */
+struct ch_tool_def ch_tool_def(const struct ch_tool *t);
 /* Definitions for a request: one per tool, borrowed texts. out has r->n rows. */
 void ch_registry_defs(const struct ch_registry *r, struct ch_tool_def *out);
 
 void ch_tool_ref(struct ch_tool *t);
 void ch_tool_unref(struct ch_tool *t);
+
+/* A description's first sentence, or as much of it as a line may have: up to
+ * the first full stop that ends a word, or the end of the line. */
+struct ch_sv ch_first_sentence(struct ch_sv description);
 
 /* Shell-style globs over names: "read,web_*", with * and ?. Does name match
  * any? */

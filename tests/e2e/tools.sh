@@ -78,4 +78,33 @@ for tool in read write edit ls calculate; do check "tools list has $tool" grep -
 chela tools call calculate --args '{"expression": "2^10"}'
 exits "tools call" 0
 check "tools call: the result" grep -q 1024 "$out"
+
+# Which tools suit a request: the agent's own, or those of a file.
+chela tools select "calculate 17 * 23"
+exits "tools select" 0
+same "tools select: the best first" calculate "$(head -n 1 "$out")"
+cat >"$space/tools.json" <<'END'
+[{"name": "get_weather", "description": "The weather of a city.", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}},
+ {"type": "function", "function": {"name": "play_music", "description": "Play a song."}},
+ {"name": "query_train", "description": "查询火车票"}]
+END
+chela tools select --query "weather in Rome" --k 1 --from tools.json
+same "tools select --from" get_weather "$(cat "$out")"
+chela tools select -k 2 --from tools.json --json 明天的火车票
+check "tools select --json" jq -e '.[0].name == "query_train" and .[0].score > 0 and length == 1' "$out"
+printf 'play a song\n"the weather\\nand a song"\nnothing of the kind\n' >"$space/queries"
+chela tools select --queries queries --from tools.json
+same "tools select --queries: a line each" "play_music|2|" "$(awk -F'\t' 'NR != 2 { print $1 } NR == 2 { print NF }' "$out" | paste -sd '|')"
+chela tools select --queries queries --from tools.json --json
+same "tools select --queries --json" "1 2 0" "$(jq length "$out" | paste -sd ' ')"
+chela tools select
+exits "tools select: no request" 2
+chela tools select --from nowhere.json x
+exits "tools select: no file" 2
+echo '{"a": 1}' >"$space/none.json"
+chela tools select --from none.json x
+exits "tools select: no tools" 2
+check "tools select: names the file" grep -q "none.json" "$err"
+chela tools select --deny calculate "calculate 3 + 4"
+check "tools select: what is denied is not found" sh -c "! grep -qx calculate '$out'"
 tap_done
