@@ -166,6 +166,13 @@ struct chela_agent_opts { /* all strings are copied */
      * it; an answer that does not is asked for once more, then the run fails. */
     const char *output_schema;
     const char *output_by;         /* how the model is told: auto native tool prompt */
+    /* Which of its tools a request describes: "all"; "topk", those that suit the
+     * input best; "two_stage", those that the model asks for after it has seen
+     * summaries of all; "search", those that it looks for; or "auto" (NULL): all
+     * up to 20 tools, topk up to 50, two_stage beyond. In the course of a session
+     * tools are added, never taken away. */
+    const char *selection;
+    unsigned selection_size; /* tools that one input adds with topk; 0: 10 */
 };
 #define CHELA_AGENT_OPTS(...) {.size = sizeof(struct chela_agent_opts), __VA_ARGS__}
 

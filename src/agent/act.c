@@ -141,17 +141,25 @@ static void finished(const struct ch_block *call, const struct ch_result *r, voi
     ch_emit(user, &ev);
 }
 
+/* The host may answer there and then, after asking a person. */
 static void left_to_host(const struct ch_block *call, void *user) {
-    call_event(user, CHELA_EV_CLIENT_TOOL_REQUIRED, call);
+    chela_run *run = user;
+    const struct ch_clock *clock = ch_loop_clock(run->loop);
+    int64_t before = ch_mono_ms(clock);
+    call_event(run, CHELA_EV_CLIENT_TOOL_REQUIRED, call);
+    if (!run->dead)
+        ch_run_extend(run, ch_mono_ms(clock) - before);
 }
 
 static void over(size_t waiting, void *user) {
     chela_run *run = user;
     if (run->dead)
         return;
-    bool approvals = ch_batch_waits(run->batch).approvals > 0;
+    struct ch_batch_waits waits = ch_batch_waits(run->batch);
     if (waiting)
-        ch_drive(run, &(struct ch_input){.kind = CH_IN_UNANSWERED, .approvals = approvals});
+        ch_drive(run, &(struct ch_input){.kind = CH_IN_UNANSWERED,
+                                         .approvals = waits.approvals > 0,
+                                         .questions = waits.questions == waits.answers});
     else
         ch_act_done(run);
 }
@@ -186,22 +194,14 @@ void ch_act(chela_run *run) {
                                  .memory = &s->memory,
                                  .sandbox = a->sandbox,
                                  .jobs = s->jobs,
+                                 .window = ch_target_window(run->target),
+                                 .state = &s->state,
+                                 .finder = ch_selection_finder(s->selection),
                                  .ops = &ops,
                                  .user = run};
     run->batch = ch_batch_start(run->reply, &opts);
     if (run->steering.n > 0)
         ch_batch_skip(run->batch, "Skipped: a new message from the user came first.");
-}
-
-/* What was denied is neither a success nor a failure. */
-static void count_results(const struct ch_msg *m, struct ch_input *in) {
-    for (uint32_t i = 0; i < m->nblocks; i += 1u + m->blocks[i].span) {
-        if (m->blocks[i].flags & CH_F_DENIED)
-            continue;
-        bool failed = m->blocks[i].flags & CH_F_ERROR;
-        in->any_ok |= !failed;
-        in->trailing_errors = failed ? in->trailing_errors + 1 : 0;
-    }
 }
 
 /* A hook's halt, a cancel and the deadline all wait for this moment, so that
@@ -217,11 +217,12 @@ void ch_act_done(chela_run *run) {
     struct ch_msg *m = ch_batch_message(run->batch, ch_run_now(run));
     struct ch_input in = {.kind = what_ended_it(run, &totals),
                           .calls = (unsigned)(totals.calls - totals.refused),
+                          .any_ok = totals.ok > 0,
+                          .trailing_errors = (unsigned)totals.trailing_errors,
                           .over_limit = totals.refused > 0,
                           .terminated = totals.terminated,
                           .unfit = run->unfit};
     run->unfit = false;
-    count_results(m, &in);
     ch_batch_close(run->batch);
     run->batch = NULL;
     run->halt = false;

@@ -104,7 +104,7 @@ static void note_contradictions(const chela_agent *a, const char *allow) {
     while (a->policy.deny && rest.n) {
         struct ch_sv word = ch_sv_trim(ch_sv_split(&rest, ','));
         if (word.n && ch_policy_contradicts(word, ch_sv_str(a->policy.deny)))
-            ch_log(CH_LOG_INFO, "policy", "agent %s: %.*s is both allowed and denied: denied",
+            ch_log(CH_LOG_WARN, "policy", "agent %s: %.*s is both allowed and denied: denied",
                    a->id, CH_SV_FMT(word));
     }
 }
@@ -190,7 +190,10 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
                                             .idle = o->idle_timeout_ms};
     a->limits = resolve_limits(o);
     a->timeout_ms = limit_or(o->limits.timeout_ms, CH_DEFAULT_RUN_MS);
+    a->selection_size = o->selection_size;
     int rc = check_mode(o->mode, err);
+    if (rc == 0)
+        rc = ch_select_mode_read(o->selection, &a->selection, err);
     if (rc == 0)
         rc = resolve_workspace(a, o->workspace, err);
     if (rc == 0)
@@ -246,6 +249,7 @@ void ch_agent_free(chela_agent *a) {
     free_targets(a->targets, a->ntargets);
     free_targets(a->patched, a->npatched);
     ch_registry_release(&a->registry);
+    ch_ranking_release(&a->ranking);
     ch_settings_unref(a->settings);
     ch_policy_release(&a->policy);
     ch_approvals_free(a->approvals);

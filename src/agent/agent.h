@@ -20,6 +20,8 @@
 #include "net/http.h"
 #include "tool/batch.h"
 #include "tool/policy.h"
+#include "tool/select.h"
+#include "tool/state.h"
 
 struct ch_jobs;
 struct ch_sandbox_policy;
@@ -98,6 +100,9 @@ struct chela_agent {
     size_t npatched;
     struct ch_registry registry;
     struct ch_tool_settings *settings; /* a reference */
+    struct ch_ranking ranking; /* of the registry's tools */
+    enum ch_select_mode selection;
+    unsigned selection_size;
     struct ch_policy policy;
     struct ch_approvals *approvals;
     enum ch_consent ask_means;
@@ -144,6 +149,9 @@ struct chela_session {
     chela_wake_fn *on_wake;     /* may be NULL */
     void *wake_user;
     bool closed;                /* it waits to be freed */
+    struct ch_selection *selection; /* tools that its requests describe */
+    uint64_t selection_revision;    /* ...when the last one was made */
+    struct ch_session_state state;  /* what tools remember */
     chela_run *run;             /* the last one; a reference */
 };
 
@@ -151,6 +159,7 @@ struct chela_session {
 int ch_target_new(chela_runtime *rt, const char *spec, const struct chela_agent_opts *opts,
                   struct ch_target **out, struct chela_error *err);
 void ch_target_free(struct ch_target *t);
+int64_t ch_target_window(const struct ch_target *t); /* in tokens; 0: unknown */
 CH_DEFINE_AUTO(ch_target)
 void ch_provider_conf_free(struct ch_provider_conf *list);
 void ch_price_conf_free(struct ch_price_conf *list);

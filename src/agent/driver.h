@@ -42,6 +42,7 @@ struct chela_run {
     enum ch_output_way output_way; /* of this turn */
     bool unfit;              /* the answer was not of the form; `complaint` says why */
     struct ch_buf complaint;
+    bool selected; /* tools for its input */
     int64_t stamp;           /* time of the chunk being decoded, 0 between chunks */
     const char *stop_reason; /* for TURN_END */
     struct ch_usage turn_usage; /* of all its attempts */

@@ -252,7 +252,9 @@ static enum ch_do on_results(struct ch_run *r, const struct ch_input *in) {
 }
 
 static enum ch_do on_unanswered(struct ch_run *r, const struct ch_input *in) {
-    r->reason = in->approvals ? CH_REASON_APPROVAL : CH_REASON_CLIENT_TOOL;
+    r->reason = in->approvals   ? CH_REASON_APPROVAL
+                : in->questions ? CH_REASON_HUMAN
+                                : CH_REASON_CLIENT_TOOL;
     enter(r, CH_RUN_WAITING);
     return CH_DO_ASK_HOST;
 }

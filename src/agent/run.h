@@ -37,7 +37,8 @@ enum ch_run_state {
     X(INTERNAL, "internal_error", ERROR)                  \
     X(CANCELLED, "cancelled", CANCELLED)                  \
     X(APPROVAL, "approval_required", PAUSED)              \
-    X(CLIENT_TOOL, "client_tool_required", PAUSED)
+    X(CLIENT_TOOL, "client_tool_required", PAUSED)        \
+    X(HUMAN, "human_required", PAUSED)
 
 enum ch_reason {
 #define CH_REASON_ENUM(name, text, status) CH_REASON_##name,
@@ -144,6 +145,7 @@ struct ch_input {
     bool shorter;
     /* UNANSWERED */
     bool approvals; /* some wait for a person's consent */
+    bool questions; /* ...and all others are questions to a person */
     /* RESULTS */
     unsigned trailing_errors; /* error results after the last good one */
     bool any_ok;

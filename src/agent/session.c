@@ -82,6 +82,8 @@ void ch_sessions_bury(chela_runtime *rt) {
         ch_transcript_release(&s->transcript);
         ch_encoder_release(&s->encoder);
         ch_memory_release(&s->memory);
+        ch_selection_free(s->selection);
+        ch_session_state_release(&s->state);
         ch_free(s->key);
         ch_free(s);
     }

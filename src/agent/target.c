@@ -290,6 +290,10 @@ int ch_target_new(chela_runtime *rt, const char *spec, const struct chela_agent_
     return 0;
 }
 
+int64_t ch_target_window(const struct ch_target *t) {
+    return ch_model_info(t->provider, ch_sv_str(t->model)).context_window;
+}
+
 void ch_target_free(struct ch_target *t) {
     if (!t)
         return;

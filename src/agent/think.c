@@ -82,21 +82,71 @@ static struct ch_target *find_target(chela_run *run, const char *spec, struct ch
     return t;
 }
 
-static void choose_tools(chela_run *run, const char *only, struct ch_model_request *req) {
+/* Tools for what a message says, or has called. */
+static void select_for(chela_run *run, const struct ch_msg *m) {
+    struct ch_selection *s = run->session->selection;
+    for (uint32_t i = 0; i < m->nblocks; i++) {
+        const struct ch_block *b = &m->blocks[i];
+        if (m->kind == CH_MSG_ASSISTANT && b->type == CH_BLOCK_TOOL_CALL)
+            ch_selection_offer(s, b->name);
+        else if (m->kind != CH_MSG_ASSISTANT && b->type == CH_BLOCK_TEXT)
+            ch_selection_input(s, &run->policy, b->text);
+    }
+}
+
+/* Each run's input may add tools to those that its session has. One that begins
+ * with a history gets what that would have led to. */
+static void select_tools(chela_run *run) {
+    chela_session *s = run->session;
+    const struct ch_transcript *t = &s->transcript;
+    const chela_agent *a = s->agent;
+    if (run->selected)
+        return;
+    run->selected = true;
+    size_t i = t->n;
+    if (!s->selection) {
+        s->selection = ch_selection_new(&(struct ch_selection_opts){.registry = &a->registry,
+                                                                    .ranking = &s->agent->ranking,
+                                                                    .mode = a->selection,
+                                                                    .k = a->selection_size});
+        i = 0;
+    } else {
+        while (i > 0 && t->msgs[i - 1]->kind != CH_MSG_USER)
+            i--;
+        i -= i > 0;
+    }
+    for (; i < t->n; i++)
+        select_for(run, t->msgs[i]);
+}
+
+static size_t list_tools(const chela_run *run, const char *only, struct ch_tool_def *out) {
     const struct ch_registry *r = &run->session->agent->registry;
-    const struct ch_policy *p = &run->policy;
-    struct ch_tool_def *defs = ch_arena_alloc(&run->arena, (r->n + 1) * sizeof(*defs));
-    ch_registry_defs(r, defs);
     size_t n = 0;
     for (size_t i = 0; i < r->n; i++) {
-        bool own = p->always && ch_sv_is(defs[i].name, p->always);
-        bool offered = own ? run->output_way == CH_OUTPUT_BY_TOOL
-                           : ch_policy_allows(p, defs[i].name, r->tools[i]->permission) &&
-                                 (!only || ch_policy_listed(ch_sv_str(only), defs[i].name));
-        defs[i].strict |= run->session->agent->strict;
-        if (offered)
-            defs[n++] = defs[i];
+        struct ch_sv name = ch_sv_str(r->tools[i]->name);
+        if (ch_policy_allows(&run->policy, name, r->tools[i]->permission) &&
+            ch_policy_listed(ch_sv_str(only), name))
+            out[n++] = ch_tool_def(r->tools[i]);
     }
+    return n;
+}
+
+/* What a hook asked for by name, else what was selected; and the tool for the
+ * final answer, in turns that have one, at the end. */
+static void choose_tools(chela_run *run, const char *only, struct ch_model_request *req) {
+    const chela_agent *a = run->session->agent;
+    const struct ch_policy *p = &run->policy;
+    struct ch_tool_def *defs = ch_arena_alloc(&run->arena, (a->registry.n + 2) * sizeof(*defs));
+    size_t found =
+        only ? list_tools(run, only, defs) : ch_selection_defs(run->session->selection, p, defs);
+    size_t n = 0;
+    for (size_t i = 0; i < found; i++)
+        if (!p->always || !ch_sv_is(defs[i].name, p->always))
+            defs[n++] = defs[i];
+    if (p->always && run->output_way == CH_OUTPUT_BY_TOOL)
+        defs[n++] = ch_tool_def(ch_registry_find(&a->registry, ch_sv_str(p->always)));
+    for (size_t i = 0; i < n; i++)
+        defs[i].strict |= a->strict;
     req->tools = defs;
     req->ntools = n;
 }
@@ -155,12 +205,14 @@ static bool is_patched(const struct chela_turn_patch *p) {
 /* Head and tail of the body are encoded again only when this moves on. */
 static uint64_t revision(chela_run *run, const struct chela_turn_patch *patch) {
     chela_session *s = run->session;
-    uint64_t tools = s->agent->registry.revision;
+    uint64_t tools = s->agent->registry.revision, selected = ch_selection_revision(s->selection);
     bool patched = is_patched(patch) || run->own_policy || run->m.reasked;
-    if (patched || s->patched || tools != s->registry_revision || s->revision == 0)
+    if (patched || s->patched || tools != s->registry_revision ||
+        selected != s->selection_revision || s->revision == 0)
         s->revision++;
     s->patched = patched;
     s->registry_revision = tools;
+    s->selection_revision = selected;
     return s->revision;
 }
 
@@ -168,6 +220,10 @@ static int describe(chela_run *run, const struct chela_turn_patch *patch,
                     struct ch_model_request *req, struct chela_error *err) {
     const chela_session *s = run->session;
     const chela_agent *a = s->agent;
+    const char *choice = patch->tool_choice ? patch->tool_choice : a->tool_choice;
+    select_tools(run);
+    if (choice) /* a vendor refuses a choice that was not described */
+        ch_selection_offer(s->selection, ch_sv_str(choice));
     const double *temperature = patch->temperature   ? patch->temperature
                                 : a->has_temperature ? &a->temperature
                                                      : NULL;
@@ -197,7 +253,7 @@ static int describe(chela_run *run, const struct chela_turn_patch *patch,
     req->cache_key = cache_key(run);
     int rc = choose_output(run, req, err);
     choose_tools(run, patch->tools, req);
-    choose_choice(patch->tool_choice ? patch->tool_choice : a->tool_choice, req);
+    choose_choice(choice, req);
     force_output(run, req);
     return rc;
 }
@@ -298,7 +354,7 @@ static bool used_nothing(const struct ch_usage *u) {
  * unknown. */
 static double account(chela_run *run, const struct ch_usage *u) {
     const struct ch_target *t = run->target;
-    double cost = used_nothing(u)   ? 0
+    double cost = used_nothing(u) ? 0
                   : !t->has_price ? -1
                                   : ch_price_cost(&t->price, u, run->session->agent->cache);
     run->turn_usage.input += u->input;
@@ -373,8 +429,8 @@ static void on_reply(chela_run *run, struct ch_reply *r) {
     if (run->reply && !emit_calls(run, run->reply, &in.calls))
         return;
     in.follow_ups = (unsigned)(run->steering.n + run->follow_ups.n + run->session->events.n);
-    bool is_answer = !in.calls && r->stop != CH_STOP_REFUSAL &&
-                     r->stop != CH_STOP_PAUSE && !in.follow_ups;
+    bool is_answer =
+        !in.calls && r->stop != CH_STOP_REFUSAL && r->stop != CH_STOP_PAUSE && !in.follow_ups;
     in.unfit = is_answer && !answer_fits(run, in.has_text);
     run->deliver_follow_up = in.calls == 0 && !in.unfit;
     ch_drive(run, &in);
@@ -418,8 +474,9 @@ static bool mind_budget(chela_run *run) {
     if (run->m.limits.cost_budget < 0 || run->target->has_price || run->warned_price)
         return true;
     run->warned_price = true;
-    ch_warn(run, "the price of %s is not known, so the cost budget cannot be kept (set it under "
-                 "providers.%s.models)",
+    ch_warn(run,
+            "the price of %s is not known, so the cost budget cannot be kept (set it under "
+            "providers.%s.models)",
             run->target->spec, run->target->provider);
     return !run->dead;
 }

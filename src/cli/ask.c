@@ -14,6 +14,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "chela/json.h"
 #include "cli/draft.h"
 
 void ch_asker_open(struct ch_asker *a, struct ch_console *console, struct ch_signals *signals) {
@@ -28,6 +29,8 @@ void ch_asker_close(struct ch_asker *a) {
     if (a->tty >= 0)
         close(a->tty);
     a->tty = -1;
+    chela_free(a->choice);
+    a->choice = NULL;
 }
 
 /* --- the answer ------------------------------------------------------------------- */
@@ -137,4 +140,67 @@ enum chela_flow ch_asker_approve(chela_run *run, struct chela_approval *approval
         return CHELA_HALT;
     approval->decision = CHELA_DENY;
     return CHELA_GO;
+}
+
+/* --- questions of the model --------------------------------------------------------- */
+
+static char *choice_at(const char *arguments, size_t len, size_t i) {
+    char pointer[40];
+
+    snprintf(pointer, sizeof(pointer), "/choices/%zu", i);
+    char *text = chela_json_get(arguments, len, pointer, NULL);
+    if (text)
+        return text;
+    snprintf(pointer, sizeof(pointer), "/options/%zu", i);
+    return chela_json_get(arguments, len, pointer, NULL);
+}
+
+static void show_question(struct ch_asker *a, const char *arguments, size_t len) {
+    static const char *const names[] = {"/question", "/prompt", "/message"};
+    struct ch_draft d;
+    char *text = NULL, *choice;
+
+    for (size_t i = 0; !text && i < sizeof(names) / sizeof(names[0]); i++)
+        text = chela_json_get(arguments, len, names[i], NULL);
+    ch_draft_init(&d);
+    fprintf(d.f, "\nThe agent asks: %s\n", text ? text : "");
+    for (size_t i = 0; (choice = choice_at(arguments, len, i)); i++) {
+        fprintf(d.f, "  %zu. %s\n", i + 1, choice);
+        chela_free(choice);
+    }
+    fputs("Your answer: ", d.f);
+    ch_draft_finish(&d);
+    ch_console_ask(a->console, d.p, d.n);
+    free(d.p);
+    chela_free(text);
+}
+
+/* A number stands for the choice that has it. */
+static const char *chosen(struct ch_asker *a, const char *arguments, size_t len) {
+    char *end;
+    unsigned long n = strtoul(a->line, &end, 10);
+
+    chela_free(a->choice);
+    a->choice = NULL;
+    if (end != a->line && *end == '\0' && n > 0)
+        a->choice = choice_at(arguments, len, n - 1);
+    return a->choice ? a->choice : a->line;
+}
+
+const char *ch_asker_question(struct ch_asker *a, const char *arguments, size_t len,
+                              bool *interrupted) {
+    *interrupted = false;
+    if (!in_foreground(a))
+        return NULL;
+    tcflush(a->tty, TCIFLUSH);
+    for (;;) {
+        show_question(a, arguments, len);
+        enum heard heard = listen(a);
+        ch_console_asked(a->console, heard == LINE);
+        *interrupted = heard == INTERRUPTED;
+        if (heard != LINE)
+            return NULL;
+        if (a->line[strspn(a->line, " \t\r")])
+            return chosen(a, arguments, len);
+    }
 }

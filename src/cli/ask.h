@@ -1,4 +1,5 @@
-/* ask.h -- asking the person at the terminal whether a call may be made. */
+/* ask.h -- asking the person at the terminal: whether a call may be made, and
+ * what the tool ask_user wants to know. */
 #ifndef CH_CLI_ASK_H
 #define CH_CLI_ASK_H
 #include "chela/hooks.h"
@@ -12,6 +13,7 @@ struct ch_asker {
     struct ch_signals *signals; /* borrowed; may be NULL */
     int tty;                    /* owned; -1: there is nobody to ask */
     char line[CH_ANSWER_MAX];   /* the last answer: a reason points into it */
+    char *choice;               /* owned: the choice that was the last answer, or NULL */
 };
 
 /* Is there a person? Only if questions can be seen (stderr is a terminal) and
@@ -24,6 +26,12 @@ static inline bool ch_asker_there(const struct ch_asker *a) {
 
 /* The hook `approve`; user is the struct ch_asker. */
 enum chela_flow ch_asker_approve(chela_run *run, struct chela_approval *approval, void *user);
+
+/* Put the question of a call of ask_user to the person. Returns the answer, in
+ * a->line or owned by a, valid until the next question; NULL: there is none, and
+ * *interrupted says whether the person wants the run to end. */
+const char *ch_asker_question(struct ch_asker *a, const char *arguments, size_t len,
+                              bool *interrupted);
 
 /* What an answer says; false: nothing we understand. *reason, in the answer
  * itself, is set with a denial; it may be empty. */

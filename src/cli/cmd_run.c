@@ -105,6 +105,7 @@ struct run {
     struct ch_status *status;   /* owned */
     struct ch_asker asker;      /* owned */
     chela_run *handle;          /* owned; NULL before the start */
+    chela_session *session;     /* owned by the runtime */
     enum format format;
     char *id;     /* owned: of the run, NULL before its first event */
     uint64_t seq; /* of the next event */
@@ -139,6 +140,21 @@ static void on_end(struct run *r, const struct chela_event *ev) {
         ch_text_outcome(&r->console, ev);
 }
 
+/* A question that somebody here can answer need not pause the run. */
+static void put_question(struct run *r, const struct chela_event *ev) {
+    bool interrupted, asks = ev->call.name.n == 8 && memcmp(ev->call.name.p, "ask_user", 8) == 0;
+    if (!asks || !ch_asker_there(&r->asker))
+        return;
+    const char *answer =
+        ch_asker_question(&r->asker, ev->call.arguments.p, ev->call.arguments.n, &interrupted);
+    char *id = ch_format("%.*s", (int)ev->call.id.n, ev->call.id.p);
+    if (answer)
+        chela_session_answer(r->session, id, answer, strlen(answer), false, NULL);
+    else if (interrupted)
+        chela_cancel(r->handle, "interrupted");
+    free(id);
+}
+
 static void on_event(const struct chela_event *ev, void *user) {
     struct run *r = user;
     if (!r->id)
@@ -149,6 +165,8 @@ static void on_event(const struct chela_event *ev, void *user) {
         ch_json_event(&r->console, ev);
     else
         ch_text_event(&r->text, ev);
+    if (ev->type == CHELA_EV_CLIENT_TOOL_REQUIRED)
+        put_question(r, ev);
     if (ev->type == CHELA_EV_RUN_END)
         on_end(r, ev);
     else if (ch_console_failure(&r->console))
@@ -287,6 +305,9 @@ static void say_paused(struct run *r, const char *session) {
                          "session %s waits for approval (on a terminal you would be asked; "
                          "--approve auto lets such calls run)",
                          session);
+    else if (strcmp(chela_run_reason(r->handle), "human_required") == 0)
+        ch_console_error(&r->console, "session %s waits for a person's answer to its question",
+                         session);
     else
         ch_console_error(&r->console,
                          "session %s waits for an answer that only a program using the library "
@@ -301,21 +322,20 @@ static bool can_take_back(const struct run *r) {
 
 static int converse(struct run *r, chela_agent *agent, const struct ch_input *prompt,
                     struct chela_error *err) {
-    chela_session *session;
     struct chela_run_opts opt =
         CHELA_RUN_OPTS(.on_event = on_event, .user = r, .may_redo = can_take_back(r));
-    int rc = chela_session_new(agent, r->flags.session, &session, err);
+    int rc = chela_session_new(agent, r->flags.session, &r->session, err);
     if (rc < 0)
         return rc;
     r->status = r->format == JSONL ? NULL : ch_status_new(&r->console);
-    rc = chela_run_start(session, prompt->p, prompt->n, &opt, &r->handle, err);
+    rc = chela_run_start(r->session, prompt->p, prompt->n, &opt, &r->handle, err);
     if (rc < 0)
         return rc;
     ch_signals_attach(r->signals, r->handle);
     rc = chela_run_wait(r->handle);
     ch_signals_detach(r->signals);
     if (r->code == CH_EXIT_PAUSED)
-        say_paused(r, chela_session_key(session));
+        say_paused(r, chela_session_key(r->session));
     chela_run_free(r->handle);
     r->handle = NULL;
     if (!r->ended)
@@ -353,6 +373,7 @@ static int perform(struct run *r, const struct ch_env *env, struct chela_error *
     struct ch_setup setup = {
         .env = env, .flags = &r->flags.setup, .console = &r->console, .ca_file = r->flags.ca_file,
         .record = r->flags.record, .replay = r->flags.replay};
+    setup.nobody = !ch_asker_there(&r->asker);
     chela_agent *agent;
     int rc = check_ca_file(r->flags.ca_file, err);
 

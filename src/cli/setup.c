@@ -187,6 +187,10 @@ static struct policy take_policy(struct chela_agent_opts *opts) {
     return p;
 }
 
+static char *deny_also(const char *list, const char *name) {
+    return list && *list ? ch_format("%s,%s", list, name) : ch_dup(name);
+}
+
 static int bound_tools(const struct ch_setup *s, const struct policy *p, const char *choice,
                        chela_agent *agent, struct chela_error *err) {
     int rc = chela_agent_policy(agent, p->allow, p->deny, p->permission, err);
@@ -270,11 +274,15 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
     ch_setup_sandbox(s, opts, &sandbox);
     choose_model(s, opts);
     struct policy policy = take_policy(opts);
+    char *deny = s->nobody && !policy.allow ? deny_also(policy.deny, "ask_user") : NULL;
+    if (deny)
+        policy.deny = deny;
     int rc = chela_agent_new(s->rt, opts, out, err);
     if (rc == 0)
         rc = add_tools(s, *out, err);
     if (rc == 0)
         rc = bound_tools(s, &policy, opts->tool_choice, *out, err);
+    free(deny);
     return rc;
 }
 

@@ -49,6 +49,7 @@ struct ch_setup {
     struct ch_console *console;         /* borrowed */
     const char *ca_file;                /* borrowed, may be NULL: set by the caller */
     const char *record, *replay;        /* likewise: cassettes */
+    bool nobody; /* can answer: ask_user is offered only where a list allows it; by the caller */
     chela_runtime *rt;                  /* owned; owns the agent */
     chela_config *config;               /* owned; NULL: there is no file */
     char *config_path;                  /* owned; NULL: there is no file */

@@ -28,7 +28,7 @@ struct ch_conf_agent {
     const char *system, *workspace;
     const char *allow, *deny; /* globs, comma separated */
     const char *permission, *selection, *choice, *mode, *reasoning;
-    int64_t parallel, max_output_tokens;
+    int64_t parallel, selection_size, max_output_tokens;
     const double *temperature, *top_p;
     int64_t top_k, seed, retries;
     const char *const *stop;

@@ -305,6 +305,8 @@ static void fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(idle_timeout_ms, patience(EITHER(a, d, idle_ms)));
     FILL(connect_timeout_ms, patience(EITHER(a, d, connect_ms)));
     FILL(first_byte_timeout_ms, patience(EITHER(a, d, first_byte_ms)));
+    FILL(selection, EITHER(a, d, selection));
+    FILL(selection_size, (unsigned)EITHER(a, d, selection_size));
     FILL(parallel, (unsigned)EITHER(a, d, parallel));
     fill_limits(&o->limits, &a->limits, &d->limits);
     FILL(settings, settings_of(cfg));

@@ -97,6 +97,8 @@ struct ch_batch_opts {
     int64_t window;   /* the model's context in tokens, for cutting results; 0: unknown */
     unsigned records; /* shown of a JSON array that is cut; 0: CH_DEFAULT_RECORDS */
     bool no_spill;    /* what is cut from a result is not kept in a file */
+    struct ch_tool *finder; /* borrowed; a tool beside the registry's that policy says nothing
+                               about (select.h); NULL: none */
     struct ch_session_state *state; /* borrowed; what tools remember (state.h);
                                        NULL: no longer than the batch */
     const struct ch_batch_ops *ops;

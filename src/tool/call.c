@@ -200,9 +200,13 @@ static enum step look_up(chela_call *call) {
     struct ch_sv name = ch_sv_str(call->name);
     const struct ch_policy *policy = call->env->policy;
     struct ch_tool *tool = ch_registry_find(call->env->registry, name);
+    struct ch_tool *finder = call->env->finder;
+    bool finds = finder && ch_sv_is(name, finder->name);
     CH_BUF_AUTO text = {0}, similar = {0};
 
-    if (tool && ch_policy_allows(policy, name, tool->permission)) {
+    if (finds)
+        tool = finder;
+    if (finds || (tool && ch_policy_allows(policy, name, tool->permission))) {
         ch_tool_ref(tool);
         ch_tool_unref(call->tool);
         call->tool = tool;

@@ -39,6 +39,7 @@ struct ch_call_env {
     struct ch_shape shape;          /* of results; without tool and workspace */
     bool spill;                     /* what is cut is kept in a file */
     struct ch_session_state *state; /* never NULL */
+    struct ch_tool *finder;         /* as in struct ch_batch_opts */
     const struct ch_policy *policy;       /* NULL: everything is allowed */
     const struct ch_approvals *approvals; /* as in struct ch_batch_opts */
     enum ch_consent ask_means;
