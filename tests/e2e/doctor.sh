@@ -33,10 +33,10 @@ check "doctor: a bad file: where" grep -qE '^fail  config +file +chela.yaml:1:18
 echo 'agents: { defaults: { model: nowhere/model } }' >"$space/chela.yaml"
 chela doctor
 exits "doctor: a model of nobody" 1
-echo 'agents: { defaults: { model: gemini/gemini-3 } }' >"$space/chela.yaml"
+echo 'agents: { defaults: { model: mistral/mistral-large } }' >"$space/chela.yaml"
 chela doctor
 exits "doctor: a model without its key" 1
-check "doctor: a model without its key: which" grep -qE '^fail  model +key .*GEMINI_API_KEY' "$out"
+check "doctor: a model without its key: which" grep -qE '^fail  model +key .*MISTRAL_API_KEY' "$out"
 rm "$space/chela.yaml"
 chela doctor now
 exits "doctor: words" 2
