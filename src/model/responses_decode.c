@@ -20,8 +20,8 @@
 
 struct state {
     struct ch_responses_items items;
-    unsigned last; /* output_index of the item that was named last */
-    struct ch_template template; /* of deltas that say: */
+    unsigned last;                   /* output_index of the item that was named last */
+    struct ch_template template;     /* of deltas that say: */
     enum ch_responses_delta repeats; /* more of this */
     unsigned key;                    /* for the block with this key */
     struct ch_buf inner;

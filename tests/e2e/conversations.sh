@@ -78,7 +78,7 @@ for api in "${apis[@]}"; do
     play "$api" parallel
     same "parallel, $api: three requests on one connection" "1" "$(requests .conn | sort -u | wc -l)"
     check "parallel, $api: history only grows" jq -se '
-        [.[] | select(.end | not) | .body | .messages // .contents]
+        [.[] | select(.end | not) | .body | .messages // .contents // .input]
         | length == 3 and (.[1][:(.[0] | length)] == .[0]) and (.[2][:(.[1] | length)] == .[1])' <(
         requests
     )
@@ -88,6 +88,9 @@ play anthropic hello
 same "the key goes into its header" "$key" "$(requests '.headers["x-api-key"] // (.headers.authorization | sub("Bearer "; ""))' | jq -r .)"
 play openai hello
 same "the key goes into its header (chat)" "Bearer $key" "$(requests .headers.authorization | jq -r .)"
+play openai-responses reasoning
+same "nothing is stored, and reasoning is asked for encrypted" '[false,["reasoning.encrypted_content"]]' \
+    "$(requests '.body | [.store, .["include"]] | tojson' | jq -r . | sort -u)"
 play gemini hello
 same "the key goes into its header (gemini)" "$key" "$(requests '.headers["x-goog-api-key"]' | jq -r .)"
 

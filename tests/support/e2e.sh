@@ -18,7 +18,7 @@ err=$tmp/err
 log=$tmp/log.jsonl
 program=$BUILD/chela
 instances=0
-apis=(anthropic openai gemini) # every protocol that the server speaks
+apis=(anthropic openai openai-responses gemini) # every protocol that the server speaks
 seconds=60
 mkdir "$space"
 : >"$log"
@@ -45,7 +45,7 @@ fresh() {
 }
 
 model() {
-    case $1 in anthropic) echo anthropic/claude-test ;; openai) echo openai/gpt-test ;; gemini) echo gemini/gemini-3-test ;; esac
+    case $1 in anthropic) echo anthropic/claude-test ;; openai | openai-responses) echo "$1/gpt-test" ;; gemini) echo gemini/gemini-3-test ;; esac
 }
 
 # The environment of every run: nothing but what is named here.

@@ -78,7 +78,7 @@ bool blank(const char *s) {
 
 /* --- calls and their results ------------------------------------------------ */
 
-static void call_made(struct checker *c, const char *where, const char *id) {
+void call_made(struct checker *c, const char *where, const char *id) {
     struct calls *k = &c->calls;
 
     if (k->nseen == MAX_IDS) {
@@ -92,7 +92,7 @@ static void call_made(struct checker *c, const char *where, const char *id) {
     k->open[k->nopen++] = id;
 }
 
-static void call_answered(struct checker *c, const char *where, const char *id) {
+void call_answered(struct checker *c, const char *where, const char *id) {
     struct calls *k = &c->calls;
 
     for (size_t i = 0; i < k->nopen; i++) {
@@ -104,7 +104,7 @@ static void call_answered(struct checker *c, const char *where, const char *id) 
     fatal(c, "%s: result for %s, which is no call of the message before", where, id);
 }
 
-static void none_open(struct checker *c, const char *where) {
+void none_open(struct checker *c, const char *where) {
     if (c->calls.nopen)
         fatal(c, "%s: `tool_use` ids were found without `tool_result` blocks immediately after: %s",
               where, c->calls.open[0]);
@@ -412,6 +412,8 @@ void check_request(const struct request *rq, struct problems *out) {
     }
     if (rq->api == API_ANTHROPIC)
         anthropic(&c, rq);
+    else if (rq->api == API_RESPONSES)
+        check_responses(&c, rq);
     else
         openai(&c, rq);
 }

@@ -28,6 +28,11 @@ void members(struct checker *c, const struct json *v, const char *where, const c
 bool name_ok(const char *name, size_t most);
 bool blank(const char *s);
 
+void call_made(struct checker *c, const char *where, const char *id);
+void call_answered(struct checker *c, const char *where, const char *id);
+void none_open(struct checker *c, const char *where);
+
+void check_responses(struct checker *c, const struct request *rq); /* check_responses.c */
 void check_gemini(struct checker *c, const struct request *rq); /* check_gemini.c */
 
 #endif

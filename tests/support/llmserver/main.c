@@ -4,7 +4,8 @@
  *     llmserver --conversations DIR [--conversations DIR...] --log FILE
  *
  * Prints "port N" and "trap N" and serves until its parent dies. A request to
- *     /NAME/INSTANCE/v1/messages, /NAME/INSTANCE/v1/chat/completions or
+ *     /NAME/INSTANCE/v1/messages, /NAME/INSTANCE/v1/chat/completions,
+ *     /NAME/INSTANCE/v1/responses or
  *     /NAME/INSTANCE/v1beta/models/MODEL:streamGenerateContent
  * is answered with the next reply of DIR/NAME.json: the n-th request of an
  * INSTANCE (any word a client picks) gets the n-th reply, so several clients
@@ -227,6 +228,8 @@ static void route(struct request *rq) {
         rq->api = API_ANTHROPIC;
     else if (ends_with(path, "/chat/completions"))
         rq->api = API_OPENAI;
+    else if (ends_with(path, "/responses"))
+        rq->api = API_RESPONSES;
     else if (ends_with(path, ":generateContent") || ends_with(path, ":streamGenerateContent"))
         route_gemini(rq, path);
     if (sscanf(path, "/%63[A-Za-z0-9_-]/%63[A-Za-z0-9_-]/", rq->scenario, rq->instance) != 2)

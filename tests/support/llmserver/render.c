@@ -3,7 +3,8 @@
  * A reply is {"blocks": [...], "stop": ..., "usage": {...}}; a block is an
  * object with one of the keys of the table `blocks`. What all protocols can
  * say comes out equivalent; what one of them lacks (a paused turn, a call of
- * the vendor's own tools) it leaves out. Gemini is in gemini.c. */
+ * the vendor's own tools) it leaves out. Responses
+ * is in responses.c, Gemini in gemini.c. */
 #include "render.h"
 
 #include <ctype.h>
@@ -70,11 +71,15 @@ static bool anthropic(const struct render *r) {
     return r->rq->api == API_ANTHROPIC;
 }
 
+static bool responses(const struct render *r) {
+    return r->rq->api == API_RESPONSES;
+}
+
 static bool gemini(const struct render *r) {
     return r->rq->api == API_GEMINI;
 }
 
-static void add_call_id(struct text *t, const struct render *r, const struct json *call) {
+void add_call_id(struct text *t, const struct render *r, const struct json *call) {
     const char *given = json_str(call, "id", NULL);
 
     if (given)
@@ -146,7 +151,7 @@ int render_error(struct text *body, const struct request *rq, const struct json 
     const char *message = json_str(error, "message", errors[row].message);
     if (rq->api == API_GEMINI)
         return gemini_error(body, error, status, message);
-    if (rq->api == API_OPENAI) {
+    if (rq->api != API_ANTHROPIC) {
         text_addf(body, "{\"error\":{\"message\":");
         text_quote(body, message);
         text_addf(body, ",\"type\":\"%s\",\"param\":null,\"code\":%s}}",
@@ -538,7 +543,7 @@ static void each_block(struct render *r) {
             return;
         for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++) {
             const struct json *v = json_get(b, blocks[i].key);
-            if (v)
+            if (v && !(responses(r) && responses_block(r, blocks[i].key, v)))
                 (r->out ? blocks[i].stream : blocks[i].whole)(r, v);
         }
     }
@@ -557,19 +562,23 @@ static struct render begin(struct out *out, struct text *body, const struct requ
 void render_stream(struct out *o, const struct request *rq, const struct json *reply) {
     struct render r = begin(o, NULL, rq, reply);
 
-    if (anthropic(&r))
+    if (responses(&r))
+        responses_begin(&r);
+    else if (anthropic(&r))
         a_begin(&r);
     else if (!gemini(&r))
         o_chunk(&r, "{\"role\":\"assistant\",\"content\":\"\"}", NULL);
     each_block(&r);
-    if (r.stopped || o->dead || json_true(reply, "no_end"))
-        return;
-    if (gemini(&r))
+    bool ends = !r.stopped && !o->dead && !json_true(reply, "no_end");
+    if (ends && responses(&r))
+        responses_finish(&r);
+    else if (ends && gemini(&r))
         gemini_finish(&r);
-    else if (anthropic(&r))
+    else if (ends && anthropic(&r))
         a_finish(&r);
-    else
+    else if (ends)
         o_finish(&r);
+    text_free(&r.items);
 }
 
 /* The pieces of all blocks of one kind, as a quoted string or null. */
@@ -620,6 +629,12 @@ static void o_whole(struct render *r) {
 void render_whole(struct text *body, const struct request *rq, const struct json *reply) {
     struct render r = begin(NULL, body, rq, reply);
 
+    if (responses(&r)) {
+        each_block(&r);
+        responses_finish(&r);
+        text_free(&r.items);
+        return;
+    }
     if (gemini(&r)) {
         gemini_whole(&r);
         return;

@@ -13,12 +13,24 @@ struct render {
     unsigned calls;
     bool stopped; /* an error was said: nothing follows */
     bool malformed; /* the model wrote a call that is none */
+
+    unsigned sequence; /* Responses: number of the next event, */
+    struct text items; /* all items so far, comma separated, */
+    bool refused;      /* and whether one is a refusal */
 };
 
 /* The bytes of all pieces; a piece, or all of them, as a JSON string. */
 void add_all(struct text *t, const struct json *pieces);
 void quote_piece(struct text *t, const struct json *piece);
 void quote_all(struct text *t, const struct json *pieces);
+
+void add_call_id(struct text *t, const struct render *r, const struct json *call);
+
+/* responses.c. One block, streamed or kept for the whole; false: it is nothing
+ * that this protocol says in its own way. */
+bool responses_block(struct render *r, const char *kind, const struct json *v);
+void responses_begin(struct render *r);
+void responses_finish(struct render *r);
 
 /* gemini.c */
 void gemini_pieces(struct render *r, const struct json *pieces, bool thought);

@@ -7,7 +7,7 @@
 
 #include "json.h"
 
-enum api { API_NONE, API_ANTHROPIC, API_OPENAI, API_GEMINI };
+enum api { API_NONE, API_ANTHROPIC, API_OPENAI, API_RESPONSES, API_GEMINI };
 
 struct header {
     char *name, *value; /* name in lower case */
