@@ -40,7 +40,7 @@ function turns(events) {
 
 const server = await serve();
 for (const conversation of conversations('good')) {
-  for (const [api, tail] of [['anthropic', ''], ['openai', '/v1'], ['gemini', '']]) {
+  for (const [api, tail] of [['anthropic', ''], ['openai', '/v1'], ['openai-responses', '/v1'], ['gemini', '']]) {
     for (const flags of [[], ['--no-stream']]) {
       const way = `${api}${flags.join('')}`;
       await check(`chela, ${conversation.name}: ${way}`, async () => {

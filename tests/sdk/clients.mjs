@@ -4,6 +4,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import * as google from './gemini.mjs';
+import * as responses from './responses.mjs';
 import { check, conversations, done, key, meaning, same, serve, visible } from './lib.mjs';
 
 const names = ['calculate', 'ls', 'write', 'edit', 'read'];
@@ -111,11 +112,12 @@ async function playOpenAI(base, conversation, stream) {
   return understood;
 }
 
+const playResponses = (base, conversation, stream) => responses.play(base, visible(conversation), stream, names, schema);
 const playGemini = (base, conversation, stream) => google.play(base, visible(conversation), stream, names, schema);
 
 const server = await serve();
 for (const conversation of conversations('good')) {
-  for (const [vendor, play] of [['anthropic', playAnthropic], ['openai', playOpenAI], ['gemini', playGemini]]) {
+  for (const [vendor, play] of [['anthropic', playAnthropic], ['openai', playOpenAI], ['responses', playResponses], ['gemini', playGemini]]) {
     for (const stream of [true, false]) {
       const way = `${vendor}-${stream ? 'stream' : 'whole'}`;
       await check(`${conversation.name}: ${way}`, async () => {
@@ -149,6 +151,12 @@ for (const [name, messages] of Object.entries({
   await check(`the server refuses ${name} (chat)`, async () => {
     const client = new OpenAI({ apiKey: key, baseURL: `${server.url}/hello/bad/v1` });
     const error = await client.chat.completions.create({ model: 'm', messages }).catch((e) => e);
+    same(error instanceof OpenAI.BadRequestError, true, String(error));
+  });
+}
+for (const [name, input] of Object.entries(responses.refused)) {
+  await check(`the server refuses ${name} (responses)`, async () => {
+    const error = await responses.client(`${server.url}/hello/bad`).responses.create({ model: 'm', store: false, input }).catch((e) => e);
     same(error instanceof OpenAI.BadRequestError, true, String(error));
   });
 }
