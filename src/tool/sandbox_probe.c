@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,8 +43,12 @@ static char *find_helper(const char *given) {
                                          "../../libexec/chela/sandbox"};
     CH_BUF_AUTO dir = {0}, path = {0};
 
-    if (given)
-        return is_program(given) ? ch_strdup(given) : NULL;
+    if (given) { /* it will be started from another directory */
+        char *here = given[0] == '/' ? NULL : getcwd(NULL, 0);
+        ch_buf_addf(&path, "%s%s%s", here ? here : "", here ? "/" : "", given);
+        free(here);
+        return is_program(ch_buf_str(&path)) ? ch_buf_take(&path) : NULL;
+    }
     if (ch_module_directory(&dir) == 0)
         for (size_t i = 0; i < CH_LEN(beside); i++) {
             ch_buf_clear(&path);

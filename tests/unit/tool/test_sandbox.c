@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -352,6 +353,23 @@ static void test_modes(enum box_machine machine) {
     world_close();
 }
 
+/* The program's name may be relative to where we are now. */
+static void test_relative_helper(void **state) {
+    char *here = getcwd(NULL, 0), *dir = ch_strdup(box_helper());
+
+    (void)state;
+    *strrchr(dir, '/') = '\0';
+    world_open(BOX_AS_IT_IS);
+    assert_int_equal(chdir(dir), 0);
+    w.policy.helper = "./chela-sandbox";
+    world_run("true", "");
+    assert_int_equal(chdir(here), 0);
+    assert_null(strstr(w.k.details, "\"sandbox\":\"off\""));
+    world_close();
+    ch_free(dir);
+    free(here);
+}
+
 /* Root works in a directory that belongs to somebody else. */
 static void test_foreign_workspace(void **state) {
     (void)state;
@@ -375,6 +393,7 @@ static int run_all(void) {
     const struct CMUnitTest tests[] = {
         TESTS_OF(test_modes),  TESTS_OF(test_attacks),  TESTS_OF(test_protected),
         TESTS_OF(test_policy), TESTS_OF(test_commands),
+        cmocka_unit_test(test_relative_helper),
         cmocka_unit_test(test_foreign_workspace), /* for root alone, and last */
     };
     size_t n = CH_LEN(tests) - (geteuid() != 0);
