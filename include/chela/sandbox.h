@@ -1,8 +1,8 @@
 /* sandbox.h -- what the programs that tools start can reach.
  *
- * `exec`, commands of the configuration and whatever a tool starts through
- * chela run in a box: see docs/policy.md. A zeroed struct is the default: as
- * much of a box as this machine can make, no network, the workspace writable. */
+ * `exec` and tools that are programs run in a box: see docs/policy.md. A zeroed
+ * struct is the default: as much of a box as this machine can make, no network,
+ * the workspace writable. */
 #ifndef CHELA_SANDBOX_H
 #define CHELA_SANDBOX_H
 #include <stddef.h>

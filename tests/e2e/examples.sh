@@ -44,6 +44,31 @@ for answer in y "not that one"; do
     check "approval: the question" grep -q '^delete_note: {"title":"milk"}$' "$err"
 done
 
+example tool "order 3 apples"
+same "tool: looked, then ordered" "0 ordered 3 apples for 75 cents" "$status $(cat "$out")"
+same "tool: with a key" "order 3 apples, key set" "$(cat "$err")"
+example tool "order 20 pears"
+check "tool: its own rules" grep -q 'Only 12 pears are in stock.*invalid_arguments' "$out"
+same "tool: and no order" "" "$(cat "$err")"
+example tool "order 1 cherries"
+check "tool: an error that says what would work" grep -q "no item 'cherries'; there are apples.*not_found" "$out"
+
+# The tool that is a program, by the file of the examples; and the manual shows that file.
+space=$tmp/here
+printf 'three little words\n' >"$space/words.txt"
+chela tools call word_count --config "$root/examples/tools.yaml" --args '{"file": "words.txt"}'
+same "word_count: a program as a tool" "0 3" "$status $(cat "$out")"
+chela tools call word_count --config "$root/examples/tools.yaml" --args '{"file": "none.txt"}'
+check "word_count: its error" grep -q "there is no file 'none.txt' in the workspace" "$out" "$err"
+chela tools call word_count --config "$root/examples/tools.yaml" --args '{"path": "words.txt"}'
+check "word_count: arguments that do not fit" grep -q 'invalid_arguments\|file' "$out" "$err"
+same "write-a-tool.md shows examples/tools.yaml" "$(sed 1d examples/tools.yaml)" \
+    "$(sed -n '/^```yaml$/,/^```$/p' docs/write-a-tool.md | sed '1d;$d')"
+same "write-a-tool.md shows examples/tool.c" "" \
+    "$(sed -n '/^```c$/,/^```$/p' docs/write-a-tool.md | sed '1d;$d' | while IFS= read -r line; do
+        grep -qxF -- "$line" examples/tool.c || echo "$line"
+    done)"
+
 for source in examples/*.c; do
     check "$source is C++ too" "${CXX:-g++}" -x c++ -std=gnu++20 -Wall -Wextra \
         -Wno-missing-field-initializers -Werror -Iinclude -fsyntax-only "$source"
