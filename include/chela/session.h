@@ -225,6 +225,16 @@ enum chela_input_kind {
     CHELA_INPUT_WEBHOOK
 };
 
+/* An image (PNG, JPEG, GIF, WebP) or a PDF: either bytes or a URL, which may be
+ * data:TYPE;base64,... or is fetched by the model's service. */
+struct chela_media {
+    const void *data;
+    size_t len;
+    const char *url;        /* instead of data; NULL: data */
+    const char *media_type; /* NULL: told by the bytes */
+    const char *name;       /* for messages and titles; may be NULL */
+};
+
 struct chela_run_opts {
     size_t size; /* set by CHELA_RUN_OPTS */
     chela_event_fn *on_event; /* may be NULL */
@@ -238,6 +248,10 @@ struct chela_run_opts {
      * failed in the middle may be made again; a RETRY or FALLBACK event says
      * so, and the reply begins anew. */
     int may_redo;
+    /* Shown to the model beside the text; copied. CHELA_EINVAL and CHELA_ELIMIT
+     * for what no service takes. */
+    const struct chela_media *media;
+    size_t nmedia;
 };
 #define CHELA_RUN_OPTS(...) {.size = sizeof(struct chela_run_opts), __VA_ARGS__}
 

@@ -1,5 +1,6 @@
 /* session.c -- a conversation: its transcript, its one run at a time. */
 #include "agent/driver.h"
+#include "agent/media.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -153,7 +154,13 @@ int chela_run_start(chela_session *s, const char *text, size_t len,
     int rc = ch_run_new(s, &opts, &run, err);
     if (rc < 0)
         return rc;
-    struct ch_msg *m = ch_msg_text(message_kind(opts.kind), ch_sv(text, len), ch_run_now(run));
+    struct ch_msg *m;
+    rc = ch_media_message(message_kind(opts.kind), ch_sv(text, len), opts.media, opts.nmedia,
+                          ch_run_now(run), &m, err);
+    if (rc < 0) {
+        ch_run_unref(run);
+        return rc;
+    }
     if (ch_transcript_add(&s->transcript, m) < 0) {
         ch_run_unref(run);
         return ch_fail(err, CHELA_ELIMIT, "session '%s' is full", s->key);

@@ -171,6 +171,8 @@
 /* agent */
 #define CH_LIMIT_QUEUE 64             /* steering or follow-up messages waiting */
 #define CH_LIMIT_INPUT (16 * CH_MB)   /* one prompt */
+#define CH_LIMIT_INPUT_MEDIA 20       /* images and documents of one */
+#define CH_LIMIT_DOCUMENT (24 * CH_MB) /* one of them: 32 MB in base64 */
 #define CH_LIMIT_HISTORY (512 * CH_MB) /* one session's transcript in memory */
 #define CH_LIMIT_PAUSES 5             /* `pause` replies in a row */
 #define CH_LIMIT_MODELS 16            /* of one chain, the fallbacks included */

@@ -23,7 +23,7 @@ struct flags {
     const char *session, *system, *mode, *tool_choice, *reasoning, *approve, *output;
     int64_t max_turns, max_tool_calls, max_errors, max_output_tokens, token_budget;
     struct ch_real temperature, top_p, timeout, cost_budget;
-    struct ch_texts stop;
+    struct ch_texts stop, images;
     const char *schema, *output_by;
     bool no_stream;
 };
@@ -47,6 +47,8 @@ static const struct ch_opt opts[] = {
      "write every call of the model to a cassette, without keys"},
     {"replay", 0, CH_OPT_TEXT, AT(replay), "FILE", 0, 0, "Model",
      "play a cassette instead of calling the model: no network, no key"},
+    {"image", 0, CH_OPT_TEXTS, AT(images), "FILE|URL", 0, 0, "Model",
+     "an image or a PDF to show beside the prompt; may be given several times"},
     {"system", 0, CH_OPT_TEXT, AT(system), "TEXT|@FILE", 0, 0, "Model",
      "instructions for the model"},
     {"reasoning", 0, CH_OPT_CHOICE, AT(reasoning), "off|low|medium|high", 0, 0, "Model",
@@ -91,7 +93,7 @@ static const struct ch_opt opts[] = {
     {.name = NULL},
 };
 
-static const char *const later[] = {"store", "image", NULL};
+static const char *const later[] = {"store", NULL};
 static const char *const later_modes[] = {"plan", "route", "heartbeat", NULL};
 
 enum format { TEXT, JSON, JSONL };
@@ -279,6 +281,8 @@ static const char *consent(const struct run *r) {
 /* Texts of the command line and of files it names, as the agent takes them. */
 struct texts {
     struct ch_input prompt, system, schema;
+    struct ch_input files[sizeof(((struct ch_texts *)0)->list) / sizeof(char *)];
+    struct chela_media images[sizeof(((struct ch_texts *)0)->list) / sizeof(char *)];
     const char *stop[sizeof(((struct ch_texts *)0)->list) / sizeof(char *) + 1];
 };
 
@@ -320,10 +324,12 @@ static bool can_take_back(const struct run *r) {
     return r->format == JSON || (r->format == TEXT && !ch_text_streams(&r->text));
 }
 
-static int converse(struct run *r, chela_agent *agent, const struct ch_input *prompt,
+static int converse(struct run *r, chela_agent *agent, const struct texts *texts,
                     struct chela_error *err) {
+    const struct ch_input *prompt = &texts->prompt;
     struct chela_run_opts opt =
-        CHELA_RUN_OPTS(.on_event = on_event, .user = r, .may_redo = can_take_back(r));
+        CHELA_RUN_OPTS(.on_event = on_event, .user = r, .may_redo = can_take_back(r),
+                       .media = texts->images, .nmedia = r->flags.images.n);
     int rc = chela_session_new(agent, r->flags.session, &r->session, err);
     if (rc < 0)
         return rc;
@@ -350,11 +356,36 @@ static int check_ca_file(const char *path, struct chela_error *err) {
     return CHELA_OK;
 }
 
+static bool is_url(const char *s) {
+    return strncmp(s, "http://", 7) == 0 || strncmp(s, "https://", 8) == 0 ||
+           strncmp(s, "data:", 5) == 0;
+}
+
+static int read_images(const struct ch_texts *given, struct texts *t, struct chela_error *err) {
+    for (size_t i = 0; i < given->n; i++) {
+        struct chela_media *m = &t->images[i];
+        if (is_url(given->list[i])) {
+            m->url = given->list[i];
+            continue;
+        }
+        int rc = ch_input_file(given->list[i], CH_INPUT_BODY, &t->files[i], err);
+        if (rc < 0)
+            return rc;
+        const char *slash = strrchr(given->list[i], '/');
+        *m = (struct chela_media){.data = t->files[i].p,
+                                  .len = t->files[i].n,
+                                  .name = slash ? slash + 1 : given->list[i]};
+    }
+    return CHELA_OK;
+}
+
 static int read_texts(struct run *r, struct texts *t, struct chela_error *err) {
     const struct flags *f = &r->flags;
     int rc = f->system ? ch_input_text(f->system, CH_INPUT_SYSTEM, &t->system, err) : 0;
     if (rc == 0 && f->schema)
         rc = ch_input_file(f->schema, CH_INPUT_SYSTEM, &t->schema, err);
+    if (rc == 0)
+        rc = read_images(&f->images, t, err);
     if (rc == 0)
         rc = read_prompt(r, &t->prompt, err);
     for (size_t i = 0; i < f->stop.n; i++)
@@ -363,6 +394,8 @@ static int read_texts(struct run *r, struct texts *t, struct chela_error *err) {
 }
 
 static void release_texts(struct texts *t) {
+    for (size_t i = 0; i < sizeof(t->files) / sizeof(t->files[0]); i++)
+        ch_input_release(&t->files[i]);
     ch_input_release(&t->prompt);
     ch_input_release(&t->system);
     ch_input_release(&t->schema);
@@ -393,7 +426,7 @@ static int perform(struct run *r, const struct ch_env *env, struct chela_error *
         rc = chela_agent_hooks(agent, &hooks);
     }
     if (rc == 0)
-        rc = converse(r, agent, &texts.prompt, err);
+        rc = converse(r, agent, &texts, err);
     ch_status_free(r->status);
     r->status = NULL;
     ch_setup_release(&setup);

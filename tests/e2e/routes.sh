@@ -119,6 +119,38 @@ play openai form --schema n.json
 same "schema, natively: response_format is sent" '"json_schema"' "$(requests '.body.response_format.type' | head -n 1)"
 play anthropic form --schema n.json
 same "schema, by a tool: it is offered" 'true' "$(requests '[.body.tools[].name] | any(. == "final_answer")' | head -n 1)"
+# --- images and other controls
+
+printf '\x89PNG\r\n\x1a\n0123456789' >"$space/a.png"
+play anthropic hello --image a.png --image https://example.com/b.jpg
+exits "images, anthropic" 0
+same "images, anthropic: one by value, one by URL" '["text","base64 image/png","url null"]' \
+    "$(requests '[.body.messages[0].content[] | if .type == "image" then "\(.source.type) \(.source.media_type)" else .type end]')"
+play openai hello --image a.png --image "data:image/gif;base64,R0lGODlhAQABAAAAACw="
+same "images, openai: as data URLs" '["data:image/png","data:image/gif"]' \
+    "$(requests '[.body.messages[-1].content[] | select(.type == "image_url").image_url.url | split(";")[0]]')"
+same "images: requests without fault" "" "$(requests '.problems[]')"
+echo text >"$space/b.png"
+play openai hello --image b.png
+exits "an image that is none" 2
+check "an image that is none: it is named" grep -q 'b.png: neither' "$err"
+play openai hello --image absent.png
+exits "an image that is not there" 2
+
+cat >"$space/chela.yaml" <<'YAML'
+agents: { defaults: { topP: 0.5, seed: 7, stop: [END], promptCache: 1h, tools: { strict: true, parallel: 1 } } }
+YAML
+play openai hello
+same "controls, openai" '[0.5,7,["END"],false,true]' \
+    "$(requests '[.body.top_p, .body.seed, .body.stop, .body.parallel_tool_calls, (.body.tools | any(.function.strict))]')"
+same "controls, openai: a key for the cache" 'true' "$(requests '.body.prompt_cache_key | test("^chela-[0-9a-f]{16}$")')"
+same "controls: requests without fault" "" "$(requests '.problems[]')"
+play anthropic hello --stop X --stop Y
+same "controls, anthropic; a flag before the file" '["1h",["X","Y"],true]' \
+    "$(requests '[.body.cache_control.ttl, .body.stop_sequences, .body.tool_choice.disable_parallel_tool_use]')"
+same "controls, anthropic: requests without fault" "" "$(requests '.problems[]')"
+rm "$space/chela.yaml"
+
 echo '{"type":"nothing"}' >"$space/n.json"
 chela run --schema n.json x
 exits "a schema that is none" 2
