@@ -88,6 +88,26 @@ static const struct shape {
      "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
      "data: [DONE]\n\n",
      "\\\"key\\\": \\\"va"},
+    {"gemini text", &ch_codec_gemini, "",
+     "data: {\"candidates\": [{\"content\": {\"parts\": [{\"text\": \"%s\"}],\"role\": \"model\"},"
+     "\"index\": 0}],\"usageMetadata\": {\"promptTokenCount\": 15,\"candidatesTokenCount\": %u,"
+     "\"totalTokenCount\": 1556,\"promptTokensDetails\": [{\"modality\": \"TEXT\",\"tokenCount\": "
+     "15}],\"thoughtsTokenCount\": 742},\"modelVersion\": \"gemini-2.5-pro\",\"responseId\": "
+     "\"6hkqaYC5BbGEz7IPwb3ggA8\"}\n\n",
+     "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"\"}]},"
+     "\"finishReason\":\"STOP\"}]}\n\n",
+     " and so the story goes"},
+    {"gemini text, escapes", &ch_codec_gemini, NULL, NULL, NULL, "line\\n\\n- \\\"item\\\" 1"},
+    {"gemini text, Chinese", &ch_codec_gemini, NULL, NULL, NULL, "代码助手在这里"},
+    {"gemini thoughts", &ch_codec_gemini, "",
+     "data: {\"candidates\": [{\"content\": {\"parts\": [{\"text\": \"%s\",\"thought\": true}],"
+     "\"role\": \"model\"},\"index\": 0}],\"usageMetadata\": {\"promptTokenCount\": 15,"
+     "\"totalTokenCount\": 1556,\"promptTokensDetails\": [{\"modality\": \"TEXT\",\"tokenCount\": "
+     "15}],\"thoughtsTokenCount\": %u},\"modelVersion\": \"gemini-2.5-pro\",\"responseId\": "
+     "\"6hkqaYC5BbGEz7IPwb3ggA8\"}\n\n",
+     "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"\"}]},"
+     "\"finishReason\":\"STOP\"}]}\n\n",
+     " and so the story goes"},
 };
 
 static double now_ns(void) {

@@ -83,7 +83,7 @@ static bool is_paired(const struct ch_msg *calls, const struct ch_msg *results) 
         const struct ch_block *result = next_of(results, &r, CH_BLOCK_TOOL_RESULT);
         if (!call || !result)
             return !call && !result;
-        if (!ch_sv_eq(call->id, result->id))
+        if (!ch_sv_eq(call->id, result->id) || !ch_sv_eq(call->name, result->name))
             return false;
     }
 }
@@ -102,6 +102,7 @@ static struct ch_msg *pair(const struct ch_msg *calls, const struct ch_msg *sent
         if ((result = find_result(results, call->id, same_before(calls, call)))) {
             memcpy(&out[n], result, (1u + result->span) * sizeof(*out));
             out[n].id = id;
+            out[n].name = call->name; /* Gemini pairs by it */
             n += 1u + result->span;
         } else {
             out[n++] = (struct ch_block){.type = CH_BLOCK_TOOL_RESULT,

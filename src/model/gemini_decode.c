@@ -10,19 +10,23 @@
  * Parts have no index: pieces of text of one kind that follow each other are
  * one block, but a part with a thoughtSignature is a block of its own, because
  * the signature goes back on the very part it came with. Calls come whole (but
- * see gemini_args.h). What is neither text nor call is kept as JSON. */
+ * see gemini_args.h). What is neither text nor call is kept as JSON. A chunk that
+ * differs from the one before in its text and figures alone is not read again
+ * (quick.h). */
 #include "base/error.h"
 #include "base/limits.h"
 #include "model/errors.h"
 #include "model/fold.h"
 #include "model/gemini.h"
 #include "model/gemini_args.h"
+#include "model/quick.h"
 #include "json/pull.h"
 #include "json/writer.h"
 
 struct part {
     struct ch_sv text, signature, other; /* other: name of a member of its own kind */
     struct ch_sv call, json;             /* JSON: functionCall; the part as it came */
+    struct ch_sv source;                 /* the text as it stands between its quotes */
     bool thought;
 };
 
@@ -41,6 +45,9 @@ struct state {
     unsigned next; /* key of the next block */
     unsigned key;  /* of the block that text may be added to, if one is open */
     enum open open;
+
+    struct ch_template template; /* of chunks that add to that block */
+    struct ch_buf figures;       /* usageMetadata of the last such chunk; empty: none */
 
     struct ch_gemini_args args; /* of the call that is not all there yet: */
     bool growing;
@@ -131,10 +138,10 @@ struct candidate {
 struct chunk {
     struct candidate first; /* the one with index 0 */
     bool has_first;
-    bool recognised, has_error, crowded;
+    bool recognised, has_error, crowded, has_more;
     struct ch_sv model;
     struct ch_sv block, block_message; /* of promptFeedback */
-    struct ch_sv json;
+    struct ch_sv usage, json;
 };
 
 /* A name, or the number that stands for it. */
@@ -157,7 +164,10 @@ static void read_part(struct ch_pull *p, struct part *x) {
         return;
     while (ch_pull_key(p, &key)) {
         if (ch_sv_is(key, "text")) {
-            ch_pull_str(p, &x->text);
+            ch_pull_peek(p);
+            const char *quote = p->at;
+            if (ch_pull_str(p, &x->text))
+                x->source = ch_sv(quote + 1, (size_t)(p->at - quote) - 2);
         } else if (ch_sv_is(key, "thought")) {
             ch_pull_bool(p, &x->thought);
         } else if (ch_sv_is(key, "thoughtSignature")) {
@@ -225,6 +235,7 @@ static void read_candidate(struct state *st, struct ch_pull *p, struct chunk *c)
     }
     if (x.index != 0 || c->has_first) {
         st->nparts = before;
+        c->has_more = true;
         return;
     }
     c->first = x;
@@ -257,8 +268,10 @@ static void read_usage(struct state *st, struct ch_pull *p) {
         else
             ch_pull_skip(p);
     }
-    if (any)
-        st->usage = u;
+    if (!any)
+        return;
+    st->usage = u;
+    ch_buf_clear(&st->figures);
 }
 
 static void read_feedback(struct ch_pull *p, struct chunk *c) {
@@ -288,7 +301,10 @@ static void read_chunk(struct ch_decoder *d, struct ch_pull *p, struct chunk *c)
         if (ch_sv_is(key, "candidates")) {
             read_candidates(st, p, c);
         } else if (ch_sv_is(key, "usageMetadata")) {
+            ch_pull_peek(p);
+            c->usage = ch_sv(p->at, 0);
             read_usage(st, p);
+            c->usage.n = (size_t)(p->at - c->usage.p);
         } else if (ch_sv_is(key, "modelVersion")) {
             ch_pull_str(p, &c->model);
         } else if (ch_sv_is(key, "promptFeedback")) {
@@ -441,6 +457,35 @@ static int use_chunk(struct ch_decoder *d, const struct chunk *c, struct chela_e
     return CHELA_OK;
 }
 
+/* --- chunks that repeat */
+
+/* The text that is all a chunk says, as it stands in data; {NULL,0} if it says
+ * more, or less. */
+static struct ch_sv only_text(const struct state *st, const struct chunk *c) {
+    const struct part *part = st->parts;
+    bool one = c->has_first && !c->has_more && st->nparts == 1 && !c->first.reason.n &&
+               !c->first.message.n && !c->block.n && !c->has_error;
+    if (!one || part->signature.n || part->call.n || part->other.n)
+        return ch_sv(NULL, 0);
+    return part->source;
+}
+
+static bool repeat(struct ch_decoder *d, struct ch_sv data, int *rc) {
+    struct state *st = state_of(d);
+    struct ch_template_match m;
+    if (!ch_template_match(&st->template, data, &d->scratch, &m))
+        return false;
+    *rc = st->open == OPEN_THOUGHT ? ch_fold_reasoning(d->fold, st->key, m.piece)
+                                   : ch_fold_text(d->fold, st->key, m.piece);
+    if (m.figures.n) {
+        ch_buf_clear(&st->figures);
+        ch_buf_add_sv(&st->figures, m.figures);
+    }
+    return true;
+}
+
+/* --- events and bodies */
+
 /* One chunk, or an array of them. */
 static int read_all(struct ch_decoder *d, struct ch_sv data, struct chunk *c, bool *array,
                     struct chela_error *err) {
@@ -463,11 +508,20 @@ static int read_all(struct ch_decoder *d, struct ch_sv data, struct chunk *c, bo
 
 static int on_event(struct ch_decoder *d, struct ch_sv name CH_UNUSED, struct ch_sv data,
                     struct chela_error *err) {
+    struct state *st = state_of(d);
     struct chunk c;
     bool array;
+    int rc;
+    if (repeat(d, data, &rc))
+        return rc < 0 ? too_large(err) : CHELA_OK;
+    ch_template_clear(&st->template);
     if (ch_sv_starts(data, "[DONE]"))
         return CHELA_OK; /* proxies add it */
-    return read_all(d, data, &c, &array, err);
+    rc = read_all(d, data, &c, &array, err);
+    struct ch_sv text = rc < 0 || array ? ch_sv(NULL, 0) : only_text(st, &c);
+    if (text.n)
+        ch_template_learn(&st->template, data, text, c.usage);
+    return rc;
 }
 
 /* A whole reply has ended even if it does not say why; but with neither
@@ -493,6 +547,11 @@ static int on_body(struct ch_decoder *d, struct ch_sv body, struct chela_error *
  * cached. */
 static void set_usage(struct ch_decoder *d) {
     const struct usage *u = &state_of(d)->usage;
+    struct ch_sv figures = ch_buf_sv(&state_of(d)->figures);
+    struct ch_pull p;
+    ch_pull_init(&p, figures, &d->scratch);
+    if (figures.n)
+        read_usage(state_of(d), &p);
     int64_t thoughts = ch_token_count(u->thoughts);
     d->reply.usage = (struct ch_usage){
         .input = ch_token_count(u->prompt),
@@ -515,6 +574,8 @@ static void on_end(struct ch_decoder *d) {
 
 static void on_release(struct ch_decoder *d) {
     ch_free(state_of(d)->parts);
+    ch_template_release(&state_of(d)->template);
+    ch_buf_release(&state_of(d)->figures);
     ch_gemini_args_release(&state_of(d)->args);
 }
 

@@ -110,7 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
      * is fuzz_eventstream's. */
     const struct ch_codec *const codecs[] = {data[0] & 1 ? &ch_codec_openai : &ch_codec_anthropic,
                                              &ch_codec_responses, &ch_codec_bedrock,
-                                             &ch_codec_bedrock};
+                                             &ch_codec_gemini};
     const struct ch_codec *codec = codecs[data[0] >> 6];
     struct ch_header type = {CH_SV("content-type"),
                              data[0] & 2 ? CH_SV("text/event-stream") : CH_SV("application/json")};
@@ -140,6 +140,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         check_request(r->msg, &ch_codec_openai, CH_Q_ID9 | CH_Q_REPLAY_REASONING);
         check_request(r->msg, &ch_codec_responses, 0);
         check_request(r->msg, &ch_codec_bedrock, 0);
+        check_request(r->msg, &ch_codec_gemini, 0);
     }
     release(&whole);
     release(&split);

@@ -119,6 +119,7 @@ static const struct ch_endpoint endpoints[] = {
      .quirks = CH_Q_NO_DEVELOPER},
     {.codec = &ch_codec_bedrock, .provider = "bedrock", .base_url = "http://x"},
     {.codec = &ch_codec_bedrock, .provider = "bedrock", .base_url = "http://x", .quirks = CH_Q_ID9},
+    {.codec = &ch_codec_gemini, .provider = "gemini", .base_url = "http://x"},
 };
 
 static void assert_valid(struct ch_sv body) {

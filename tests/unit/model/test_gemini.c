@@ -11,6 +11,7 @@
 #include "model/codec.h"
 #include "model/gemini_args.h"
 #include "model/gemini_model.h"
+#include "json/writer.h"
 
 /* --- models */
 
@@ -255,6 +256,76 @@ static void test_replay(void **state) {
         check_replay(rows[i].name, rows[i].reply, rows[i].model, rows[i].want);
 }
 
+/* --- the short way */
+
+/* A chunk for each piece; vary: with a member that differs, so that each is
+ * read in full. '@' in the shape is the piece, '#' a rising number. */
+static void stream(struct ch_buf *out, const char *shape, bool vary) {
+    static const char *const pieces[] = {"one", " two", "\"quote\"", "\\", "", "\n", "代码",
+                                         "x}]", "\",\"finishReason\":\"STOP", "\x01"};
+    for (size_t i = 0; i < CH_LEN(pieces); i++) {
+        ch_buf_add_str(out, "data: {");
+        for (const char *p = shape; *p; p++) {
+            if (*p == '@')
+                ch_json_escape(out, ch_sv_str(pieces[i]));
+            else if (*p == '#')
+                ch_buf_addf(out, "%zu", 9 + i);
+            else
+                ch_buf_addc(out, *p);
+        }
+        if (vary)
+            ch_buf_addf(out, ",\"n\":\"%zu\"", i);
+        ch_buf_add_str(out, "}\n\n");
+    }
+    ch_buf_add_str(out, "data: {\"candidates\":[{\"finishReason\":\"STOP\"}]}\n\n");
+}
+
+static void decode_stream(const char *shape, bool vary, struct ch_decoder *d) {
+    CH_BUF_AUTO body = {0};
+    stream(&body, shape, vary);
+    ch_decoder_init(d, &ch_codec_gemini, NULL, NULL);
+    ch_decoder_feed(d, ch_buf_sv(&body));
+    ch_decoder_end(d, NULL, 7);
+}
+
+static void test_short_way(void **state) {
+    (void)state;
+#define PARTS(p) "\"candidates\":[{\"content\":{\"parts\":[" p "]},\"index\":0}]"
+    static const char *const shapes[] = {
+        PARTS("{\"text\":\"@\"}"),
+        PARTS("{\"text\":\"@\",\"thought\":true}"),
+        PARTS("{\"text\": \"@\"}") ",\"usageMetadata\": {\"promptTokenCount\": 7,"
+                                   "\"candidatesTokenCount\": #,\"promptTokensDetails\":"
+                                   "[{\"modality\":\"TEXT\",\"tokenCount\":7}]}",
+        "\"usageMetadata\":{\"thoughtsTokenCount\":#}," PARTS("{\"thought\":false,\"text\":\"@\"}"),
+        PARTS("{\"text\":\"@\",\"thoughtSignature\":\"QUI=\"}"),
+        PARTS("{\"text\":\"@\"},{\"text\":\"@\",\"thought\":true}"),
+        PARTS("{\"text\":\"@\",\"text\":1}"),
+        PARTS("{\"text\":\"a\",\"text\":\"@\"}"),
+        PARTS("{\"functionCall\":{\"name\":\"f\",\"args\":{\"a\":\"@\"}}}"),
+        "\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"@\"}]},\"index\":1}]",
+        "\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"@\"}]}},{\"content\":{\"parts\":["
+        "{\"text\":\"@\"}]},\"index\":1}]",
+    };
+    for (size_t i = 0; i < CH_LEN(shapes); i++) {
+        struct ch_decoder a, b;
+        decode_stream(shapes[i], false, &a);
+        decode_stream(shapes[i], true, &b);
+        CH_BUF_AUTO x = {0};
+        CH_BUF_AUTO y = {0};
+        struct ch_jw wx = ch_jw(&x), wy = ch_jw(&y);
+        assert_int_equal(a.reply.msg != NULL, b.reply.msg != NULL);
+        if (a.reply.msg) {
+            ch_msg_write(a.reply.msg, &wx);
+            ch_msg_write(b.reply.msg, &wy);
+            assert_string_equal(ch_buf_str(&x), ch_buf_str(&y));
+        }
+        assert_memory_equal(&a.reply.usage, &b.reply.usage, sizeof(a.reply.usage));
+        ch_decoder_release(&a);
+        ch_decoder_release(&b);
+    }
+}
+
 /* --- errors say when to come back */
 
 static void test_retry_info(void **state) {
@@ -330,7 +401,8 @@ int main(void) {
         cmocka_unit_test(test_names),       cmocka_unit_test(test_same),
         cmocka_unit_test(test_thinking),    cmocka_unit_test(test_urls),
         cmocka_unit_test(test_credentials), cmocka_unit_test(test_replay),
-        cmocka_unit_test(test_retry_info),  cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_short_way),   cmocka_unit_test(test_retry_info),
+        cmocka_unit_test(test_pieces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
