@@ -4,7 +4,7 @@
  * block says what it is by `type`; what its four texts mean is in this table.
  *
  *   type         text              id            name          extra
- *   TEXT         the text          -             -             vendor's annotations, JSON
+ *   TEXT         the text          -             -             annotations (JSON) or signature
  *   REASONING    the reasoning     item id       vendor field  signature or encrypted form
  *   REFUSAL      the model's words -             -             -
  *   IMAGE AUDIO  base64, or a URL  file name     media type    detail

@@ -36,6 +36,13 @@ static const struct {
     {400, "", "", "", CH_ERR_OVERFLOW, false}, /* Cerebras: no body at all */
     /* Anthropic, also inside a stream (200) */
     {200, "overloaded_error", "", "Overloaded", CH_ERR_OVERLOADED, true},
+    {200, "UNAVAILABLE", "", "The model is overloaded.", CH_ERR_OVERLOADED, true},
+    {400, "INVALID_ARGUMENT", "API_KEY_INVALID", "API key expired.", CH_ERR_AUTH, false},
+    {400, "INVALID_ARGUMENT", "", "Please use a valid role: user, model.", CH_ERR_FORMAT, false},
+    {403, "PERMISSION_DENIED", "", "no", CH_ERR_AUTH, false},
+    {404, "NOT_FOUND", "", "models/x is not found", CH_ERR_MODEL_NOT_FOUND, false},
+    {429, "RESOURCE_EXHAUSTED", "", "Resource has been exhausted", CH_ERR_RATE_LIMIT, true},
+    {504, "DEADLINE_EXCEEDED", "", "Deadline expired", CH_ERR_TIMEOUT, true},
     {200, "api_error", "", "Internal server error", CH_ERR_SERVER, true},
     {200, "rate_limit_error", "", "slow", CH_ERR_RATE_LIMIT, true},
     {400, "invalid_request_error", "", "messages: required", CH_ERR_FORMAT, false},
