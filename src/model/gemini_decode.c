@@ -121,9 +121,9 @@ static void finish(struct ch_decoder *d, struct ch_sv raw, enum ch_stop stop,
 static void fail_by_reason(struct ch_decoder *d) {
     struct ch_sv raw = d->reply.stop_raw, words = state_of(d)->finish_message;
     bool call = ch_sv_is(raw, "MALFORMED_FUNCTION_CALL") || ch_sv_is(raw, "UNEXPECTED_TOOL_CALL");
-    char *line = ch_arena_printf(
-        &d->arena, "the server ended the reply with finishReason \"%.*s\"%s%.*s", CH_SV_FMT(raw),
-        words.n ? ": " : "", CH_SV_FMT(words));
+    char *line =
+        ch_arena_printf(&d->arena, "the server ended the reply with finishReason \"%.*s\"%s%.*s",
+                        CH_SV_FMT(raw), words.n ? ": " : "", CH_SV_FMT(words));
     ch_decoder_fail_as(d, call ? CH_ERR_FORMAT : CH_ERR_SERVER, true, ch_sv_str(line));
 }
 

@@ -199,8 +199,8 @@ static void write_others(struct ch_jw *w, const struct ch_json *add, const struc
 
 /* Most of what a user adds to a body is a member of generationConfig (topP,
  * seed, ...): those stand beside ours, and go before them. */
-static void write_generation_config(const struct ch_model_request *req,
-                                    const struct ch_json *extra, struct ch_jw *w) {
+static void write_generation_config(const struct ch_model_request *req, const struct ch_json *extra,
+                                    struct ch_jw *w) {
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO text = {0};
     const struct ch_json *ours = NULL, *theirs = ch_json_get(extra, "generationConfig");

@@ -37,6 +37,18 @@ static const char *path_to_model(struct ch_sv base, struct ch_sv model) {
     return version[1] ? "/v1beta/models/" : "/models/";
 }
 
+/* The model as part of a path: users type it. */
+static void add_model(struct ch_buf *out, struct ch_sv model) {
+    for (size_t i = 0; i < model.n; i++) {
+        unsigned char c = (unsigned char)model.p[i];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        if (plain || (c && strchr("-._~/@", c)))
+            ch_buf_addc(out, (char)c);
+        else
+            ch_buf_addf(out, "%%%02X", c);
+    }
+}
+
 static const char *url_for(const struct ch_model_request *req, struct ch_arena *a) {
     struct ch_sv query = ch_sv_str(req->endpoint->base_url);
     struct ch_sv base = ch_sv_split(&query, '?');
@@ -44,9 +56,13 @@ static const char *url_for(const struct ch_model_request *req, struct ch_arena *
         base.n--;
     const char *method = req->no_stream ? "generateContent" : "streamGenerateContent?alt=sse";
     const char *join = !query.n ? "" : req->no_stream ? "?" : "&";
-    return ch_arena_printf(a, "%.*s%s%.*s:%s%s%.*s", CH_SV_FMT(base),
-                           path_to_model(base, req->model), CH_SV_FMT(req->model), method, join,
-                           (int)query.n, query.n ? query.p : "");
+    CH_BUF_AUTO url = {0};
+    ch_buf_add_sv(&url, base);
+    ch_buf_add_str(&url, path_to_model(base, req->model));
+    add_model(&url, req->model);
+    ch_buf_addf(&url, ":%s%s", method, join);
+    ch_buf_add_sv(&url, query);
+    return ch_arena_str(a, ch_buf_sv(&url));
 }
 
 int ch_gemini_http(const struct ch_model_request *req, struct ch_arena *a,

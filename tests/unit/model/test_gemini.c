@@ -112,6 +112,7 @@ static void test_urls(void **state) {
         {GEMINI "/v1beta", "m", false, GEMINI "/v1beta/models/m:streamGenerateContent?alt=sse"},
         {GEMINI, "m", true, GEMINI "/v1beta/models/m:generateContent"},
         {GEMINI "/", "models/m", true, GEMINI "/v1beta/models/m:generateContent"},
+        {GEMINI, "m?x=1 \n", true, GEMINI "/v1beta/models/m%3Fx%3D1%20%0A:generateContent"},
         {GEMINI "/v1alpha/", "m", true, GEMINI "/v1alpha/models/m:generateContent"},
         {GEMINI "?key=k", "m", false,
          GEMINI "/v1beta/models/m:streamGenerateContent?alt=sse&key=k"},
@@ -192,8 +193,8 @@ static void check_replay(const char *name, const char *reply, const char *model,
     ch_msg_free(m);
 }
 
-#define REPLY(model, parts)                                                         \
-    "{\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[" parts           \
+#define REPLY(model, parts)                                               \
+    "{\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[" parts \
     "]},\"finishReason\":\"STOP\",\"index\":0}],\"modelVersion\":\"" model "\"}"
 #define CONTENT(parts) "{\"role\":\"model\",\"parts\":[" parts "]}"
 
@@ -230,8 +231,7 @@ static void test_replay(void **state) {
          CONTENT("{\"text\":\"a\",\"thoughtSignature\":\"QUI=\"},{\"text\":\"bc\"}")},
         {"a signature under an empty text",
          REPLY("gemini-3-pro", "{\"text\":\"a\"},{\"text\":\"\",\"thoughtSignature\":\"QUI=\"}"),
-         "gemini-3-pro",
-         CONTENT("{\"text\":\"a\"},{\"text\":\"\",\"thoughtSignature\":\"QUI=\"}")},
+         "gemini-3-pro", CONTENT("{\"text\":\"a\"},{\"text\":\"\",\"thoughtSignature\":\"QUI=\"}")},
         {"the same for another model",
          REPLY("gemini-3-pro", "{\"text\":\"a\"},{\"text\":\"\",\"thoughtSignature\":\"QUI=\"}"),
          "gemini-2.5-pro", CONTENT("{\"text\":\"a\"}")},
@@ -261,8 +261,9 @@ static void test_replay(void **state) {
 /* A chunk for each piece; vary: with a member that differs, so that each is
  * read in full. '@' in the shape is the piece, '#' a rising number. */
 static void stream(struct ch_buf *out, const char *shape, bool vary) {
-    static const char *const pieces[] = {"one", " two", "\"quote\"", "\\", "", "\n", "代码",
-                                         "x}]", "\",\"finishReason\":\"STOP", "\x01"};
+    static const char *const pieces[] = {
+        "one", " two", "\"quote\"", "\\", "", "\n", "代码", "x}]", "\",\"finishReason\":\"STOP",
+        "\x01"};
     for (size_t i = 0; i < CH_LEN(pieces); i++) {
         ch_buf_add_str(out, "data: {");
         for (const char *p = shape; *p; p++) {
@@ -304,8 +305,7 @@ static void test_short_way(void **state) {
         PARTS("{\"text\":\"a\",\"text\":\"@\"}"),
         PARTS("{\"functionCall\":{\"name\":\"f\",\"args\":{\"a\":\"@\"}}}"),
         "\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"@\"}]},\"index\":1}]",
-        "\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"@\"}]}},{\"content\":{\"parts\":["
-        "{\"text\":\"@\"}]},\"index\":1}]",
+        "\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"@\"}]}},{\"index\":1}]",
     };
     for (size_t i = 0; i < CH_LEN(shapes); i++) {
         struct ch_decoder a, b;
