@@ -198,6 +198,7 @@ struct ch_codec {
     const char *name;        /* "anthropic": users type it, stable */
     const char *path_stream; /* appended to base_url */
     size_t state_size;       /* decoder state, zeroed, in struct ch_decoder */
+    bool bare_errors;        /* JSON in the stream that is no event is one */
     /* NULL, or the protocol this one is a layer over (prompted.h): then a
      * decoder uses that one, and none of the hooks for reading are here. */
     const struct ch_codec *inner;

@@ -67,6 +67,7 @@ static void init(struct ch_decoder *d, const struct ch_codec *codec, bool though
     d->state = ch_alloc(codec->state_size + 1);
     ch_buf_init(&d->body, CH_LIMIT_HTTP_BODY);
     ch_sse_init(&d->sse, CH_LIMIT_SSE_EVENT, on_event, d);
+    d->sse.takes_json = d->codec->bare_errors;
     ch_eventstream_init(&d->events, on_message, d);
 }
 

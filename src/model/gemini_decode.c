@@ -583,6 +583,7 @@ const struct ch_codec ch_codec_gemini = {
     .name = "gemini",
     .path_stream = "/models",
     .state_size = sizeof(struct state),
+    .bare_errors = true,
     .http = ch_gemini_http,
     .head = ch_gemini_head,
     .message = ch_gemini_message,

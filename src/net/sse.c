@@ -58,7 +58,7 @@ static bool dispatch(struct ch_sse *s) {
     struct ch_sv name = s->name_now, data = s->data_now;
     bool has_data = s->has_data;
 
-    s->has_data = false;
+    s->has_data = s->in_json = false;
     s->name_now = s->data_now = ch_sv("", 0);
     if (!has_data)
         return true;
@@ -97,6 +97,9 @@ static bool add_data(struct ch_sse *s, struct ch_sv value) {
 /* One line that is not empty. Fields other than data and event are ignored,
  * and so are comments, whose field name is empty. */
 static bool take_field(struct ch_sse *s, struct ch_sv line) {
+    s->in_json |= s->takes_json && !s->has_data && *line.p == '{';
+    if (s->in_json)
+        return add_data(s, line);
     const char *colon = memchr(line.p, ':', line.n);
     struct ch_sv field = ch_sv(line.p, colon ? (size_t)(colon - line.p) : line.n);
     struct ch_sv value = ch_sv("", 0);

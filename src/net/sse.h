@@ -27,6 +27,9 @@ struct ch_sse {
     struct ch_sv data_now, name_now; /* the current event's; into the above, or
                                         into the chunk being fed */
     bool has_data, stopped, after_cr, past_bom;
+    bool takes_json; /* set by the owner: a line that begins with '{' begins an
+                        event that is JSON alone, up to the next empty line */
+    bool in_json;
 };
 
 /* max 0: CH_LIMIT_SSE_EVENT. */

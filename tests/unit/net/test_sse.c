@@ -73,6 +73,18 @@ static const struct {
     {"ends in a cut comment", LIT("data: a\n\n: ke"), "=a;"},
 };
 
+/* With takes_json. */
+static const struct {
+    const char *name, *in;
+    size_t n;
+    const char *want;
+} json_cases[] = {
+    {"bare JSON", LIT("data: a\n\n{\n  \"data\": {\n  }\n}\n"), "=a;={\n  \"data\": {\n  }\n};"},
+    {"and on", LIT("{\"a\":1}\r\n\r\ndata: b\r\n\r\n"), "={\"a\":1};=b;"},
+    {"inside an event it is a field", LIT("data: a\n{\"b\": 1}\n\n"), "=a;"},
+    {"other lines are fields", LIT("[1]\n\"x\": 1\ndata: a\n\n"), "=a;"},
+};
+
 static bool record(struct ch_sv name, struct ch_sv data, void *user) {
     struct ch_buf *got = user;
 
@@ -154,6 +166,22 @@ static void check_splits(const char *name, size_t max, const char *in, size_t n,
         decode(&got, max, in, n, cuts, ncuts);
         check(name, &got, want);
     }
+}
+
+static void test_bare_json(void **state) {
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(json_cases); i++)
+        for (size_t piece = 1; piece <= json_cases[i].n; piece++) {
+            CH_BUF_AUTO got = {0};
+            struct ch_sse s;
+            ch_sse_init(&s, 0, record, &got);
+            s.takes_json = true;
+            for (size_t at = 0; at < json_cases[i].n; at += piece)
+                feed_copy(&s, json_cases[i].in + at, CH_MIN(piece, json_cases[i].n - at), NULL);
+            assert_int_equal(ch_sse_end(&s, NULL), 0);
+            assert_string_equal(ch_buf_str(&got), json_cases[i].want);
+            ch_sse_release(&s);
+        }
 }
 
 static void test_every_split(void **state) {
@@ -286,6 +314,7 @@ static void test_large_event(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_split),
+        cmocka_unit_test(test_bare_json),
         cmocka_unit_test(test_limit),
         cmocka_unit_test(test_stop_from_callback),
         cmocka_unit_test(test_release_in_callback),
