@@ -8,7 +8,8 @@
  *     char *answer = chela_ask(agent, "what is 2 + 40?", &err);
  *
  * The parts: error.h, event.h, tool.h, session.h (runtime, agent, session,
- * run), hooks.h, config.h, sandbox.h, schema.h, select.h, survey.h, wire.h, json.h.
+ * run), hooks.h, config.h, sandbox.h, models.h, schema.h, select.h, survey.h,
+ * wire.h, json.h.
  * Compiles as C11 and C++20. */
 #ifndef CHELA_H
 #define CHELA_H
@@ -18,6 +19,7 @@
 #include "chela/event.h"
 #include "chela/hooks.h"
 #include "chela/json.h"
+#include "chela/models.h"
 #include "chela/sandbox.h"
 #include "chela/schema.h"
 #include "chela/select.h"

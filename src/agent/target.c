@@ -252,6 +252,14 @@ static int unknown_provider(struct ch_sv name, struct chela_error *err) {
                    CH_SV_FMT(name), ch_buf_str(&known));
 }
 
+/* A name that stands for another is asked for by that, so that what answers is
+ * what was tried. Resellers have names of their own. */
+static char *resolve_alias(const char *provider, struct ch_sv model) {
+    struct ch_model_info info = ch_model_info(provider, model);
+    bool sellers_own = strcmp(provider, "anthropic") == 0;
+    return info.resolved && sellers_own ? ch_strdup(info.resolved) : ch_strndup(model.p, model.n);
+}
+
 int ch_target_new(chela_runtime *rt, const char *spec, const struct chela_agent_opts *opts,
                   struct ch_target **out, struct chela_error *err) {
     struct ch_sv model = ch_sv_str(spec);
@@ -268,8 +276,8 @@ int ch_target_new(chela_runtime *rt, const char *spec, const struct chela_agent_
 
     CH_AUTO(ch_target) t = ch_alloc(sizeof(*t));
     t->spec = ch_strdup(spec);
-    t->model = ch_strndup(model.p, model.n);
     t->provider = ch_strndup(provider.p, provider.n);
+    t->model = resolve_alias(t->provider, model);
     int rc = connect_target(t, rt, opts, conf, known, err);
     if (rc < 0)
         return rc;

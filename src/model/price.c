@@ -159,6 +159,14 @@ bool ch_price_find(const char *provider, struct ch_sv model, struct ch_price *ou
     return false;
 }
 
+bool ch_price_at(size_t i, const char **provider, const char **model) {
+    if (i >= CH_LEN(prices))
+        return false;
+    *provider = prices[i].provider;
+    *model = prices[i].model;
+    return true;
+}
+
 double ch_price_cost(const struct ch_price *p, const struct ch_usage *u, enum ch_cache cache) {
     double read = p->cache_read < 0 ? p->input : p->cache_read;
     double write = p->cache_write < 0 ? p->input : p->cache_write;

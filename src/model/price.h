@@ -19,6 +19,9 @@ struct ch_price {
  * at its end is overlooked. */
 bool ch_price_find(const char *provider, struct ch_sv model, struct ch_price *out);
 
+/* The rows of the table; false past the last. */
+bool ch_price_at(size_t i, const char **provider, const char **model);
+
 /* Cost of one reply. cache: how its request asked for the prefix to be kept. */
 double ch_price_cost(const struct ch_price *p, const struct ch_usage *u, enum ch_cache cache);
 

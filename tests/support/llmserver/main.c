@@ -413,6 +413,27 @@ static void refuse(struct out *o, const struct request *rq, int status, const ch
     text_free(&body);
 }
 
+/* What a server tells about itself: "serve" of a conversation has a body for
+ * each path that it answers beside the protocols'. */
+static bool answer_beside(struct out *o, const struct request *rq) {
+    struct json *conversation = rq->scenario[0] ? load(rq->scenario) : NULL;
+    const struct json *serve = json_get(conversation, "serve");
+    const struct json *body = NULL;
+    char path[256];
+
+    snprintf(path, sizeof(path), "%.*s", (int)strcspn(rq->path, "?"), rq->path);
+    for (const struct json *s = serve ? serve->first : NULL; s && !body; s = s->next)
+        body = ends_with(path, s->key) ? s : NULL;
+    if (body) {
+        struct text text = {0}, none = {0};
+        text_add(&text, body->text, body->len);
+        send_whole(o, 200, "application/json", &none, &text);
+        text_free(&text);
+    }
+    json_free(conversation);
+    return body != NULL;
+}
+
 /* One request and its answer; false: close the connection. */
 static bool serve_one(struct conn *c) {
     struct request rq = {.conn = c->number};
@@ -434,6 +455,8 @@ static bool serve_one(struct conn *c) {
     out_init(&o, c->fd, reply);
     if (c->trap)
         refuse(&o, &rq, 400, "nobody should have come here");
+    else if (rq.api == API_NONE && answer_beside(&o, &rq))
+        ; /* it was */
     else if (rq.api == API_NONE || !conversation)
         refuse(&o, &rq, 404, "no such path or conversation");
     else if (problems.fatal[0])

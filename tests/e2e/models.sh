@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# `chela models`, what local servers say of their size, and models that have no
+# tools of their own.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+start_server
+cp tests/conversations/models/*.json "$tmp"
+
+# --- list
+chela models list
+exits "list" 0
+same "list: aligned columns" "" "$(awk 'NF == 0 {exit} NR == 1 {at = index($0, "CONTEXT")} NR > 1 && substr($0, at - 1, 1) != " "' "$out")"
+chela models list --json
+exits "list --json" 0
+holds "an alias is resolved to its date" '.[0].models | any(.model == "claude-sonnet-4-5" and .resolved == "claude-sonnet-4-5-20250929")'
+holds "what is not known is null" '.[0].models | all(.context_window == null or .context_window > 0)'
+holds "keys are there or not, and not shown" '.[0].providers | (any(.name == "openai" and .key) and any(.name == "groq" and (.key | not)))'
+
+fresh probe openai
+cat >"$space/chela.yaml" <<YAML
+providers:
+  mine: { api: openai, baseUrl: "$base" }
+  vllm: { baseUrl: "$base" }
+YAML
+chela models list mine
+exits "list of a server" 0
+same "list of a server: its models" "mine/big mine/gpt-test" "$(awk 'NR > 1 {print $1}' "$out" | xargs)"
+same "list of a server: its sizes" "40960 -" "$(awk 'NR > 1 {print $2}' "$out" | xargs)"
+chela models list nobody
+exits "list of nobody" 2
+chela models list groq
+exits "list without a key" 2
+check "list without a key: which one" grep -qF "GROQ_API_KEY" "$err"
+
+# --- probe
+for row in "openai/gpt-test null null" "vllm/big 40960 server" "llamacpp/gpt-test 8192 server" \
+    "ollama/gpt-test 16384 server" "lmstudio/gpt-test 4096 server" "openai/gpt-4o 128000 table"; do
+    read -r spec size source <<<"$row"
+    fresh probe openai
+    chela models probe "$spec" --base-url "$base" --api-key-env OPENAI_API_KEY --json
+    exits "probe $spec" 0
+    holds "probe $spec: context of $size, from $source" \
+        ".[0] | .context_window == $size and .context_source == $(jq -n --arg s "$source" 'if $s == "null" then null else $s end')"
+    holds "probe $spec: stream, tools, both at once" '.[0] | .reachable and .stream and .tools and .parallel and .error == null'
+done
+same "probe: one call of the model" 1 "$(requests 'select(.body.messages)' | wc -l)"
+fresh probe anthropic
+chela models probe anthropic/claude-sonnet-4-5 --base-url "$base"
+exits "probe, for people" 0
+same "probe, for people: the dated id is asked for" claude-sonnet-4-5-20250929 "$(requests 'select(.body.messages) | .body.model' | jq -r .)"
+same "probe, for people: what works" "yes yes yes" "$(awk '$1 ~ /^(stream|tools|parallel)$/ {print $2}' "$out" | xargs)"
+
+cat >"$tmp/no_tools.json" <<'JSON'
+{"replies": [{"error": {"status": 400, "message": "this model does not support tools"}}, {"blocks": [{"text": ["rea", "dy"]}]}]}
+JSON
+fresh no_tools openai
+chela models probe openai/gpt-test --base-url "$base"
+exits "probe of a model without tools" 0
+check "probe of a model without tools: what helps" grep -qF "prompted+openai/gpt-test" "$out"
+chela models probe openai/gpt-test --base-url http://127.0.0.1:1/v1
+exits "probe of nobody" 1
+check "probe of nobody: why" grep -qF "127.0.0.1:1" "$err"
+
+# --- tools in the prompt, over every protocol the server speaks
+for api in "${apis[@]}"; do
+    for way in "" --no-stream; do
+        fresh prompted "$api"
+        # shellcheck disable=SC2086
+        chela run --model "prompted+$(model "$api")" --base-url "$base" --output jsonl $way "6 times 7?"
+        label="prompted over $api${way:+, whole}"
+        exits "$label" 0
+        events_are_well_formed "$label"
+        holds "$label: the call ran" 'any(.type == "tool_result" and .name == "calculate" and (.is_error | not) and (.content | test("42")))'
+        holds "$label: the answer" '.[-1].text == "It is 42, as `<tool_call>` told me."'
+        holds "$label: thoughts are no answer" '([.[] | select(.type == "text_delta").text] | add) == "I will look.It is 42, as `<tool_call>` told me."'
+        same "$label: requests without fault" "" "$(requests '.problems[]')"
+        same "$label: no tools were sent" "" "$(requests 'select(.body.tools) | .n')"
+    done
+done
+tap_done
