@@ -158,6 +158,10 @@
 #define CH_LIMIT_SKILL_TEXT 1024          /* a description */
 #define CH_LIMIT_SKILL_NEEDS 32           /* programs or variables one asks for */
 #define CH_LIMIT_SKILLS_PROMPT (18 * CH_KB) /* all descriptions */
+#define CH_LIMIT_PROMPTS 1000             /* versions and variants of all prompts */
+#define CH_LIMIT_PROMPT_FILE (256 * CH_KB) /* one of them */
+#define CH_LIMIT_HOLE_NAME 64             /* the name of a value in one */
+#define CH_LIMIT_VERSION_DIGITS 9         /* one number of a version */
 
 #define CH_LIMIT_OUTPUT_END (256 * CH_KB)  /* of a command, at either end */
 #define CH_LIMIT_EXEC_S 3600               /* seconds that a command may ask for */

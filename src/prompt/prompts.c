@@ -1,0 +1,244 @@
+/* prompts.c -- see prompts.h. */
+#include "prompt/prompts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/sha256.h"
+
+/* --- versions ---------------------------------------------------------------------- */
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+/* Numbers between dots, none of them longer than CH_LIMIT_VERSION_DIGITS. */
+static bool is_version(const char *s) {
+    size_t digits = 0;
+    for (; *s; s++) {
+        if (!is_digit(*s) && !(*s == '.' && digits && is_digit(s[1])))
+            return false;
+        digits = is_digit(*s) ? digits + 1 : 0;
+        if (digits > CH_LIMIT_VERSION_DIGITS)
+            return false;
+    }
+    return digits > 0;
+}
+
+int ch_version_compare(const char *a, const char *b) {
+    while (*a || *b) {
+        char *end_a, *end_b;
+        unsigned long x = strtoul(a, &end_a, 10), y = strtoul(b, &end_b, 10);
+        if (x != y)
+            return x < y ? -1 : 1;
+        a = *end_a == '.' ? end_a + 1 : "";
+        b = *end_b == '.' ? end_b + 1 : "";
+    }
+    return 0;
+}
+
+/* --- what there is ------------------------------------------------------------------- */
+
+void ch_prompts_release(struct ch_prompts *c) {
+    ch_arena_release(&c->arena);
+    *c = (struct ch_prompts){0};
+}
+
+static int compare(const struct ch_prompt_entry *e, const char *name, const char *version,
+                   const char *variant) {
+    int by = strcmp(e->template.name, name);
+    if (!by)
+        by = ch_version_compare(e->template.version, version);
+    return by ? by : strcmp(e->variant, variant);
+}
+
+static struct ch_prompt_entry *place_for(struct ch_prompts *c, const char *name,
+                                          const char *version, const char *variant) {
+    size_t at = 0;
+    int by = -1;
+    while (at < c->n && (by = compare(&c->list[at], name, version, variant)) < 0)
+        at++;
+    if (at < c->n && by == 0)
+        return &c->list[at];
+    if (c->n == c->cap) {
+        size_t cap = c->cap ? 2 * c->cap : 16;
+        struct ch_prompt_entry *list = ch_arena_zalloc(&c->arena, cap * sizeof(*list));
+        if (c->n)
+            memcpy(list, c->list, c->n * sizeof(*list));
+        c->list = list;
+        c->cap = cap;
+    }
+    memmove(&c->list[at + 1], &c->list[at], (c->n - at) * sizeof(*c->list));
+    c->n++;
+    c->list[at] = (struct ch_prompt_entry){.variant = ch_arena_str(&c->arena, ch_sv_str(variant))};
+    return &c->list[at];
+}
+
+int ch_prompts_add(struct ch_prompts *c, const char *name, const char *version,
+                   const char *variant, struct ch_sv text, struct chela_error *err) {
+    struct ch_template t;
+    if (!is_version(version))
+        return ch_fail(err, CHELA_EINVAL, "%s: %s is not a version: write numbers and dots", name,
+                       version);
+    if (c->n >= CH_LIMIT_PROMPTS)
+        return ch_fail(err, CHELA_ELIMIT, "more than %d prompts", CH_LIMIT_PROMPTS);
+    int rc = ch_template_read(&c->arena, name, version, text, &t, err);
+    if (rc < 0)
+        return rc;
+    place_for(c, name, version, variant)->template = t;
+    return 0;
+}
+
+/* --- from files ----------------------------------------------------------------------- */
+
+/* "v1.10.claude.txt": version "1.10", variant "claude". False: not a prompt. */
+static bool split_name(struct ch_arena *a, const char *file, const char **version,
+                       const char **variant) {
+    size_t n = strlen(file), end = 1;
+    if (n < 6 || file[0] != 'v' || strcmp(file + n - 4, ".txt") != 0)
+        return false;
+    while (is_digit(file[end]) || (file[end] == '.' && is_digit(file[end + 1])))
+        end++;
+    *version = ch_arena_str(a, ch_sv(file + 1, end - 1));
+    *variant = "";
+    if (file[end] == '.' && end < n - 4)
+        *variant = ch_arena_str(a, ch_sv(file + end + 1, n - 4 - end - 1));
+    return end > 1 && file[end] == '.';
+}
+
+static int load_file(struct ch_prompts *c, const char *dir, const char *name, const char *file,
+                     struct chela_error *err) {
+    CH_BUF_AUTO path = {0};
+    CH_BUF_AUTO text = {0};
+    const char *version, *variant;
+    if (!split_name(&c->arena, file, &version, &variant))
+        return 0;
+    ch_buf_addf(&path, "%s/%s/%s", dir, name, file);
+    int rc = ch_file_load(path.p, CH_LIMIT_PROMPT_FILE, &text, err);
+    struct ch_sv body = ch_buf_sv(&text);
+    if (body.n && body.p[body.n - 1] == '\n') /* the file's, not the prompt's */
+        body.n--;
+    return rc < 0 ? rc : ch_prompts_add(c, name, version, variant, body, err);
+}
+
+static int visible(const struct dirent *e) {
+    return e->d_name[0] != '.';
+}
+
+/* Call fn for each entry, in the order of their names. */
+static int each_entry(const char *path, const char *what,
+                      int (*fn)(struct ch_prompts *, const char *, const char *, const char *,
+                                struct chela_error *),
+                      struct ch_prompts *c, const char *dir, struct chela_error *err) {
+    struct dirent **entries = NULL;
+    int rc = 0, n = scandir(path, &entries, visible, alphasort);
+    for (int i = 0; i < n; i++) {
+        if (rc == 0)
+            rc = fn(c, dir, what ? what : entries[i]->d_name, entries[i]->d_name, err);
+        free(entries[i]);
+    }
+    free(entries);
+    return n < 0 ? -errno : rc;
+}
+
+static int load_folder(struct ch_prompts *c, const char *dir, const char *name, const char *entry,
+                       struct chela_error *err) {
+    CH_BUF_AUTO path = {0};
+    ch_buf_addf(&path, "%s/%s", dir, name);
+    (void)entry;
+    int rc = each_entry(path.p, name, load_file, c, dir, err);
+    return rc == -ENOTDIR ? 0 : rc; /* a README beside the folders */
+}
+
+int ch_prompts_load(struct ch_prompts *c, const char *dir, struct chela_error *err) {
+    int rc = each_entry(dir, NULL, load_folder, c, dir, err);
+    if (rc == -ENOENT || rc == -ENOTDIR || rc == -EACCES)
+        return ch_fail(err, CHELA_ENOENT, "%s: %s", dir, strerror(-rc));
+    return rc;
+}
+
+/* --- which one ------------------------------------------------------------------------ */
+
+/* 0..99, the same for a session and a prompt each time, and spread evenly. */
+static unsigned share_of(const char *session, const char *name, const char *version) {
+    unsigned char d[CH_SHA256_SIZE];
+    struct ch_sha256 h;
+    ch_sha256_init(&h);
+    ch_sha256_add(&h, name, strlen(name) + 1);
+    ch_sha256_add(&h, version, strlen(version) + 1);
+    ch_sha256_add(&h, session, strlen(session));
+    ch_sha256_end(&h, d);
+    return (((unsigned)d[0] << 24) | ((unsigned)d[1] << 16) | ((unsigned)d[2] << 8) | d[3]) % 100;
+}
+
+/* What the rules say; NULL: the newest that no rule holds back. */
+static const char *ruled(const struct ch_prompt_query *q) {
+    const char *pinned = NULL;
+    for (size_t i = 0; i < q->nrules; i++) {
+        const struct ch_prompt_rule *r = &q->rules[i];
+        if (strcmp(r->name, q->name) != 0)
+            continue;
+        if (!r->percent)
+            pinned = r->version;
+        else if (q->session && share_of(q->session, r->name, r->version) < r->percent)
+            return r->version;
+    }
+    return pinned;
+}
+
+static bool held_back(const struct ch_prompt_query *q, const char *version) {
+    for (size_t i = 0; i < q->nrules; i++)
+        if (q->rules[i].percent && strcmp(q->rules[i].name, q->name) == 0 &&
+            ch_version_compare(q->rules[i].version, version) == 0)
+            return true;
+    return false;
+}
+
+static const char *newest(const struct ch_prompts *c, const struct ch_prompt_query *q) {
+    const char *version = NULL;
+    for (size_t i = 0; i < c->n; i++)
+        if (strcmp(c->list[i].template.name, q->name) == 0 &&
+            !held_back(q, c->list[i].template.version))
+            version = c->list[i].template.version; /* they are in order */
+    return version;
+}
+
+static bool suits(const struct ch_prompt_entry *e, const char *model) {
+    return !e->variant[0] || (model && ch_sv_contains_nocase(ch_sv_str(model), e->variant));
+}
+
+static int no_version(const struct ch_prompts *c, const struct ch_prompt_query *q,
+                      const char *version, struct chela_error *err) {
+    CH_BUF_AUTO known = {0};
+    for (size_t i = 0; i < c->n; i++)
+        if (strcmp(c->list[i].template.name, q->name) == 0 && !c->list[i].variant[0])
+            ch_buf_addf(&known, "%s%s", known.n ? ", " : "", c->list[i].template.version);
+    if (!known.n)
+        return ch_fail(err, CHELA_ENOENT, "there is no prompt %s", q->name);
+    return ch_fail(err, CHELA_ENOENT, "prompt %s has no version %s; it has %s", q->name,
+                   version ? version : "for this model", ch_buf_str(&known));
+}
+
+const struct ch_template *ch_prompts_pick(const struct ch_prompts *c,
+                                          const struct ch_prompt_query *q,
+                                          struct chela_error *err) {
+    const char *version = ruled(q);
+    const struct ch_prompt_entry *best = NULL;
+    if (!version)
+        version = newest(c, q);
+    for (size_t i = 0; version && i < c->n; i++) {
+        const struct ch_prompt_entry *e = &c->list[i];
+        bool same = strcmp(e->template.name, q->name) == 0 &&
+                    ch_version_compare(e->template.version, version) == 0;
+        /* The longest word that the model's name holds is the most precise. */
+        if (same && suits(e, q->model) && (!best || strlen(e->variant) > strlen(best->variant)))
+            best = e;
+    }
+    if (!best)
+        no_version(c, q, version, err);
+    return best ? &best->template : NULL;
+}

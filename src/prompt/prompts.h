@@ -1,0 +1,58 @@
+/* prompts.h -- the versions of every prompt, and which one is used.
+ *
+ * Prompts are files: DIR/router/v1.0.txt, DIR/router/v1.1.txt, and beside them
+ * variants for a kind of model, v1.1.claude.txt, taken where the model's name
+ * holds that word. Versions are compared as numbers: 1.10 comes after 1.9.
+ *
+ * The newest version is used, unless one is pinned, or a newer one is rolled out
+ * to some sessions in a hundred: which ones is settled by their key, so that a
+ * session never changes its prompt. Taking a roll-out away is the way back. */
+#ifndef CH_PROMPT_PROMPTS_H
+#define CH_PROMPT_PROMPTS_H
+#include "prompt/template.h"
+
+struct ch_prompt_entry {
+    const char *variant; /* "": for every model */
+    struct ch_template template;
+};
+
+struct ch_prompts { /* zeroed: empty */
+    struct ch_arena arena;
+    struct ch_prompt_entry *list; /* by name, version, variant */
+    size_t n, cap;
+};
+
+void ch_prompts_release(struct ch_prompts *c);
+
+/* Of two with one name, version and variant the later one counts: a user's file
+ * takes the place of a built-in one. CHELA_EINVAL: not a version. */
+int ch_prompts_add(struct ch_prompts *c, const char *name, const char *version,
+                   const char *variant, struct ch_sv text, struct chela_error *err);
+
+/* Every DIR/NAME/vVERSION[.VARIANT].txt. Blocking. The first file that is
+ * broken ends it; err names the file. */
+int ch_prompts_load(struct ch_prompts *c, const char *dir, struct chela_error *err);
+
+struct ch_prompt_rule {
+    const char *name;    /* of the prompt */
+    const char *version; /* pinned, or rolled out */
+    unsigned percent;    /* of the sessions; 0: pinned, for all the others */
+};
+
+struct ch_prompt_query {
+    const char *name;
+    const char *model;   /* NULL: any */
+    const char *session; /* its key; NULL: no roll-out */
+    const struct ch_prompt_rule *rules;
+    size_t nrules;
+};
+
+/* NULL when there is none; err names what is known instead. */
+const struct ch_template *ch_prompts_pick(const struct ch_prompts *c,
+                                          const struct ch_prompt_query *q,
+                                          struct chela_error *err);
+
+/* As numbers, part by part: "1.9" < "1.10" < "2". */
+int ch_version_compare(const char *a, const char *b);
+
+#endif

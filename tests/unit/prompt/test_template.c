@@ -1,0 +1,278 @@
+/* test_template.c -- prompts with holes, their versions, and which is used. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "prompt/prompts.h"
+
+static struct ch_template read_text(struct ch_arena *a, const char *text) {
+    struct ch_template t;
+    struct chela_error err = {0};
+    if (ch_template_read(a, "t", "1.0", ch_sv_str(text), &t, &err) < 0)
+        fail_msg("%s: %s", text, err.message);
+    return t;
+}
+
+/* --- rendering: {x} is "X{y}", {y} is "why" --------------------------------------- */
+
+static const struct {
+    const char *text, *want;
+} rendered[] = {
+    {"", ""},
+    {"plain", "plain"},
+    {"{x}", "X{y}"}, /* a value is not looked at again */
+    {"a{x}b{x}c", "aX{y}bX{y}c"},
+    {"{{}}", "{}"},
+    {"{{x}}", "{x}"},
+    {"{{{x}}}", "{X{y}}"},
+    {"JSON: {{\"a\": {{\"b\": \"{y}\"}}}}", "JSON: {\"a\": {\"b\": \"why\"}}"},
+    {"\xe4\xb8\xad{y}\xe6\x96\x87", "\xe4\xb8\xadwhy\xe6\x96\x87"},
+};
+
+static void test_rendered(void **state) {
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(rendered); i++) {
+        CH_ARENA_AUTO a = {0};
+        CH_BUF_AUTO out = {0};
+        struct ch_template t = read_text(&a, rendered[i].text);
+        struct ch_template_value values[2];
+        size_t n = 0;
+        if (ch_template_has(&t, CH_SV("x")))
+            values[n++] = (struct ch_template_value){.name = "x", .text = CH_SV("X{y}")};
+        if (ch_template_has(&t, CH_SV("y")))
+            values[n++] = (struct ch_template_value){.name = "y", .text = CH_SV("why")};
+        assert_int_equal(ch_template_render(&t, values, n, &out, NULL), 0);
+        assert_string_equal(ch_buf_str(&out), rendered[i].want);
+    }
+}
+
+static const struct {
+    const char *text, *message;
+} broken[] = {
+    {"{", "t@1.0:1:1: a single {"},
+    {"a\nb}", "t@1.0:2:2: a single }"},
+    {"{x", "t@1.0:1:1: a single {"},
+    {"{X}", "t@1.0:1:1: a single {"},
+    {"{a b}", "t@1.0:1:1: a single {"},
+    {"{1a}", "t@1.0:1:1: a single {"},
+    {"{x.y}", "t@1.0:1:1: a single {"},
+    {"{{x}", "t@1.0:1:4: a single }"},
+};
+
+static void test_broken(void **state) {
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(broken); i++) {
+        CH_ARENA_AUTO a = {0};
+        struct ch_template t;
+        struct chela_error err = {0};
+        assert_int_equal(ch_template_read(&a, "t", "1.0", ch_sv_str(broken[i].text), &t, &err),
+                         CHELA_EPARSE);
+        if (strncmp(err.message, broken[i].message, strlen(broken[i].message)) != 0)
+            fail_msg("%s: %s", broken[i].text, err.message);
+    }
+}
+
+static void test_values_must_fit(void **state) {
+    CH_ARENA_AUTO a = {0};
+    CH_BUF_AUTO out = {0};
+    struct chela_error err = {0};
+    struct ch_template t = read_text(&a, "{tools} {input}");
+    struct ch_template_value v[] = {{.name = "tools", .text = CH_SV("T")},
+                                    {.name = "input", .text = CH_SV("I")},
+                                    {.name = "inptu", .text = CH_SV("I")}};
+    (void)state;
+    assert_int_equal(ch_template_render(&t, v, 1, &out, &err), CHELA_EINVAL);
+    assert_string_equal(err.message, "t@1.0: no value for input");
+    assert_int_equal(ch_template_render(&t, v, 3, &out, &err), CHELA_EINVAL);
+    assert_string_equal(err.message, "t@1.0: it has no hole for inptu");
+    assert_int_equal(out.n, 0);
+    assert_int_equal(ch_template_render(&t, v, 2, &out, &err), 0);
+    assert_string_equal(ch_buf_str(&out), "T I");
+}
+
+static void test_json_values(void **state) {
+    static const char text[] = "{\"a\":[1,2,{}],\"b\":\"{x}: \\\"[,\\\"\",\"c\":[]}";
+    CH_ARENA_AUTO a = {0};
+    CH_BUF_AUTO out = {0};
+    struct ch_template_value v = {.name = "x"};
+    (void)state;
+    assert_int_equal(
+        ch_json_parse(&a, ch_sv_str(text), CH_JSON_STRICT, &v.json, NULL, NULL), 0);
+    ch_template_add_value(&out, &v);
+    assert_string_equal(ch_buf_str(&out), "{\n  \"a\": [\n    1,\n    2,\n    {}\n  ],\n"
+                                          "  \"b\": \"{x}: \\\"[,\\\"\",\n  \"c\": []\n}");
+}
+
+/* Whoever writes the text does not know the number that closes it. */
+static void test_untrusted_values(void **state) {
+    CH_BUF_AUTO first = {0};
+    CH_BUF_AUTO second = {0};
+    CH_BUF_AUTO hostile = {0};
+    struct ch_template_value v = {.name = "note", .text = CH_SV("be nice"), .untrusted = true};
+    (void)state;
+    ch_template_add_value(&first, &v);
+    ch_template_add_value(&second, &v);
+    assert_string_equal(ch_buf_str(&first), ch_buf_str(&second));
+    v.text = ch_buf_sv(&first); /* knows how the earlier one was closed */
+    ch_template_add_value(&hostile, &v);
+    const char *end = strstr(ch_buf_str(&first), "[end of untrusted ");
+    assert_non_null(end);
+    const char *last = NULL;
+    for (const char *at = ch_buf_str(&hostile); (at = strstr(at, "[end of untrusted ")); at++)
+        last = at;
+    assert_string_not_equal(last, end);
+}
+
+static void test_fingerprint(void **state) {
+    CH_ARENA_AUTO a = {0};
+    (void)state;
+    struct ch_template one = read_text(&a, "abc"), two = read_text(&a, "abc.");
+    assert_string_equal(one.fingerprint, "t@1.0#ba7816bf8f01");
+    assert_string_not_equal(one.fingerprint, two.fingerprint);
+}
+
+/* --- versions ---------------------------------------------------------------------- */
+
+static void test_versions(void **state) {
+    static const char *const in_order[] = {"0.9", "1", "1.2", "1.9", "1.10", "1.10.1", "2", "10"};
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(in_order); i++)
+        for (size_t j = 0; j < CH_LEN(in_order); j++) {
+            int by = ch_version_compare(in_order[i], in_order[j]);
+            assert_int_equal(by < 0 ? -1 : by > 0, i < j ? -1 : i > j);
+        }
+    assert_int_equal(ch_version_compare("1.0", "1"), 0);
+}
+
+static void fill(struct ch_prompts *c) {
+    static const char *const rows[][3] = {
+        {"router", "1.9", ""},      {"router", "1.10", ""},     {"router", "2.0", ""},
+        {"router", "2.0", "claude"}, {"router", "2.0", "haiku"}, {"planner", "1.0", ""},
+    };
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        CH_BUF_AUTO text = {0};
+        ch_buf_addf(&text, "%s %s %s", rows[i][0], rows[i][1], rows[i][2]);
+        assert_int_equal(ch_prompts_add(c, rows[i][0], rows[i][1], rows[i][2], ch_buf_sv(&text),
+                                        NULL),
+                         0);
+    }
+}
+
+static const char *picked(const struct ch_prompts *c, struct ch_prompt_query q) {
+    static struct chela_error err;
+    const struct ch_template *t = ch_prompts_pick(c, &q, &err);
+    if (!t)
+        return err.message;
+    static char text[64];
+    snprintf(text, sizeof(text), "%.*s", CH_SV_FMT(t->pieces[0].text));
+    return text;
+}
+
+static void test_pick(void **state) {
+    struct ch_prompts c = {0};
+    const struct ch_prompt_rule pin[] = {{"router", "1.10", 0}};
+    const struct ch_prompt_rule gone[] = {{"router", "3.0", 0}};
+    (void)state;
+    fill(&c);
+    assert_string_equal(picked(&c, (struct ch_prompt_query){.name = "router"}), "router 2.0 ");
+    assert_string_equal(
+        picked(&c, (struct ch_prompt_query){.name = "router", .model = "anthropic/Claude-4"}),
+        "router 2.0 claude");
+    assert_string_equal(picked(&c, (struct ch_prompt_query){.name = "router", .rules = pin,
+                                                             .nrules = 1}),
+                        "router 1.10 ");
+    assert_string_equal(picked(&c, (struct ch_prompt_query){.name = "planner", .rules = pin,
+                                                             .nrules = 1}),
+                        "planner 1.0 ");
+    assert_string_equal(picked(&c, (struct ch_prompt_query){.name = "router", .rules = gone,
+                                                             .nrules = 1}),
+                        "prompt router has no version 3.0; it has 1.9, 1.10, 2.0");
+    assert_string_equal(picked(&c, (struct ch_prompt_query){.name = "rooter"}),
+                        "there is no prompt rooter");
+    ch_prompts_release(&c);
+}
+
+static void test_rollout(void **state) {
+    struct ch_prompts c = {0};
+    const struct ch_prompt_rule some[] = {{"router", "2.0", 10}};
+    const struct ch_prompt_rule more[] = {{"router", "2.0", 50}};
+    unsigned ten = 0, fifty = 0;
+    (void)state;
+    fill(&c);
+    for (int i = 0; i < 2000; i++) {
+        char key[32];
+        snprintf(key, sizeof(key), "session-%d", i);
+        struct ch_prompt_query q = {.name = "router", .session = key, .rules = some, .nrules = 1};
+        bool early = strcmp(picked(&c, q), "router 2.0 ") == 0;
+        q.rules = more;
+        bool later = strcmp(picked(&c, q), "router 2.0 ") == 0;
+        assert_true(later || !early); /* who has it keeps it */
+        ten += early;
+        fifty += later;
+    }
+    assert_in_range(ten, 140, 260);
+    assert_in_range(fifty, 900, 1100);
+    /* Without a session, and for the other sessions: the newest before it. */
+    struct ch_prompt_query q = {.name = "router", .rules = some, .nrules = 1};
+    assert_string_equal(picked(&c, q), "router 1.10 ");
+    ch_prompts_release(&c);
+}
+
+static void put(const char *dir, const char *name, const char *file, const char *text) {
+    char path[512];
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    mkdir(path, 0755);
+    snprintf(path, sizeof(path), "%s/%s/%s", dir, name, file);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static void test_files(void **state) {
+    char dir[256], command[300];
+    const char *tmp = getenv("TMPDIR");
+    struct ch_prompts c = {0};
+    struct chela_error err = {0};
+    (void)state;
+    snprintf(dir, sizeof(dir), "%s/chela-prompts-XXXXXX", tmp ? tmp : "/tmp");
+    assert_non_null(mkdtemp(dir));
+    assert_int_equal(ch_prompts_add(&c, "router", "1.0", "", CH_SV("built in"), NULL), 0);
+    put(dir, "router", "v1.0.txt", "of the user\n");
+    put(dir, "router", "v1.1.gpt-5.txt", "for one\n");
+    put(dir, "router", "v1.1.txt", "for all\n");
+    put(dir, "router", "changelog.md", "{not a prompt");
+    assert_int_equal(ch_prompts_load(&c, dir, &err), 0);
+    assert_int_equal(c.n, 3);
+    assert_string_equal(picked(&c, (struct ch_prompt_query){.name = "router", .model = "gpt-5.2"}),
+                        "for one");
+    const struct ch_prompt_rule pin[] = {{"router", "1.0", 0}};
+    assert_string_equal(
+        picked(&c, (struct ch_prompt_query){.name = "router", .rules = pin, .nrules = 1}),
+        "of the user");
+    put(dir, "broken", "v1.0.txt", "a\n{");
+    assert_int_equal(ch_prompts_load(&c, dir, &err), CHELA_EPARSE);
+    assert_non_null(strstr(err.message, "broken@1.0:2:1"));
+    assert_int_equal(ch_prompts_load(&c, "/nonexistent/prompts", &err), CHELA_ENOENT);
+    ch_prompts_release(&c);
+    snprintf(command, sizeof(command), "rm -rf '%s'", dir);
+    assert_int_equal(system(command), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rendered),        cmocka_unit_test(test_broken),
+        cmocka_unit_test(test_values_must_fit), cmocka_unit_test(test_json_values),
+        cmocka_unit_test(test_untrusted_values), cmocka_unit_test(test_fingerprint),
+        cmocka_unit_test(test_versions),        cmocka_unit_test(test_pick),
+        cmocka_unit_test(test_rollout),         cmocka_unit_test(test_files),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
