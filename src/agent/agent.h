@@ -27,6 +27,7 @@ struct ch_jobs;
 struct ch_sandbox_policy;
 struct ch_journal;
 struct ch_log;
+struct ch_aws;
 struct ch_scripted;
 struct ch_tool_settings;
 
@@ -62,6 +63,7 @@ struct ch_target {
     bool has_price; /* else the cost is unknown */
     struct ch_price price;
     struct ch_scripted *scripted; /* owned; NULL unless served in process */
+    struct ch_aws *aws;           /* owned; NULL: nothing is signed */
     struct ch_transport *transport;
 };
 
@@ -163,6 +165,15 @@ int64_t ch_target_window(const struct ch_target *t); /* in tokens; 0: unknown */
 CH_DEFINE_AUTO(ch_target)
 void ch_provider_conf_free(struct ch_provider_conf *list);
 void ch_price_conf_free(struct ch_price_conf *list);
+
+/* --- aws.c */
+bool ch_target_is_aws(const struct ch_target *t);
+/* Find region and keys; CHELA_EAUTH or CHELA_ECONFIG if there are none. */
+int ch_target_aws(struct ch_target *t, chela_runtime *rt, bool by_hand, struct chela_error *err);
+void ch_target_aws_free(struct ch_aws *aws);
+/* Sign a request that is complete, where that is needed. */
+int ch_target_sign(const struct ch_target *t, int64_t now_ms, struct ch_arena *a,
+                   struct ch_http_request *req, struct chela_error *err);
 
 /* --- discover.c */
 char *ch_discover_model(chela_runtime *rt, const char **why); /* owned by the caller */

@@ -40,11 +40,21 @@ static bool probed(const struct ch_provider *p) {
            (strcmp(p->name, "ollama") == 0 || strcmp(p->name, "llamacpp") == 0);
 }
 
+static bool is_set(chela_runtime *rt, const char *name) {
+    const char *value = name ? ch_runtime_env(rt, name) : NULL;
+    return value && *value;
+}
+
+/* The variable that says this provider can be used, or NULL. */
+static const char *key_of(chela_runtime *rt, const struct ch_provider *p) {
+    return is_set(rt, p->key_env) ? p->key_env : is_set(rt, p->also_env) ? p->also_env : NULL;
+}
+
 char *ch_discover_model(chela_runtime *rt, const char **why) {
     for (const struct ch_provider *p = ch_providers; p->name; p++) {
-        const char *key = p->key_env && p->default_model ? ch_runtime_env(rt, p->key_env) : NULL;
-        if (key && *key) {
-            *why = p->key_env;
+        const char *found = p->default_model ? key_of(rt, p) : NULL;
+        if (found) {
+            *why = found;
             return join(p->name, p->default_model);
         }
     }

@@ -195,7 +195,7 @@ static int find_key(struct ch_target *t, const chela_runtime *rt,
     if (named)
         return ch_fail(err, CHELA_EAUTH, "no API key for %s: %s is not set", t->provider, named);
     bool by_hand = opts->base_url || (conf && conf->base_url);
-    if (by_hand || !known || known->local || !known->key_env)
+    if (by_hand || !known || known->local || !known->key_env || ch_target_is_aws(t))
         return 0;
     return ch_fail(err, CHELA_EAUTH, "no API key for %s: set %s", t->provider, known->key_env);
 }
@@ -230,7 +230,10 @@ static int connect_target(struct ch_target *t, chela_runtime *rt,
         return ch_fail(err, CHELA_ECONFIG, "provider %s needs a base URL", t->provider);
     t->base_url = without_trailing_slash(url);
     t->transport = rt->transport;
-    return find_key(t, rt, opts, conf, known, err);
+    int rc = find_key(t, rt, opts, conf, known, err);
+    if (rc == 0 && ch_target_is_aws(t))
+        rc = ch_target_aws(t, rt, opts->base_url || (conf && conf->base_url), err);
+    return rc;
 }
 
 /* The address tells more than a name that somebody chose. */
@@ -306,6 +309,7 @@ void ch_target_free(struct ch_target *t) {
     if (!t)
         return;
     ch_scripted_close(t->scripted);
+    ch_target_aws_free(t->aws);
     ch_free(t->spec);
     ch_free(t->model);
     ch_free(t->provider);

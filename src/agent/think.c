@@ -279,7 +279,7 @@ static int encode(chela_run *run, const struct chela_turn_patch *patch, size_t *
     run->http.body = run->body;
     run->http.nbody = CH_LEN(run->body);
     run->http.timeouts = run->session->agent->timeouts;
-    return 0;
+    return ch_target_sign(run->target, ch_run_now(run), &run->arena, &run->http, err);
 }
 
 /* --- the reply */
@@ -525,6 +525,7 @@ void ch_think(chela_run *run) {
     if (run->decoding)
         ch_decoder_release(&run->decoder);
     ch_decoder_init_for(&run->decoder, &run->target->ep, on_model_event, run);
+    run->decoder.reply.model = ch_sv_str(run->target->model); /* until the vendor names it */
     run->decoding = true;
     run->call = ch_transport_start(run->target->transport, &run->http, &handler, run);
 }

@@ -591,6 +591,7 @@ const struct ch_codec ch_codec_bedrock = {
     .name = "bedrock",
     .path_stream = "/model/",
     .state_size = sizeof(struct state),
+    .aws_service = "bedrock",
     .binary = true,
     .tail_follows = true,
     .http = ch_bedrock_http,

@@ -202,6 +202,7 @@ struct ch_codec {
     /* NULL, or the protocol this one is a layer over (prompted.h): then a
      * decoder uses that one, and none of the hooks for reading are here. */
     const struct ch_codec *inner;
+    const char *aws_service; /* requests without a key are signed for it; may be NULL */
     bool binary;             /* its streams are of net/eventstream.h */
     bool tail_follows;       /* the tail depends on the last message */
 

@@ -8,6 +8,7 @@ struct ch_provider {
     const char *api;      /* codec; "scripted" is served in process */
     const char *base_url; /* NULL: must be configured */
     const char *key_env;  /* environment variable of the key; NULL: none needed */
+    const char *also_env; /* another that says it can be used; may be NULL */
     unsigned quirks;
     bool local;                /* a server on this machine that may need no key */
     const char *default_model; /* used when only a key was found; may be NULL */
