@@ -123,7 +123,7 @@ $(BUILD)/examples/%: examples/%.c $(BUILD)/libchela.so
 # and fuzz/ link everything. tests/run runs them and counts the cases.
 SANITIZED := address,undefined
 HELPERS := llmserver tlsproxy
-LIBS_tlsproxy := -lssl -lcrypto
+HELPER_LIBS := -lpthread -lssl -lcrypto
 UNIT := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*/test_*.c))
 WHOLE := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/replay/test_*.c tests/scenario/test_*.c))
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -171,7 +171,7 @@ $(FUZZ): $(BUILD)/%: $(BUILD)/obj/%.o $(if $(FUZZER),,$(BUILD)/obj/tests/support
 define HELPER_RULE
 $(BUILD)/tests/support/$(1): $(wildcard tests/support/$(1)/*.[ch])
 	$$(call say,cc)
-	$$(Q)$$(CC) -D_GNU_SOURCE -std=gnu11 $$(OPT) $$(WARN) -o $$@ $$(filter %.c,$$^) -lpthread $(LIBS_$(1))
+	$$(Q)$$(CC) -D_GNU_SOURCE -std=gnu11 $$(OPT) $$(WARN) -o $$@ $$(filter %.c,$$^) $(HELPER_LIBS)
 endef
 $(foreach h,$(HELPERS),$(eval $(call HELPER_RULE,$(h))))
 

@@ -11,6 +11,7 @@
 # come out again: every run is searched for it.
 # shellcheck disable=SC2034
 key=sk-ant-api03-e2eSENTINELe2e-0123456789abcdef
+aws_secret=wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY # the only one that the server knows
 tmp=$(mktemp -d)
 space=$tmp/space
 out=$tmp/out
@@ -18,7 +19,7 @@ err=$tmp/err
 log=$tmp/log.jsonl
 program=$BUILD/chela
 instances=0
-apis=(anthropic openai openai-responses gemini) # every protocol that the server speaks
+apis=(anthropic openai openai-responses gemini bedrock) # every protocol that the server speaks
 seconds=60
 mkdir "$space"
 : >"$log"
@@ -41,25 +42,31 @@ fresh() {
     instances=$((instances + 1))
     conversation=$1
     base=$url/$1/i$instances
-    case $2 in anthropic | gemini) ;; *) base=$base/v1 ;; esac
+    case $2 in anthropic | gemini | bedrock) ;; *) base=$base/v1 ;; esac
 }
 
 model() {
-    case $1 in anthropic) echo anthropic/claude-test ;; openai | openai-responses) echo "$1/gpt-test" ;; gemini) echo gemini/gemini-3-test ;; esac
+    case $1 in
+        anthropic) echo anthropic/claude-test ;;
+        openai | openai-responses) echo "$1/gpt-test" ;;
+        gemini) echo gemini/gemini-3-test ;;
+        bedrock) echo bedrock/us.anthropic.claude-sonnet-4-5-test-v1:0 ;;
+    esac
 }
 
 # The environment of every run: nothing but what is named here.
 with_env() {
     env -i PATH="$PATH" HOME="$tmp" LC_ALL=C.UTF-8 TERM=dumb ${ASAN_OPTIONS+ASAN_OPTIONS="$ASAN_OPTIONS"} \
         ${UBSAN_OPTIONS+UBSAN_OPTIONS="$UBSAN_OPTIONS"} CHELA_TEST_RUN="$CHELA_TEST_RUN" CHELA_TEST="$CHELA_TEST" \
-        ANTHROPIC_API_KEY=$key OPENAI_API_KEY=$key GEMINI_API_KEY=$key "$@"
+        ANTHROPIC_API_KEY=$key OPENAI_API_KEY=$key GEMINI_API_KEY=$key \
+        AWS_ACCESS_KEY_ID=AKIDEXAMPLE AWS_SECRET_ACCESS_KEY=$aws_secret "$@"
 }
 
 chela() {
     (cd "$space" && with_env timeout -k 5 $seconds "$program" "$@" >"$out" 2>"$err" <"${stdin:-/dev/null}")
     status=$?
-    if grep -qF "${key:8}" "$out" "$err"; then
-        not_ok "the key stays inside: chela $*" "$(grep -hF "${key:8}" "$out" "$err" | head -n 3)"
+    if grep -qF -e "${key:8}" -e "$aws_secret" "$out" "$err"; then
+        not_ok "the key stays inside: chela $*" "$(grep -hF -e "${key:8}" -e "$aws_secret" "$out" "$err" | head -n 3)"
     fi
 }
 

@@ -402,6 +402,10 @@ void check_request(const struct request *rq, struct problems *out) {
         fatal(&c, "The request body is not valid JSON: %s", rq->json_why);
         return;
     }
+    if (rq->api == API_BEDROCK) {
+        bedrock_check(rq, out);
+        return;
+    }
     if (rq->api == API_GEMINI) {
         check_gemini(&c, rq);
         return;

@@ -5,8 +5,9 @@
  *
  * Prints "port N" and "trap N" and serves until its parent dies. A request to
  *     /NAME/INSTANCE/v1/messages, /NAME/INSTANCE/v1/chat/completions,
- *     /NAME/INSTANCE/v1/responses or
- *     /NAME/INSTANCE/v1beta/models/MODEL:streamGenerateContent
+ *     /NAME/INSTANCE/v1/responses,
+ *     /NAME/INSTANCE/v1beta/models/MODEL:streamGenerateContent or
+ *     /NAME/INSTANCE/model/MODEL/converse-stream
  * is answered with the next reply of DIR/NAME.json: the n-th request of an
  * INSTANCE (any word a client picks) gets the n-th reply, so several clients
  * can play one conversation at once. README.md beside this file has the format.
@@ -232,8 +233,12 @@ static void route(struct request *rq) {
         rq->api = API_RESPONSES;
     else if (ends_with(path, ":generateContent") || ends_with(path, ":streamGenerateContent"))
         route_gemini(rq, path);
+    else if (ends_with(path, "/converse") || ends_with(path, "/converse-stream"))
+        rq->api = API_BEDROCK;
     if (sscanf(path, "/%63[A-Za-z0-9_-]/%63[A-Za-z0-9_-]/", rq->scenario, rq->instance) != 2)
         rq->api = API_NONE;
+    if (rq->api == API_BEDROCK)
+        rq->stream = ends_with(path, "-stream");
     if (rq->api != API_NONE)
         rq->number = next_number(rq);
 }
@@ -364,6 +369,13 @@ static void send_whole(struct out *o, int status, const char *type, const struct
     out_body(o, body->p ? body->p : "", body->n);
 }
 
+/* Amazon says in a header what an error is. */
+static void name_error(struct text *extra, const struct request *rq, const struct json *error) {
+    if (rq->api == API_BEDROCK)
+        text_addf(extra, "x-amzn-ErrorType: %s:http://internal.amazon.com/coral/\r\n",
+                  bedrock_error_type(error));
+}
+
 static void answer(struct out *o, const struct request *rq, const struct json *reply) {
     const struct json *error = json_get(reply, "error"), *literal = json_get(reply, "body");
     int status = (int)json_int(reply, "status", 200);
@@ -383,12 +395,16 @@ static void answer(struct out *o, const struct request *rq, const struct json *r
         out_end(o);
     } else if (error) {
         status = render_error(&body, rq, error);
+        name_error(&extra, rq, error);
         send_whole(o, status, type ? type : "application/json", &extra, &body);
     } else if (literal) {
         add_piece(&body, literal);
         send_whole(o, status, type ? type : "application/json", &extra, &body);
     } else if (stream) {
-        out_head(o, status, type ? type : "text/event-stream; charset=utf-8", &extra, -1);
+        if (!type)
+            type = rq->api == API_BEDROCK ? "application/vnd.amazon.eventstream"
+                                          : "text/event-stream; charset=utf-8";
+        out_head(o, status, type, &extra, -1);
         render_stream(o, rq, reply);
         out_end(o);
     } else {
@@ -400,14 +416,16 @@ static void answer(struct out *o, const struct request *rq, const struct json *r
 }
 
 static void refuse(struct out *o, const struct request *rq, int status, const char *message) {
-    struct text described = {0}, body = {0}, none = {0};
+    struct text described = {0}, body = {0}, extra = {0};
 
     text_addf(&described, "{\"status\":%d,\"message\":", status);
     text_quote(&described, message);
     text_addf(&described, "}");
     struct json *error = json_parse(described.p, described.n, NULL);
     render_error(&body, rq, error);
-    send_whole(o, status, "application/json", &none, &body);
+    name_error(&extra, rq, error);
+    send_whole(o, status, "application/json", &extra, &body);
+    text_free(&extra);
     json_free(error);
     text_free(&described);
     text_free(&body);

@@ -149,6 +149,8 @@ int render_error(struct text *body, const struct request *rq, const struct json 
     while (errors[row].status != status && errors[row].status != 500)
         row++;
     const char *message = json_str(error, "message", errors[row].message);
+    if (rq->api == API_BEDROCK)
+        return bedrock_error(body, error);
     if (rq->api == API_GEMINI)
         return gemini_error(body, error, status, message);
     if (rq->api != API_ANTHROPIC) {
@@ -562,6 +564,10 @@ static struct render begin(struct out *out, struct text *body, const struct requ
 void render_stream(struct out *o, const struct request *rq, const struct json *reply) {
     struct render r = begin(o, NULL, rq, reply);
 
+    if (rq->api == API_BEDROCK) {
+        bedrock_stream(o, rq, reply);
+        return;
+    }
     if (responses(&r))
         responses_begin(&r);
     else if (anthropic(&r))
@@ -629,6 +635,10 @@ static void o_whole(struct render *r) {
 void render_whole(struct text *body, const struct request *rq, const struct json *reply) {
     struct render r = begin(NULL, body, rq, reply);
 
+    if (rq->api == API_BEDROCK) {
+        bedrock_whole(body, rq, reply);
+        return;
+    }
     if (responses(&r)) {
         each_block(&r);
         responses_finish(&r);

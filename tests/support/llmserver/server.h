@@ -7,7 +7,7 @@
 
 #include "json.h"
 
-enum api { API_NONE, API_ANTHROPIC, API_OPENAI, API_RESPONSES, API_GEMINI };
+enum api { API_NONE, API_ANTHROPIC, API_OPENAI, API_RESPONSES, API_GEMINI, API_BEDROCK };
 
 struct header {
     char *name, *value; /* name in lower case */
@@ -67,5 +67,14 @@ void render_stream(struct out *o, const struct request *rq, const struct json *r
 void render_whole(struct text *body, const struct request *rq, const struct json *reply);
 /* Fills the body and returns the HTTP status. */
 int render_error(struct text *body, const struct request *rq, const struct json *error);
+
+/* bedrock.c, bedrock_check.c, sigv4.c: Amazon's Converse. */
+void bedrock_stream(struct out *o, const struct request *rq, const struct json *reply);
+void bedrock_whole(struct text *body, const struct request *rq, const struct json *reply);
+int bedrock_error(struct text *body, const struct json *error);
+const char *bedrock_error_type(const struct json *error);
+void bedrock_check(const struct request *rq, struct problems *out);
+/* False: why says what is wrong with the request's signature. */
+bool sigv4_verify(const struct request *rq, char *why, size_t room);
 
 #endif
