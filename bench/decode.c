@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/crc32.h"
 #include "model/codec.h"
 #include "json/json.h"
 
@@ -108,6 +109,24 @@ static const struct shape {
      "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"\"}]},"
      "\"finishReason\":\"STOP\"}]}\n\n",
      " and so the story goes"},
+    {"bedrock text", &ch_codec_bedrock,
+     "event: messageStart\ndata: {\"p\":\"abcdefgh\",\"role\":\"assistant\"}\n\n",
+     "event: contentBlockDelta\ndata: {\"contentBlockIndex\":0,\"delta\":{\"text\":\"%s\"},"
+     "\"p\":\"abcdefghijklmnopqrst\"}\n\n",
+     "event: contentBlockStop\ndata: {\"contentBlockIndex\":0,\"p\":\"abc\"}\n\n"
+     "event: messageStop\ndata: {\"p\":\"abcdef\",\"stopReason\":\"end_turn\"}\n\n"
+     "event: metadata\ndata: {\"usage\":{\"inputTokens\":7,\"outputTokens\":9}}\n\n",
+     " and so the story goes"},
+    {"bedrock text, escapes", &ch_codec_bedrock, NULL, NULL, NULL, "line\\n\\n- \\\"item\\\" 1"},
+    {"bedrock text, Chinese", &ch_codec_bedrock, NULL, NULL, NULL, "代码助手在这里"},
+    {"bedrock arguments", &ch_codec_bedrock,
+     "event: contentBlockStart\ndata: {\"contentBlockIndex\":0,\"p\":\"ab\",\"start\":{\"toolUse\":"
+     "{\"name\":\"f\",\"toolUseId\":\"tooluse_1\"}}}\n\n",
+     "event: contentBlockDelta\ndata: {\"contentBlockIndex\":0,\"delta\":{\"toolUse\":{\"input\":"
+     "\"%s\"}},\"p\":\"abcdefghijklmnopqrst\"}\n\n",
+     "event: contentBlockStop\ndata: {\"contentBlockIndex\":0,\"p\":\"abc\"}\n\n"
+     "event: messageStop\ndata: {\"p\":\"abcdef\",\"stopReason\":\"tool_use\"}\n\n",
+     "\\\"key\\\": \\\"va"},
 };
 
 static double now_ns(void) {
@@ -164,6 +183,48 @@ static void add_delta(struct ch_buf *out, const char *delta, const char *piece, 
     ch_buf_add_str(out, delta);
 }
 
+/* --- server-sent events as frames of a binary stream */
+
+static void add_u32(struct ch_buf *out, uint32_t n) {
+    for (int shift = 24; shift >= 0; shift -= 8)
+        ch_buf_addc(out, (char)(n >> shift));
+}
+
+static void add_header(struct ch_buf *out, const char *name, struct ch_sv value) {
+    ch_buf_addc(out, (char)strlen(name));
+    ch_buf_add_str(out, name);
+    ch_buf_add(out, "\7\0", 2);
+    ch_buf_addc(out, (char)value.n);
+    ch_buf_add_sv(out, value);
+}
+
+static void add_frame(struct ch_buf *out, struct ch_sv name, struct ch_sv data) {
+    CH_BUF_AUTO headers = {0};
+    size_t start = out->n;
+    add_header(&headers, ":event-type", name);
+    add_header(&headers, ":content-type", CH_SV("application/json"));
+    add_header(&headers, ":message-type", CH_SV("event"));
+    add_u32(out, (uint32_t)(16 + headers.n + data.n));
+    add_u32(out, (uint32_t)headers.n);
+    add_u32(out, ch_crc32(0, out->p + start, 8));
+    ch_buf_add_sv(out, ch_buf_sv(&headers));
+    ch_buf_add_sv(out, data);
+    add_u32(out, ch_crc32(0, out->p + start, out->n - start));
+}
+
+/* "event: NAME\ndata: DATA\n\n", again and again. */
+static void frame(struct ch_buf *body) {
+    struct ch_buf out = {0};
+    struct ch_sv rest = ch_buf_sv(body);
+    while (rest.n) {
+        struct ch_sv name = ch_sv_split(&rest, '\n'), data = ch_sv_split(&rest, '\n');
+        add_frame(&out, ch_sv(name.p + 7, name.n - 7), ch_sv(data.p + 6, data.n - 6));
+        ch_sv_split(&rest, '\n');
+    }
+    ch_buf_release(body);
+    *body = out;
+}
+
 static void run(const struct shape *s, const char *begin, const char *delta, const char *end,
                 size_t deltas) {
     CH_BUF_AUTO body = {0};
@@ -173,6 +234,8 @@ static void run(const struct shape *s, const char *begin, const char *delta, con
     for (size_t i = 0; i < deltas; i++)
         add_delta(&body, delta, s->piece, 1000 + (unsigned)i);
     ch_buf_add_str(&body, end);
+    if (s->codec->binary)
+        frame(&body);
 
     const char *json = strstr(ch_buf_str(&one), "data: ") + 6;
     struct ch_sv text = ch_sv(json, strlen(json) - 2);

@@ -270,8 +270,15 @@ static int end_block(struct ch_decoder *d, unsigned key, struct chela_error *err
 struct pieces {
     struct ch_sv of[D_KINDS];       /* p is NULL where there is none */
     struct ch_sv citation, results; /* JSON */
+    struct ch_sv raw;               /* the last string, as it stands in the event */
     unsigned members;
 };
+
+static void take(struct ch_pull *p, struct pieces *x, enum delta kind) {
+    const char *start = ch_pull_peek(p) == '"' ? p->at + 1 : NULL;
+    if (ch_pull_str(p, &x->of[kind]) && start)
+        x->raw = ch_sv(start, (size_t)(p->at - 1 - start));
+}
 
 static void read_inner(struct ch_pull *p, struct pieces *x) {
     struct ch_sv key;
@@ -279,13 +286,13 @@ static void read_inner(struct ch_pull *p, struct pieces *x) {
         while (ch_pull_key(p, &key)) {
             x->members++;
             if (ch_sv_is(key, "input"))
-                ch_pull_str(p, &x->of[D_INPUT]);
+                take(p, x, D_INPUT);
             else if (ch_sv_is(key, "text"))
-                ch_pull_str(p, &x->of[D_REASONING]);
+                take(p, x, D_REASONING);
             else if (ch_sv_is(key, "signature"))
-                ch_pull_str(p, &x->of[D_SIGNATURE]);
+                take(p, x, D_SIGNATURE);
             else if (ch_sv_is(key, "redactedContent"))
-                ch_pull_str(p, &x->of[D_REDACTED]);
+                take(p, x, D_REDACTED);
             else
                 ch_pull_skip(p);
         }
@@ -304,7 +311,7 @@ static bool read_pieces(struct ch_decoder *d, struct ch_sv delta, struct pieces 
             }
             x->members++;
             if (ch_sv_is(key, "text"))
-                ch_pull_str(&p, &x->of[D_TEXT]);
+                take(&p, x, D_TEXT);
             else if (ch_sv_is(key, "citation"))
                 ch_pull_raw(&p, &x->citation);
             else if (ch_sv_is(key, "toolResult"))
@@ -315,18 +322,16 @@ static bool read_pieces(struct ch_decoder *d, struct ch_sv delta, struct pieces 
     return !ch_pull_failed(&p);
 }
 
-/* A delta that is one string: the next ones will probably look the same. A
- * string with escapes was decoded elsewhere: wait for one without. */
+/* A delta that is one string: the next ones will probably look the same. */
 static void learn(struct ch_decoder *d, struct ch_sv data, unsigned key, const struct pieces *x) {
     struct state *st = state_of(d);
     ch_template_clear(&st->template);
-    for (int kind = 0; kind < D_KINDS && x->members == 1; kind++) {
-        struct ch_sv piece = x->of[kind];
-        if (!piece.n || piece.p < data.p || piece.p >= data.p + data.n)
+    for (int kind = 0; kind < D_KINDS && x->members == 1 && x->raw.p; kind++) {
+        if (!x->of[kind].p)
             continue;
         st->repeats = (enum delta)kind;
         st->key = key;
-        ch_template_learn(&st->template, data, piece, ch_sv(NULL, 0));
+        ch_template_learn(&st->template, data, x->raw, ch_sv(NULL, 0));
     }
 }
 
