@@ -3,6 +3,7 @@
 // chela's tests against it mean something.
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
+import * as amazon from './bedrock.mjs';
 import * as google from './gemini.mjs';
 import * as responses from './responses.mjs';
 import { check, conversations, done, key, meaning, same, serve, visible } from './lib.mjs';
@@ -113,11 +114,12 @@ async function playOpenAI(base, conversation, stream) {
 }
 
 const playResponses = (base, conversation, stream) => responses.play(base, visible(conversation), stream, names, schema);
+const playBedrock = (base, conversation, stream) => amazon.play(base, visible(conversation), stream, names, schema);
 const playGemini = (base, conversation, stream) => google.play(base, visible(conversation), stream, names, schema);
 
 const server = await serve();
 for (const conversation of conversations('good')) {
-  for (const [vendor, play] of [['anthropic', playAnthropic], ['openai', playOpenAI], ['responses', playResponses], ['gemini', playGemini]]) {
+  for (const [vendor, play] of [['anthropic', playAnthropic], ['openai', playOpenAI], ['responses', playResponses], ['gemini', playGemini], ['bedrock', playBedrock]]) {
     for (const stream of [true, false]) {
       const way = `${vendor}-${stream ? 'stream' : 'whole'}`;
       await check(`${conversation.name}: ${way}`, async () => {
@@ -195,6 +197,47 @@ await check('errors carry their class (gemini)', async () => {
   const { models } = google.client(`${server.url}/unauthorized/g`);
   const error = await models.generateContent({ model: 'm', contents: 'go' }).catch((e) => e);
   same([error instanceof google.ApiError, error.status], [true, 401], String(error));
+});
+
+// Amazon's, which also checks who signed.
+const says = (...content) => ({ role: 'user', content });
+const use = { role: 'assistant', content: [{ toolUse: { toolUseId: 't1', name: 'ls', input: {} } }] };
+const result = { toolResult: { toolUseId: 't1', content: [{ text: 'x' }] } };
+const tools = { toolConfig: amazon.toolConfig(names, schema) };
+for (const [name, messages, more] of [
+  ['a call without its result', [says({ text: 'go' }), use, says({ text: 'and?' })], tools],
+  ['a result without its call', [says(result)], tools],
+  ['a result after a text', [says({ text: 'go' }), use, says({ text: 'and?' }, result)], tools],
+  ['an empty result', [says({ text: 'go' }), use, says({ toolResult: { toolUseId: 't1', content: [] } })], tools],
+  ['tools that are not described', [says({ text: 'go' }), use, says(result)]],
+  ['a blank text', [says({ text: ' ' })]],
+  ['two messages of one role', [says({ text: 'a' }), says({ text: 'b' })]],
+  ['a message of the assistant first', [{ role: 'assistant', content: [{ text: 'hi' }] }]],
+  ['a changed thinking block', [says({ text: 'go' }), { role: 'assistant', content: [{ reasoningContent: { reasoningText: { text: 'a', signature: 'sig_1' } } }, { text: 'b' }] }, says({ text: 'more' })]],
+  ['five cache marks', [says({ text: 'go' }, ...Array(5).fill({ cachePoint: { type: 'default' } }))]],
+]) {
+  await check(`the server refuses ${name} (bedrock)`, async () => {
+    const error = await amazon.ask(`${server.url}/hello/bad`, { messages, ...more }).catch((e) => e);
+    same(error.name, 'ValidationException', String(error));
+  });
+}
+for (const [name, more] of [
+  ['a wrong secret', { credentials: { ...amazon.credentials, secretAccessKey: 'wrong' } }],
+  ['a wrong session token', { credentials: { ...amazon.credentials, sessionToken: 'wrong' } }],
+  ['a clock that is ten minutes off', { systemClockOffset: 600000 }],
+]) {
+  await check(`the server refuses ${name} (bedrock)`, async () => {
+    const error = await amazon.ask(`${server.url}/hello/bad`, { messages: [says({ text: 'go' })] }, more).catch((e) => e);
+    same(/signature does not match/.test(error.message), true, String(error));
+  });
+}
+await check('errors carry their class, also inside a stream (bedrock)', async () => {
+  const classes = [];
+  for (const name of ['unauthorized', 'no_model', 'always_429', 'always_500', 'stream_error']) {
+    const error = await amazon.gather(`${server.url}/${name}/b`, { messages: [says({ text: 'go' })] }, { maxAttempts: 1 }).catch((e) => e);
+    classes.push(error.name);
+  }
+  same(classes, ['UnrecognizedClientException', 'ResourceNotFoundException', 'ThrottlingException', 'InternalServerException', 'ServiceUnavailableException'], 'other names');
 });
 await check('the clients\' own requests are without fault', async () => {
   const faults = server.requests().filter((r) => r.instance !== 'bad').flatMap((r) => r.problems.map((p) => `${r.conversation}/${r.instance}: ${p}`));

@@ -52,6 +52,7 @@ export function meaning(reply, vendor) {
   }));
   const usage = { input: 10, output: 5, cache_read: 0, cache_write: 0, reasoning: 0, ...reply.usage };
   if (vendor === 'gemini') usage.cache_write = 0; // it does not say
+  if (vendor === 'bedrock') usage.reasoning = 0; // likewise
   return { text: all('text'), reasoning: all('reasoning'), calls, stop: reply.stop ?? (calls.length ? 'tool_use' : 'stop'), usage };
 }
 
