@@ -62,7 +62,7 @@ CHELA_API int chela_runtime_poll(chela_runtime *rt);
 struct chela_provider_opts {
     size_t size;
     const char *name;     /* what users type before the slash */
-    const char *api;      /* "anthropic", "openai", "gemini"; NULL: keep */
+    const char *api;      /* "anthropic", "openai", "gemini", "bedrock"; NULL: keep */
     const char *base_url; /* NULL: keep */
     const char *api_key;  /* NULL: from api_key_env */
     const char *api_key_env;
