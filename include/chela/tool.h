@@ -47,8 +47,9 @@ enum chela_tool_flags {
     CHELA_TOOL_RISKY = 16,     /* runs code from elsewhere: asked about, as exec is */
     CHELA_TOOL_CONFIRM = 32,   /* a person must agree to each call, unless the
                                   agent's rules say otherwise */
-    CHELA_TOOL_FORGIVING = 64  /* takes more than its schema shows and checks its
-                                  arguments itself; others are held to the schema */
+    CHELA_TOOL_FORGIVING = 64  /* takes more than its schema shows: arguments that do
+                                  not fit it are good if `check` finds nothing wrong
+                                  with them; others are held to the schema */
 };
 
 /* What a person, or a host in their name, says about a call that needs consent

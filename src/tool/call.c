@@ -246,6 +246,22 @@ static enum step read_arguments(chela_call *call) {
     return refuse(call, "invalid_arguments", ch_buf_str(&text));
 }
 
+/* A forgiving tool knows more forms of its arguments than its schema shows:
+ * what it understands, fits. What it says otherwise is added to words. */
+static bool is_taken_anyway(chela_call *call, struct ch_buf *words) {
+    struct ch_outcome o = {0};
+
+    if (!(call->tool->flags & CHELA_TOOL_FORGIVING))
+        return false;
+    int rc = call->tool->check(call, call->tool->user);
+    if (call->answer.error_type)
+        ch_buf_addf(words, "\n%s", ch_buf_str(&call->answer.error));
+    ch_answer_conclude(&call->answer, rc, &o);
+    bool taken = !o.is_error;
+    ch_outcome_release(&o);
+    return taken;
+}
+
 static enum step fit_schema(chela_call *call) {
     CH_BUF_AUTO words = {0}, text = {0};
 
@@ -263,6 +279,8 @@ static enum step fit_schema(chela_call *call) {
     case CH_FITS_NOT:
         break;
     }
+    if (is_taken_anyway(call, &words))
+        return STEP_ON;
     ch_buf_addf(&text, "The arguments of %s do not fit its schema:\n%s", call->name,
                 ch_buf_str(&words));
     return refuse(call, "invalid_arguments", ch_buf_str(&text));

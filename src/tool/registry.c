@@ -155,7 +155,7 @@ static int read_contract(const struct chela_tool_opts *o, char **schema,
     int rc = read_schema(o->schema, o->name, &text, err);
     if (rc < 0)
         return rc;
-    if (!(o->flags & CHELA_TOOL_FORGIVING))
+    if (o->check || !(o->flags & CHELA_TOOL_FORGIVING))
         rc = ch_contract_new(ch_sv_str(text), contract, &why);
     if (rc < 0)
         return ch_fail(err, CHELA_EINVAL, "tool %s: schema: %s", o->name, why.message);

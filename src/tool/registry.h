@@ -34,7 +34,8 @@ struct ch_tool {
     _Atomic unsigned refs;
     char *name, *description; /* owned */
     char *schema;             /* owned, compact JSON object */
-    struct ch_contract *contract; /* owned: what the schema demands; NULL: FORGIVING */
+    struct ch_contract *contract; /* owned: what the schema demands; NULL: FORGIVING,
+                                     and nothing checks more */
     char *summary;            /* owned: the description's first sentence */
     enum chela_effect effect;
     enum chela_permission permission;

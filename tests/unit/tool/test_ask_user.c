@@ -20,8 +20,8 @@ static const struct {
     {"{\"prompt\":\"Which?\",\"options\":[\"a\"]}", NULL},
     {"{}", "question\\\" is missing"},
     {"{\"question\":\" \"}", "must have between"},
-    {"{\"question\":\"Which?\",\"choices\":\"a\"}", "must be an array"},
-    {"{\"question\":\"Which?\",\"choices\":[1]}", "must be a string"},
+    {"{\"question\":\"Which?\",\"choices\":{}}", "must be an array"},
+    {"{\"question\":\"Which?\",\"choices\":[{}]}", "must be a string"},
     {"{\"question\":\"Which?\",\"choices\":[\"\"]}", "must be a string"},
     {"{\"question\":\"Q\",\"choices\":[\"a\",\"a\",\"a\",\"a\",\"a\",\"a\",\"a\",\"a\",\"a\",\"a\","
      "\"a\",\"a\",\"a\",\"a\",\"a\",\"a\",\"a\",\"a\",\"a\",\"a\",\"a\"]}",
@@ -38,7 +38,7 @@ static void test_cases(void **state) {
         kit_start(&k, &(struct kit_call){"c", "ask_user", cases[i].arguments, 0}, 1);
         kit_wait(&k);
         if (cases[i].refused ? !k.content || !strstr(k.content, cases[i].refused)
-                             : strcmp(ch_buf_str(&k.log), "client c;over 1;") != 0)
+                             : !strstr(ch_buf_str(&k.log), "client c;over 1;"))
             fail_msg("%s: %s %s", cases[i].arguments, ch_buf_str(&k.log), k.content);
         assert_int_equal(ch_batch_waits(k.batch).questions, cases[i].refused ? 0 : 1);
         if (cases[i].refused)

@@ -161,7 +161,7 @@ static const struct {
      "2 placeholders, but params has 1"},
     {"too many params", "{\"query\":\"SELECT 1\",\"params\":[1]}", "invalid_arguments",
      "0 placeholders, but params has 1"},
-    {"params is no array", "{\"query\":\"SELECT ?\",\"params\":\"1\"}", "invalid_arguments",
+    {"params is no array", "{\"query\":\"SELECT ?\",\"params\":{\"a\":1}}", "invalid_arguments",
      "must be an array"},
     {"a NUL in a value", "{\"query\":\"SELECT ?\",\"params\":[\"a\\u0000b\"]}", "invalid_arguments",
      "NUL"},

@@ -335,7 +335,7 @@ static const struct {
     {"no time", "{\"time\":\"tea time\"}", "!is no time"},
     {"no year", "{\"time\":\"0001-01-01\",\"timezone\":\"UTC\",\"from_timezone\":\"UTC\"}",
      "!is no time"},
-    {"wrong type", "{\"timezone\":7}", "!must be a string"},
+    {"wrong type", "{\"timezone\":{}}", "!must be a string"},
     {"too many", "{\"timezone\":\"UTC,UTC,UTC,UTC,UTC,UTC,UTC,UTC,UTC,UTC,UTC\"}",
      "!More than 10 time zones"},
 };

@@ -1,0 +1,58 @@
+/* test_builtin_contract.c -- built-in tools are held to their schemas: slips
+ * are corrected, other names and forms are understood, and what does not fit is
+ * explained with path, expectation and what came instead. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+/* after the headers it needs */
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "support/toolkit.h"
+#include "tool/builtin.h"
+
+static const struct {
+    const char *tool, *arguments;
+    const char *says, *says_too; /* parts of the result; says_too may be NULL */
+    bool is_error;
+} cases[] = {
+    /* slips of weak models */
+    {"read", "{\"file_path\":\"f\",\"offset\":\"2\"}", "two", NULL, false},
+    {"read", "{\"file_path\":\"f\",\"limit\":null}", "one", "two", false},
+    {"find", "{\"pattern\":\"*\",\"hidden\":\"true\"}", "f", NULL, false},
+    /* other names, other forms */
+    {"read", "{\"path\":\"f\"}", "one", NULL, false},
+    {"edit", "{\"path\":\"f\",\"old_string\":\"one\",\"new_string\":\"ONE\"}", "f", NULL, false},
+    {"calculate", "{\"expr\":\"1+1\"}", "2", NULL, false},
+    /* what does not fit: all of it, with the tool's name, paths and values */
+    {"read", "{\"offset\":\"x\"}", "The arguments of read do not fit its schema",
+     "offset must be an integer", true},
+    {"read", "{\"file_path\":[1]}", "file_path", "string", true},
+    {"find", "{\"pattern\":\"*\",\"type\":\"socket\"}", "type", "directory", true},
+    {"grep", "{\"pattern\":\"a\",\"output_mode\":\"all\"}", "output_mode", "files_with_matches",
+     true},
+    {"todo", "{\"action\":\"burn\"}", "action", "replace", true},
+    {"ask_user", "{}", "question", "do not fit", true},
+};
+
+static void test_cases(void **state) {
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        struct kit k;
+        kit_init(&k);
+        assert_int_equal(ch_builtin_add(&k.registry, NULL, NULL, NULL), 0);
+        kit_put(&k, "f", "one\ntwo\n");
+        const char *content = kit_call(&k, cases[i].tool, cases[i].arguments);
+        if (k.is_error != cases[i].is_error || !strstr(content, cases[i].says) ||
+            (cases[i].says_too && !strstr(content, cases[i].says_too)))
+            fail_msg("%s %s: %s", cases[i].tool, cases[i].arguments, content);
+        if (k.is_error)
+            assert_string_equal(k.error_type, "invalid_arguments");
+        kit_free(&k);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
