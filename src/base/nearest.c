@@ -4,8 +4,6 @@
 
 #include "base/mem.h"
 
-#define LONGEST 64
-
 struct ch_nearest ch_nearest(struct ch_sv word) {
     unsigned accepted = word.n < 4 ? 1 : 1 + (unsigned)(word.n / 3);
     return (struct ch_nearest){.word = word, .distance = accepted + 1};
@@ -19,8 +17,10 @@ static unsigned least(unsigned a, unsigned b, unsigned c) {
     return CH_MIN(a, CH_MIN(b, c));
 }
 
-static unsigned edits(struct ch_sv a, struct ch_sv b) {
-    unsigned rows[3][LONGEST + 1];
+unsigned ch_edits(struct ch_sv a, struct ch_sv b) {
+    unsigned rows[3][CH_NEAREST_LONGEST + 1];
+    a.n = CH_MIN(a.n, CH_NEAREST_LONGEST);
+    b.n = CH_MIN(b.n, CH_NEAREST_LONGEST);
     for (unsigned j = 0; j <= b.n; j++)
         rows[0][j] = j;
     for (size_t i = 1; i <= a.n; i++) {
@@ -37,9 +37,10 @@ static unsigned edits(struct ch_sv a, struct ch_sv b) {
 }
 
 void ch_nearest_try(struct ch_nearest *n, struct ch_sv known) {
-    if (n->word.n == 0 || n->word.n > LONGEST || known.n == 0 || known.n > LONGEST)
+    if (n->word.n == 0 || n->word.n > CH_NEAREST_LONGEST || known.n == 0 ||
+        known.n > CH_NEAREST_LONGEST)
         return;
-    unsigned distance = edits(n->word, known);
+    unsigned distance = ch_edits(n->word, known);
     if (distance >= n->distance)
         return;
     n->distance = distance;

@@ -18,6 +18,11 @@ struct ch_nearest {
     unsigned distance; /* of best; before that, one more than is accepted */
 };
 
+/* The number of edits between two words, of which the first CH_NEAREST_LONGEST
+ * bytes count. */
+#define CH_NEAREST_LONGEST 64
+unsigned ch_edits(struct ch_sv a, struct ch_sv b);
+
 struct ch_nearest ch_nearest(struct ch_sv word);
 void ch_nearest_try(struct ch_nearest *n, struct ch_sv known);
 
