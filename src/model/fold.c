@@ -235,13 +235,6 @@ void ch_fold_abandon(struct ch_fold *f) {
         f->blocks[i].closed = false;
 }
 
-bool ch_fold_has_calls(const struct ch_fold *f) {
-    for (size_t i = 0; i < f->n; i++)
-        if (f->blocks[i].type == CH_BLOCK_TOOL_CALL && f->blocks[i].closed)
-            return true;
-    return false;
-}
-
 bool ch_fold_has(const struct ch_fold *f, enum ch_block_type type) {
     for (size_t i = 0; i < f->n; i++)
         if (f->blocks[i].type == type && f->blocks[i].text.n)

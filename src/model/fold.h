@@ -46,7 +46,6 @@ void ch_fold_cut(struct ch_fold *f);
  * followed is not known. */
 void ch_fold_abandon(struct ch_fold *f);
 
-bool ch_fold_has_calls(const struct ch_fold *f);                    /* at least one closed */
 bool ch_fold_has(const struct ch_fold *f, enum ch_block_type type); /* not empty */
 struct ch_sv ch_fold_block_text(const struct ch_fold *f, unsigned key);
 struct ch_sv ch_fold_call_id(const struct ch_fold *f, unsigned key);

@@ -100,6 +100,34 @@ static void check_request(const struct ch_msg *m, const struct ch_codec *codec, 
     ch_encoder_release(&e);
 }
 
+static void play(const struct ch_codec *codec, const struct ch_http_head *head, struct ch_sv body,
+                 size_t piece) {
+    struct outcome whole, split;
+    CH_BUF_AUTO a = {0};
+    CH_BUF_AUTO b = {0};
+    decode(&whole, codec, head, body, body.n + 1);
+    decode(&split, codec, head, body, piece);
+    ch_wire_write_reply(&whole.d, &a);
+    ch_wire_write_reply(&split.d, &b);
+    check(ch_sv_eq(ch_buf_sv(&a), ch_buf_sv(&b)));
+    check(ch_sv_eq(ch_buf_sv(&whole.events), ch_buf_sv(&split.events)));
+    check(is_object(ch_buf_sv(&a)));
+
+    const struct ch_reply *r = &whole.d.reply;
+    check(r->complete || r->error.cls != CH_ERR_NONE);
+    check((r->error.cls != CH_ERR_NONE) == (r->stop == CH_STOP_ERROR));
+    if (r->msg) {
+        check_message(r);
+        check_storage(r->msg);
+        for (size_t i = 0; ch_codec_at(i); i++)
+            check_request(r->msg, ch_codec_at(i), 0);
+        check_request(r->msg, &ch_codec_openai,
+                      CH_Q_ID9 | CH_Q_REPLAY_REASONING | CH_Q_NO_IMAGES | CH_Q_ALTERNATE);
+    }
+    release(&whole);
+    release(&split);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const int statuses[] = {200, 200, 429, 500};
@@ -118,31 +146,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         .status = statuses[data[0] >> 2 & 3], .headers = &type, .nheaders = 1};
     struct ch_sv body = ch_sv((const char *)data + 1, size - 1);
 
-    struct outcome whole, split;
-    CH_BUF_AUTO a = {0};
-    CH_BUF_AUTO b = {0};
-    decode(&whole, codec, &head, body, size);
-    decode(&split, codec, &head, body, pieces[data[0] >> 4 & 3]);
-    ch_wire_write_reply(&whole.d, &a);
-    ch_wire_write_reply(&split.d, &b);
-    check(ch_sv_eq(ch_buf_sv(&a), ch_buf_sv(&b)));
-    check(ch_sv_eq(ch_buf_sv(&whole.events), ch_buf_sv(&split.events)));
-    check(is_object(ch_buf_sv(&a)));
-
-    const struct ch_reply *r = &whole.d.reply;
-    check(r->complete || r->error.cls != CH_ERR_NONE);
-    check((r->error.cls != CH_ERR_NONE) == (r->stop == CH_STOP_ERROR));
-    if (r->msg) {
-        check_message(r);
-        check_storage(r->msg);
-        check_request(r->msg, &ch_codec_anthropic, 0);
-        check_request(r->msg, &ch_codec_openai, 0);
-        check_request(r->msg, &ch_codec_openai, CH_Q_ID9 | CH_Q_REPLAY_REASONING);
-        check_request(r->msg, &ch_codec_responses, 0);
-        check_request(r->msg, &ch_codec_bedrock, 0);
-        check_request(r->msg, &ch_codec_gemini, 0);
-    }
-    release(&whole);
-    release(&split);
+    size_t piece = pieces[data[0] >> 4 & 3];
+    play(codec, &head, body, piece);
+    play(ch_codec_prompted(codec), &head, body, piece); /* its text is read for calls */
     return 0;
 }
