@@ -16,7 +16,7 @@ for api in "${apis[@]}"; do
     holds "files, $api: read sees the edit" "$results | .[2].content | test(\"gamma\")"
     holds "files, $api: ls sees the file" "$results | .[3].content | test(\"plan.txt\")"
     same "files, $api: the model sees the results" "4" \
-        "$(requests 'select(.n == 3) | [.body | .. | objects | select(.role == "tool" or .type == "tool_result" or .type == "function_call_output" or has("functionResponse"))] | length')"
+        "$(requests 'select(.n == 3) | [.body | .. | objects | select(.role == "tool" or .type == "tool_result" or .type == "function_call_output" or has("functionResponse") or has("toolResult"))] | length')"
 
     play "$api" calculate --output jsonl
     holds "calculate, $api: 42" "$results | length == 1 and (.[0].content | test(\"42\"))"
@@ -45,7 +45,7 @@ YAML
     holds "a command, $api: its output is the result" "$results | length == 1 and (.[0].content | test(\"HELLO THERE\"))"
     holds "a command, $api: it does not see the key" "$results | .[0].content | test(\"secrets: 0\")"
     same "a command, $api: offered to the model" "1" \
-        "$(requests 'select(.n == 0) | [.body.tools[] | .functionDeclarations // [.] | .[] | select((.name // .function.name) == "shout")] | length')"
+        "$(requests 'select(.n == 0) | [.body | (.tools // .toolConfig.tools)[] | .functionDeclarations // [.] | .[] | select((.name // .function.name // .toolSpec.name) == "shout")] | length')"
     rm -f "$space/chela.yaml" "$space/shout"
 
     play "$api" files --output jsonl --deny 'write,edit'
