@@ -118,10 +118,13 @@ int chela_runtime_price(chela_runtime *rt, const char *provider, const char *mod
     return 0;
 }
 
-/* What was configured, else the vendor's list. */
-static bool find_price(const chela_runtime *rt, const struct ch_target *t, struct ch_price *out) {
+/* What was configured, under the name that was asked for or the one it stands
+ * for; else the vendor's list. */
+static bool find_price(const chela_runtime *rt, const struct ch_target *t, struct ch_sv asked,
+                       struct ch_price *out) {
     for (const struct ch_price_conf *c = rt->prices; c; c = c->next)
-        if (strcmp(c->provider, t->provider) == 0 && strcmp(c->model, t->model) == 0) {
+        if (strcmp(c->provider, t->provider) == 0 &&
+            (strcmp(c->model, t->model) == 0 || ch_sv_is(asked, c->model))) {
             *out = c->price;
             return true;
         }
@@ -296,7 +299,7 @@ int ch_target_new(chela_runtime *rt, const char *spec, const struct chela_agent_
     }
     if (prompted || t->ep.quirks & CH_Q_PROMPTED)
         t->ep.codec = ch_codec_prompted(t->ep.codec);
-    t->has_price = find_price(rt, t, &t->price);
+    t->has_price = find_price(rt, t, model, &t->price);
     *out = CH_TAKE(t);
     return 0;
 }

@@ -227,6 +227,26 @@ static void test_budget_without_price(void **state) {
     stage_close(&st);
 }
 
+/* A price may be given for an alias or for the name it stands for. */
+static void test_prices_of_aliases(void **state) {
+    (void)state;
+    static const char *const names[] = {"claude-sonnet-4-5", "claude-sonnet-4-5-20250929"};
+    struct stage st;
+    stage_open(&st, NULL, NULL, 0);
+    for (size_t i = 0; i < CH_LEN(names); i++) {
+        chela_agent *a;
+        struct chela_error err = {0};
+        struct chela_price price = CHELA_PRICE(.input = 7 + (double)i, .output = 9);
+        struct chela_agent_opts opts =
+            CHELA_AGENT_OPTS(.model = "anthropic/claude-sonnet-4-5", .api_key = "key-0123456");
+        assert_int_equal(chela_runtime_price(st.rt, "anthropic", names[i], &price, &err), 0);
+        assert_int_equal(chela_agent_new(st.rt, &opts, &a, &err), 0);
+        assert_true(a->targets[0]->has_price);
+        assert_true(a->targets[0]->price.input == 7 + (double)i);
+    }
+    stage_close(&st);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_429_goes_to_the_substitute),
@@ -237,6 +257,7 @@ int main(void) {
         cmocka_unit_test(test_unknown_is_not_zero),
         cmocka_unit_test(test_cost_budget),
         cmocka_unit_test(test_budget_without_price),
+        cmocka_unit_test(test_prices_of_aliases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
