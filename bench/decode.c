@@ -5,7 +5,7 @@
  * least that any reader could do; once for the delta, and once for each byte,
  * of the stream here and of the JSON there. Best of several rounds, on one core.
  *
- *     decode [DELTAS]   default 2000 */
+ *     decode [DELTAS [NAME]]   default 2000; those shapes whose name has NAME in it */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -45,6 +45,32 @@ static const struct shape {
      "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":"
      "{\"type\":\"input_json_delta\",\"partial_json\":\"%s\"}}\n\n",
      "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n", "\\\"key\\\": \\\"va"},
+    {"responses text", &ch_codec_responses,
+     "event: response.created\ndata: {\"type\":\"response.created\",\"sequence_number\":0,"
+     "\"response\":{\"id\":\"resp_1\",\"model\":\"gpt-5-2025-08-07\",\"output\":[]}}\n\n",
+     "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\","
+     "\"sequence_number\":%u,\"item_id\":\"msg_68cae5a4c61c81a1b35ba5b7e87f4ab60c5a52d3f7a1b4f2\","
+     "\"output_index\":1,\"content_index\":0,\"delta\":\"%s\",\"logprobs\":[],"
+     "\"obfuscation\":\"aB3xY9\"}\n\n",
+     "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{"
+     "\"status\":\"completed\",\"output\":[]}}\n\n",
+     " and so the story goes"},
+    {"responses text, other ids", &ch_codec_responses, "",
+     "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\","
+     "\"sequence_number\":%u,\"item_id\":\"msg_68cae5a4c61c81a1b35ba5b7e87f4ab60c5a52d3f7a1%u\","
+     "\"output_index\":1,\"content_index\":0,\"delta\":\"%s\",\"logprobs\":[],"
+     "\"obfuscation\":\"aB3xY9\"}\n\n",
+     "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{"
+     "\"status\":\"completed\",\"output\":[]}}\n\n",
+     " and so the story goes"},
+    {"responses arguments", &ch_codec_responses, "",
+     "event: response.function_call_arguments.delta\ndata: {\"type\":"
+     "\"response.function_call_arguments.delta\",\"sequence_number\":%u,\"item_id\":"
+     "\"fc_68cae5a4c61c81a1b35ba5b7e87f4ab60c5a52d3f7a1b4f2\",\"output_index\":2,\"delta\":\"%s\","
+     "\"obfuscation\":\"aB3xY9\"}\n\n",
+     "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{"
+     "\"status\":\"completed\",\"output\":[]}}\n\n",
+     "\\\"key\\\": \\\"va"},
     {"openai text", &ch_codec_openai, "",
      "data: "
      "{\"id\":\"chatcmpl-CGxfA0x0xg8aYmv3bMIhE0tPxzBBc\",\"object\":\"chat.completion.chunk\","
@@ -71,11 +97,18 @@ static const struct shape {
      "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
      "data: [DONE]\n\n",
      " and so the story goes"},
-    {"openai text, read in full", &ch_codec_openai, "",
+    {"openai text, other ids", &ch_codec_openai, "",
      "data: "
      "{\"id\":\"chatcmpl-CGxfA0x0xg8aYmv3bMIhE0tPxz%u\",\"object\":\"chat.completion.chunk\","
      "\"created\":1758128768,\"model\":\"gpt-4o-2024-08-06\",\"choices\":[{\"index\":0,\"delta\":"
      "{\"content\":\"%s\"},\"finish_reason\":null}],\"usage\":{\"prompt_tokens\":7}}\n\n",
+     "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
+     "data: [DONE]\n\n",
+     " and so the story goes"},
+    {"openai text, read in full", &ch_codec_openai, "",
+     "data: {\"n\":%u,\"object\":\"chat.completion.chunk\",\"created\":1758128768,\"model\":"
+     "\"gpt-4o-2024-08-06\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"%s\"},"
+     "\"finish_reason\":null}],\"usage\":{\"prompt_tokens\":7}}\n\n",
      "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
      "data: [DONE]\n\n",
      " and so the story goes"},
@@ -257,7 +290,8 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < CH_LEN(shapes); i++) {
         if (shapes[i].delta)
             last = &shapes[i];
-        run(&shapes[i], last->begin, last->delta, last->end, deltas ? deltas : 1);
+        if (argc < 3 || strstr(shapes[i].name, argv[2]))
+            run(&shapes[i], last->begin, last->delta, last->end, deltas ? deltas : 1);
     }
     return 0;
 }

@@ -281,7 +281,12 @@ static const char *skip_value(const char *at, const char *end, unsigned levels_l
 void ch_pull_skip(struct ch_pull *p) {
     if (p->failed)
         return;
-    const char *at = skip_value(p->at, p->end, CH_LIMIT_PULL_DEPTH - p->depth);
+    const char *at = p->at;
+    char c = ch_scan_next(&at, p->end);
+    if (CH_SCAN_LIKELY(c != '{' && c != '['))
+        at = skip_scalar(at, p->end);
+    else
+        at = skip_value(at, p->end, CH_LIMIT_PULL_DEPTH - p->depth);
     if (at)
         ended(p, at);
     else

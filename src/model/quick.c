@@ -62,18 +62,30 @@ static const char *find(struct ch_sv data, struct ch_sv name) {
     return p ? p + name.n : NULL;
 }
 
+/* A string that nobody reads, from `start` on. */
+static bool cut_string(struct cuts *c, const char *start, const char *end) {
+    const char *stop = start ? ch_scan_plain(start, end) : end;
+    if (stop == end || *stop != '"')
+        return false;
+    cut(c, CH_HOLE_PADDING, start, stop);
+    return true;
+}
+
 /* Vendors pad events with a random string, to hide the length of the text. */
 static void cut_padding(struct cuts *c, struct ch_sv data) {
     static const struct ch_sv names[] = {CH_SV("\"obfuscation\":\""), CH_SV("\"p\":\"")};
-    const char *end = data.p + data.n;
-    for (size_t i = 0; i < CH_LEN(names); i++) {
-        const char *start = find(data, names[i]);
-        const char *stop = start ? ch_scan_plain(start, end) : end;
-        if (stop < end && *stop == '"') {
-            cut(c, CH_HOLE_PADDING, start, stop);
+    for (size_t i = 0; i < CH_LEN(names); i++)
+        if (cut_string(c, find(data, names[i]), data.p + data.n))
             return;
-        }
-    }
+}
+
+/* Some servers have another id for every event: the event's own, which it
+ * begins with, or its item's. */
+static void cut_ids(struct cuts *c, struct ch_sv data) {
+    static const struct ch_sv first = CH_SV("{\"id\":\"");
+    if (ch_sv_starts(data, first.p))
+        cut_string(c, data.p + first.n, data.p + data.n);
+    cut_string(c, find(data, CH_SV("\"item_id\":\"")), data.p + data.n);
 }
 
 /* A quote inside a string has a backslash before it, so what looks like this
@@ -150,6 +162,7 @@ void ch_template_learn(struct ch_template *t, struct ch_sv data, struct ch_sv pi
     const char *after = piece.p + piece.n;
     cut(&cuts, CH_HOLE_PIECE, piece.p, after);
     cut_padding(&cuts, ch_sv(after, (size_t)(data.p + data.n - after)));
+    cut_ids(&cuts, data);
     cut_sequence(&cuts, data);
     if (figures.n)
         cut_figures(&cuts, figures);

@@ -1,7 +1,7 @@
 /* quick.h -- the short way through a stream's deltas.
  *
  * Nearly all events of a stream differ in one string only, and in what nobody
- * reads: padding, a sequence number. A template keeps the bytes around these
+ * reads: padding, a sequence number, the id of an event. A template keeps the bytes around these
  * of an event that was read in full; an event with the same bytes around a
  * sound string needs no reading: it says the same about another piece of text.
  * What differs in any other byte does not match and is read in full. */

@@ -10,6 +10,8 @@
  *
  * A whole reply is what response.completed carries. A delta that differs from
  * the one before in its text alone is not read again (quick.h). */
+#include <stddef.h>
+
 #include "base/error.h"
 #include "base/limits.h"
 #include "model/errors.h"
@@ -24,7 +26,6 @@ struct state {
     struct ch_template template;     /* of deltas that say: */
     enum ch_responses_delta repeats; /* more of this */
     unsigned key;                    /* for the block with this key */
-    struct ch_buf inner;
 };
 
 static struct state *state_of(struct ch_decoder *d) {
@@ -43,7 +44,8 @@ static int too_large(struct chela_error *err) {
 
 struct response {
     struct ch_sv object, status, model, reason;
-    struct ch_sv output, usage, error; /* JSON */
+    struct ch_sv output, usage; /* JSON */
+    struct ch_sv json;          /* all of it */
 };
 
 static void read_reason(struct ch_pull *p, struct ch_sv *reason) {
@@ -58,31 +60,28 @@ static void read_reason(struct ch_pull *p, struct ch_sv *reason) {
     }
 }
 
-static bool read_response(struct ch_decoder *d, struct ch_sv json, struct response *r) {
-    struct ch_pull p;
+static void read_response(struct ch_pull *p, struct response *r) {
     struct ch_sv key;
-    *r = (struct response){0};
-    ch_pull_init(&p, json, &state_of(d)->inner);
-    if (ch_pull_enter(&p, '{'))
-        while (ch_pull_key(&p, &key)) {
-            if (ch_sv_is(key, "object"))
-                ch_pull_str(&p, &r->object);
-            else if (ch_sv_is(key, "status"))
-                ch_pull_str(&p, &r->status);
-            else if (ch_sv_is(key, "model"))
-                ch_pull_str(&p, &r->model);
-            else if (ch_sv_is(key, "incomplete_details"))
-                read_reason(&p, &r->reason);
-            else if (ch_sv_is(key, "output") && ch_pull_peek(&p) == '[')
-                ch_pull_raw(&p, &r->output);
-            else if (ch_sv_is(key, "usage") && ch_pull_peek(&p) == '{')
-                ch_pull_raw(&p, &r->usage);
-            else if (ch_sv_is(key, "error") && ch_pull_peek(&p) != 'n')
-                ch_pull_raw(&p, &r->error);
-            else
-                ch_pull_skip(&p);
-        }
-    return !ch_pull_failed(&p);
+    *r = (struct response){.json.p = p->at};
+    if (!ch_pull_enter(p, '{'))
+        return;
+    while (ch_pull_key(p, &key)) {
+        if (ch_sv_is(key, "object"))
+            ch_pull_str(p, &r->object);
+        else if (ch_sv_is(key, "status"))
+            ch_pull_str(p, &r->status);
+        else if (ch_sv_is(key, "model"))
+            ch_pull_str(p, &r->model);
+        else if (ch_sv_is(key, "incomplete_details"))
+            read_reason(p, &r->reason);
+        else if (ch_sv_is(key, "output") && ch_pull_peek(p) == '[')
+            ch_pull_raw(p, &r->output);
+        else if (ch_sv_is(key, "usage") && ch_pull_peek(p) == '{')
+            ch_pull_raw(p, &r->usage);
+        else
+            ch_pull_skip(p);
+    }
+    r->json.n = (size_t)(p->at - r->json.p);
 }
 
 static void read_details(struct ch_pull *p, struct ch_usage *u) {
@@ -170,27 +169,24 @@ static int fail_by_status(struct ch_decoder *d, struct ch_sv status, struct ch_s
 }
 
 /* The reply as a whole. `said` is its status by the event that carried it. */
-static int use_response(struct ch_decoder *d, struct ch_sv json, struct ch_sv said,
+static int use_response(struct ch_decoder *d, const struct response *r, struct ch_sv said,
                         struct chela_error *err) {
     struct state *st = state_of(d);
-    struct response r;
-    if (!read_response(d, json, &r))
-        return malformed(err);
-    struct ch_sv status = r.status.n ? r.status : said;
+    struct ch_sv status = r->status.n ? r->status : said;
     bool completed = ch_sv_is(status, "completed"), incomplete = ch_sv_is(status, "incomplete");
-    set_model(d, r.model);
-    read_usage(d, r.usage);
+    set_model(d, r->model);
+    read_usage(d, r->usage);
     d->reply.stop_raw =
-        incomplete && r.reason.n
-            ? ch_sv_str(ch_arena_printf(&d->arena, "incomplete.%.*s", CH_SV_FMT(r.reason)))
+        incomplete && r->reason.n
+            ? ch_sv_str(ch_arena_printf(&d->arena, "incomplete.%.*s", CH_SV_FMT(r->reason)))
             : ch_arena_sv(&d->arena, status);
-    if (ch_responses_output(&st->items, d->fold, r.output) < 0)
+    if (ch_responses_output(&st->items, d->fold, r->output) < 0)
         return too_large(err);
     if (!completed && !incomplete)
-        return fail_by_status(d, status, json, err);
+        return fail_by_status(d, status, r->json, err);
     if (completed)
         ch_responses_close(&st->items, d->fold);
-    d->reply.stop = completed ? CH_STOP_STOP : stop_of(r.reason);
+    d->reply.stop = completed ? CH_STOP_STOP : stop_of(r->reason);
     d->reply.complete = d->stopped = true;
     return CHELA_OK;
 }
@@ -200,14 +196,16 @@ static int use_response(struct ch_decoder *d, struct ch_sv json, struct ch_sv sa
 struct event {
     struct ch_sv type, delta, text;
     int64_t output_index, part;
-    struct ch_sv item, response; /* JSON */
-    bool has_error;
+    struct ch_sv item; /* JSON */
+    bool has_error, has_response;
+    struct response response;
 };
 
 static bool read_event(struct ch_decoder *d, struct ch_sv data, struct event *e) {
     struct ch_pull p;
     struct ch_sv key;
-    *e = (struct event){.output_index = -1};
+    memset(e, 0, offsetof(struct event, response)); /* a delta has none: save its zeros */
+    e->output_index = -1;
     ch_pull_init(&p, data, &d->scratch);
     if (ch_pull_enter(&p, '{'))
         while (ch_pull_key(&p, &key)) {
@@ -224,9 +222,10 @@ static bool read_event(struct ch_decoder *d, struct ch_sv data, struct event *e)
                 ch_pull_str(&p, &e->text);
             else if (ch_sv_is(key, "item"))
                 ch_pull_raw(&p, &e->item);
-            else if (ch_sv_is(key, "response"))
-                ch_pull_raw(&p, &e->response);
-            else {
+            else if (ch_sv_is(key, "response") && ch_pull_peek(&p) == '{') {
+                e->has_response = true;
+                read_response(&p, &e->response);
+            } else {
                 e->has_error |= ch_sv_is(key, "error") && ch_pull_peek(&p) != 'n';
                 ch_pull_skip(&p);
             }
@@ -260,11 +259,26 @@ static bool find_stream(struct ch_sv name, enum ch_responses_delta *kind) {
     return false;
 }
 
+/* Where in data the piece stands; with escapes it was decoded elsewhere. */
+static bool find_piece(struct ch_sv data, struct ch_sv *piece) {
+    static const struct ch_sv name = CH_SV("\"delta\":\"");
+    CH_BUF_AUTO scratch = {0};
+    struct ch_sv same;
+    if (piece->p >= data.p && piece->p < data.p + data.n)
+        return true;
+    const char *at = memmem(data.p, data.n, name.p, name.n);
+    const char *start = at ? at + name.n : NULL;
+    const char *end = start ? ch_quick_string(start, data.p + data.n, &scratch, &same) : NULL;
+    if (!end || !ch_sv_eq(same, *piece))
+        return false;
+    *piece = ch_sv(start, (size_t)(end - 1 - start));
+    return true;
+}
+
 static void learn(struct ch_decoder *d, struct ch_sv data, struct ch_sv piece,
                   enum ch_responses_delta kind, unsigned key) {
     struct state *st = state_of(d);
-    /* A string with escapes was decoded elsewhere: wait for one without. */
-    if (!piece.n || piece.p < data.p || piece.p >= data.p + data.n || kind == CH_DELTA_REFUSAL)
+    if (!piece.n || kind == CH_DELTA_REFUSAL || !find_piece(data, &piece))
         return;
     st->repeats = kind;
     st->key = key;
@@ -329,14 +343,9 @@ static struct ch_sv final_status(struct ch_sv name) {
 static int reply_event(struct ch_decoder *d, struct ch_sv name, const struct event *e,
                        struct chela_error *err) {
     struct ch_sv status = final_status(name);
-    struct response r;
     if (status.n)
-        return use_response(d, e->response, status, err);
-    if (d->reply.model.n)
-        return CHELA_OK;
-    if (!read_response(d, e->response, &r))
-        return malformed(err);
-    set_model(d, r.model);
+        return use_response(d, &e->response, status, err);
+    set_model(d, e->response.model);
     return CHELA_OK;
 }
 
@@ -353,34 +362,37 @@ static int on_event(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
     if (!read_event(d, data, &e))
         return malformed(err);
     struct ch_sv type = e.type.n ? e.type : name;
-    if (ch_sv_is(type, "error") || (e.has_error && !e.response.n))
+    bool known = ch_sv_starts(type, "response.");
+    if (ch_sv_is(type, "error") || (e.has_error && !known))
         return read_error(d, data, CH_SV("the server reported an error and did not say which"),
                           err);
-    if (!ch_sv_starts(type, "response."))
+    if (!known)
         return CHELA_OK;
     d->recognised = true;
     type = ch_sv(type.p + prefix.n, type.n - prefix.n);
-    if (e.response.n)
+    if (e.has_response)
         return reply_event(d, type, &e, err);
     return item_event(d, type, &e, data) < 0 ? too_large(err) : CHELA_OK;
 }
 
 static int on_body(struct ch_decoder *d, struct ch_sv body, struct chela_error *err) {
+    struct ch_pull p;
     struct response r;
     if (*body.p == '[')
         return read_error(d, body, CH_SV(""), err);
-    if (!read_response(d, body, &r))
+    ch_pull_init(&p, body, &d->scratch);
+    read_response(&p, &r);
+    if (ch_pull_failed(&p))
         return malformed(err);
     if (!ch_sv_is(r.object, "response") && !(r.output.n && r.status.n))
         return read_error(d, body, CH_SV(""), err);
     d->recognised = true;
-    return use_response(d, body, CH_SV("completed"), err);
+    return use_response(d, &r, CH_SV("completed"), err);
 }
 
 static void on_release(struct ch_decoder *d) {
     ch_responses_items_release(&state_of(d)->items);
     ch_template_release(&state_of(d)->template);
-    ch_buf_release(&state_of(d)->inner);
 }
 
 const struct ch_codec ch_codec_responses = {

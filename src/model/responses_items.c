@@ -375,16 +375,6 @@ static bool is_news(const struct ch_responses_items *x, size_t at, size_t total,
     return !item->done || (item->kind == CH_ITEM_REASONING && !item->kept);
 }
 
-static size_t count_items(struct ch_responses_items *x, struct ch_sv output) {
-    struct ch_pull p;
-    size_t n = 0;
-    ch_pull_init(&p, output, &x->inner);
-    if (ch_pull_enter(&p, '['))
-        for (; ch_pull_item(&p); n++)
-            ch_pull_skip(&p);
-    return n;
-}
-
 static bool same_kind(const struct ch_responses_items *x, size_t at, struct ch_sv json) {
     CH_BUF_AUTO scratch = {0};
     struct ch_pull p;
@@ -403,18 +393,24 @@ static bool same_kind(const struct ch_responses_items *x, size_t at, struct ch_s
 }
 
 int ch_responses_output(struct ch_responses_items *x, struct ch_fold *f, struct ch_sv output) {
-    CH_BUF_AUTO scratch = {0};
+    CH_BUF_AUTO slices = {0}; /* struct ch_sv of each item */
     struct ch_pull p;
     struct ch_sv json;
-    size_t total = count_items(x, output), known = 0, at = 0;
+    size_t total = 0, known = 0;
     int rc = CHELA_OK;
     for (size_t i = 0; i < x->n; i++)
         known += x->list[i].known;
-    ch_pull_init(&p, output, &scratch);
+    ch_pull_init(&p, output, &x->inner);
     if (ch_pull_enter(&p, '['))
-        for (; rc == CHELA_OK && ch_pull_item(&p) && ch_pull_raw(&p, &json); at++)
-            if (is_news(x, at, total, known) && same_kind(x, at, json))
-                rc = at < PART_KEYS ? ch_responses_done(x, f, (unsigned)at, json) : CHELA_ELIMIT;
+        for (; ch_pull_item(&p) && ch_pull_raw(&p, &json); total++)
+            ch_buf_add(&slices, (const char *)&json, sizeof(json));
+    if (total > PART_KEYS)
+        return CHELA_ELIMIT;
+    for (size_t at = 0; rc == CHELA_OK && at < total; at++) {
+        memcpy(&json, slices.p + at * sizeof(json), sizeof(json));
+        if (is_news(x, at, total, known) && same_kind(x, at, json))
+            rc = ch_responses_done(x, f, (unsigned)at, json);
+    }
     return rc;
 }
 
