@@ -125,14 +125,13 @@ static bool is_in_vain(const struct ch_template *t) {
 
 static void note_figure(struct ch_template *t, const struct cut *x, size_t i,
                         struct ch_sv figures) {
-    const char *end = figures.p + figures.n;
-    if (!figures.n || x->p < figures.p || x->p >= end)
+    if (!figures.n || x->p < figures.p || x->p >= figures.p + figures.n)
         return;
     if (!t->nfigures++) {
         t->first_figure = i;
         t->lead = (size_t)(x->p - figures.p);
     }
-    t->trail = (size_t)(end - x->end);
+    t->trail = (size_t)(figures.p + figures.n - x->end);
 }
 
 /* False: one thing was cut twice. */
