@@ -37,6 +37,11 @@ CHELA_API int chela_config_agent(const chela_config *cfg, const char *id,
 CHELA_API int chela_config_tools(const chela_config *cfg, const char *id, chela_agent *agent,
                                  struct chela_error *err);
 
+/* The URL of the file's store with its path made absolute, and how safe it has
+ * to be; NULL: it says nothing. Borrowed from cfg. */
+CHELA_API const char *chela_config_store(const chela_config *cfg);
+CHELA_API const char *chela_config_durability(const chela_config *cfg);
+
 /* The JSON Schema of the file, for editors; yours to chela_free. */
 CHELA_API char *chela_config_schema(void);
 

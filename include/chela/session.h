@@ -212,7 +212,20 @@ CHELA_API char *chela_agent_call_tool(chela_agent *agent, const char *name, cons
 CHELA_API int chela_session_new(chela_agent *agent, const char *key, chela_session **out,
                                 struct chela_error *err);
 CHELA_API void chela_session_close(chela_session *s); /* cancels its run */
+
+/* With a store (chela/store.h) a session is read when it is made, which takes a
+ * moment. Runs can be started at once: they wait for it, and end with
+ * store_error if it cannot be read (in use elsewhere, damaged). */
+typedef void chela_ready_fn(chela_session *s, const struct chela_error *err, void *user);
+CHELA_API void chela_session_on_ready(chela_session *s, chela_ready_fn *fn, void *user);
+/* Block until it was read. Not with a host's loop, unless it was. */
+CHELA_API int chela_session_wait(chela_session *s, struct chela_error *err);
+/* idle; running: also when the process that ran it is gone; paused; parked: it
+ * was taken up again too often. For all but idle chela_run_resume goes on. */
+CHELA_API const char *chela_session_status(const chela_session *s);
 CHELA_API const char *chela_session_key(const chela_session *s);
+/* What the model said last, "" if nothing; yours to chela_free. */
+CHELA_API char *chela_session_last_text(const chela_session *s);
 /* The conversation as a JSON array of neutral messages; yours to chela_free. */
 CHELA_API char *chela_session_messages_json(const chela_session *s);
 
@@ -248,6 +261,7 @@ struct chela_run_opts {
      * failed in the middle may be made again; a RETRY or FALLBACK event says
      * so, and the reply begins anew. */
     int may_redo;
+    int insist;          /* chela_run_resume: also a run that was parked */
     /* Shown to the model beside the text; copied. CHELA_EINVAL and CHELA_ELIMIT
      * for what no service takes. */
     const struct chela_media *media;
@@ -302,7 +316,10 @@ CHELA_API int chela_session_approve(chela_session *s, const char *approval_id,
                                     enum chela_decision decision, const char *reason,
                                     struct chela_error *err);
 /* Go on with a paused run once its calls are answered and decided about
- * (CHELA_ESTATE before). */
+ * (CHELA_ESTATE before); or with one that an earlier process left unfinished:
+ * what changes nothing is done again, what may have taken effect is not, and
+ * calls that still need consent are asked about again. CHELA_ESTATE: there is
+ * none, or it is parked and opts->insist is not set. */
 CHELA_API int chela_run_resume(chela_session *s, const struct chela_run_opts *opts,
                                chela_run **out, struct chela_error *err);
 

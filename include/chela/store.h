@@ -56,6 +56,14 @@ CHELA_API int chela_store_search(chela_store *store, const char *text, const cha
                                  size_t limit, chela_store_hit_fn *fn, void *user,
                                  struct chela_error *err);
 
+/* As JSON objects; yours to chela_free. The last has everything: {"key",...,
+ * "waiting":[{"approval_id","id","name","arguments","summary"}],
+ * "transcript":[messages]}. */
+CHELA_API char *chela_store_session_json(const struct chela_store_session *s);
+CHELA_API char *chela_store_hit_json(const struct chela_store_hit *h);
+CHELA_API int chela_store_show(chela_store *store, const char *key, char **out,
+                               struct chela_error *err);
+
 /* A new session `to` with all of `from` up to the end of turn `turn` (negative:
  * all; 0: before the first model call). Turns are counted over the session. */
 CHELA_API int chela_store_fork(chela_store *store, const char *from, int64_t turn, const char *to,

@@ -1,7 +1,7 @@
 /* act.c -- the tool calls of one reply, from start to results. */
 #include <stdio.h>
 
-#include "agent/driver.h"
+#include "agent/keep.h"
 
 static void call_event(chela_run *run, enum chela_event_type type, const struct ch_block *call) {
     struct chela_event ev = {.type = type,
@@ -9,6 +9,13 @@ static void call_event(chela_run *run, enum chela_event_type type, const struct 
                                       .name = ch_str(call->name),
                                       .arguments = ch_str(call->text)}};
     ch_emit(run, &ev);
+}
+
+size_t ch_act_index(const chela_run *run, const struct ch_block *call) {
+    size_t n = 0;
+    for (const struct ch_block *b = run->reply->blocks; b < call; b++)
+        n += b->type == CH_BLOCK_TOOL_CALL;
+    return n;
 }
 
 static char *dup_opt(const char *s) {
@@ -72,6 +79,15 @@ static enum chela_decision ask(const struct ch_block *call, const struct ch_ask 
                                .arguments = ch_str(asked->arguments),
                                .summary = ch_str(asked->summary),
                                .can_remember = !asked->obstacle};
+    size_t index = ch_act_index(run, call);
+    const struct ch_past_call *known = run->past ? &run->past->calls[index] : NULL;
+    bool same = known && known->approval && ch_sv_is(asked->arguments, known->arguments);
+    if (same && known->decision != CHELA_UNDECIDED) {
+        *reason = dup_opt(known->reason);
+        return known->decision;
+    }
+    if (!same)
+        ch_keep_asked(run, index, &a);
     const struct ch_clock *clock = ch_loop_clock(run->loop);
     int64_t before = ch_mono_ms(clock);
     if (run->halt || !emit_approval(run, &a))
@@ -85,7 +101,22 @@ static enum chela_decision ask(const struct ch_block *call, const struct ch_ask 
         return CHELA_UNDECIDED;
     }
     *reason = dup_opt(a.reason);
+    if (a.decision != CHELA_UNDECIDED)
+        ch_keep_answered(run->session, asked->approval_id, a.decision, a.reason);
     return a.decision;
+}
+
+/* Nothing that changes the world begins before it is stored that it will. */
+static bool gate(const struct ch_block *call, enum chela_effect effect, const char *key,
+                 void *user) {
+    chela_run *run = user;
+    size_t index = ch_act_index(run, call);
+    if (run->dead || !ch_kept(run))
+        return true;
+    if (!run->gates)
+        run->gates = ch_alloc(ch_batch_totals(run->batch).calls * sizeof(*run->gates));
+    run->gates[index] = ch_keep_started(run, index, call, effect, key);
+    return false;
 }
 
 static void started(const struct ch_block *call, void *user) {
@@ -135,9 +166,26 @@ static void note_answer(chela_run *run, const struct ch_block *call, const struc
         ch_buf_add_sv(&run->text, r->details.n ? r->details : call->text);
 }
 
+static void store_result(chela_run *run, const struct ch_block *call, const struct ch_result *r) {
+    const chela_agent *a = run->session->agent;
+    size_t index = ch_act_index(run, call);
+    if (run->dead || !ch_kept(run))
+        return;
+    const struct ch_tool *tool = ch_registry_find(&a->registry, call->name);
+    struct ch_keep_done how = {.ran = r->attempts > 0 || (tool && !tool->ops),
+                               .refused = index >= ch_run_calls_left(&run->m),
+                               .effect = tool && tool->effect != CHELA_EFFECT_READ};
+    how.terminates =
+        how.ran && !r->is_error && tool && (tool->flags & CHELA_TOOL_TERMINATES);
+    struct ch_msg *m = ch_batch_result(run->batch, index, ch_run_now(run));
+    ch_keep_done(run, index, m, &how);
+    ch_msg_free(m);
+}
+
 static void finished(const struct ch_block *call, const struct ch_result *r, void *user) {
     struct chela_event ev = result_event(r);
     note_answer(user, call, r);
+    store_result(user, call, r);
     ch_emit(user, &ev);
 }
 
@@ -168,6 +216,7 @@ static const struct ch_batch_ops ops = {
     .before = before,
     .invalid = invalid,
     .ask = ask,
+    .gate = gate,
     .started = started,
     .progress = progress,
     .after = after,
@@ -200,6 +249,8 @@ void ch_act(chela_run *run) {
                                  .ops = &ops,
                                  .user = run};
     run->batch = ch_batch_start(run->reply, &opts);
+    if (run->past)
+        ch_recover_batch(run);
     if (run->steering.n > 0)
         ch_batch_skip(run->batch, "Skipped: a new message from the user came first.");
 }
@@ -225,6 +276,8 @@ void ch_act_done(chela_run *run) {
     run->unfit = false;
     ch_batch_close(run->batch);
     run->batch = NULL;
+    ch_free(CH_TAKE(run->gates));
+    ch_past_free(CH_TAKE(run->past));
     run->halt = false;
     run->interrupt = CH_IN_INPUT;
     if (ch_transcript_add(&run->session->transcript, m) < 0) {

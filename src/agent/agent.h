@@ -28,6 +28,7 @@ struct ch_sandbox_policy;
 struct ch_journal;
 struct ch_log;
 struct ch_aws;
+struct ch_keep;
 struct ch_scripted;
 struct ch_tool_settings;
 
@@ -154,6 +155,9 @@ struct chela_session {
     struct ch_selection *selection; /* tools that its requests describe */
     uint64_t selection_revision;    /* ...when the last one was made */
     struct ch_session_state state;  /* what tools remember */
+    struct ch_keep *keep;       /* owned; NULL: it is not stored */
+    chela_ready_fn *on_ready;   /* may be NULL */
+    void *ready_user;
     chela_run *run;             /* the last one; a reference */
 };
 
@@ -181,6 +185,7 @@ char *ch_discover_model(chela_runtime *rt, const char **why); /* owned by the ca
 /* --- agent.c, session.c: freeing what the runtime owns */
 void ch_agent_free(chela_agent *agent);
 void ch_sessions_bury(chela_runtime *rt); /* free what chela_session_close left */
+void ch_session_opened(chela_session *s); /* its journal was read, or could not be */
 
 /* --- runtime.c */
 /* chela_runtime_new with a clock of the caller's. */

@@ -5,7 +5,7 @@
  * think.c and act.c perform the two long actions and call ch_drive with their
  * outcome. Every run sends exactly one RUN_END (one more for each time it is
  * resumed), and only finish() and pause_run() send it. */
-#include "agent/driver.h"
+#include "agent/keep.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -58,6 +58,7 @@ static struct chela_usage public_usage(const struct ch_usage *u, double cost) {
 
 static bool emit_start(chela_run *run) {
     const chela_agent *a = run->session->agent;
+    run->begun = true;
     struct chela_event ev = {
         .type = CHELA_EV_RUN_START,
         .start = {run->session->key, a->id, a->targets[run->m.model]->spec, "react"}};
@@ -159,10 +160,33 @@ static void drop_work(chela_run *run) {
     run->decoding = false;
     ch_batch_close(run->batch);
     run->batch = NULL;
+    ch_free(CH_TAKE(run->gates));
+    ch_past_free(CH_TAKE(run->past));
     ch_arena_release(&run->arena);
 }
 
 /* --- actions */
+
+static void come_to_rest(chela_run *run) {
+    deactivate(run);
+    emit_end(run);
+}
+
+/* Nobody hears that a run has ended or paused before that is stored. */
+static void store_end(chela_run *run, enum ch_past_status status) {
+    run->m.seq++; /* RUN_END's own */
+    run->end_seq = ch_keep_state(run, status, CH_SYNC_COMMIT);
+    run->m.seq--;
+    if (!run->end_seq)
+        come_to_rest(run);
+}
+
+static void drop_queue(chela_run *run, struct ch_queue *q) {
+    while (q->n > 0) {
+        ch_keep_delivered(run, ch_queue_seq(q), true);
+        ch_free(ch_queue_pop(q, NULL));
+    }
+}
 
 static void finish(chela_run *run) {
     size_t unread = run->steering.n + run->follow_ups.n;
@@ -173,14 +197,14 @@ static void finish(chela_run *run) {
                 unread == 1 ? " was" : "s were");
     if (run->dead)
         return;
+    drop_queue(run, &run->steering);
+    drop_queue(run, &run->follow_ups);
     drop_work(run);
-    deactivate(run);
-    emit_end(run);
+    store_end(run, CH_PAST_IDLE);
 }
 
 static void pause_run(chela_run *run) {
-    deactivate(run);
-    emit_end(run);
+    store_end(run, CH_PAST_PAUSED);
 }
 
 static void on_retry(struct ch_timer *t) {
@@ -293,7 +317,10 @@ static void perform(chela_run *run, enum ch_do todo, const struct ch_input *in) 
         pause_run(run);
         return;
     case CH_DO_RESUME_TOOLS:
-        ch_batch_resume(run->batch);
+        if (run->batch)
+            ch_batch_resume(run->batch);
+        else
+            ch_act(run); /* it was paused in another process */
         return;
     case CH_DO_FINISH:
         finish(run);
@@ -315,6 +342,8 @@ void ch_drive(chela_run *run, const struct ch_input *given) {
     in->cooling = cooling_models(run);
     enum ch_do todo = ch_run_step(&run->m, in);
     note_giving_up(run, in, todo);
+    if (in->kind == CH_IN_REPLY && todo != CH_DO_FINISH)
+        ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT);
     if (turn_is_over(todo, in) && !emit_turn_end(run))
         return;
     if (!emit_states(run, from))
@@ -332,6 +361,7 @@ void ch_interrupt(chela_run *run, enum ch_in kind, const char *why) {
     if (ch_run_over(&run->m) || run->dead || run->interrupt != CH_IN_INPUT)
         return;
     run->halt = false;
+    run->end_seq = 0; /* a pause that was not told yet is none */
     if (kind == CH_IN_CANCEL && !run->error[0])
         snprintf(run->error, sizeof(run->error), "%s", why ? why : "cancelled");
     ch_timer_stop(run->loop, &run->retry);
@@ -413,14 +443,83 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *opts, chela_run **
 static void begin(struct ch_task *task) {
     chela_run *run = CH_CONTAINER(task, chela_run, begin);
     bool resumed = run->m.state == CH_RUN_WAITING;
-    if (emit_start(run))
+    if (!emit_start(run))
+        return;
+    if (run->past)
+        ch_recover_begin(run);
+    else
         ch_drive(run, &(struct ch_input){.kind = resumed ? CH_IN_RESUMED : CH_IN_INPUT});
+}
+
+static void begin_soon(chela_run *run) {
+    run->begin.fn = begin;
+    ch_task_defer(run->loop, &run->begin);
+}
+
+static void fail_soon(struct ch_task *task) {
+    chela_run *run = CH_CONTAINER(task, chela_run, begin);
+    ch_run_lost(run, &run->session->keep->err);
 }
 
 void ch_run_begin(chela_run *run) {
     activate(run);
-    run->begin.fn = begin;
-    ch_task_defer(run->loop, &run->begin);
+    run->begun = false;
+    ch_run_admit(run);
+}
+
+/* What a run begins with is stored before anything comes of it. */
+void ch_run_admit(chela_run *run) {
+    const struct ch_keep *k = run->session->keep;
+    if (k && k->state == CH_KEEP_OPENING)
+        return;
+    if (k && k->state == CH_KEEP_FAILED) {
+        run->begin.fn = fail_soon;
+        ch_task_defer(run->loop, &run->begin);
+        return;
+    }
+    if (run->input) {
+        run->admit_seq = ch_keep_inbound(run, run->input);
+        if (ch_transcript_add(&run->session->transcript, CH_TAKE(run->input)) < 0)
+            snprintf(run->error, sizeof(run->error), "the session's history is full");
+    } else {
+        run->admit_seq = ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT);
+    }
+    if (!run->admit_seq)
+        begin_soon(run);
+}
+
+void ch_run_committed(chela_run *run, uint64_t seq) {
+    if (run->admit_seq && seq >= run->admit_seq) {
+        run->admit_seq = 0;
+        begin_soon(run);
+    }
+    for (size_t i = 0; run->batch && run->gates && i < ch_batch_totals(run->batch).calls; i++) {
+        if (!run->gates[i] || run->gates[i] > seq)
+            continue;
+        run->gates[i] = 0;
+        ch_batch_pass(run->batch, i);
+    }
+    if (run->end_seq && seq >= run->end_seq) {
+        run->end_seq = 0;
+        come_to_rest(run);
+    }
+}
+
+void ch_run_lost(chela_run *run, const struct chela_error *err) {
+    if (run->over || run->dead)
+        return;
+    snprintf(run->error, sizeof(run->error), "%s", err->message);
+    run->admit_seq = 0;
+    ch_task_cancel(run->loop, &run->begin);
+    if (!run->begun && !emit_start(run))
+        return;
+    if (run->end_seq) { /* it had its end; that is all that is missing */
+        run->end_seq = 0;
+        run->m.reason = CH_REASON_STORE;
+        come_to_rest(run);
+        return;
+    }
+    ch_interrupt(run, CH_IN_LOST, err->message);
 }
 
 /* Stop everything at once; called from anywhere, also from our own callbacks,
@@ -448,6 +547,9 @@ void ch_run_unref(chela_run *run) {
         return;
     ch_queue_release(&run->steering);
     ch_queue_release(&run->follow_ups);
+    ch_msg_free(run->input);
+    ch_past_free(run->past);
+    ch_free(run->gates);
     ch_buf_release(&run->text);
     ch_buf_release(&run->complaint);
     ch_policy_release(&run->policy);

@@ -10,6 +10,7 @@
 #ifndef CH_AGENT_DRIVER_H
 #define CH_AGENT_DRIVER_H
 #include "agent/agent.h"
+#include "agent/past.h"
 
 struct chela_run {
     atomic_uint refs;
@@ -29,6 +30,16 @@ struct chela_run {
     unsigned turn_open;   /* number of the turn whose TURN_END is still to be sent, or 0 */
     bool halt;            /* a hook asked to end the run */
     enum ch_in interrupt; /* waiting for the tools to end; CH_IN_INPUT: none */
+
+    /* being stored */
+    struct ch_msg *input; /* owned: what it begins with, until it is admitted */
+    bool begun;           /* RUN_START was sent in this life */
+    uint64_t admit_seq;   /* once committed it begins; 0: does not wait */
+    uint64_t end_seq;     /* once committed it has ended, or is paused; 0: likewise */
+    uint64_t *gates;      /* owned, by call: once committed it may run; 0: likewise */
+    unsigned recoveries;  /* times that it was taken up since its last reply */
+    enum ch_past_status told; /* the status that lists show */
+    struct ch_past *past; /* owned: what it goes on from; NULL: nothing */
 
     /* thinking */
     struct ch_target *target;
@@ -69,7 +80,10 @@ struct chela_run {
 /* --- driver.c */
 int ch_run_new(chela_session *s, const struct chela_run_opts *opts, chela_run **out,
                struct chela_error *err);
-void ch_run_begin(chela_run *run); /* deferred to the next iteration */
+void ch_run_begin(chela_run *run); /* once it is admitted, not before the next iteration */
+void ch_run_admit(chela_run *run); /* its session is open, or could not be opened */
+void ch_run_committed(chela_run *run, uint64_t seq); /* the journal is safe up to here */
+void ch_run_lost(chela_run *run, const struct chela_error *err); /* and no further */
 void ch_run_close(chela_run *run); /* at once, from anywhere */
 void ch_run_bury(chela_run *run);  /* later: free what was closed */
 void ch_run_unref(chela_run *run);
@@ -99,10 +113,25 @@ void ch_act(chela_run *run); /* run the calls of run->reply */
 /* All calls are answered: results into the transcript, m is told. */
 void ch_act_done(chela_run *run);
 
+size_t ch_act_index(const chela_run *run, const struct ch_block *call); /* in the reply */
+
+/* --- recover.c: a run that an earlier process began */
+int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_run **out,
+                   struct chela_error *err);
+void ch_recover_begin(chela_run *run);
+void ch_recover_batch(chela_run *run); /* what is known about the calls of run->batch */
+int ch_recover_answer(chela_session *s, struct ch_sv call_id, struct ch_sv content, bool is_error,
+                      struct chela_error *err);
+int ch_recover_approve(chela_session *s, const char *approval_id, enum chela_decision decision,
+                       const char *reason, struct chela_error *err);
+
 /* --- queue.c */
 void ch_queue_init(struct ch_queue *q);
 void ch_queue_release(struct ch_queue *q);
 int ch_queue_push(struct ch_queue *q, const char *text, size_t len);
+/* The journal's record of the text pushed last, and of the oldest; 0: none. */
+void ch_queue_mark(struct ch_queue *q, uint64_t seq);
+uint64_t ch_queue_seq(const struct ch_queue *q);
 /* The oldest text; the caller frees it (ch_free). NULL when empty. */
 char *ch_queue_pop(struct ch_queue *q, size_t *len);
 

@@ -6,6 +6,7 @@ struct note {
     struct ch_link link;
     size_t len;
     char *text;
+    uint64_t seq;
 };
 
 void ch_queue_init(struct ch_queue *q) {
@@ -28,6 +29,15 @@ int ch_queue_push(struct ch_queue *q, const char *text, size_t len) {
     ch_list_add(&q->list, &note->link);
     q->n++;
     return 0;
+}
+
+void ch_queue_mark(struct ch_queue *q, uint64_t seq) {
+    CH_CONTAINER(q->list.head.prev, struct note, link)->seq = seq;
+}
+
+uint64_t ch_queue_seq(const struct ch_queue *q) {
+    const struct note *note = CH_LIST_FIRST(&q->list, struct note, link);
+    return note ? note->seq : 0;
 }
 
 char *ch_queue_pop(struct ch_queue *q, size_t *len) {

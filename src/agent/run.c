@@ -274,6 +274,8 @@ static enum ch_reason interruption(enum ch_in kind) {
         return CH_REASON_DEADLINE;
     case CH_IN_BROKEN:
         return CH_REASON_INTERNAL;
+    case CH_IN_LOST:
+        return CH_REASON_STORE;
     default:
         return CH_REASON_NONE;
     }

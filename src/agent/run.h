@@ -34,6 +34,7 @@ enum ch_run_state {
     X(TOO_MANY_ERRORS, "too_many_errors", STOPPED)        \
     X(CONTEXT_OVERFLOW, "context_overflow", ERROR)        \
     X(MODEL_ERROR, "model_error", ERROR)                  \
+    X(STORE, "store_error", ERROR)                        \
     X(INTERNAL, "internal_error", ERROR)                  \
     X(CANCELLED, "cancelled", CANCELLED)                  \
     X(APPROVAL, "approval_required", PAUSED)              \
@@ -123,6 +124,7 @@ enum ch_in {
     CH_IN_DEADLINE,
     CH_IN_CANCEL,
     CH_IN_BROKEN, /* the runtime itself failed */
+    CH_IN_LOST,   /* what the run does can no longer be stored */
 };
 
 struct ch_input {

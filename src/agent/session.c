@@ -1,5 +1,5 @@
 /* session.c -- a conversation: its transcript, its one run at a time. */
-#include "agent/driver.h"
+#include "agent/keep.h"
 #include "agent/media.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -53,8 +53,75 @@ int chela_session_new(chela_agent *agent, const char *key, chela_session **out,
     s->jobs = ch_jobs_new(agent->rt->loop, agent->rt->workers, on_job_end, s);
     ch_queue_init(&s->events);
     ch_list_add(&agent->sessions, &s->link);
+    ch_keep_open(s);
     *out = s;
     return 0;
+}
+
+/* --- being stored */
+
+/* A new run takes the place of one that an earlier process left unfinished; a
+ * journal that failed is opened again. */
+static void supersede(chela_session *s) {
+    struct ch_keep *k = s->keep;
+    struct ch_msg *results =
+        k && k->past ? ch_past_close(k->past, ch_now_ms(ch_loop_clock(s->agent->rt->loop))) : NULL;
+    if (results)
+        ch_transcript_add(&s->transcript, results);
+    ch_keep_forget(s);
+    if (k && k->state == CH_KEEP_FAILED)
+        ch_keep_open(s);
+}
+
+/* A run was started before anybody could know that another one waits. */
+static bool may_begin(chela_session *s) {
+    struct chela_error err = {0};
+    if (!s->run->input || !s->keep->past)
+        return true;
+    if (s->keep->past->status != CH_PAST_PAUSED) {
+        supersede(s);
+        return true;
+    }
+    ch_fail(&err, CHELA_ESTATE, "session '%s' waits for answers to its tool calls", s->key);
+    ch_run_lost(s->run, &err);
+    return false;
+}
+
+void ch_session_opened(chela_session *s) {
+    bool waits = s->run && !s->run->over && !s->run->begun;
+    if (waits && may_begin(s))
+        ch_run_admit(s->run);
+    if (s->on_ready)
+        s->on_ready(s, s->keep->log ? NULL : &s->keep->err, s->ready_user);
+}
+
+void chela_session_on_ready(chela_session *s, chela_ready_fn *fn, void *user) {
+    s->on_ready = fn;
+    s->ready_user = user;
+}
+
+int chela_session_wait(chela_session *s, struct chela_error *err) {
+    struct ch_keep *k = s->keep;
+    if (!k)
+        return 0;
+    if (!k->opened && !s->agent->rt->own_loop)
+        return ch_fail(err, CHELA_ESTATE, "session '%s' is still being opened", s->key);
+    int rc = k->opened ? 0 : ch_loop_run(s->agent->rt->loop, &k->opened);
+    if (rc < 0)
+        return ch_fail(err, rc, "session '%s' could not be opened: %s", s->key,
+                       chela_error_text(rc));
+    if (k->state == CH_KEEP_FAILED && err)
+        *err = k->err;
+    return k->state == CH_KEEP_FAILED ? k->err.code : 0;
+}
+
+const char *chela_session_status(const chela_session *s) {
+    const struct ch_past *past = s->keep ? s->keep->past : NULL;
+    if (s->run && !s->run->over)
+        return "running";
+    if (s->run && s->run->m.state == CH_RUN_WAITING)
+        return "paused";
+    return ch_past_status_name(past ? past->status : CH_PAST_IDLE);
 }
 
 /* May be called from inside one of the session's own callbacks: everything
@@ -67,6 +134,7 @@ void chela_session_close(chela_session *s) {
         s->agent->own = NULL;
     if (s->run)
         ch_run_close(s->run);
+    ch_keep_close(s);
     s->closed = true;
     ch_list_del(&s->link);
     ch_list_add(&rt->closed, &s->link);
@@ -85,6 +153,7 @@ void ch_sessions_bury(chela_runtime *rt) {
         ch_memory_release(&s->memory);
         ch_selection_free(s->selection);
         ch_session_state_release(&s->state);
+        ch_keep_free(s);
         ch_free(s->key);
         ch_free(s);
     }
@@ -92,6 +161,18 @@ void ch_sessions_bury(chela_runtime *rt) {
 
 const char *chela_session_key(const chela_session *s) {
     return s->key;
+}
+
+char *chela_session_last_text(const chela_session *s) {
+    struct ch_buf out = {0};
+    size_t n = s->transcript.n;
+    while (n > 0 && s->transcript.msgs[n - 1]->kind != CH_MSG_ASSISTANT)
+        n--;
+    const struct ch_msg *m = n ? s->transcript.msgs[n - 1] : NULL;
+    for (uint32_t i = 0; m && i < m->nblocks; i++)
+        if (m->blocks[i].type == CH_BLOCK_TEXT)
+            ch_buf_add_sv(&out, m->blocks[i].text);
+    return out.p ? ch_buf_take(&out) : ch_strdup("");
 }
 
 char *chela_session_messages_json(const chela_session *s) {
@@ -143,7 +224,7 @@ int chela_run_start(chela_session *s, const char *text, size_t len,
     struct chela_run_opts opts = run_opts(given);
     if (s->run && !s->run->over)
         return ch_fail(err, CHELA_EBUSY, "session '%s' is busy with a run", s->key);
-    if (is_paused(s->run))
+    if (strcmp(chela_session_status(s), "paused") == 0)
         return ch_fail(err, CHELA_ESTATE, "session '%s' waits for answers to its tool calls",
                        s->key);
     if (len > CH_LIMIT_INPUT)
@@ -154,17 +235,17 @@ int chela_run_start(chela_session *s, const char *text, size_t len,
     int rc = ch_run_new(s, &opts, &run, err);
     if (rc < 0)
         return rc;
-    struct ch_msg *m;
     rc = ch_media_message(message_kind(opts.kind), ch_sv(text, len), opts.media, opts.nmedia,
-                          ch_run_now(run), &m, err);
+                          ch_run_now(run), &run->input, err);
     if (rc < 0) {
         ch_run_unref(run);
         return rc;
     }
-    if (ch_transcript_add(&s->transcript, m) < 0) {
+    if (s->transcript.bytes + run->input->size > CH_LIMIT_HISTORY) {
         ch_run_unref(run);
         return ch_fail(err, CHELA_ELIMIT, "session '%s' is full", s->key);
     }
+    supersede(s);
     if (s->run)
         ch_run_bury(s->run);
     s->run = run;
@@ -190,6 +271,19 @@ int chela_run_wake(chela_session *s, const struct chela_run_opts *given, chela_r
 
 int chela_run_resume(chela_session *s, const struct chela_run_opts *given, chela_run **out,
                      struct chela_error *err) {
+    if (s->keep && s->keep->past) {
+        struct chela_run_opts opts = run_opts(given);
+        chela_run *run;
+        int rc = ch_recover_new(s, &opts, &run, err);
+        if (rc < 0)
+            return rc;
+        if (s->run)
+            ch_run_bury(s->run);
+        s->run = run;
+        hand_out(run, out);
+        ch_run_begin(run);
+        return 0;
+    }
     if (!is_paused(s->run))
         return ch_fail(err, CHELA_ESTATE, "session '%s' has no paused run", s->key);
     struct ch_batch_waits waits = ch_batch_waits(s->run->batch);
@@ -208,6 +302,8 @@ int chela_run_resume(chela_session *s, const struct chela_run_opts *given, chela
 
 int chela_session_answer(chela_session *s, const char *call_id, const char *content, size_t len,
                          int is_error, struct chela_error *err) {
+    if (s->keep && s->keep->past)
+        return ch_recover_answer(s, ch_sv_str(call_id), ch_sv(content, len), is_error, err);
     if (!s->run || !s->run->batch)
         return ch_fail(err, CHELA_ENOENT, "no call '%s' waits for an answer", call_id);
     return ch_batch_answer(s->run->batch, ch_sv_str(call_id), ch_sv(content, len), is_error, err);
@@ -217,15 +313,26 @@ int chela_session_approve(chela_session *s, const char *approval_id, enum chela_
                           const char *reason, struct chela_error *err) {
     if (decision < CHELA_DENY || decision > CHELA_ALLOW_ALWAYS)
         return ch_fail(err, CHELA_EINVAL, "approval %s: no decision", approval_id);
+    if (s->keep && s->keep->past)
+        return ch_recover_approve(s, approval_id, decision, reason, err);
     if (!s->run || !s->run->batch)
         return ch_fail(err, CHELA_ENOENT, "nobody asked for approval %s", approval_id);
-    return ch_batch_approve(s->run->batch, ch_sv_str(approval_id), decision, reason, err);
+    int rc = ch_batch_approve(s->run->batch, ch_sv_str(approval_id), decision, reason, err);
+    if (rc == 0)
+        ch_keep_answered(s, approval_id, decision, reason);
+    return rc;
 }
 
 static int enqueue(chela_run *run, struct ch_queue *q, const char *text, size_t len) {
-    if (run->over || run->dead)
+    if (run->over || run->dead || ch_run_over(&run->m))
         return CHELA_ESTATE;
-    return ch_queue_push(q, text, len);
+    int rc = ch_queue_push(q, text, len);
+    if (rc < 0 || !run->session->keep || !run->begun)
+        return rc;
+    struct ch_msg *m = ch_msg_text(CH_MSG_USER, ch_sv(text, len), ch_run_now(run));
+    ch_queue_mark(q, ch_keep_queued(run, m, q == &run->follow_ups));
+    ch_msg_free(m);
+    return 0;
 }
 
 int chela_run_steer(chela_run *run, const char *text, size_t len) {

@@ -7,7 +7,7 @@
  * refused reply leaves no trace in the history that is sent again. */
 #include <stdio.h>
 
-#include "agent/driver.h"
+#include "agent/keep.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -18,8 +18,13 @@ static const char nudge_text[] =
 
 /* --- messages that wait for this moment */
 
-static bool deliver(chela_run *run, enum ch_msg_kind kind, struct ch_sv text) {
+/* seq: of the record that it was accepted by; 0: there is none. */
+static bool deliver(chela_run *run, enum ch_msg_kind kind, struct ch_sv text, uint64_t seq) {
     struct ch_msg *m = ch_msg_text(kind, text, ch_run_now(run));
+    if (seq)
+        ch_keep_delivered(run, seq, false);
+    else
+        ch_keep_message(run, m);
     if (ch_transcript_add(&run->session->transcript, m) == 0)
         return true;
     struct chela_error err = {0};
@@ -31,8 +36,9 @@ static bool deliver(chela_run *run, enum ch_msg_kind kind, struct ch_sv text) {
 static bool deliver_next(chela_run *run, struct ch_queue *q, enum chela_event_type type) {
     enum ch_msg_kind kind = type == CHELA_EV_SYSTEM_EVENT ? CH_MSG_EVENT : CH_MSG_USER;
     size_t len;
+    uint64_t seq = ch_queue_seq(q);
     CH_AUTOFREE char *text = ch_queue_pop(q, &len);
-    if (!deliver(run, kind, ch_sv(text, len)))
+    if (!deliver(run, kind, ch_sv(text, len), seq))
         return false;
     struct chela_event ev = {.type = type, .note.text = {text, len}};
     return ch_emit(run, &ev);
@@ -43,9 +49,9 @@ static bool deliver_next(chela_run *run, struct ch_queue *q, enum chela_event_ty
 static bool deliver_queued(chela_run *run) {
     bool had_ended = run->deliver_follow_up;
     run->deliver_follow_up = false;
-    if (run->m.nudge && !deliver(run, CH_MSG_EVENT, ch_sv_str(nudge_text)))
+    if (run->m.nudge && !deliver(run, CH_MSG_EVENT, ch_sv_str(nudge_text), 0))
         return false;
-    if (run->m.reask && !deliver(run, CH_MSG_EVENT, ch_buf_sv(&run->complaint)))
+    if (run->m.reask && !deliver(run, CH_MSG_EVENT, ch_buf_sv(&run->complaint), 0))
         return false;
     bool steered = run->steering.n > 0;
     while (run->steering.n > 0)
@@ -390,10 +396,13 @@ static void on_failure(chela_run *run, const struct ch_reply *r) {
 /* Keep the reply; a refused one does not become history. */
 static const struct ch_msg *keep_reply(chela_run *run, struct ch_reply *r) {
     struct ch_msg *m = CH_TAKE(r->msg);
-    if (m && r->stop != CH_STOP_REFUSAL)
-        return ch_transcript_add(&run->session->transcript, m) == 0 ? m : NULL;
-    ch_msg_free(m);
-    return NULL;
+    run->recoveries = 0;
+    if (!m || r->stop == CH_STOP_REFUSAL) {
+        ch_msg_free(m);
+        return NULL;
+    }
+    ch_keep_message(run, m);
+    return ch_transcript_add(&run->session->transcript, m) == 0 ? m : NULL;
 }
 
 /* An answer that fits replaces the words it came in. */

@@ -186,6 +186,7 @@
 /* store */
 #define CH_LIMIT_RECORD (64 * CH_MB)  /* one record of a journal */
 #define CH_LIMIT_SESSION_KEY 256      /* bytes */
+#define CH_LIMIT_RECOVERIES 3         /* of a run, since its last reply */
 #define CH_LIMIT_TITLE 200            /* bytes of a session's title */
 #define CH_LIMIT_IMPORT_LINE (64 * CH_MB) /* of an exported session */
 

@@ -8,6 +8,14 @@
 
 const struct ch_cmd *const ch_cmds[] = {
     &ch_cmd_run,
+    &ch_cmd_sessions_list,
+    &ch_cmd_sessions_show,
+    &ch_cmd_sessions_resume,
+    &ch_cmd_sessions_fork,
+    &ch_cmd_sessions_export,
+    &ch_cmd_sessions_import,
+    &ch_cmd_sessions_delete,
+    &ch_cmd_sessions_search,
     &ch_cmd_tools_list,
     &ch_cmd_tools_show,
     &ch_cmd_tools_call,

@@ -25,7 +25,8 @@ struct flags {
     struct ch_real temperature, top_p, timeout, cost_budget;
     struct ch_texts stop, images;
     const char *schema, *output_by;
-    bool no_stream;
+    struct ch_texts allow, refuse;
+    bool no_stream, no_session, resume_last, force;
 };
 
 #define AT(field) offsetof(struct flags, field)
@@ -33,8 +34,13 @@ struct flags {
 
 static const struct ch_opt opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
+    CH_SETUP_OPTS_STORE(struct flags),
     {"session", 0, CH_OPT_TEXT, AT(session), "KEY", 0, 0, "Configuration",
-     "name of the conversation; without it a fresh one"},
+     "name of the conversation to begin or to continue; without it a fresh one"},
+    {"continue", 0, CH_OPT_SWITCH, AT(resume_last), NULL, 0, 0, "Configuration",
+     "continue the conversation that was used last"},
+    {"no-session", 0, CH_OPT_SWITCH, AT(no_session), NULL, 0, 0, "Configuration",
+     "keep nothing, whatever the configuration file says"},
     {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",
      "such as anthropic/claude-sonnet-4-6 or ollama/qwen3"},
     {"base-url", 0, CH_OPT_TEXT, AT(base_url), "URL", 0, 0, "Model",
@@ -93,7 +99,39 @@ static const struct ch_opt opts[] = {
     {.name = NULL},
 };
 
-static const char *const later[] = {"store", NULL};
+static const struct ch_opt resume_opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    CH_SETUP_OPTS_STORE(struct flags),
+    {"allow", 0, CH_OPT_TEXTS, AT(allow), "ID|all", 0, 0, "Decisions",
+     "let this call run, which waits for consent; may be given several times"},
+    {"refuse", 0, CH_OPT_TEXTS, AT(refuse), "ID|all", 0, 0, "Decisions",
+     "do not let it run; the model is told"},
+    {"force", 0, CH_OPT_SWITCH, AT(force), NULL, 0, 0, "Decisions",
+     "also a run that was parked because it was cut off again and again"},
+    {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",
+     "such as anthropic/claude-sonnet-4-6 or ollama/qwen3"},
+    {"base-url", 0, CH_OPT_TEXT, AT(base_url), "URL", 0, 0, "Model",
+     "address of the service instead of the provider's own"},
+    {"api-key-env", 0, CH_OPT_TEXT, AT(api_key_env), "NAME", 0, 0, "Model",
+     "environment variable that holds the key"},
+    {"system", 0, CH_OPT_TEXT, AT(system), "TEXT|@FILE", 0, 0, "Model",
+     "instructions for the model"},
+    {"no-stream", 0, CH_OPT_SWITCH, AT(no_stream), NULL, 0, 0, "Model",
+     "ask for whole replies instead of streams"},
+    CH_SETUP_OPTS_TOOLS(struct flags),
+    {"approve", 0, CH_OPT_CHOICE, AT(approve), "ask|auto|deny", 0, 0, "Tools",
+     "what becomes of calls that need consent from now on"},
+    {"max-turns", 0, CH_OPT_INT, AT(max_turns), "N", 1, MANY, "Limits",
+     "model calls in the run, those before the break included (25)"},
+    {"timeout", 0, CH_OPT_REAL, AT(timeout), "SEC", 0.001, 31536000, "Limits",
+     "time for the rest of the run in seconds (1800)"},
+    {"output", 0, CH_OPT_CHOICE, AT(output), "text|json|jsonl", 0, 0, "Output",
+     "the answer as text; the end of the run as a JSON object; or all its events, one JSON object "
+     "a line"},
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
 static const char *const later_modes[] = {"plan", "route", "heartbeat", NULL};
 
 enum format { TEXT, JSON, JSONL };
@@ -108,6 +146,9 @@ struct run {
     struct ch_asker asker;      /* owned */
     chela_run *handle;          /* owned; NULL before the start */
     chela_session *session;     /* owned by the runtime */
+    char *key;                  /* owned: the session's; NULL: a fresh one */
+    char *agent;                /* owned: the one it belongs to; NULL: not known */
+    bool resume;                /* go on with what is unfinished there */
     enum format format;
     char *id;     /* owned: of the run, NULL before its first event */
     uint64_t seq; /* of the next event */
@@ -275,6 +316,8 @@ static enum chela_reasoning reasoning(const char *word) {
 static const char *consent(const struct run *r) {
     if (r->flags.approve)
         return r->flags.approve;
+    if (r->resume)
+        return "ask";
     return ch_asker_there(&r->asker) ? "ask" : "deny";
 }
 
@@ -303,20 +346,24 @@ static struct chela_agent_opts agent_opts(const struct flags *f, const struct te
                        .timeout_ms = f->timeout.set ? (int64_t)(f->timeout.value * 1000) : 0});
 }
 
-static void say_paused(struct run *r, const char *session) {
-    if (strcmp(chela_run_reason(r->handle), "approval_required") == 0)
-        ch_console_error(&r->console,
-                         "session %s waits for approval (on a terminal you would be asked; "
-                         "--approve auto lets such calls run)",
-                         session);
-    else if (strcmp(chela_run_reason(r->handle), "human_required") == 0)
-        ch_console_error(&r->console, "session %s waits for a person's answer to its question",
-                         session);
+static const char *waits_for(const char *reason) {
+    if (strcmp(reason, "approval_required") == 0)
+        return "approval";
+    if (strcmp(reason, "human_required") == 0)
+        return "a person's answer to its question";
+    return "an answer that only a program using the library can give";
+}
+
+static void say_paused(struct run *r, const chela_store *store, const char *session) {
+    const char *what = waits_for(chela_run_reason(r->handle));
+    if (store)
+        ch_console_error(&r->console, "session %s waits for %s; 'chela sessions resume %s' goes on",
+                         session, what, session);
     else
         ch_console_error(&r->console,
-                         "session %s waits for an answer that only a program using the library "
-                         "can give",
-                         session);
+                         "session %s waits for %s (on a terminal you would be asked; --session "
+                         "keeps it for 'chela sessions resume')",
+                         session, what);
 }
 
 /* Where only the end of the run is printed, half a reply was shown to nobody. */
@@ -324,24 +371,104 @@ static bool can_take_back(const struct run *r) {
     return r->format == JSON || (r->format == TEXT && !ch_text_streams(&r->text));
 }
 
-static int converse(struct run *r, chela_agent *agent, const struct texts *texts,
-                    struct chela_error *err) {
-    const struct ch_input *prompt = &texts->prompt;
+/* --- decisions about calls that wait ------------------------------------------------- */
+
+static bool is_named(const struct ch_texts *list, const struct chela_str *id) {
+    for (size_t i = 0; i < list->n; i++)
+        if (strcmp(list->list[i], "all") == 0 ||
+            (strlen(list->list[i]) == id->n && memcmp(list->list[i], id->p, id->n) == 0))
+            return true;
+    return false;
+}
+
+/* What the flags leave open is for the terminal, if there is one. */
+static enum chela_flow decide(chela_run *run, struct chela_approval *a, void *user) {
+    struct run *r = user;
+    if (is_named(&r->flags.refuse, &a->approval_id))
+        a->decision = CHELA_DENY;
+    else if (is_named(&r->flags.allow, &a->approval_id))
+        a->decision = CHELA_ALLOW_ONCE;
+    else if (ch_asker_there(&r->asker))
+        return ch_asker_approve(run, a, &r->asker);
+    return CHELA_GO;
+}
+
+/* --- the session ---------------------------------------------------------------------- */
+
+static int keep_key(const struct chela_store_session *s, void *user) {
+    struct run *r = user;
+    free(r->key);
+    r->key = ch_dup(s->key);
+    if (r->resume && !r->flags.setup.agent && *s->agent && strcmp(s->agent, "main") != 0)
+        r->agent = ch_dup(s->agent);
+    return 1;
+}
+
+static int choose_session(struct run *r, chela_store *store, struct chela_error *err) {
+    struct chela_store_filter newest = {.limit = 1};
+    if (r->resume)
+        return chela_store_session(store, r->args.words[0], keep_key, r, err);
+    if (r->flags.session)
+        r->key = ch_dup(r->flags.session);
+    if (!r->flags.resume_last)
+        return CHELA_OK;
+    if (r->key)
+        return ch_problem(err, CHELA_EINVAL, "--session and --continue say the same: use one");
+    int rc = chela_store_list(store, &newest, keep_key, r, err);
+    if (rc == 0 && !r->key)
+        return ch_problem(err, CHELA_EINVAL, "there is no session to continue");
+    return rc;
+}
+
+/* Nothing is unfinished: say again what was said last. */
+static int show_last(struct run *r, chela_session *session) {
+    char *text = chela_session_last_text(session);
+    ch_console_note(&r->console, "session %s has nothing to resume; its last answer was:", r->key);
+    ch_console_answer(&r->console, text, strlen(text));
+    ch_console_answer_end(&r->console);
+    chela_free(text);
+    r->ended = true;
+    return CHELA_OK;
+}
+
+static int begin(struct run *r, chela_session *session, const struct texts *texts,
+                 struct chela_error *err) {
     struct chela_run_opts opt =
         CHELA_RUN_OPTS(.on_event = on_event, .user = r, .may_redo = can_take_back(r),
-                       .media = texts->images, .nmedia = r->flags.images.n);
-    int rc = chela_session_new(agent, r->flags.session, &r->session, err);
+                       .media = texts->images, .nmedia = r->flags.images.n,
+                       .insist = r->flags.force);
+    const char *status = chela_session_status(session);
+    if (r->resume)
+        return chela_run_resume(session, &opt, &r->handle, err);
+    if (strcmp(status, "paused") == 0)
+        return ch_problem(err, CHELA_ESTATE,
+                          "session %s waits for an answer or approval: 'chela sessions resume %s'",
+                          r->key, r->key);
+    if (strcmp(status, "idle") != 0)
+        ch_console_note(&r->console,
+                        "note: the run that was cut off in this session is not taken up again "
+                        "('chela sessions resume' would)");
+    return chela_run_start(session, texts->prompt.p, texts->prompt.n, &opt, &r->handle, err);
+}
+
+static int converse(struct run *r, const struct ch_setup *setup, chela_agent *agent,
+                    const struct texts *texts, struct chela_error *err) {
+    int rc = chela_session_new(agent, r->key, &r->session, err);
+    if (rc == 0 && setup->store)
+        rc = chela_session_wait(r->session, err);
     if (rc < 0)
         return rc;
+    if (r->resume && strcmp(chela_session_status(r->session), "idle") == 0)
+        return show_last(r, r->session);
     r->status = r->format == JSONL ? NULL : ch_status_new(&r->console);
-    rc = chela_run_start(r->session, prompt->p, prompt->n, &opt, &r->handle, err);
+    rc = begin(r, r->session, texts, err);
     if (rc < 0)
         return rc;
     ch_signals_attach(r->signals, r->handle);
     rc = chela_run_wait(r->handle);
     ch_signals_detach(r->signals);
     if (r->code == CH_EXIT_PAUSED)
-        say_paused(r, chela_session_key(r->session));
+        say_paused(r, setup->store, chela_session_key(r->session));
     chela_run_free(r->handle);
     r->handle = NULL;
     if (!r->ended)
@@ -386,7 +513,7 @@ static int read_texts(struct run *r, struct texts *t, struct chela_error *err) {
         rc = ch_input_file(f->schema, CH_INPUT_SYSTEM, &t->schema, err);
     if (rc == 0)
         rc = read_images(&f->images, t, err);
-    if (rc == 0)
+    if (rc == 0 && !r->resume)
         rc = read_prompt(r, &t->prompt, err);
     for (size_t i = 0; i < f->stop.n; i++)
         t->stop[i] = f->stop.list[i];
@@ -408,6 +535,7 @@ static int perform(struct run *r, const struct ch_env *env, struct chela_error *
         .record = r->flags.record, .replay = r->flags.replay};
     setup.nobody = !ch_asker_there(&r->asker);
     chela_agent *agent;
+    bool wanted = r->resume || r->flags.session || r->flags.resume_last;
     int rc = check_ca_file(r->flags.ca_file, err);
 
     if (rc == 0)
@@ -416,17 +544,23 @@ static int perform(struct run *r, const struct ch_env *env, struct chela_error *
         rc = ch_setup_config(&setup, err);
     if (rc == 0)
         rc = ch_setup_runtime(&setup, err);
+    if (rc == 0 && !r->flags.no_session)
+        rc = ch_setup_store(&setup, wanted ? CH_STORE_WANTED : CH_STORE_IF_CHOSEN, err);
+    if (rc == 0)
+        rc = choose_session(r, setup.store, err);
+    if (rc == 0 && r->agent)
+        r->flags.setup.agent = r->agent;
     if (rc == 0) {
         struct chela_agent_opts opt = agent_opts(&r->flags, &texts);
         opt.approve = consent(r);
         rc = ch_setup_agent(&setup, &opt, &agent, err);
     }
-    if (rc == 0 && ch_asker_there(&r->asker)) {
-        struct chela_hooks hooks = CHELA_HOOKS(.user = &r->asker, .approve = ch_asker_approve);
+    if (rc == 0 && (r->resume || ch_asker_there(&r->asker))) {
+        struct chela_hooks hooks = CHELA_HOOKS(.user = r, .approve = decide);
         rc = chela_agent_hooks(agent, &hooks);
     }
     if (rc == 0)
-        rc = converse(r, agent, &texts, err);
+        rc = converse(r, &setup, agent, &texts, err);
     ch_status_free(r->status);
     r->status = NULL;
     ch_setup_release(&setup);
@@ -451,11 +585,20 @@ static enum format format_of(const char *output) {
     return strcmp(output, "json") == 0 ? JSON : JSONL;
 }
 
+static int check_words(const struct run *r, struct chela_error *err) {
+    if (r->flags.no_session && (r->flags.session || r->flags.resume_last))
+        return ch_problem(err, CHELA_EINVAL, "--no-session keeps nothing that could be continued");
+    if (!r->resume || r->args.n == 1)
+        return CHELA_OK;
+    return ch_problem(err, CHELA_EINVAL,
+                      "expected one session key; usage: chela sessions resume [flags] KEY");
+}
+
 static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    struct run r = {0};
+    struct run r = {.resume = cmd == &ch_cmd_sessions_resume};
     struct chela_error err = {0};
 
-    int rc = ch_args_parse(opts, later, argc, argv, &r.flags, &r.args, &err);
+    int rc = ch_args_parse(cmd->opts, NULL, argc, argv, &r.flags, &r.args, &err);
     ch_console_init(&r.console, env, ch_setup_verbosity(&r.flags.setup), r.flags.setup.no_color);
     r.format = format_of(r.flags.output);
     r.text = (struct ch_text){.console = &r.console, .no_answer = r.format != TEXT, .fresh = true};
@@ -468,6 +611,8 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
         if (rc == 0)
             rc = check_mode(r.flags.mode, &err);
         if (rc == 0)
+            rc = check_words(&r, &err);
+        if (rc == 0)
             rc = perform(&r, env, &err);
         rc = rc == 0 ? r.code : fail(&r, &err);
         ch_asker_close(&r.asker);
@@ -478,6 +623,8 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
     ch_console_release(&r.console);
     ch_args_release(&r.args);
     free(r.id);
+    free(r.key);
+    free(r.agent);
     return rc;
 }
 
@@ -497,6 +644,21 @@ const struct ch_cmd ch_cmd_run = {
         "the first key found there, else a local server, else the built-in scripted/demo, which "
         "needs neither key nor network.",
     .opts = opts,
-    .later = later,
+    .run = run,
+};
+
+const struct ch_cmd ch_cmd_sessions_resume = {
+    .name = "sessions resume",
+    .args = "KEY",
+    .summary = "go on with a run that was cut off or waits",
+    .about =
+        "Goes on with the unfinished run of a session: one whose process was killed, or one that "
+        "waits for consent. Tool calls that change nothing are made again; calls that may have "
+        "taken effect are not, and the model is told that their outcome is unknown. Calls that "
+        "wait for consent are decided by --allow and --refuse, else they are asked about on the "
+        "terminal; without one the run pauses again.\n\n"
+        "A run that was cut off four times without a reply of the model in between is parked: it "
+        "is resumed with --force alone. If nothing is unfinished, the last answer is shown.",
+    .opts = resume_opts,
     .run = run,
 };

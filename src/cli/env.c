@@ -7,6 +7,8 @@
 const struct ch_env_help ch_env_help[] = {
     {"CHELA_TRACE", "Areas to trace on standard error, such as \"net,run\", or \"all\"."},
     {"XDG_CONFIG_HOME", "Where chela/chela.yaml is looked for; ~/.config when it is not set."},
+    {"XDG_STATE_HOME", "Where chela/chela.db, the store of sessions, is kept when no other is "
+                       "chosen; ~/.local/state when it is not set."},
     {"NO_COLOR", "Set to anything: no colour, as with --no-color."},
     {"TERM", "\"dumb\" turns colour and the status line off."},
     {NULL, NULL},
@@ -19,11 +21,13 @@ static const char *get(const char *name) {
 
 struct ch_env ch_env_read(void) {
     const char *config_home = get("XDG_CONFIG_HOME");
+    const char *state_home = get("XDG_STATE_HOME");
     const char *term = get("TERM");
     return (struct ch_env){
         .trace = get("CHELA_TRACE"),
         /* the XDG specification: a relative path is to be ignored */
         .config_home = config_home && *config_home == '/' ? config_home : NULL,
+        .state_home = state_home && *state_home == '/' ? state_home : NULL,
         .home = get("HOME"),
         .no_color = get("NO_COLOR") != NULL,
         .dumb = !term || strcmp(term, "dumb") == 0,

@@ -8,6 +8,7 @@
 struct ch_env {
     const char *trace;       /* CHELA_TRACE: areas to trace, NULL when unset */
     const char *config_home; /* XDG_CONFIG_HOME, NULL when unset or not absolute */
+    const char *state_home;  /* XDG_STATE_HOME, likewise */
     const char *home;        /* HOME, NULL when unset */
     bool no_color;           /* NO_COLOR is set to anything but "" */
     bool dumb;               /* TERM is unset or "dumb" */

@@ -91,6 +91,61 @@ int ch_setup_runtime(struct ch_setup *s, struct chela_error *err) {
     return CHELA_OK;
 }
 
+/* --- store ------------------------------------------------------------------- */
+
+/* Each directory of the path that is not there yet, for the user alone. */
+static void make_directories(char *path) {
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(path, 0700); /* what cannot be made is reported by who opens the file */
+        *slash = '/';
+    }
+}
+
+static char *user_store(const struct ch_env *env, bool create) {
+    char *path = env->state_home ? ch_format("%s/chela/chela.db", env->state_home)
+                 : env->home     ? ch_format("%s/.local/state/chela/chela.db", env->home)
+                                 : NULL;
+    if (!path)
+        return NULL;
+    if (create)
+        make_directories(path);
+    char *url = ch_format("sqlite:%s", path);
+    free(path);
+    return url;
+}
+
+static char *choose_store(const struct ch_setup *s, enum ch_setup_store how) {
+    const char *configured = s->config ? chela_config_store(s->config) : NULL;
+    if (s->flags->store)
+        return ch_dup(s->flags->store);
+    if (configured)
+        return ch_dup(configured);
+    return how == CH_STORE_IF_CHOSEN ? NULL : user_store(s->env, how == CH_STORE_WANTED);
+}
+
+int ch_setup_store(struct ch_setup *s, enum ch_setup_store how, struct chela_error *err) {
+    struct chela_store_opts opts = CHELA_STORE_OPTS(.read_only = how == CH_STORE_READ);
+    char *url = choose_store(s, how);
+    if (!url)
+        return how == CH_STORE_IF_CHOSEN
+                   ? CHELA_OK
+                   : ch_problem(err, CHELA_EINVAL,
+                                "there is no place for sessions: HOME is not set; use --store");
+    int rc = chela_store_open(url, &opts, &s->store, err);
+    free(url);
+    if (rc < 0 && rc != CHELA_EINVAL && rc != CHELA_ENOENT)
+        err->code = rc = CHELA_EINTERNAL; /* whatever is wrong with it: exit 1 */
+    if (rc < 0)
+        return rc;
+    if (chela_store_note(s->store))
+        ch_console_note(s->console, "warning: %s", chela_store_note(s->store));
+    if (!s->rt)
+        return CHELA_OK;
+    return chela_runtime_store(s->rt, s->store,
+                               s->config ? chela_config_durability(s->config) : NULL, err);
+}
+
 /* --- tools -------------------------------------------------------------------- */
 
 char **ch_setup_tool_names(const chela_agent *agent) {
@@ -288,6 +343,8 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
 
 void ch_setup_release(struct ch_setup *s) {
     chela_runtime_close(s->rt);
+    chela_store_close(s->store);
+    s->store = NULL;
     chela_config_free(s->config);
     free(s->config_path);
     s->rt = NULL;

@@ -11,6 +11,7 @@
 #include "cli/input.h"
 
 struct ch_setup_flags {
+    const char *store;
     const char *config, *agent, *workspace, *tools, *deny, *sandbox;
     bool quiet, verbose, no_color;
 };
@@ -24,6 +25,10 @@ struct ch_setup_flags {
      "configuration file instead of ./chela.yaml or the user's own"},                              \
     {"agent", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, agent), "ID", 0, 0, "Configuration",              \
      "agent of the configuration file to use; without it the first"}
+#define CH_SETUP_OPTS_STORE(type)                                                                  \
+    {"store", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, store), "URL", 0, 0, "Configuration",             \
+     "where sessions are kept: sqlite:PATH, or memory: for nowhere; without it the "               \
+     "configuration file's, else the user's own database"}
 #define CH_SETUP_OPTS_TOOLS(type)                                                                  \
     {"workspace", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, workspace), "DIR", 0, 0, "Tools",             \
      "directory the file tools work in; without it the current one"},                              \
@@ -54,6 +59,7 @@ struct ch_setup {
     chela_config *config;               /* owned; NULL: there is no file */
     char *config_path;                  /* owned; NULL: there is no file */
     unsigned warnings;                  /* the file gave */
+    chela_store *store;                 /* owned; NULL: not opened */
 };
 
 enum ch_verbosity ch_setup_verbosity(const struct ch_setup_flags *f);
@@ -63,6 +69,11 @@ enum ch_verbosity ch_setup_verbosity(const struct ch_setup_flags *f);
 int ch_setup_config(struct ch_setup *s, struct chela_error *err);
 /* Make the runtime and give it the providers of the file. */
 int ch_setup_runtime(struct ch_setup *s, struct chela_error *err);
+/* Open the store that was chosen: by the flag, by the file, or, if it is
+ * `wanted` all the same, the user's own. None: s->store stays NULL. A runtime
+ * that was made keeps its sessions there. */
+enum ch_setup_store { CH_STORE_IF_CHOSEN, CH_STORE_WANTED, CH_STORE_READ };
+int ch_setup_store(struct ch_setup *s, enum ch_setup_store how, struct chela_error *err);
 /* Fill what opts leaves open and make the agent with its tools. */
 int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agent **out,
                    struct chela_error *err);

@@ -89,6 +89,7 @@ struct ch_conf {
     struct ch_conf_list providers; /* struct ch_conf_provider */
     struct ch_conf_list tools;     /* struct ch_conf_tool */
     struct ch_conf_approvals approvals;
+    const char *store, *durability;
     struct ch_conf_outside outside;
     struct ch_conf_sandbox sandbox;
 };

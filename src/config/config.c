@@ -335,6 +335,21 @@ int chela_config_agent(const chela_config *cfg, const char *id, struct chela_age
     return 0;
 }
 
+/* --- the store -------------------------------------------------------------------- */
+
+const char *chela_config_store(const chela_config *cfg) {
+    struct ch_sv url = ch_sv_str(cfg->conf.store);
+    struct ch_sv scheme = CH_SV("sqlite:");
+    if (!url.p || !ch_sv_starts(url, scheme.p) || url.n == scheme.n)
+        return url.p;
+    const char *path = ch_conf_path(cfg, ch_sv(url.p + scheme.n, url.n - scheme.n));
+    return ch_arena_printf(cfg->arena, "%s%s", scheme.p, path);
+}
+
+const char *chela_config_durability(const chela_config *cfg) {
+    return cfg->conf.durability;
+}
+
 /* --- tools --------------------------------------------------------------------- */
 
 static enum chela_effect effect_of(const char *word) {

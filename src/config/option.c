@@ -93,7 +93,13 @@ const struct ch_option ch_options[] = {
      .otherwise = "1024", .help = "processes and threads of one command"},
     {CH_SCOPE_FILE, "sandbox.limits.tmpMb", CH_CFG_LIMIT, 0, BOX(limits.tmp), 0, MOST_MB,
      .otherwise = "1024", .help = "size of a command's own `/tmp`"},
-    KNOWN(CH_SCOPE_FILE, "store"),
+    {CH_SCOPE_FILE, "store", CH_CFG_TEXT, 0, offsetof(struct ch_conf, store),
+     .help = "where sessions are kept: `sqlite:PATH` (relative to this file) or `memory:`; see "
+             "sessions.md"},
+    {CH_SCOPE_FILE, "durability", CH_CFG_CHOICE, 0, offsetof(struct ch_conf, durability),
+     .words = "full|turn", .otherwise = "full",
+     .help = "what a loss of power may take: nothing that was accepted or begun, or the turn that "
+             "was under way"},
     KNOWN(CH_SCOPE_FILE, "prompts"),
     KNOWN(CH_SCOPE_FILE, "gateway"),
     KNOWN(CH_SCOPE_FILE, "channels"),

@@ -29,7 +29,7 @@
 #define LEASE_MS 30000
 #define BEAT_MS (LEASE_MS / 3)
 
-enum log_state { OPENING, OPEN, LOST };
+enum log_state { WAITING, OPENING, OPEN, LOST };
 
 struct records { /* appended, not handed over yet */
     struct chela_store_record *list;
@@ -100,6 +100,7 @@ struct writer {
     unsigned under_way;    /* jobs */
     bool writing;          /* one of them is a transaction */
     bool instant;
+    bool lingered; /* the flush was put off once */
     char *owner;
 
     struct lease *leases; /* the thread's */
@@ -175,7 +176,9 @@ static int claim(struct writer *w, struct ch_log *log, struct opening *o,
 
     if (rc != CHELA_EBUSY || o->owner.n == 0)
         return rc;
-    if (!ch_owner_is_dead(ch_buf_str(&o->owner)))
+    /* Ourselves: the lease could not be given back, and no log of ours has it. */
+    bool ours = strcmp(ch_buf_str(&o->owner), w->owner) == 0;
+    if (!ours && !ch_owner_is_dead(ch_buf_str(&o->owner)))
         return say_busy(log, o, err);
     *err = (struct chela_error){0};
     c.steal = o->token;
@@ -392,7 +395,7 @@ static void free_job(struct job *job) {
 /* A closed log has to give its lease back, also one that it has lost: so the
  * thread hears of it. */
 static bool is_due(const struct ch_log *log) {
-    if (log->state == OPENING || log->busy || !log->token)
+    if (log->state <= OPENING || log->busy || !log->token)
         return false;
     return !log->handler || (log->pending.n && log->wanted != CH_SYNC_LATER);
 }
@@ -431,8 +434,35 @@ static size_t count_due(const struct writer *w, size_t *extras) {
     return n;
 }
 
+/* A session that was just closed is written and given back before it is opened
+ * again. */
+static bool is_being_closed(const struct writer *w, const struct ch_log *log) {
+    for (CH_LIST_EACH(k, &w->logs)) {
+        const struct ch_log *other = CH_CONTAINER(k, struct ch_log, link);
+        if (other != log && other->state != WAITING && strcmp(other->key, log->key) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void open_waiting(struct writer *w) {
+    for (struct ch_link *k = w->logs.head.next, *next; k != &w->logs.head; k = next) {
+        struct ch_log *log = CH_CONTAINER(k, struct ch_log, link);
+        next = k->next;
+        if (log->state != WAITING || is_being_closed(w, log))
+            continue;
+        struct job *job = ch_alloc(sizeof(*job));
+        log->state = OPENING;
+        log->busy = true;
+        job->open = log;
+        job->handler = log->handler;
+        submit(w, job);
+    }
+}
+
 /* Everything that is due, of all sessions, as one transaction. */
 static void hand_over(struct writer *w) {
+    open_waiting(w);
     size_t extras, n = count_due(w, &extras);
 
     if (w->writing || n + extras == 0)
@@ -542,12 +572,14 @@ static void deliver_job(struct writer *w, struct job *job) {
     free_job(job);
 }
 
-static struct job *take_finished(struct writer *w) {
+/* posted: the post that told us has been delivered, so the next may be sent. */
+static struct job *take_finished(struct writer *w, bool posted) {
     pthread_mutex_lock(&w->lock);
     struct job *list = w->finished;
     w->finished = NULL;
     w->finished_end = &w->finished;
-    w->posted = false;
+    if (posted)
+        w->posted = false;
     pthread_mutex_unlock(&w->lock);
     return list;
 }
@@ -555,7 +587,7 @@ static struct job *take_finished(struct writer *w) {
 static void deliver(struct writer *w) {
     struct job *next;
 
-    for (struct job *job = take_finished(w); job; job = next) {
+    for (struct job *job = take_finished(w, true); job; job = next) {
         next = job->next;
         deliver_job(w, job);
     }
@@ -579,9 +611,16 @@ static void run_instantly(struct writer *w) {
     }
 }
 
+/* One more iteration is waited for: what an event causes is often appended in
+ * the tasks it leaves behind, such as the start of the calls of a reply. */
 static void flush(struct ch_task *task) {
     struct writer *w = CH_CONTAINER(task, struct writer, task);
 
+    w->lingered = !w->lingered;
+    if (w->lingered) {
+        wake(w);
+        return;
+    }
     hand_over(w);
     if (w->instant)
         run_instantly(w);
@@ -593,7 +632,6 @@ static struct ch_log *writer_open(struct ch_journal *j, const char *key, const c
                                   const struct ch_log_handler *handler, void *past, void *user) {
     struct writer *w = CH_CONTAINER(j, struct writer, base);
     struct ch_log *log = ch_alloc(sizeof(*log));
-    struct job *job = ch_alloc(sizeof(*job));
 
     log->w = w;
     log->key = ch_strdup(key);
@@ -601,11 +639,8 @@ static struct ch_log *writer_open(struct ch_journal *j, const char *key, const c
     log->handler = handler;
     log->user = user;
     log->past = past;
-    log->busy = true;
     ch_list_add(&w->logs, &log->link);
-    job->open = log;
-    job->handler = handler;
-    submit(w, job);
+    open_waiting(w);
     return log;
 }
 
@@ -621,7 +656,7 @@ static uint64_t writer_append(struct ch_log *log, enum ch_record_type type, stru
                               enum ch_sync sync) {
     uint64_t seq = log->next++;
 
-    assert(log->state != OPENING);
+    assert(log->state >= OPEN);
     if (log->state == LOST)
         return seq; /* `lost` was told, and is all there is to say */
     struct ch_sv copy = ch_arena_sv(&log->pending.data, json);
@@ -680,8 +715,10 @@ static void writer_change(struct ch_journal *j, const struct chela_store_change 
 static void writer_close(struct ch_log *log) {
     struct writer *w = log->w;
 
-    log->handler = NULL;
-    if (log->state == LOST && !log->token)
+    const struct ch_log_handler *handler = CH_TAKE(log->handler);
+    if (log->state == WAITING)
+        handler->drop(CH_TAKE(log->past));
+    if (log->state == WAITING || (log->state == LOST && !log->token))
         free_log(log);
     else
         wake(w);
@@ -698,7 +735,7 @@ static void drain(struct writer *w) {
         while (!w->finished)
             pthread_cond_wait(&w->back, &w->lock);
         pthread_mutex_unlock(&w->lock);
-        for (struct job *job = take_finished(w), *next; job; job = next) {
+        for (struct job *job = take_finished(w, false), *next; job; job = next) {
             next = job->next;
             deliver_job(w, job);
         }
@@ -717,7 +754,7 @@ static void writer_shut(struct ch_journal *j) {
         pthread_join(w->thread, NULL);
     ch_task_cancel(w->loop, &w->task);
     ch_loop_unpost(w->loop, &w->post);
-    for (struct job *job = take_finished(w), *next; job; job = next) {
+    for (struct job *job = take_finished(w, false), *next; job; job = next) {
         next = job->next;
         free_job(job);
     }

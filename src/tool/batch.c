@@ -155,6 +155,8 @@ static bool announce(struct ch_batch *b) {
         return false;
     chela_call *call = b->ended[b->announced++];
     count(b, call);
+    if (call->settled)
+        return true;
     let_hook_rewrite(b, call);
     if (!b->closed && b->ops.finished) {
         struct ch_result r = result_of(call);
@@ -184,7 +186,7 @@ static void recount(struct ch_batch *b) {
     b->alone = false;
     for (size_t i = 0; i < b->n; i++) {
         b->waiting += is_waiting(b->calls[i]);
-        if (b->calls[i]->state != CH_CALL_RUNNING)
+        if (b->calls[i]->state != CH_CALL_RUNNING && b->calls[i]->state != CH_CALL_GATED)
             continue;
         b->running++;
         b->alone |= is_sequential(b->calls[i]);
@@ -200,7 +202,7 @@ static void refuse(struct ch_batch *b, chela_call *call) {
 
 static bool is_unstarted(const chela_call *call) {
     return call->state == CH_CALL_NEW || call->state == CH_CALL_ASKING ||
-           call->state == CH_CALL_READY;
+           call->state == CH_CALL_READY || call->state == CH_CALL_GATED;
 }
 
 static void skip_rest(struct ch_batch *b, const char *type, const char *why) {
@@ -228,7 +230,22 @@ static void prepare(struct ch_batch *b, size_t i) {
         b->ops.client(call->block, b->user);
 }
 
+/* What changes nothing needs nobody's leave; the rest asks once. */
+static bool may_pass(struct ch_batch *b, chela_call *call) {
+    if (call->passed || !b->ops.gate || call->tool->effect == CHELA_EFFECT_READ)
+        return true;
+    call->passed = true;
+    call->state = CH_CALL_GATED;
+    if (!b->ops.gate(call->block, call->tool->effect, call->key, b->user))
+        return false;
+    if (!b->closed && call->state == CH_CALL_GATED)
+        call->state = CH_CALL_READY;
+    return !b->closed;
+}
+
 static void start(struct ch_batch *b, chela_call *call) {
+    if (!may_pass(b, call))
+        return;
     if (b->ops.started)
         b->ops.started(call->block, b->user);
     if (b->closed || call->state != CH_CALL_READY) /* the owner had second thoughts */
@@ -431,6 +448,47 @@ struct ch_batch *ch_batch_start(const struct ch_msg *reply, const struct ch_batc
     return b;
 }
 
+void ch_batch_pass(struct ch_batch *b, size_t index) {
+    if (b->calls[index]->state != CH_CALL_GATED) /* cancelled meanwhile */
+        return;
+    b->calls[index]->state = CH_CALL_READY;
+    wake(b);
+}
+
+static void take_media(struct ch_outcome *o, const struct ch_block *blocks, size_t n) {
+    o->media = ch_alloc((n + 1) * sizeof(*o->media));
+    for (size_t i = 0; i < n; i++)
+        o->media[o->nmedia++] =
+            (struct ch_media){.type = ch_strndup(blocks[i].name.p, blocks[i].name.n),
+                              .data = ch_strndup(blocks[i].text.p, blocks[i].text.n),
+                              .n = blocks[i].text.n};
+}
+
+void ch_batch_settle(struct ch_batch *b, size_t index, const struct ch_msg *result, bool ran) {
+    chela_call *call = b->calls[index];
+    const struct ch_block *r = &result->blocks[0];
+    struct ch_outcome o = {.is_error = r->flags & CH_F_ERROR, .denied = r->flags & CH_F_DENIED};
+
+    ch_buf_add_sv(&o.content, r->text);
+    take_media(&o, r + 1, r->span);
+    call->settled = true;
+    call->ran = ran;
+    ch_call_end(call, &o);
+}
+
+void ch_batch_recall(struct ch_batch *b, size_t index, const char *approval_id) {
+    chela_call *call = b->calls[index];
+
+    call->known_id = ch_arena_str(&call->arena, ch_sv_str(approval_id));
+}
+
+void ch_batch_interrupt(struct ch_batch *b, size_t index) {
+    ch_call_end_error(b->calls[index], "interrupted",
+                      "The program was stopped after this call had begun and before its result "
+                      "was known. Whether it took effect is unknown, and it was not made again. "
+                      "Find out before you repeat it.");
+}
+
 void ch_batch_skip(struct ch_batch *b, const char *why) {
     skip_rest(b, "cancelled", why);
 }
@@ -552,6 +610,16 @@ static size_t fill_blocks(struct ch_block *at, const chela_call *call) {
             .name = ch_sv_str(o->media[i].type),
         };
     return 1 + o->nmedia;
+}
+
+struct ch_msg *ch_batch_result(struct ch_batch *b, size_t index, int64_t ts) {
+    const chela_call *call = b->calls[index];
+    CH_AUTOFREE struct ch_block *blocks =
+        ch_malloc((1 + call->outcome.nmedia) * sizeof(*blocks));
+
+    assert(call->state == CH_CALL_ENDED);
+    size_t n = fill_blocks(blocks, call);
+    return ch_msg_new(CH_MSG_RESULTS, blocks, n, NULL, CH_SV(""), ts);
 }
 
 struct ch_msg *ch_batch_message(struct ch_batch *b, int64_t ts) {

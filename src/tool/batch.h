@@ -63,6 +63,11 @@ struct ch_batch_ops {
      * reason: NULL or replaced (heap), for a denial. */
     enum chela_decision (*ask)(const struct ch_block *call, const struct ch_ask *ask,
                                char **reason, void *user);
+    /* Optional. The call is about to begin and may change something (its effect
+     * is keyed or once). key: its idempotency key. False: not yet, and
+     * ch_batch_pass follows. */
+    bool (*gate)(const struct ch_block *call, enum chela_effect effect, const char *key,
+                 void *user);
     void (*started)(const struct ch_block *call, void *user);
     void (*progress)(const struct ch_block *call, struct ch_sv text, void *user);
     /* Optional. The model would see *content; replace it (heap) to change it. */
@@ -118,6 +123,24 @@ struct ch_batch_totals {       /* of the calls that ended so far, but for `calls
 /* reply: an assistant message with at least one TOOL_CALL; borrowed, must
  * outlive the batch. */
 struct ch_batch *ch_batch_start(const struct ch_msg *reply, const struct ch_batch_opts *opts);
+
+/* Right after ch_batch_start: a call whose result is known from an earlier life
+ * of the batch. result: a CH_MSG_RESULTS message with this call's blocks alone.
+ * It counts, and is not announced again. */
+void ch_batch_settle(struct ch_batch *b, size_t index, const struct ch_msg *result, bool ran);
+
+/* Likewise: a call that began in an earlier life, and nobody knows how it ended.
+ * It is not run; its result says so. */
+void ch_batch_interrupt(struct ch_batch *b, size_t index);
+
+/* Likewise: a person was asked about the call under this id. */
+void ch_batch_recall(struct ch_batch *b, size_t index, const char *approval_id);
+
+/* The call with this number that `gate` held back may begin. */
+void ch_batch_pass(struct ch_batch *b, size_t index);
+
+/* The result of a call that has ended, as a message of its own. */
+struct ch_msg *ch_batch_result(struct ch_batch *b, size_t index, int64_t ts);
 
 /* Calls not yet started get a result that says why (denied, not an error of
  * theirs); running ones go on, calls left to the host still wait. */

@@ -59,6 +59,7 @@ enum ch_call_state {
     CH_CALL_NEW,    /* not looked at yet, or not to its end */
     CH_CALL_ASKING, /* a person has to agree: ch_call_ask, ch_call_consent */
     CH_CALL_READY,  /* checked, allowed: ch_call_run */
+    CH_CALL_GATED,  /* the batch's owner holds it back: then READY again */
     CH_CALL_CLIENT, /* the host has to run it */
     CH_CALL_RUNNING,
     CH_CALL_ENDED /* the outcome is set */
@@ -89,10 +90,13 @@ struct chela_call {
     bool hook_asked, invalid_asked; /* once each, so stages can run again */
     struct ch_bound *bound;         /* in the arena: what was agreed to; NULL: all is */
     const char *approval_id;        /* in the arena; NULL: not asked yet */
+    const char *known_id;           /* likewise: what it was in an earlier life; NULL */
     struct ch_uses uses;            /* what it works on */
     bool hand_over;                 /* a hook wants the host to run it */
     bool stop_run;                  /* a hook wants the run to end */
     bool ran;                       /* it was started, or the host answered */
+    bool passed;                    /* the gate, once */
+    bool settled;                   /* its result came from an earlier life */
     bool working;                   /* ops->start was called, ch_call_worked was not */
     void (*on_cancel)(chela_call *call, void *user); /* function.c; may be NULL */
     void *on_cancel_user;

@@ -82,7 +82,7 @@ void ch_call_ask(chela_call *call) {
 
     ch_bind(call, call->bound); /* the calls before this one may have changed files */
     ch_bound_show(call, call->bound, &summary);
-    call->approval_id = make_id(&call->arena);
+    call->approval_id = call->known_id ? call->known_id : make_id(&call->arena);
     if (!call->env->ask)
         return;
     struct ch_ask ask = {.approval_id = call->approval_id,

@@ -20,6 +20,7 @@
     X(permission_denied, false) \
     X(unavailable, true)        \
     X(cancelled, false)         \
+    X(interrupted, false)       \
     X(internal, false)
 
 struct ch_media {

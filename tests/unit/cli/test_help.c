@@ -67,7 +67,7 @@ static void test_every_flag_is_told(void **state) {
 static void test_later_flags_are_not_told(void **state) {
     (void)state;
     char *help = written(write_help, ch_cmd_run.name);
-    for (const char *const *l = ch_cmd_run.later; *l; l++) {
+    for (const char *const *l = ch_cmd_run.later; l && *l; l++) {
         char flag[100];
         snprintf(flag, sizeof(flag), " --%s ", *l); /* the whole name: --replay, not --re */
         if (strstr(help, flag))

@@ -1,0 +1,250 @@
+/* store.c -- what keeping sessions costs.
+ *
+ *   store URL turns N       one run of N turns, each with a tool call
+ *   store URL open N        open a session of N messages and go on
+ *   store URL sessions N    N sessions, each in a run that waits for its model
+ *
+ * turns prints CPU and wall time of a turn and what the store has grown by;
+ * compare it with the URL "none". The model is a scripted one. Modules are
+ * looked for in CHELA_MODULE_PATH. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <chela.h>
+
+static char rules[] = "/tmp/chela-bench-XXXXXX.yaml";
+
+static void check(int rc, const struct chela_error *err) {
+    if (rc == 0)
+        return;
+    fprintf(stderr, "store: %s\n", err->message);
+    unlink(rules);
+    exit(1);
+}
+
+static double cpu_us(void) {
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return ((double)u.ru_utime.tv_sec + (double)u.ru_stime.tv_sec) * 1e6 +
+           (double)u.ru_utime.tv_usec + (double)u.ru_stime.tv_usec;
+}
+
+static double wall_us(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+static long rss_kb(void) {
+    long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (f && fscanf(f, "%*s %ld", &pages) != 1)
+        pages = 0;
+    if (f)
+        fclose(f);
+    return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+static long file_bytes(const char *url) {
+    static const char *const ends[] = {"", "-wal"};
+    long sum = 0;
+    for (size_t i = 0; i < 2 && strncmp(url, "sqlite:", 7) == 0; i++) {
+        char path[4096];
+        struct stat st;
+        snprintf(path, sizeof(path), "%s%s", url + 7, ends[i]);
+        sum += stat(path, &st) == 0 ? (long)st.st_size : 0;
+    }
+    return sum;
+}
+
+static int note(chela_call *call, void *user) {
+    (void)user;
+    chela_result_text(call, "noted", 5);
+    return 0;
+}
+
+static void write_rules(const char *text) {
+    int fd = mkstemps(rules, 5);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!f)
+        exit(1);
+    fputs(text, f);
+    fclose(f);
+}
+
+static chela_agent *new_agent(chela_runtime *rt, long turns) {
+    struct chela_error err = {0};
+    chela_agent *agent;
+    char model[64];
+    snprintf(model, sizeof(model), "scripted/%s", rules);
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+            .model = model, .system = "", .limits = {.max_turns = turns + 1, .max_tool_calls = -1});
+    check(chela_agent_new(rt, &opts, &agent, &err), &err);
+    struct chela_tool_opts tool =
+        CHELA_TOOL_OPTS(.name = "note", .description = "Notes.", .fn = note,
+                        .effect = CHELA_EFFECT_READ, .flags = CHELA_TOOL_ON_LOOP);
+    check(chela_agent_add_tool(agent, &tool, &err), &err);
+    return agent;
+}
+
+static chela_runtime *new_runtime(const char *url, chela_store **store) {
+    struct chela_error err = {0};
+    chela_runtime *rt;
+    check(chela_runtime_new(NULL, &rt, &err), &err);
+    *store = NULL;
+    if (strcmp(url, "none") == 0)
+        return rt;
+    struct chela_store_opts opts = CHELA_STORE_OPTS(.module_path = getenv("CHELA_MODULE_PATH"));
+    check(chela_store_open(url, &opts, store, &err), &err);
+    check(chela_runtime_store(rt, *store, NULL, &err), &err);
+    return rt;
+}
+
+static double turn_times[1 << 16];
+static long nturns;
+
+static void on_event(const struct chela_event *ev, void *user) {
+    (void)user;
+    if (ev->type == CHELA_EV_TURN_END && nturns < (long)(sizeof(turn_times) / sizeof(double)))
+        turn_times[nturns++] = wall_us();
+    if (ev->type == CHELA_EV_RUN_END && strcmp(ev->end.status, "done") != 0)
+        fprintf(stderr, "store: %s %.*s\n", ev->end.reason, (int)ev->end.error.n, ev->end.error.p);
+}
+
+static int turns(const char *url, long n) {
+    struct chela_error err = {0};
+    chela_store *store;
+    char text[256];
+    snprintf(text, sizeof(text),
+             "rules:\n  - { when: { turn: %ld }, say: done }\n"
+             "  - { call: { tool: note, args: { text: some words to be noted } } }\n",
+             n);
+    write_rules(text);
+    chela_runtime *rt = new_runtime(url, &store);
+    chela_agent *agent = new_agent(rt, n);
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = on_event);
+    chela_session *s;
+    chela_run *run;
+    check(chela_session_new(agent, "bench", &s, &err), &err);
+    check(chela_session_wait(s, &err), &err);
+    long before = file_bytes(url);
+    double cpu = cpu_us(), wall = wall_us();
+    check(chela_run_start(s, "go", 2, &opts, &run, &err), &err);
+    chela_run_wait(run);
+    cpu = cpu_us() - cpu;
+    wall = wall_us() - wall;
+    chela_run_free(run);
+    chela_runtime_close(rt);
+    chela_store_close(store);
+    printf("turns=%ld cpu_us_per_turn=%.1f wall_us_per_turn=%.1f bytes_per_turn=%.0f\n", n,
+           cpu / (double)n, wall / (double)n, (double)(file_bytes(url) - before) / (double)n);
+    return 0;
+}
+
+/* An exported session of n messages, as text. */
+static char *long_session(long n, size_t *size) {
+    char *text = NULL;
+    FILE *f = open_memstream(&text, size);
+    fprintf(f, "{\"chela_session\":1,\"key\":\"long\",\"agent\":\"main\"}\n");
+    for (long i = 0; i < n; i += 2) {
+        fprintf(f,
+                "{\"seq\":%ld,\"type\":\"inbound\",\"ts\":1,\"data\":{\"run\":\"run_%ld\",\"mode\":"
+                "\"start\",\"message\":{\"role\":\"user\",\"content\":[{\"type\":\"text\","
+                "\"text\":\"question number %ld, which is about as long as questions are\"}]}}}\n",
+                i * 3 / 2 + 1, i, i);
+        fprintf(f,
+                "{\"seq\":%ld,\"type\":\"message\",\"ts\":1,\"data\":{\"run\":\"run_%ld\","
+                "\"turn\":1,\"message\":{\"role\":\"assistant\",\"content\":[{\"type\":\"text\","
+                "\"text\":\"answer number %ld: it says somewhat more than the question did, "
+                "as answers of models do, and then it ends\"}],"
+                "\"api\":\"anthropic\",\"model\":\"m\"}}}\n",
+                i * 3 / 2 + 2, i, i);
+        fprintf(f,
+                "{\"seq\":%ld,\"type\":\"state\",\"ts\":1,\"data\":{\"run\":\"run_%ld\",\"status\":"
+                "\"done\",\"state\":\"DONE\",\"turns\":1,\"seq\":9}}\n",
+                i * 3 / 2 + 3, i);
+    }
+    fclose(f);
+    return text;
+}
+
+static int open_long(const char *url, long n) {
+    struct chela_error err = {0};
+    chela_store *store;
+    size_t size;
+    write_rules("rules: [{ say: done }]\n");
+    char *text = long_session(n, &size);
+    chela_runtime *rt = new_runtime(url, &store);
+    if (!store) {
+        fprintf(stderr, "store: nothing is kept there\n");
+        return 1;
+    }
+    check(chela_store_import(store, text, size, NULL, NULL, &err), &err);
+    free(text);
+    chela_agent *agent = new_agent(rt, 10);
+    chela_session *s;
+    chela_run *run;
+    double wall = wall_us();
+    check(chela_session_new(agent, "long", &s, &err), &err);
+    check(chela_session_wait(s, &err), &err);
+    double opened = wall_us();
+    check(chela_run_start(s, "go", 2, NULL, &run, &err), &err);
+    chela_run_wait(run);
+    double over = wall_us();
+    printf("messages=%ld open_ms=%.1f first_answer_ms=%.1f status=%s\n", n, (opened - wall) / 1e3,
+           (over - opened) / 1e3, chela_run_status(run));
+    chela_run_free(run);
+    chela_runtime_close(rt);
+    chela_store_close(store);
+    return 0;
+}
+
+static int sessions(const char *url, long n) {
+    struct chela_error err = {0};
+    chela_store *store;
+    write_rules("rules: [{ say: a slow answer, stall_after: 1 }]\n");
+    chela_runtime *rt = new_runtime(url, &store);
+    chela_agent *agent = new_agent(rt, 10);
+    chela_session **all = calloc((size_t)n, sizeof(*all));
+    for (int i = 0; i < 50; i++)
+        chela_runtime_poll(rt);
+    long before = rss_kb();
+    for (long i = 0; i < n; i++) {
+        char key[32];
+        snprintf(key, sizeof(key), "s%ld", i);
+        check(chela_session_new(agent, key, &all[i], &err), &err);
+        check(chela_run_start(all[i], "go", 2, NULL, NULL, &err), &err);
+    }
+    double until = wall_us() + 2e6;
+    while (wall_us() < until)
+        chela_runtime_poll(rt);
+    long waiting = rss_kb();
+    for (long i = 0; i < n; i++)
+        chela_session_close(all[i]);
+    until = wall_us() + 5e5;
+    while (wall_us() < until)
+        chela_runtime_poll(rt);
+    printf("sessions=%ld kb_each=%.1f kb_each_after=%.1f\n", n,
+           (double)(waiting - before) / (double)n, (double)(rss_kb() - before) / (double)n);
+    free(all);
+    chela_runtime_close(rt);
+    chela_store_close(store);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    if (argc != 4)
+        return 2;
+    long n = strtol(argv[3], NULL, 10);
+    int rc = strcmp(argv[2], "turns") == 0      ? turns(argv[1], n)
+             : strcmp(argv[2], "open") == 0     ? open_long(argv[1], n)
+             : strcmp(argv[2], "sessions") == 0 ? sessions(argv[1], n)
+                                                : 2;
+    unlink(rules);
+    return rc;
+}

@@ -1,0 +1,349 @@
+/* keep.c -- see keep.h. */
+#include "agent/keep.h"
+
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "json/writer.h"
+
+static const struct ch_journal_ops *ops(const chela_session *s) {
+    return s->agent->rt->journal->ops;
+}
+
+/* --- the session ---------------------------------------------------------------- */
+
+static void fail(chela_session *s, const struct chela_error *err) {
+    struct ch_keep *k = s->keep;
+
+    k->state = CH_KEEP_FAILED;
+    k->err = *err;
+    ops(s)->close(CH_TAKE(k->log));
+}
+
+static void take_over(chela_session *s, struct ch_past *past) {
+    ch_transcript_release(&s->transcript);
+    s->transcript = past->transcript;
+    past->transcript = (struct ch_transcript){0};
+    ch_encoder_release(&s->encoder);
+    s->encoder = (struct ch_encoder){0};
+    s->revision = 0;
+    s->keep->past = past;
+    s->keep->titled = s->transcript.n > 0;
+    if (past->status == CH_PAST_IDLE)
+        ch_keep_forget(s);
+}
+
+static void on_opened(const struct ch_log_head *head, void *past, const struct chela_error *err,
+                      void *user) {
+    chela_session *s = user;
+    struct ch_keep *k = s->keep;
+
+    (void)head;
+    k->opened = true;
+    k->state = CH_KEEP_OPEN;
+    struct chela_error damage = {0};
+    if (!err && ch_past_finish(past, &damage) < 0)
+        err = &damage;
+    if (err) {
+        ch_past_free(past);
+        fail(s, err);
+    } else {
+        take_over(s, past);
+    }
+    ch_session_opened(s);
+}
+
+static void on_committed(uint64_t seq, void *user) {
+    chela_session *s = user;
+
+    if (s->run)
+        ch_run_committed(s->run, seq);
+}
+
+static void on_lost(const struct chela_error *err, void *user) {
+    chela_session *s = user;
+
+    fail(s, err);
+    if (s->run)
+        ch_run_lost(s->run, err);
+}
+
+static void drop_past(void *past) {
+    ch_past_free(past);
+}
+
+static const struct ch_log_handler handler = {
+    .fold = ch_past_fold,
+    .opened = on_opened,
+    .drop = drop_past,
+    .committed = on_committed,
+    .lost = on_lost,
+};
+
+void ch_keep_open(chela_session *s) {
+    struct ch_journal *j = s->agent->rt->journal;
+
+    if (!j)
+        return;
+    if (!s->keep)
+        s->keep = ch_alloc(sizeof(*s->keep));
+    ch_keep_forget(s);
+    s->keep->state = CH_KEEP_OPENING;
+    s->keep->opened = false;
+    s->keep->err = (struct chela_error){0};
+    s->keep->log = j->ops->open(j, s->key, s->agent->id, &handler, ch_past_new(), s);
+}
+
+void ch_keep_close(chela_session *s) {
+    if (s->keep && s->keep->log)
+        ops(s)->close(CH_TAKE(s->keep->log));
+}
+
+void ch_keep_forget(chela_session *s) {
+    if (s->keep)
+        ch_past_free(CH_TAKE(s->keep->past));
+}
+
+void ch_keep_free(chela_session *s) {
+    if (!s->keep)
+        return;
+    ch_keep_close(s);
+    ch_keep_forget(s);
+    ch_buf_release(&s->keep->scratch);
+    ch_free(s->keep);
+    s->keep = NULL;
+}
+
+/* --- records ------------------------------------------------------------------------ */
+
+/* A record of this run is begun; the caller writes its members. */
+static struct ch_jw begin(struct ch_keep *k, const chela_run *run) {
+    ch_buf_clear(&k->scratch);
+    struct ch_jw w = ch_jw(&k->scratch);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "run", run->id);
+    if (run->m.turns)
+        ch_jw_kint(&w, "turn", run->m.turns);
+    return w;
+}
+
+static uint64_t end(chela_session *s, struct ch_jw *w, enum ch_record_type type,
+                    enum ch_sync sync) {
+    ch_jw_end(w, '}');
+    return ops(s)->append(s->keep->log, type, ch_buf_sv(&s->keep->scratch), sync);
+}
+
+static void kmsg(struct ch_jw *w, const struct ch_msg *m) {
+    ch_jw_key(w, "message");
+    ch_msg_write(m, w);
+}
+
+static enum ch_sync gate(const chela_run *run) {
+    return run->session->agent->rt->journal->gate;
+}
+
+/* The first line of the first message, for lists. */
+static void set_title(chela_run *run, const struct ch_msg *m) {
+    struct ch_keep *k = run->session->keep;
+    struct ch_sv text = m->nblocks ? ch_sv_trim(m->blocks[0].text) : CH_SV("");
+
+    if (k->titled || text.n == 0)
+        return;
+    k->titled = true;
+    struct ch_sv line = ch_utf8_cut(ch_sv_split(&text, '\n'), CH_LIMIT_TITLE);
+    CH_AUTOFREE char *title = ch_strndup(line.p, line.n);
+    ops(run->session)->note(k->log, &(struct chela_store_head){.title = title});
+}
+
+static void count(chela_run *run, unsigned messages, unsigned turns) {
+    ops(run->session)
+        ->note(run->session->keep->log,
+               &(struct chela_store_head){.messages = messages, .turns = turns});
+}
+
+uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m) {
+    struct ch_keep *k = ch_kept(run);
+
+    if (!k)
+        return 0;
+    set_title(run, m);
+    count(run, 1, 0);
+    struct ch_jw w = begin(k, run);
+    ch_jw_kcstr(&w, "mode", "start");
+    kmsg(&w, m);
+    end(run->session, &w, CH_REC_INBOUND, gate(run));
+    return ch_keep_state(run, CH_PAST_RUNNING, gate(run));
+}
+
+uint64_t ch_keep_queued(chela_run *run, const struct ch_msg *m, bool follow_up) {
+    struct ch_keep *k = ch_kept(run);
+
+    if (!k)
+        return 0;
+    struct ch_jw w = begin(k, run);
+    ch_jw_kcstr(&w, "mode", follow_up ? "follow_up" : "steer");
+    kmsg(&w, m);
+    return end(run->session, &w, CH_REC_INBOUND, gate(run));
+}
+
+void ch_keep_delivered(chela_run *run, uint64_t seq, bool dropped) {
+    struct ch_keep *k = ch_kept(run);
+
+    if (!k || !seq)
+        return;
+    count(run, !dropped, 0);
+    struct ch_jw w = begin(k, run);
+    ch_jw_kint(&w, "of", (int64_t)seq);
+    if (dropped)
+        ch_jw_kbool(&w, "dropped", true);
+    end(run->session, &w, CH_REC_MESSAGE, CH_SYNC_LATER);
+}
+
+void ch_keep_message(chela_run *run, const struct ch_msg *m) {
+    struct ch_keep *k = ch_kept(run);
+    bool reply = m->kind == CH_MSG_ASSISTANT;
+
+    if (!k)
+        return;
+    count(run, 1, reply);
+    struct ch_jw w = begin(k, run);
+    kmsg(&w, m);
+    end(run->session, &w, CH_REC_MESSAGE, reply ? CH_SYNC_COMMIT : CH_SYNC_LATER);
+}
+
+uint64_t ch_keep_started(chela_run *run, size_t call, const struct ch_block *block,
+                         enum chela_effect effect, const char *key) {
+    struct ch_keep *k = ch_kept(run);
+
+    if (!k)
+        return 0;
+    struct ch_jw w = begin(k, run);
+    ch_jw_kint(&w, "call", (int64_t)call);
+    ch_jw_kstr(&w, "id", block->id);
+    ch_jw_kstr(&w, "name", block->name);
+    ch_jw_kcstr(&w, "effect", effect == CHELA_EFFECT_KEYED ? "keyed" : "once");
+    ch_jw_kcstr(&w, "key", key);
+    return end(run->session, &w, CH_REC_STARTED, gate(run));
+}
+
+void ch_keep_done(chela_run *run, size_t call, const struct ch_msg *result,
+                  const struct ch_keep_done *how) {
+    struct ch_keep *k = ch_kept(run);
+
+    if (!k)
+        return;
+    struct ch_jw w = begin(k, run);
+    ch_jw_kint(&w, "call", (int64_t)call);
+    kmsg(&w, result);
+    if (how->ran)
+        ch_jw_kbool(&w, "ran", true);
+    if (how->refused)
+        ch_jw_kbool(&w, "refused", true);
+    if (how->terminates)
+        ch_jw_kbool(&w, "terminates", true);
+    end(run->session, &w, CH_REC_DONE, how->effect ? CH_SYNC_COMMIT : CH_SYNC_LATER);
+}
+
+void ch_keep_answer(chela_session *s, size_t call, const struct ch_msg *result) {
+    struct ch_keep *k = s->keep;
+
+    if (!k || !k->log)
+        return;
+    ch_buf_clear(&k->scratch);
+    struct ch_jw w = ch_jw(&k->scratch);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "run", k->past->run);
+    ch_jw_kint(&w, "call", (int64_t)call);
+    kmsg(&w, result);
+    ch_jw_kbool(&w, "ran", true);
+    end(s, &w, CH_REC_DONE, s->agent->rt->journal->gate);
+}
+
+void ch_keep_asked(chela_run *run, size_t call, const struct chela_approval *a) {
+    struct ch_keep *k = ch_kept(run);
+
+    if (!k)
+        return;
+    struct ch_jw w = begin(k, run);
+    ch_jw_kint(&w, "call", (int64_t)call);
+    ch_jw_kstr(&w, "approval", ch_unstr(a->approval_id));
+    ch_jw_kstr(&w, "name", ch_unstr(a->name));
+    ch_jw_kstr(&w, "arguments", ch_unstr(a->arguments));
+    ch_jw_kstr(&w, "summary", ch_unstr(a->summary));
+    ch_jw_kbool(&w, "remember", a->can_remember);
+    end(run->session, &w, CH_REC_ASKED, CH_SYNC_LATER);
+}
+
+void ch_keep_answered(chela_session *s, const char *approval_id, enum chela_decision decision,
+                      const char *reason) {
+    struct ch_keep *k = s->keep;
+    static const char *const words[] = {"", "deny", "allow-once", "allow-always"};
+
+    if (!k || !k->log)
+        return;
+    ch_buf_clear(&k->scratch);
+    struct ch_jw w = ch_jw(&k->scratch);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "approval", approval_id);
+    ch_jw_kcstr(&w, "decision", words[decision]);
+    if (reason && *reason)
+        ch_jw_kcstr(&w, "reason", reason);
+    end(s, &w, CH_REC_ANSWERED, CH_SYNC_COMMIT);
+}
+
+/* --- the machine ------------------------------------------------------------------------- */
+
+static void write_usage(struct ch_jw *w, const struct ch_usage *u) {
+    ch_jw_key(w, "usage");
+    ch_jw_begin(w, '{');
+    ch_jw_kint(w, "input", u->input);
+    ch_jw_kint(w, "output", u->output);
+    ch_jw_kint(w, "cache_read", u->cache_read);
+    ch_jw_kint(w, "cache_write", u->cache_write);
+    ch_jw_kint(w, "reasoning", u->reasoning);
+    ch_jw_end(w, '}');
+}
+
+static void write_machine(struct ch_jw *w, const chela_run *run) {
+    const struct ch_run *m = &run->m;
+
+    ch_jw_kcstr(w, "state", ch_run_state_name(m->state));
+    if (m->reason != CH_REASON_NONE)
+        ch_jw_kcstr(w, "reason", ch_reason_name(m->reason));
+    ch_jw_kint(w, "turns", m->turns);
+    ch_jw_kint(w, "tool_calls", m->tool_calls);
+    ch_jw_kint(w, "errors", m->errors);
+    if (m->pauses)
+        ch_jw_kint(w, "pauses", m->pauses);
+    if (m->nudged)
+        ch_jw_kbool(w, "nudged", true);
+    if (m->model)
+        ch_jw_kint(w, "model", m->model);
+    if (m->cost > 0) {
+        ch_jw_key(w, "cost");
+        ch_jw_double(w, m->cost);
+    }
+    ch_jw_kint(w, "seq", (int64_t)m->seq);
+    if (run->recoveries)
+        ch_jw_kint(w, "recoveries", run->recoveries);
+    write_usage(w, &m->usage);
+}
+
+uint64_t ch_keep_state(chela_run *run, enum ch_past_status status, enum ch_sync sync) {
+    struct ch_keep *k = ch_kept(run);
+
+    if (!k)
+        return 0;
+    const char *word = status == CH_PAST_IDLE ? ch_status_name(ch_reason_status(run->m.reason))
+                                              : ch_past_status_name(status);
+    struct ch_jw w = begin(k, run);
+    ch_jw_kcstr(&w, "status", word);
+    write_machine(&w, run);
+    if (run->error[0])
+        ch_jw_kcstr(&w, "error", run->error);
+    if (status != run->told) {
+        run->told = status;
+        ops(run->session)
+            ->note(k->log, &(struct chela_store_head){.status = ch_past_status_name(status)});
+    }
+    return end(run->session, &w, CH_REC_STATE, sync);
+}

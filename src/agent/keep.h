@@ -1,0 +1,56 @@
+/* keep.h -- what a run writes to its session's journal, and waits for.
+ *
+ * Every function here does nothing for a session that is not kept. A session
+ * that could not be opened, or whose journal was lost, ends its run with
+ * store_error; the next run opens it again and goes on from what was stored. */
+#ifndef CH_AGENT_KEEP_H
+#define CH_AGENT_KEEP_H
+#include "agent/driver.h"
+#include "agent/journal.h"
+#include "agent/past.h"
+
+enum ch_keep_state { CH_KEEP_OPENING, CH_KEEP_OPEN, CH_KEEP_FAILED };
+
+struct ch_keep {
+    struct ch_log *log; /* NULL once it failed */
+    enum ch_keep_state state;
+    bool opened;            /* or failed: it is no longer OPENING */
+    bool titled;            /* the session has a title */
+    struct chela_error err; /* FAILED: why */
+    struct ch_past *past;   /* owned: what was unfinished when it was opened; NULL: nothing */
+    struct ch_buf scratch;
+};
+
+static inline struct ch_keep *ch_kept(const chela_run *run) {
+    return run->session->keep && run->session->keep->log ? run->session->keep : NULL;
+}
+
+/* --- the session */
+void ch_keep_open(chela_session *s);  /* if the runtime has a journal */
+void ch_keep_close(chela_session *s); /* no callback after this */
+void ch_keep_free(chela_session *s);
+/* The unfinished run is dealt with: forget it. */
+void ch_keep_forget(chela_session *s);
+
+/* --- records; each gives the seq that is to be committed, 0: nothing to wait for */
+uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m); /* a run begins */
+uint64_t ch_keep_queued(chela_run *run, const struct ch_msg *m, bool follow_up);
+void ch_keep_delivered(chela_run *run, uint64_t seq, bool dropped);
+void ch_keep_message(chela_run *run, const struct ch_msg *m);
+uint64_t ch_keep_started(chela_run *run, size_t call, const struct ch_block *block,
+                         enum chela_effect effect, const char *key);
+struct ch_keep_done {
+    bool ran, refused, terminates;
+    bool effect; /* it may have changed something */
+};
+void ch_keep_done(chela_run *run, size_t call, const struct ch_msg *result,
+                  const struct ch_keep_done *how);
+void ch_keep_asked(chela_run *run, size_t call, const struct chela_approval *a);
+void ch_keep_answered(chela_session *s, const char *approval_id, enum chela_decision decision,
+                      const char *reason);
+/* The machine as it is now. */
+uint64_t ch_keep_state(chela_run *run, enum ch_past_status status, enum ch_sync sync);
+/* The result of a call of an earlier life, given now. */
+void ch_keep_answer(chela_session *s, size_t call, const struct ch_msg *result);
+
+#endif

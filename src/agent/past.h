@@ -1,0 +1,78 @@
+/* past.h -- a session as its journal tells it.
+ *
+ * Records are folded one by one, in order, into a transcript and the state of
+ * the last run: pure, on whatever thread reads them. Whatever was stored loads,
+ * and what it gives is valid for every vendor once the calls that are still
+ * open have been answered. */
+#ifndef CH_AGENT_PAST_H
+#define CH_AGENT_PAST_H
+#include "agent/journal.h"
+#include "agent/run.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/list.h"
+#include "chela/tool.h"
+#include "model/message.h"
+
+enum ch_past_status {
+    CH_PAST_IDLE,    /* no run is unfinished */
+    CH_PAST_RUNNING, /* one was cut off */
+    CH_PAST_PAUSED,  /* one waits for people or programs */
+    CH_PAST_PARKED,  /* one was cut off too often */
+};
+
+/* A call of the last reply. Texts are owned. */
+struct ch_past_call {
+    bool started, once, ran, refused, terminates;
+    struct ch_msg *result; /* owned; NULL: none is known */
+    char *approval;        /* id; NULL: nobody was asked */
+    char *arguments, *summary, *name;
+    bool remember;
+    enum chela_decision decision;
+    char *reason;
+};
+
+/* Accepted, and not delivered yet. */
+struct ch_past_note {
+    struct ch_link link;
+    uint64_t seq;
+    bool follow_up;
+    struct ch_msg *msg; /* owned */
+};
+
+struct ch_past {
+    struct ch_transcript transcript;
+    uint64_t *seqs; /* owned: of the record that brought each message */
+    size_t seqs_cap;
+    enum ch_past_status status;
+    char run[24];
+    struct ch_run m; /* counters and state; no limits */
+    unsigned recoveries;
+
+    const struct ch_msg *reply;  /* in the transcript: the one whose calls are open */
+    struct ch_past_call *calls;  /* owned */
+    size_t ncalls, ndone;
+    bool results;                /* the calls of the last reply all have theirs */
+    unsigned answered, refused;  /* of those: made, and not made for want of budget */
+    bool terminated;
+    struct ch_list notes;
+    struct ch_arena arena; /* of the record that is being read */
+    struct ch_buf state;   /* the last STATE of this run, unread: only that one counts */
+};
+
+struct ch_past *ch_past_new(void);
+void ch_past_free(struct ch_past *p);
+/* The results of the last reply's calls as one message; where none is known it
+ * says that the call was interrupted. NULL: no call is open. The calls are
+ * closed then. */
+struct ch_msg *ch_past_close(struct ch_past *p, int64_t ts);
+
+/* struct ch_log_handler's fold; past is a struct ch_past. */
+int ch_past_fold(const struct chela_store_record *r, void *past, struct chela_error *err);
+
+/* After the last record. */
+int ch_past_finish(struct ch_past *p, struct chela_error *err);
+
+const char *ch_past_status_name(enum ch_past_status s); /* "idle" */
+
+#endif

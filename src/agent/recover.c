@@ -1,0 +1,197 @@
+/* recover.c -- going on with a run that an earlier process began.
+ *
+ * What is known is in the session's past (past.h); the machine is set to where
+ * it was and fed with what is missing:
+ *
+ *   calls without result   a batch of all calls: known results are settled,
+ *                          `once` calls that had begun are interrupted, the
+ *                          others run, with the idempotency keys they had
+ *   all calls answered     the results go to the machine
+ *   else                   the model is asked
+ *
+ * Each attempt is counted before it does anything. After CH_LIMIT_RECOVERIES
+ * without a reply of the model in between, the run is parked. */
+#include <stdio.h>
+
+#include "agent/keep.h"
+#include "base/error.h"
+#include "base/limits.h"
+
+/* --- taking it up -------------------------------------------------------------- */
+
+static void refill(chela_run *run) {
+    for (CH_LIST_EACH(k, &run->past->notes)) {
+        const struct ch_past_note *n = CH_CONTAINER(k, struct ch_past_note, link);
+        struct ch_queue *q = n->follow_up ? &run->follow_ups : &run->steering;
+        struct ch_sv text = n->msg->nblocks ? n->msg->blocks[0].text : CH_SV("");
+        if (ch_queue_push(q, text.p, text.n) == 0)
+            ch_queue_mark(q, n->seq);
+    }
+}
+
+static void set_machine(chela_run *run) {
+    const struct ch_past *p = run->past;
+    struct ch_run_limits limits = run->m.limits;
+
+    run->m = p->m;
+    run->m.limits = limits;
+    if (run->m.model >= limits.models)
+        run->m.model = 0;
+    if (run->m.state == CH_RUN_THINK && run->m.turns > 0)
+        run->m.turns--; /* the machine counts the call when it is made again */
+    if (p->status != CH_PAST_PAUSED)
+        run->m.state = p->reply || p->results ? CH_RUN_ACT : CH_RUN_OBSERVE;
+    run->m.reason = CH_REASON_NONE;
+}
+
+static int park(chela_session *s, chela_run *run, struct chela_error *err) {
+    ch_keep_state(run, CH_PAST_PARKED, CH_SYNC_COMMIT);
+    run->past->status = CH_PAST_PARKED;
+    s->keep->past = CH_TAKE(run->past);
+    ch_run_unref(run);
+    return ch_fail(err, CHELA_ESTATE,
+                   "session '%s' is parked: its run was cut off %d times at the same point", s->key,
+                   CH_LIMIT_RECOVERIES + 1);
+}
+
+int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_run **out,
+                   struct chela_error *err) {
+    struct ch_past *p = s->keep->past;
+    chela_run *run;
+
+    if (p->status == CH_PAST_PARKED && !opts->insist)
+        return ch_fail(err, CHELA_ESTATE,
+                       "session '%s' is parked: its run was cut off too often", s->key);
+    int rc = ch_run_new(s, opts, &run, err);
+    if (rc < 0)
+        return rc;
+    run->past = CH_TAKE(s->keep->past);
+    snprintf(run->id, sizeof(run->id), "%s", p->run);
+    run->told = p->status;
+    run->recoveries = p->status == CH_PAST_PARKED ? 1 : p->recoveries;
+    run->recoveries += p->status == CH_PAST_RUNNING;
+    set_machine(run);
+    if (run->recoveries > CH_LIMIT_RECOVERIES)
+        return park(s, run, err);
+    refill(run);
+    *out = run;
+    return 0;
+}
+
+/* --- going on --------------------------------------------------------------------- */
+
+/* What was denied is neither a success nor a failure. */
+static void count_results(const struct ch_msg *m, struct ch_input *in) {
+    for (uint32_t i = 0; i < m->nblocks; i += 1u + m->blocks[i].span) {
+        if (m->blocks[i].flags & CH_F_DENIED)
+            continue;
+        bool failed = m->blocks[i].flags & CH_F_ERROR;
+        in->any_ok |= !failed;
+        in->trailing_errors = failed ? in->trailing_errors + 1 : 0;
+    }
+}
+
+static void resume_with_results(chela_run *run) {
+    const struct ch_transcript *t = &run->session->transcript;
+    struct ch_input in = {.kind = CH_IN_RESULTS,
+                          .calls = run->past->answered,
+                          .over_limit = run->past->refused > 0,
+                          .terminated = run->past->terminated};
+
+    count_results(t->msgs[t->n - 1], &in);
+    ch_past_free(CH_TAKE(run->past));
+    ch_drive(run, &in);
+}
+
+static bool ends_with_reply(const struct ch_transcript *t) {
+    return t->n > 0 && t->msgs[t->n - 1]->kind == CH_MSG_ASSISTANT;
+}
+
+void ch_recover_begin(chela_run *run) {
+    run->reply = run->past->reply;
+    run->target = run->session->agent->targets[run->m.model];
+    if (run->m.state == CH_RUN_WAITING && run->reply) {
+        ch_drive(run, &(struct ch_input){.kind = CH_IN_RESUMED});
+    } else if (run->reply) {
+        ch_act(run);
+    } else if (run->past->results) {
+        run->m.state = CH_RUN_ACT;
+        resume_with_results(run);
+    } else {
+        ch_past_free(CH_TAKE(run->past));
+        run->m.state = CH_RUN_OBSERVE;
+        run->deliver_follow_up = ends_with_reply(&run->session->transcript);
+        ch_drive(run, &(struct ch_input){.kind = CH_IN_INPUT});
+    }
+}
+
+void ch_recover_batch(chela_run *run) {
+    const struct ch_past *p = run->past;
+
+    for (size_t i = 0; i < p->ncalls; i++) {
+        const struct ch_past_call *c = &p->calls[i];
+        if (c->result)
+            ch_batch_settle(run->batch, i, c->result, c->ran);
+        else if (c->started && c->once)
+            ch_batch_interrupt(run->batch, i);
+        else if (c->approval)
+            ch_batch_recall(run->batch, i, c->approval);
+    }
+}
+
+/* --- answers before it goes on ---------------------------------------------------------- */
+
+static const struct ch_block *block_of(const struct ch_past *p, size_t index) {
+    for (uint32_t i = 0; i < p->reply->nblocks; i++)
+        if (p->reply->blocks[i].type == CH_BLOCK_TOOL_CALL && index-- == 0)
+            return &p->reply->blocks[i];
+    CH_UNREACHABLE();
+}
+
+int ch_recover_answer(chela_session *s, struct ch_sv id, struct ch_sv content, bool is_error,
+                      struct chela_error *err) {
+    struct ch_past *p = s->keep->past;
+    bool answered = false;
+
+    for (size_t i = 0; i < p->ncalls; i++) {
+        const struct ch_block *call = block_of(p, i);
+        if (!ch_sv_eq(call->id, id))
+            continue;
+        answered |= p->calls[i].result != NULL;
+        if (p->calls[i].result || p->calls[i].started)
+            continue;
+        struct ch_block b = {.type = CH_BLOCK_TOOL_RESULT,
+                             .flags = is_error ? CH_F_ERROR : 0,
+                             .id = call->id,
+                             .name = call->name,
+                             .text = content};
+        p->calls[i].result = ch_msg_new(CH_MSG_RESULTS, &b, 1, NULL, CH_SV(""),
+                                        ch_now_ms(ch_loop_clock(s->agent->rt->loop)));
+        p->calls[i].ran = true;
+        ch_keep_answer(s, i, p->calls[i].result);
+        return 0;
+    }
+    if (answered)
+        return ch_fail(err, CHELA_EEXIST, "call %.*s has a result already", CH_SV_FMT(id));
+    return ch_fail(err, CHELA_ENOENT, "no call %.*s waits for a result", CH_SV_FMT(id));
+}
+
+int ch_recover_approve(chela_session *s, const char *approval_id, enum chela_decision decision,
+                       const char *reason, struct chela_error *err) {
+    struct ch_past *p = s->keep->past;
+
+    for (size_t i = 0; i < p->ncalls; i++) {
+        struct ch_past_call *c = &p->calls[i];
+        if (!c->approval || strcmp(c->approval, approval_id) != 0)
+            continue;
+        if (c->decision != CHELA_UNDECIDED || c->result)
+            return ch_fail(err, CHELA_EEXIST, "approval %s was decided before", approval_id);
+        if (decision == CHELA_ALLOW_ALWAYS && !c->remember)
+            return ch_fail(err, CHELA_EPERM, "this call cannot be allowed always");
+        c->decision = decision;
+        c->reason = reason ? ch_strdup(reason) : NULL;
+        ch_keep_answered(s, approval_id, decision, reason);
+        return 0;
+    }
+    return ch_fail(err, CHELA_ENOENT, "nobody asked for approval %s", approval_id);
+}

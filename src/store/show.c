@@ -1,0 +1,122 @@
+/* show.c -- sessions as JSON, for people and programs that look at a store. */
+#include "agent/past.h"
+#include "base/error.h"
+#include "json/writer.h"
+#include "store/store.h"
+
+static void write_session(struct ch_jw *w, const struct chela_store_session *s) {
+    ch_jw_kcstr(w, "key", s->key);
+    ch_jw_kcstr(w, "title", s->title);
+    ch_jw_kcstr(w, "agent", s->agent);
+    ch_jw_kcstr(w, "status", s->status);
+    if (*s->parent)
+        ch_jw_kcstr(w, "parent", s->parent);
+    ch_jw_kint(w, "created", s->created);
+    ch_jw_kint(w, "updated", s->updated);
+    ch_jw_kint(w, "turns", (int64_t)s->turns);
+    ch_jw_kint(w, "messages", (int64_t)s->messages);
+    ch_jw_kint(w, "records", (int64_t)s->last);
+    if (*s->owner) {
+        CH_BUF_AUTO who = {0};
+        ch_owner_show(s->owner, &who);
+        ch_jw_kcstr(w, "in_use_by", ch_buf_str(&who));
+    }
+}
+
+char *chela_store_session_json(const struct chela_store_session *s) {
+    struct ch_buf out = {0};
+    struct ch_jw w = ch_jw(&out);
+
+    ch_jw_begin(&w, '{');
+    write_session(&w, s);
+    ch_jw_end(&w, '}');
+    return ch_buf_take(&out);
+}
+
+/* The excerpt without its marks, and where the match lies in it. */
+char *chela_store_hit_json(const struct chela_store_hit *h) {
+    struct ch_buf out = {0};
+    CH_BUF_AUTO plain = {0};
+    struct ch_jw w = ch_jw(&out);
+
+    for (const char *c = h->excerpt; *c; c++)
+        if (*c != '\x01' && *c != '\x02')
+            ch_buf_addc(&plain, *c);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "key", h->key);
+    ch_jw_kcstr(&w, "title", h->title);
+    ch_jw_kint(&w, "seq", (int64_t)h->seq);
+    ch_jw_kint(&w, "ts", h->ts);
+    ch_jw_kcstr(&w, "excerpt", ch_buf_str(&plain));
+    ch_jw_end(&w, '}');
+    return ch_buf_take(&out);
+}
+
+/* --- one session, whole ------------------------------------------------------------ */
+
+static void write_waiting(struct ch_jw *w, const struct ch_past *p) {
+    size_t at = 0;
+
+    ch_jw_key(w, "waiting");
+    ch_jw_begin(w, '[');
+    for (uint32_t i = 0; p->reply && i < p->reply->nblocks; i++) {
+        const struct ch_block *b = &p->reply->blocks[i];
+        if (b->type != CH_BLOCK_TOOL_CALL)
+            continue;
+        const struct ch_past_call *c = &p->calls[at++];
+        if (c->result || c->decision != CHELA_UNDECIDED)
+            continue;
+        ch_jw_begin(w, '{');
+        if (c->approval)
+            ch_jw_kcstr(w, "approval_id", c->approval);
+        ch_jw_kstr(w, "id", b->id);
+        ch_jw_kstr(w, "name", b->name);
+        ch_jw_kstr(w, "arguments", c->approval ? ch_sv_str(c->arguments) : b->text);
+        if (c->approval)
+            ch_jw_kcstr(w, "summary", c->summary);
+        ch_jw_end(w, '}');
+    }
+    ch_jw_end(w, ']');
+}
+
+struct showing {
+    struct ch_jw w;
+    struct ch_past *past;
+    struct chela_error *err;
+    int rc;
+};
+
+static int show_row(const struct chela_store_session *s, void *user) {
+    write_session(&((struct showing *)user)->w, s);
+    return 0;
+}
+
+static int show_record(const struct chela_store_record *r, void *user) {
+    struct showing *s = user;
+    s->rc = ch_past_fold(r, s->past, s->err);
+    return s->rc < 0;
+}
+
+int chela_store_show(chela_store *store, const char *key, char **out, struct chela_error *err) {
+    struct chela_error why = {0};
+    CH_BUF_AUTO text = {0};
+    struct showing s = {.w = ch_jw(&text), .past = ch_past_new(), .err = err ? err : &why};
+
+    ch_jw_begin(&s.w, '{');
+    int rc = chela_store_session(store, key, show_row, &s, s.err);
+    if (rc == 0)
+        rc = chela_store_records(store, key, 1, show_record, &s, s.err);
+    if (rc == 0)
+        rc = s.rc < 0 ? s.rc : ch_past_finish(s.past, s.err);
+    write_waiting(&s.w, s.past);
+    ch_jw_key(&s.w, "transcript");
+    ch_jw_begin(&s.w, '[');
+    for (size_t i = 0; i < s.past->transcript.n; i++)
+        ch_msg_write(s.past->transcript.msgs[i], &s.w);
+    ch_jw_end(&s.w, ']');
+    ch_jw_end(&s.w, '}');
+    ch_past_free(s.past);
+    if (rc == 0)
+        *out = ch_buf_take(&text);
+    return rc;
+}

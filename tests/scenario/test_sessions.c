@@ -1,0 +1,300 @@
+/* test_sessions.c -- runs that are kept: what is written when, what a failing
+ * store does to a run, and what every beginning of a journal leads to. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "agent/journal.h"
+#include "base/error.h"
+#include "store/store.h"
+#include "support/stage.h"
+
+/* --- a store that fails when it is told to -------------------------------------- */
+
+static struct {
+    unsigned commits, syncs;
+    unsigned fail_at; /* this commit fails, from 1; 0: none */
+    bool for_good;    /* and all after it */
+} fault;
+
+static int faulty_commit(struct chela_store_db *db, struct chela_store_change *changes, size_t n,
+                         int sync, struct chela_error *err) {
+    fault.commits++;
+    fault.syncs += sync != 0;
+    if (fault.fail_at && (fault.commits == fault.fail_at ||
+                          (fault.for_good && fault.commits > fault.fail_at)))
+        return ch_fail(err, CHELA_ELIMIT, "store: no space left on the disk");
+    return ch_store_memory.commit(db, changes, n, sync, err);
+}
+
+static chela_store *new_store(void) {
+    static struct chela_store_ops ops;
+    chela_store *s = NULL;
+    assert_int_equal(chela_store_open("memory:", NULL, &s, NULL), 0);
+    ops = ch_store_memory;
+    ops.commit = faulty_commit;
+    s->ops = &ops;
+    memset(&fault, 0, sizeof(fault));
+    return s;
+}
+
+/* --- a run with each kind of tool -------------------------------------------------- */
+
+static const struct fake_reply replies[] = {
+    {.body = A_BEGIN A_CALL(0, "c1", "look", "{}") A_CALL(1, "c2", "put", "{}")
+         A_CALL(2, "c3", "ship", "{}") A_END("tool_use")},
+    {.body = A_SAY("all done")},
+    {.body = A_SAY("more")},
+    {.body = A_SAY("and more")},
+};
+
+struct counts {
+    unsigned look, put, ship;
+    char keys[8][96];
+};
+static struct counts made;
+
+static int work(chela_call *call, void *user) {
+    struct counts *c = &made;
+    if (strcmp(user, "put") == 0)
+        snprintf(c->keys[c->put % 8], sizeof(c->keys[0]), "%s", chela_call_key(call));
+    ++*(strcmp(user, "look") == 0 ? &c->look : strcmp(user, "put") == 0 ? &c->put : &c->ship);
+    chela_result_text(call, "ok", 2);
+    return 0;
+}
+
+static void add_tools(struct stage *st) {
+    static const struct {
+        const char *name;
+        enum chela_effect effect;
+    } tools[] = {{"look", CHELA_EFFECT_READ},
+                 {"put", CHELA_EFFECT_KEYED},
+                 {"ship", CHELA_EFFECT_ONCE}};
+    for (size_t i = 0; i < CH_LEN(tools); i++) {
+        struct chela_tool_opts opts =
+            CHELA_TOOL_OPTS(.name = tools[i].name, .description = "Works.", .fn = work,
+                            .user = (void *)tools[i].name, .effect = tools[i].effect,
+                            .flags = CHELA_TOOL_ON_LOOP);
+        assert_int_equal(chela_agent_add_tool(st->agent, &opts, NULL), 0);
+    }
+}
+
+/* A stage whose session is `key` of this store. */
+static void open_kept(struct stage *st, chela_store *store, const char *key, size_t skip) {
+    stage_open(st, NULL, replies + skip, CH_LEN(replies) - skip);
+    add_tools(st);
+    assert_int_equal(chela_runtime_store(st->rt, store, NULL, NULL), 0);
+    chela_session_close(st->session);
+    assert_int_equal(chela_session_new(st->agent, key, &st->session, NULL), 0);
+}
+
+static void wait_open(struct stage *st) {
+    struct chela_error err = {0};
+    if (chela_session_wait(st->session, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+static int add_type(const struct chela_store_record *r, void *user) {
+    ch_buf_addf(user, "%s ", ch_record_name(r->type));
+    return 0;
+}
+
+static void check_types(chela_store *store, const char *key, const char *want) {
+    CH_BUF_AUTO got = {0};
+    assert_int_equal(chela_store_records(store, key, 1, add_type, &got, NULL), 0);
+    assert_string_equal(ch_buf_str(&got), want);
+}
+
+static void test_what_is_written(void **state) {
+    struct stage st;
+    chela_store *store = new_store();
+    (void)state;
+    made = (struct counts){0};
+    open_kept(&st, store, "a", 0);
+    stage_play(&st, "go");
+    assert_string_equal(stage_verdict(&st), "done/task_completed");
+    check_types(store, "a",
+                "inbound state message state done started started done done message state ");
+    /* one for what came in, one for the calls that change something */
+    assert_int_equal(fault.syncs, 2);
+    stage_close(&st);
+    chela_store_close(store);
+}
+
+/* --- a store that fails ----------------------------------------------------------------- */
+
+static void play_with_fault(unsigned at, bool for_good) {
+    struct stage st;
+    chela_store *store = new_store();
+    made = (struct counts){0};
+    open_kept(&st, store, "a", 0);
+    wait_open(&st);
+    fault.commits = 0;
+    fault.fail_at = at;
+    fault.for_good = for_good;
+    stage_play(&st, "go");
+    const char *verdict = stage_verdict(&st);
+    bool done = strcmp(verdict, "done/task_completed") == 0;
+    if (!done && strcmp(verdict, "error/store_error") != 0)
+        fail_msg("commit %u: %s", at, verdict);
+    if (at == 1 && made.look + made.put + made.ship > 0)
+        fail_msg("something was done before the input was stored");
+    if (at == 2 && made.put + made.ship > 0)
+        fail_msg("something was changed before that was stored");
+    stage_check_transcript(&st);
+    /* There is room again: no restart is needed. */
+    fault.fail_at = 0;
+    st.model.next = 2;
+    stage_play(&st, "go on");
+    assert_string_equal(stage_verdict(&st), "done/task_completed");
+    stage_check_transcript(&st);
+    assert_true(made.ship <= 1);
+    stage_close(&st);
+    chela_store_close(store);
+}
+
+static void test_a_store_that_fails(void **state) {
+    (void)state;
+    for (unsigned at = 1; at <= 6; at++) {
+        play_with_fault(at, false);
+        play_with_fault(at, true);
+    }
+}
+
+/* --- every beginning of a journal --------------------------------------------------------- */
+
+struct lines {
+    struct ch_buf text;
+    size_t ends[64];
+    size_t n;
+};
+
+static int keep_line(const char *p, size_t n, void *user) {
+    struct lines *l = user;
+    ch_buf_add(&l->text, p, n);
+    l->ends[l->n++] = l->text.n;
+    return 0;
+}
+
+static bool holds(const struct lines *l, size_t n, const char *text) {
+    return memmem(l->text.p, l->ends[n], text, strlen(text)) != NULL;
+}
+
+/* As if the process had died right after the n-th record was stored. */
+static void resume_after(const struct lines *l, size_t n) {
+    struct stage st;
+    struct chela_error err = {0};
+    chela_store *store = new_store();
+    if (chela_store_import(store, l->text.p, l->ends[n], NULL, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+    bool replied = holds(l, n, "\"role\":\"assistant\"");
+    bool shipped = holds(l, n, "\"name\":\"ship\",\"effect\":\"once\"");
+    made = (struct counts){0};
+    open_kept(&st, store, "a", replied ? 1 : 0);
+    wait_open(&st);
+    if (strcmp(chela_session_status(st.session), "idle") == 0) {
+        assert_true(holds(l, n, "all done"));
+    } else {
+        struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = NULL);
+        if (chela_run_resume(st.session, &opts, &st.run, &err) < 0)
+            fail_msg("after %zu: %s", n, err.message);
+        assert_int_equal(chela_run_wait(st.run), 0);
+        if (strcmp(chela_run_reason(st.run), "task_completed") != 0)
+            fail_msg("after %zu: %s %s", n, chela_run_reason(st.run), chela_run_error(st.run));
+        if (shipped && made.ship)
+            fail_msg("after %zu: a call that may be made once was made again", n);
+        if (!shipped && made.ship != 1)
+            fail_msg("after %zu: a call that was not begun was not made", n);
+    }
+    stage_check_transcript(&st);
+    stage_close(&st);
+    chela_store_close(store);
+}
+
+static void test_every_beginning_can_be_resumed(void **state) {
+    struct stage st;
+    struct lines lines = {0};
+    chela_store *store = new_store();
+    (void)state;
+    open_kept(&st, store, "a", 0);
+    stage_play(&st, "go");
+    stage_close(&st);
+    assert_int_equal(chela_store_export(store, "a", keep_line, &lines, NULL), 0);
+    chela_store_close(store);
+    assert_true(lines.n > 10);
+    for (size_t n = 1; n < lines.n; n++)
+        resume_after(&lines, n);
+    ch_buf_release(&lines.text);
+}
+
+/* The same call gets the same idempotency key in its second life. */
+static void test_keys_stay_the_same(void **state) {
+    struct stage st;
+    struct lines lines = {0};
+    chela_store *store = new_store();
+    char key[96];
+    (void)state;
+    made = (struct counts){0};
+    open_kept(&st, store, "a", 0);
+    stage_play(&st, "go");
+    stage_close(&st);
+    memcpy(key, made.keys[0], sizeof(key));
+    assert_int_equal(chela_store_export(store, "a", keep_line, &lines, NULL), 0);
+    chela_store_close(store);
+    resume_after(&lines, 7); /* both have begun, neither has ended */
+    assert_int_equal(made.put, 1);
+    assert_string_equal(made.keys[0], key);
+    ch_buf_release(&lines.text);
+}
+
+/* --- messages that wait ----------------------------------------------------------------------- */
+
+static void queue_both(struct stage *st, const struct chela_event *ev) {
+    if (ev->type != CHELA_EV_MODEL_REQUEST || st->arg++)
+        return;
+    assert_int_equal(chela_run_steer(st->run, "steer", 5), 0);
+    assert_int_equal(chela_run_follow_up(st->run, "follow", 6), 0);
+}
+
+static void test_messages_that_wait_survive(void **state) {
+    struct stage st;
+    struct lines lines = {0};
+    chela_store *store = new_store();
+    (void)state;
+    open_kept(&st, store, "a", 0);
+    st.on_event = queue_both;
+    stage_play(&st, "go");
+    assert_string_equal(stage_verdict(&st), "done/task_completed");
+    stage_close(&st);
+    assert_int_equal(chela_store_export(store, "a", keep_line, &lines, NULL), 0);
+    chela_store_close(store);
+    /* inbound, state, two that wait: then it died */
+    store = new_store();
+    assert_int_equal(chela_store_import(store, lines.text.p, lines.ends[4], NULL, NULL, NULL), 0);
+    open_kept(&st, store, "a", 1);
+    wait_open(&st);
+    assert_int_equal(chela_run_resume(st.session, NULL, &st.run, NULL), 0);
+    assert_int_equal(chela_run_wait(st.run), 0);
+    char *json = chela_session_messages_json(st.session);
+    const char *steer = strstr(json, "\"steer\""), *follow = strstr(json, "\"follow\"");
+    assert_true(steer && follow && steer < follow);
+    assert_null(strstr(steer + 1, "\"steer\""));
+    chela_free(json);
+    stage_check_transcript(&st);
+    stage_close(&st);
+    chela_store_close(store);
+    ch_buf_release(&lines.text);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_written),
+        cmocka_unit_test(test_a_store_that_fails),
+        cmocka_unit_test(test_every_beginning_can_be_resumed),
+        cmocka_unit_test(test_keys_stay_the_same),
+        cmocka_unit_test(test_messages_that_wait_survive),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
