@@ -69,6 +69,24 @@ CHELA_API int chela_store_show(chela_store *store, const char *key, char **out,
 CHELA_API int chela_store_fork(chela_store *store, const char *from, int64_t turn, const char *to,
                                struct chela_error *err);
 
+/* The same up to the model call of turn `turn`, from 1: what it is asked is
+ * there, what it said is not, so that chela_run_resume asks again. */
+CHELA_API int chela_store_fork_before(chela_store *store, const char *from, int64_t turn,
+                                      const char *to, struct chela_error *err);
+
+/* Drive a session's journal through the machine again, with what the models
+ * said and the tools gave then, and the limits of this agent. fn is told each
+ * decision, as it was then and as it would be now. Nothing is called. */
+struct chela_replay_step {
+    uint64_t seq;           /* of the record that holds the decision */
+    unsigned turn;          /* of its run */
+    const char *then, *now; /* for people: state, reason, counters */
+    int same;
+};
+typedef void chela_replay_fn(const struct chela_replay_step *step, void *user);
+CHELA_API int chela_replay(chela_agent *agent, chela_store *store, const char *key,
+                           chela_replay_fn *fn, void *user, struct chela_error *err);
+
 /* One JSON object a line: the session, then its records. */
 CHELA_API int chela_store_export(chela_store *store, const char *key,
                                  int (*line)(const char *p, size_t n, void *user), void *user,

@@ -200,14 +200,38 @@ void ch_keep_delivered(chela_run *run, uint64_t seq, bool dropped) {
 
 void ch_keep_message(chela_run *run, const struct ch_msg *m) {
     struct ch_keep *k = ch_kept(run);
-    bool reply = m->kind == CH_MSG_ASSISTANT;
 
     if (!k)
         return;
-    count(run, 1, reply);
+    count(run, 1, 0);
     struct ch_jw w = begin(k, run);
     kmsg(&w, m);
-    end(run->session, &w, CH_REC_MESSAGE, reply ? CH_SYNC_COMMIT : CH_SYNC_LATER);
+    end(run->session, &w, CH_REC_MESSAGE, CH_SYNC_LATER);
+}
+
+static void write_usage(struct ch_jw *w, const struct ch_usage *u) {
+    ch_jw_key(w, "usage");
+    ch_jw_begin(w, '{');
+    ch_jw_kint(w, "input", u->input);
+    ch_jw_kint(w, "output", u->output);
+    ch_jw_kint(w, "cache_read", u->cache_read);
+    ch_jw_kint(w, "cache_write", u->cache_write);
+    ch_jw_kint(w, "reasoning", u->reasoning);
+    ch_jw_end(w, '}');
+}
+
+/* With what the machine was told about it, so that it can be told again. */
+void ch_keep_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply *r) {
+    struct ch_keep *k = ch_kept(run);
+
+    if (!k)
+        return;
+    count(run, 1, 1);
+    struct ch_jw w = begin(k, run);
+    kmsg(&w, m);
+    ch_jw_kcstr(&w, "stop", ch_stop_name(r->stop));
+    write_usage(&w, &r->usage);
+    end(run->session, &w, CH_REC_MESSAGE, CH_SYNC_COMMIT);
 }
 
 uint64_t ch_keep_started(chela_run *run, size_t call, const struct ch_block *block,
@@ -291,17 +315,6 @@ void ch_keep_answered(chela_session *s, const char *approval_id, enum chela_deci
 }
 
 /* --- the machine ------------------------------------------------------------------------- */
-
-static void write_usage(struct ch_jw *w, const struct ch_usage *u) {
-    ch_jw_key(w, "usage");
-    ch_jw_begin(w, '{');
-    ch_jw_kint(w, "input", u->input);
-    ch_jw_kint(w, "output", u->output);
-    ch_jw_kint(w, "cache_read", u->cache_read);
-    ch_jw_kint(w, "cache_write", u->cache_write);
-    ch_jw_kint(w, "reasoning", u->reasoning);
-    ch_jw_end(w, '}');
-}
 
 static void write_machine(struct ch_jw *w, const chela_run *run) {
     const struct ch_run *m = &run->m;

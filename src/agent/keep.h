@@ -37,6 +37,7 @@ uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m); /* a run begin
 uint64_t ch_keep_queued(chela_run *run, const struct ch_msg *m, bool follow_up);
 void ch_keep_delivered(chela_run *run, uint64_t seq, bool dropped);
 void ch_keep_message(chela_run *run, const struct ch_msg *m);
+void ch_keep_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply *r);
 uint64_t ch_keep_started(chela_run *run, size_t call, const struct ch_block *block,
                          enum chela_effect effect, const char *key);
 struct ch_keep_done {

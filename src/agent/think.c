@@ -401,7 +401,7 @@ static const struct ch_msg *keep_reply(chela_run *run, struct ch_reply *r) {
         ch_msg_free(m);
         return NULL;
     }
-    ch_keep_message(run, m);
+    ch_keep_reply(run, m, r);
     return ch_transcript_add(&run->session->transcript, m) == 0 ? m : NULL;
 }
 

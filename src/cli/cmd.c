@@ -16,6 +16,7 @@ const struct ch_cmd *const ch_cmds[] = {
     &ch_cmd_sessions_import,
     &ch_cmd_sessions_delete,
     &ch_cmd_sessions_search,
+    &ch_cmd_replay,
     &ch_cmd_tools_list,
     &ch_cmd_tools_show,
     &ch_cmd_tools_call,

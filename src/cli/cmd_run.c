@@ -26,6 +26,7 @@ struct flags {
     struct ch_texts stop, images;
     const char *schema, *output_by;
     struct ch_texts allow, refuse;
+    int64_t from_turn;
     bool no_stream, no_session, resume_last, force;
 };
 
@@ -99,6 +100,35 @@ static const struct ch_opt opts[] = {
     {.name = NULL},
 };
 
+/* What a run needs that goes on from somewhere. */
+/* clang-format off */
+#define GO_ON_OPTS                                                                                 \
+    {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",                          \
+     "such as anthropic/claude-sonnet-4-6 or ollama/qwen3"},                                       \
+    {"base-url", 0, CH_OPT_TEXT, AT(base_url), "URL", 0, 0, "Model",                               \
+     "address of the service instead of the provider's own"},                                      \
+    {"api-key-env", 0, CH_OPT_TEXT, AT(api_key_env), "NAME", 0, 0, "Model",                        \
+     "environment variable that holds the key"},                                                   \
+    {"system", 0, CH_OPT_TEXT, AT(system), "TEXT|@FILE", 0, 0, "Model",                            \
+     "instructions for the model"},                                                                \
+    {"no-stream", 0, CH_OPT_SWITCH, AT(no_stream), NULL, 0, 0, "Model",                            \
+     "ask for whole replies instead of streams"},                                                  \
+    CH_SETUP_OPTS_TOOLS(struct flags),                                                             \
+    {"approve", 0, CH_OPT_CHOICE, AT(approve), "ask|auto|deny", 0, 0, "Tools",                     \
+     "what becomes of calls that need consent from now on"},                                       \
+    {"max-turns", 0, CH_OPT_INT, AT(max_turns), "N", 1, MANY, "Limits",                            \
+     "model calls in the run, those before included (25)"},                                        \
+    {"max-tool-calls", 0, CH_OPT_INT, AT(max_tool_calls), "N", 1, MANY, "Limits",                  \
+     "tool calls in the run, likewise (200)"},                                                     \
+    {"timeout", 0, CH_OPT_REAL, AT(timeout), "SEC", 0.001, 31536000, "Limits",                     \
+     "time for the rest of the run in seconds (1800)"},                                            \
+    {"output", 0, CH_OPT_CHOICE, AT(output), "text|json|jsonl", 0, 0, "Output",                    \
+     "the answer as text; the end of the run as a JSON object; or all its events, one JSON "       \
+     "object a line"},                                                                             \
+    CH_SETUP_OPTS_OUTPUT(struct flags),                                                            \
+    {.name = NULL}
+/* clang-format on */
+
 static const struct ch_opt resume_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_STORE(struct flags),
@@ -108,28 +138,16 @@ static const struct ch_opt resume_opts[] = {
      "do not let it run; the model is told"},
     {"force", 0, CH_OPT_SWITCH, AT(force), NULL, 0, 0, "Decisions",
      "also a run that was parked because it was cut off again and again"},
-    {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",
-     "such as anthropic/claude-sonnet-4-6 or ollama/qwen3"},
-    {"base-url", 0, CH_OPT_TEXT, AT(base_url), "URL", 0, 0, "Model",
-     "address of the service instead of the provider's own"},
-    {"api-key-env", 0, CH_OPT_TEXT, AT(api_key_env), "NAME", 0, 0, "Model",
-     "environment variable that holds the key"},
-    {"system", 0, CH_OPT_TEXT, AT(system), "TEXT|@FILE", 0, 0, "Model",
-     "instructions for the model"},
-    {"no-stream", 0, CH_OPT_SWITCH, AT(no_stream), NULL, 0, 0, "Model",
-     "ask for whole replies instead of streams"},
-    CH_SETUP_OPTS_TOOLS(struct flags),
-    {"approve", 0, CH_OPT_CHOICE, AT(approve), "ask|auto|deny", 0, 0, "Tools",
-     "what becomes of calls that need consent from now on"},
-    {"max-turns", 0, CH_OPT_INT, AT(max_turns), "N", 1, MANY, "Limits",
-     "model calls in the run, those before the break included (25)"},
-    {"timeout", 0, CH_OPT_REAL, AT(timeout), "SEC", 0.001, 31536000, "Limits",
-     "time for the rest of the run in seconds (1800)"},
-    {"output", 0, CH_OPT_CHOICE, AT(output), "text|json|jsonl", 0, 0, "Output",
-     "the answer as text; the end of the run as a JSON object; or all its events, one JSON object "
-     "a line"},
-    CH_SETUP_OPTS_OUTPUT(struct flags),
-    {.name = NULL},
+    GO_ON_OPTS,
+};
+
+static const struct ch_opt replay_opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    CH_SETUP_OPTS_STORE(struct flags),
+    {"from-turn", 0, CH_OPT_INT, AT(from_turn), "N", 1, 1e9, "Replay",
+     "copy the session up to the model call of this turn, counted over the session, and go on "
+     "from there with a real model"},
+    GO_ON_OPTS,
 };
 
 static const char *const later_modes[] = {"plan", "route", "heartbeat", NULL};
@@ -149,6 +167,8 @@ struct run {
     char *key;                  /* owned: the session's; NULL: a fresh one */
     char *agent;                /* owned: the one it belongs to; NULL: not known */
     bool resume;                /* go on with what is unfinished there */
+    bool replay;                /* the same with a copy, or look whether it would go the same */
+    unsigned differences;       /* of a replay */
     enum format format;
     char *id;     /* owned: of the run, NULL before its first event */
     uint64_t seq; /* of the next event */
@@ -404,10 +424,25 @@ static int keep_key(const struct chela_store_session *s, void *user) {
     return 1;
 }
 
+/* A copy up to that turn is what goes on. */
+static int choose_copy(struct run *r, chela_store *store, struct chela_error *err) {
+    int rc = CHELA_EEXIST;
+    for (int i = 2; rc == CHELA_EEXIST; i++) {
+        free(r->key);
+        r->key = ch_format("%s-%d", r->args.words[0], i);
+        *err = (struct chela_error){0};
+        rc = chela_store_fork_before(store, r->args.words[0], r->flags.from_turn, r->key, err);
+    }
+    if (rc == 0)
+        ch_console_note(&r->console, "going on as session %s", r->key);
+    return rc;
+}
+
 static int choose_session(struct run *r, chela_store *store, struct chela_error *err) {
     struct chela_store_filter newest = {.limit = 1};
+    int found = r->resume ? chela_store_session(store, r->args.words[0], keep_key, r, err) : 0;
     if (r->resume)
-        return chela_store_session(store, r->args.words[0], keep_key, r, err);
+        return found == 0 && r->flags.from_turn ? choose_copy(r, store, err) : found;
     if (r->flags.session)
         r->key = ch_dup(r->flags.session);
     if (!r->flags.resume_last)
@@ -464,6 +499,8 @@ static int converse(struct run *r, const struct ch_setup *setup, chela_agent *ag
     rc = begin(r, r->session, texts, err);
     if (rc < 0)
         return rc;
+    if (setup->store)
+        ch_signals_drain(r->signals, chela_session_key(r->session));
     ch_signals_attach(r->signals, r->handle);
     rc = chela_run_wait(r->handle);
     ch_signals_detach(r->signals);
@@ -474,6 +511,34 @@ static int converse(struct run *r, const struct ch_setup *setup, chela_agent *ag
     if (!r->ended)
         return ch_problem(err, rc < 0 ? rc : CHELA_EINTERNAL, "the run was lost: %s",
                           chela_error_text(rc < 0 ? rc : CHELA_EINTERNAL));
+    return CHELA_OK;
+}
+
+/* --- replay ---------------------------------------------------------------------------- */
+
+static void on_step(const struct chela_replay_step *step, void *user) {
+    struct run *r = user;
+    if (step->same) {
+        ch_console_verbose(&r->console, "[replay] record %llu: %s", (unsigned long long)step->seq,
+                           step->now);
+        return;
+    }
+    r->differences++;
+    char *line = ch_format("record %llu: then %s; now %s\n", (unsigned long long)step->seq,
+                           step->then, step->now);
+    ch_console_print(&r->console, line, strlen(line));
+    free(line);
+}
+
+static int compare(struct run *r, const struct ch_setup *setup, chela_agent *agent,
+                   struct chela_error *err) {
+    int rc = chela_replay(agent, setup->store, r->key, on_step, r, err);
+    if (rc < 0)
+        return rc;
+    if (r->differences == 0)
+        ch_console_note(&r->console, "session %s goes the same way", r->key);
+    r->code = r->differences ? CH_EXIT_ERROR : CH_EXIT_DONE;
+    r->ended = true;
     return CHELA_OK;
 }
 
@@ -559,7 +624,9 @@ static int perform(struct run *r, const struct ch_env *env, struct chela_error *
         struct chela_hooks hooks = CHELA_HOOKS(.user = r, .approve = decide);
         rc = chela_agent_hooks(agent, &hooks);
     }
-    if (rc == 0)
+    if (rc == 0 && r->replay && !r->flags.from_turn)
+        rc = compare(r, &setup, agent, err);
+    else if (rc == 0)
         rc = converse(r, &setup, agent, &texts, err);
     ch_status_free(r->status);
     r->status = NULL;
@@ -591,11 +658,13 @@ static int check_words(const struct run *r, struct chela_error *err) {
     if (!r->resume || r->args.n == 1)
         return CHELA_OK;
     return ch_problem(err, CHELA_EINVAL,
-                      "expected one session key; usage: chela sessions resume [flags] KEY");
+                      "expected one session key; usage: chela %s [flags] KEY",
+                      r->replay ? "replay" : "sessions resume");
 }
 
 static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    struct run r = {.resume = cmd == &ch_cmd_sessions_resume};
+    bool replay = cmd == &ch_cmd_replay;
+    struct run r = {.resume = replay || cmd == &ch_cmd_sessions_resume, .replay = replay};
     struct chela_error err = {0};
 
     int rc = ch_args_parse(cmd->opts, NULL, argc, argv, &r.flags, &r.args, &err);
@@ -660,5 +729,20 @@ const struct ch_cmd ch_cmd_sessions_resume = {
         "A run that was cut off four times without a reply of the model in between is parked: it "
         "is resumed with --force alone. If nothing is unfinished, the last answer is shown.",
     .opts = resume_opts,
+    .run = run,
+};
+
+const struct ch_cmd ch_cmd_replay = {
+    .name = "replay",
+    .args = "KEY",
+    .summary = "drive a session again, or from a turn on",
+    .about =
+        "Without --from-turn: drives the session's journal through chela's own decisions again, "
+        "with what the model said and the tools gave then, and shows every decision that would be "
+        "another one now, because chela was changed or its limits are others. No model and no "
+        "tool is called. Exit code 1 if there is a difference.\n\n"
+        "With --from-turn N: copies the session up to the model call of turn N and goes on from "
+        "there with a real model and real tools; --model chooses another one.",
+    .opts = replay_opts,
     .run = run,
 };

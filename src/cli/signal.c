@@ -1,12 +1,17 @@
 /* signal.c -- see signal.h. */
 #include "cli/signal.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/mem.h"
+
+#define DRAIN_S 10 /* a kept run has after SIGTERM */
 
 struct ch_signals {
     sigset_t set, before; /* what is waited for; the mask to restore */
@@ -15,13 +20,37 @@ struct ch_signals {
 
     pthread_mutex_t lock; /* of what follows */
     chela_run *run;       /* borrowed; NULL before attach and after detach */
+    char *key;            /* owned: of a session that is kept; NULL */
     bool caught;
+    bool draining; /* SIGTERM came; the run has some time left */
     bool detached;
     bool stop;
 };
 
+/* What was stored is all that is needed to go on: leaving is safe at any time. */
+static void leave(const struct ch_signals *s) {
+    char line[512];
+    int n = snprintf(line, sizeof(line),
+                     "chela: told to end; 'chela sessions resume %s' goes on\n", s->key);
+    size_t most = sizeof(line) - 1;
+    if (n > 0 && write(STDERR_FILENO, line, (size_t)n < most ? (size_t)n : most) < 0)
+        _exit(0); /* nobody reads it */
+    _exit(0);
+}
+
+static void time_is_up(struct ch_signals *s) {
+    pthread_mutex_lock(&s->lock);
+    if (!s->detached)
+        leave(s);
+    s->draining = false;
+    pthread_mutex_unlock(&s->lock);
+}
+
 /* Under the lock. */
-static void first_signal(struct ch_signals *s) {
+static void first_signal(struct ch_signals *s, int signo) {
+    s->draining = signo == SIGTERM && s->key && s->run;
+    if (s->draining)
+        return;
     s->caught = true;
     if (write(s->pipe[1], "", 1) < 0) {
         /* nobody polls a pipe that is full or gone */
@@ -33,8 +62,12 @@ static void first_signal(struct ch_signals *s) {
 static void *wait_for_signals(void *user) {
     struct ch_signals *s = user;
     for (;;) {
-        int signo;
-        if (sigwait(&s->set, &signo) != 0)
+        struct timespec patience = {.tv_sec = DRAIN_S};
+        int signo = s->draining ? sigtimedwait(&s->set, NULL, &patience)
+                                : sigwaitinfo(&s->set, NULL);
+        if (signo < 0 && errno == EAGAIN)
+            time_is_up(s);
+        if (signo < 0)
             continue;
         pthread_mutex_lock(&s->lock);
         if (s->stop) {
@@ -42,9 +75,9 @@ static void *wait_for_signals(void *user) {
             return NULL;
         }
         /* _exit: a destructor might wait for the very thing that hangs */
-        if (s->caught || s->detached)
+        if (s->caught || s->draining || s->detached)
             _exit(128 + signo);
-        first_signal(s);
+        first_signal(s, signo);
         pthread_mutex_unlock(&s->lock);
     }
 }
@@ -89,7 +122,17 @@ void ch_signals_free(struct ch_signals *s) {
     close(s->pipe[0]);
     close(s->pipe[1]);
     pthread_mutex_destroy(&s->lock);
+    free(s->key);
     free(s);
+}
+
+void ch_signals_drain(struct ch_signals *s, const char *key) {
+    if (!s)
+        return;
+    pthread_mutex_lock(&s->lock);
+    free(s->key);
+    s->key = ch_dup(key);
+    pthread_mutex_unlock(&s->lock);
 }
 
 void ch_signals_attach(struct ch_signals *s, chela_run *run) {

@@ -19,6 +19,10 @@ void ch_signals_free(struct ch_signals *s);
 
 /* The run that the first signal cancels; a signal that came before counts. */
 void ch_signals_attach(struct ch_signals *s, chela_run *run);
+/* The run's session is kept, under this key (copied): SIGTERM gives the run ten
+ * seconds to end by itself. Then the program ends with 0; the session can be
+ * resumed. A second signal does not wait. */
+void ch_signals_drain(struct ch_signals *s, const char *key);
 /* Nothing is left to be cancelled: from now on a signal ends the program. */
 void ch_signals_detach(struct ch_signals *s);
 

@@ -20,6 +20,7 @@ struct copy {
     size_t n, cap;
     struct chela_store_head head;
     int64_t turns_wanted; /* of a fork; negative: all */
+    bool inputs;          /* of a fork: with what the next turn begins with */
     struct chela_error *err;
     int rc;
 };
@@ -127,7 +128,8 @@ static bool ends_before(const struct copy *c, const struct gist *g) {
 
     if (c->turns_wanted < 0)
         return false;
-    return (g->reply || (g->input && c->n > 0)) && turns >= c->turns_wanted;
+    bool ends = g->reply || (g->input && c->n > 0 && !c->inputs);
+    return ends && turns >= c->turns_wanted;
 }
 
 static int fork_record(const struct chela_store_record *r, void *user) {
@@ -158,10 +160,14 @@ static int fork_row(const struct chela_store_session *s, void *user) {
     return 0;
 }
 
-int chela_store_fork(chela_store *s, const char *from, int64_t turn, const char *to,
-                     struct chela_error *err) {
+static int fork_session(chela_store *s, const char *from, int64_t turn, bool inputs,
+                        const char *to, struct chela_error *err) {
     struct chela_error why = {0};
-    struct copy c = {.key = to, .parent = from, .turns_wanted = turn, .err = err ? err : &why};
+    struct copy c = {.key = to,
+                     .parent = from,
+                     .turns_wanted = turn,
+                     .inputs = inputs,
+                     .err = err ? err : &why};
 
     int rc = check_key(to, c.err);
     if (rc == 0)
@@ -174,6 +180,18 @@ int chela_store_fork(chela_store *s, const char *from, int64_t turn, const char 
         rc = put(s, &c, c.err);
     copy_release(&c);
     return rc;
+}
+
+int chela_store_fork(chela_store *s, const char *from, int64_t turn, const char *to,
+                     struct chela_error *err) {
+    return fork_session(s, from, turn, false, to, err);
+}
+
+int chela_store_fork_before(chela_store *s, const char *from, int64_t turn, const char *to,
+                            struct chela_error *err) {
+    if (turn < 1)
+        return ch_fail(err, CHELA_EINVAL, "turns are counted from 1");
+    return fork_session(s, from, turn - 1, true, to, err);
 }
 
 /* --- export ----------------------------------------------------------------------------- */

@@ -241,6 +241,39 @@ chela sessions import --key bad bad.jsonl
 exits "import: a gap" 2
 check "import: a gap is named" grep -q 'line 2' "$err"
 
+# --- replay
+chela replay --model scripted/rules.yaml busy
+exits "replay: the same" 0
+same "replay: nothing differs" "" "$(cat "$out")"
+chela replay --model scripted/rules.yaml --max-turns 1 busy
+exits "replay with another limit" 1
+check "replay with another limit: what differs" grep -q 'then DONE task_completed.*now ERROR max_turns_exceeded' "$out"
+chela replay --model scripted/rules.yaml --from-turn 2 busy
+exits "replay from a turn" 0
+same "replay from a turn: asks the model again" "it said: read is done" "$(cat "$out")"
+check "replay from a turn: in a copy" grep -q 'going on as session busy-3' "$err"
+chela replay --model scripted/rules.yaml --from-turn 50 busy
+exits "replay from a turn that is not there" 2
+
+# --- told to end
+rm -f "$space"/*.log
+background 1 run --model scripted/rules.yaml --session term "call t_read"
+kill -TERM "$pid"
+rm -f "$space/hang"
+wait "$pid"
+same "SIGTERM: a run that ends in time ends well" 0 $?
+same "SIGTERM: and is idle" idle "$(state_of term)"
+rm -f "$space"/*.log
+background 1 run --model scripted/rules.yaml --session term "call t_once"
+kill -TERM "$pid"
+kill -TERM "$pid"
+wait "$pid" 2>/dev/null
+rm -f "$space/hang"
+same "SIGTERM twice: does not wait" running "$(state_of term)"
+resume term
+exits "SIGTERM twice: can be resumed" 0
+same "SIGTERM twice: the call is not made again" 1 "$(lines once)"
+
 # --- search, deletion
 chela sessions search --json "it said"
 holds "search" '.[0] | length > 0 and all(.excerpt | test("it said"))'

@@ -284,6 +284,10 @@ static int open_existing(struct chela_store_db *db, const char *path, struct che
         rc = check_version(db, err);
     if (rc == 0 && !db->read_only && sqlite3_db_readonly(db->db, "main") == 1)
         rc = ch_fail(err, CHELA_EPERM, "store %s cannot be written", db->path);
+    /* Emptying the WAL whenever a short-lived process leaves would cost more
+     * syncs than its work; it is done once in a thousand pages. */
+    if (rc == 0)
+        sqlite3_db_config(db->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)NULL);
     if (rc == 0)
         rc = execute(db, "PRAGMA synchronous=NORMAL", err);
     return rc;

@@ -1,0 +1,197 @@
+/* replay.c -- a journal driven through the machine again.
+ *
+ * The machine (agent/run.c) is pure: fed with what the model said and what the
+ * tools gave, it must decide as it did then. Each STATE record is a decision;
+ * where the machine comes to another one now, because it was changed or has
+ * other limits, that is a difference. Nothing is called and nothing is written. */
+#include <stdio.h>
+
+#include "agent/agent.h"
+#include "agent/journal.h"
+#include "base/error.h"
+#include "json/json.h"
+#include "store/store.h"
+
+struct replaying {
+    const chela_agent *agent;
+    struct ch_run m;
+    bool begun;             /* m is a run's */
+    unsigned waiting;       /* messages accepted and not delivered */
+    size_t calls, done;     /* of the last reply */
+    struct ch_input results; /* of its calls, so far */
+    chela_replay_fn *fn;
+    void *user;
+    int rc;
+    struct chela_error *err;
+};
+
+/* What does not fit the state is left out: the machine has gone another way,
+ * and the next comparison tells. */
+static void feed(struct replaying *r, const struct ch_input *in) {
+    static const enum ch_run_state wants[] = {
+        [CH_IN_INPUT] = CH_RUN_OBSERVE, [CH_IN_REPLY] = CH_RUN_THINK,
+        [CH_IN_FAILED] = CH_RUN_THINK,  [CH_IN_RESULTS] = CH_RUN_ACT,
+        [CH_IN_UNANSWERED] = CH_RUN_ACT, [CH_IN_RESUMED] = CH_RUN_WAITING,
+    };
+
+    if (in->kind >= CH_IN_DEADLINE || r->m.state == wants[in->kind])
+        ch_run_step(&r->m, in);
+}
+
+/* --- what was put in ------------------------------------------------------------- */
+
+static enum ch_stop stop_of(struct ch_sv word) {
+    for (int s = CH_STOP_STOP; s <= CH_STOP_ERROR; s++)
+        if (ch_sv_is(word, ch_stop_name((enum ch_stop)s)))
+            return (enum ch_stop)s;
+    return CH_STOP_STOP;
+}
+
+static void feed_reply(struct replaying *r, const struct ch_json *v) {
+    const struct ch_json *u = ch_json_get(v, "usage");
+    struct ch_input in = {.kind = CH_IN_REPLY,
+                          .stop = stop_of(ch_json_get_str(v, "stop")),
+                          .follow_ups = r->waiting,
+                          .usage = {.input = ch_json_int(ch_json_get(u, "input"), 0),
+                                    .output = ch_json_int(ch_json_get(u, "output"), 0)}};
+
+    for (CH_JSON_EACH(block, ch_json_path(v, "message", "content", NULL))) {
+        struct ch_sv type = ch_json_get_str(block, "type");
+        in.calls += ch_sv_is(type, "tool_call");
+        in.has_text |= ch_sv_is(type, "text") && ch_sv_trim(ch_json_get_str(block, "text")).n > 0;
+    }
+    r->calls = in.calls;
+    r->done = 0;
+    r->results = (struct ch_input){.kind = CH_IN_RESULTS, .calls = in.calls};
+    feed(r, &in);
+}
+
+static void feed_done(struct replaying *r, const struct ch_json *v) {
+    const struct ch_json *block = ch_json_at(ch_json_path(v, "message", "content", NULL), 0);
+    bool denied = ch_json_bool(ch_json_get(block, "denied"), false);
+    bool failed = ch_json_bool(ch_json_get(block, "is_error"), false);
+    bool refused = ch_json_bool(ch_json_get(v, "refused"), false);
+
+    r->results.any_ok |= !denied && !failed;
+    if (!denied)
+        r->results.trailing_errors = failed ? r->results.trailing_errors + 1 : 0;
+    r->results.calls -= refused;
+    r->results.over_limit |= refused;
+    r->results.terminated |= ch_json_bool(ch_json_get(v, "terminates"), false);
+    if (++r->done == r->calls)
+        feed(r, &r->results);
+}
+
+/* A run that ended by itself: whatever ended it from outside is fed again. */
+static void feed_end(struct replaying *r, struct ch_sv reason) {
+    static const struct {
+        const char *reason;
+        enum ch_in kind;
+    } ends[] = {{"cancelled", CH_IN_CANCEL},     {"deadline_exceeded", CH_IN_DEADLINE},
+                {"internal_error", CH_IN_BROKEN}, {"store_error", CH_IN_LOST},
+                {"model_error", CH_IN_FAILED},    {"context_overflow", CH_IN_FAILED}};
+
+    for (size_t i = 0; i < CH_LEN(ends) && !ch_run_over(&r->m); i++) {
+        if (!ch_sv_is(reason, ends[i].reason))
+            continue;
+        struct ch_input in = {.kind = ends[i].kind,
+                              .cls = ch_sv_is(reason, "context_overflow") ? CH_ERR_OVERFLOW
+                                                                          : CH_ERR_SERVER};
+        r->m.limits.models = 1; /* the others of the chain were tried then */
+        feed(r, &in);
+    }
+}
+
+/* --- what came out ------------------------------------------------------------------ */
+
+static void compare(struct replaying *r, const struct chela_store_record *record,
+                    const struct ch_json *v) {
+    CH_BUF_AUTO then = {0}, now = {0};
+    struct ch_sv state = ch_json_get_str(v, "state"), reason = ch_json_get_str(v, "reason");
+
+    ch_buf_addf(&then, "%.*s%s%.*s, %lld turns, %lld calls", CH_SV_FMT(state), reason.n ? " " : "",
+                CH_SV_FMT(reason), (long long)ch_json_int(ch_json_get(v, "turns"), 0),
+                (long long)ch_json_int(ch_json_get(v, "tool_calls"), 0));
+    const char *why = ch_reason_name(r->m.reason);
+    ch_buf_addf(&now, "%s%s%s, %u turns, %u calls", ch_run_state_name(r->m.state), *why ? " " : "",
+                why, r->m.turns, r->m.tool_calls);
+    bool same = strcmp(ch_buf_str(&then), ch_buf_str(&now)) == 0;
+    struct chela_replay_step step = {.seq = record->seq,
+                                     .turn = r->m.turns,
+                                     .then = ch_buf_str(&then),
+                                     .now = ch_buf_str(&now),
+                                     .same = same};
+    r->fn(&step, r->user);
+    if (same)
+        return;
+    /* From here on as it was then: one difference is told once. */
+    r->m.turns = (unsigned)ch_json_int(ch_json_get(v, "turns"), 0);
+    r->m.tool_calls = (unsigned)ch_json_int(ch_json_get(v, "tool_calls"), 0);
+    r->m.errors = (unsigned)ch_json_int(ch_json_get(v, "errors"), 0);
+    r->m.reason = CH_REASON_NONE;
+    for (enum ch_run_state s = CH_RUN_OBSERVE; s <= CH_RUN_ERROR; s++)
+        if (ch_sv_is(state, ch_run_state_name(s)))
+            r->m.state = s;
+}
+
+static void feed_state(struct replaying *r, const struct chela_store_record *record,
+                       const struct ch_json *v) {
+    struct ch_sv status = ch_json_get_str(v, "status"), reason = ch_json_get_str(v, "reason");
+
+    if (!r->begun)
+        return;
+    bool running = ch_sv_is(status, "running");
+    struct ch_sv state = ch_json_get_str(v, "state");
+    if (running && (ch_sv_is(state, "OBSERVE") || ch_json_get(v, "recoveries")))
+        return; /* begun, or taken up again: no decision of the machine */
+    if (running && r->m.state == CH_RUN_WAITING) {
+        feed(r, &(struct ch_input){.kind = CH_IN_RESUMED});
+        return;
+    }
+    if (ch_sv_is(status, "paused"))
+        feed(r, &(struct ch_input){.kind = CH_IN_UNANSWERED,
+                                   .approvals = ch_sv_is(reason, "approval_required")});
+    feed_end(r, reason);
+    compare(r, record, v);
+}
+
+static void begin(struct replaying *r) {
+    ch_run_init(&r->m, &r->agent->limits);
+    feed(r, &(struct ch_input){.kind = CH_IN_INPUT});
+    r->begun = true;
+    r->calls = r->done = 0;
+}
+
+static int replay_record(const struct chela_store_record *record, void *user) {
+    struct replaying *r = user;
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v;
+
+    r->rc = ch_json_parse(&arena, ch_sv(record->data, record->n), CH_JSON_STRICT, &v, NULL, r->err);
+    if (r->rc < 0)
+        return 1;
+    bool start = ch_sv_is(ch_json_get_str(v, "mode"), "start");
+    struct ch_sv role = ch_json_str(ch_json_path(v, "message", "role", NULL));
+    if (record->type == CH_REC_INBOUND && start)
+        begin(r);
+    else if (record->type == CH_REC_INBOUND)
+        r->waiting++;
+    else if (record->type == CH_REC_MESSAGE && ch_json_get(v, "of"))
+        r->waiting -= r->waiting > 0;
+    else if (record->type == CH_REC_MESSAGE && ch_sv_is(role, "assistant") && r->begun)
+        feed_reply(r, v);
+    else if (record->type == CH_REC_DONE && r->begun)
+        feed_done(r, v);
+    else if (record->type == CH_REC_STATE)
+        feed_state(r, record, v);
+    return 0;
+}
+
+int chela_replay(chela_agent *agent, chela_store *store, const char *key, chela_replay_fn *fn,
+                 void *user, struct chela_error *err) {
+    struct chela_error why = {0};
+    struct replaying r = {.agent = agent, .fn = fn, .user = user, .err = err ? err : &why};
+
+    int rc = chela_store_records(store, key, 1, replay_record, &r, r.err);
+    return rc < 0 ? rc : r.rc;
+}
