@@ -32,6 +32,7 @@ struct keeper {
     pid_t child;         /* bubblewrap, init or the command */
     int ready;           /* readable once init is; -1: it is, or there is none */
     bool stopping;       /* asked to end, and init was not ready */
+    bool gone;           /* the leader is: everything ends now */
 };
 
 #define READY_POLL_NS 5000000
@@ -188,22 +189,43 @@ static bool child_ended(const struct keeper *k) {
     return ended;
 }
 
-static void watch(struct keeper *k) {
-    struct timespec soon = {.tv_nsec = READY_POLL_NS};
+static sigset_t wakers(void) {
     sigset_t set;
 
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
     sigaddset(&set, CH_SIG_STOP);
     sigaddset(&set, CH_SIG_GONE);
+    return set;
+}
+
+static void watch(struct keeper *k) {
+    struct timespec soon = {.tv_nsec = READY_POLL_NS};
+    sigset_t set = wakers();
+
     for (;;) {
         int sig = k->stopping ? sigtimedwait(&set, NULL, &soon) : sigwaitinfo(&set, NULL);
-        if (sig == CH_SIG_GONE)
+        if (sig == CH_SIG_GONE) {
+            k->gone = true;
             kill(k->child, SIGKILL);
-        else if (sig == CH_SIG_STOP || (sig < 0 && k->stopping))
+        } else if (sig == CH_SIG_STOP || (sig < 0 && k->stopping))
             ask_to_end(k);
         else if (sig == SIGCHLD && child_ended(k))
             return;
+    }
+}
+
+/* Bubblewrap that is killed as it starts leaves an init which does not know of
+ * it yet, and which is ours now: without a leader it has to be ended. */
+static void wait_until_empty(struct keeper *k) {
+    struct timespec soon = {.tv_nsec = READY_POLL_NS};
+    sigset_t set = wakers();
+
+    while (waitpid(-1, NULL, WNOHANG) >= 0 || errno == EINTR) {
+        if (k->gone || k->box->outer == CH_OUTER_NONE)
+            ch_descendants_end();
+        else if (sigtimedwait(&set, NULL, &soon) == CH_SIG_GONE)
+            k->gone = true;
     }
 }
 
@@ -214,10 +236,7 @@ void ch_keeper(struct ch_box *box, pid_t leader) {
     prepare(&k);
     start(&k);
     watch(&k);
-    if (box->outer == CH_OUTER_NONE)
-        ch_descendants_end();
-    while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
-        ;
+    wait_until_empty(&k);
     clean_up(&k);
     _exit(0);
 }

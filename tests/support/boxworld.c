@@ -277,7 +277,7 @@ bool world_is_running(const char *mark) {
 }
 
 void world_wait_until_gone(const char *what, const char *mark) {
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < 1000; i++) {
         if (!world_is_running(mark))
             return;
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);

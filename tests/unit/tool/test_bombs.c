@@ -222,6 +222,28 @@ static void test_abandoned(enum box_machine machine) {
     world_close();
 }
 
+/* Nor does one that is abandoned at any moment of its start. */
+static void test_abandoned_early(enum box_machine machine) {
+    char mark[24];
+    CH_BUF_AUTO arguments = {0};
+
+    world_open(machine);
+    snprintf(mark, sizeof(mark), "9%d", (int)getpid());
+    ch_buf_addf(&arguments, "{\"command\":\"sleep %s\"}", mark);
+    struct kit_call call = {"c", "exec", ch_buf_str(&arguments), 0};
+    for (int moment = 0; moment < 24; moment++) {
+        int64_t from = kit_ms();
+        kit_start(&w.k, &call, 1);
+        do {
+            ch_loop_tick(w.k.loop);
+            nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
+        } while (kit_ms() - from < moment);
+        kit_end(&w.k);
+    }
+    world_wait_until_gone("abandoned early", mark);
+    world_close();
+}
+
 /* Eight at once, in one workspace, with stand-ins that come and go. */
 static void test_together(enum box_machine machine) {
     struct kit_call calls[8];
@@ -253,12 +275,13 @@ ON_ALL(test_bombs)
 ON_ALL(test_limits)
 ON_ALL(test_daily_life)
 ON_ALL(test_abandoned)
+ON_ALL(test_abandoned_early)
 ON_ALL(test_together)
 
 static int run_all(void) {
     const struct CMUnitTest tests[] = {
         TESTS_OF(test_bombs),     TESTS_OF(test_limits),   TESTS_OF(test_daily_life),
-        TESTS_OF(test_abandoned), TESTS_OF(test_together),
+        TESTS_OF(test_abandoned), TESTS_OF(test_abandoned_early), TESTS_OF(test_together),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
