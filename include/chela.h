@@ -8,12 +8,13 @@
  *     char *answer = chela_ask(agent, "what is 2 + 40?", &err);
  *
  * The parts: error.h, event.h, tool.h, session.h (runtime, agent, session,
- * run), hooks.h, config.h, sandbox.h, models.h, schema.h, select.h, survey.h,
- * wire.h, json.h.
+ * run), channel.h, hooks.h, config.h, sandbox.h, models.h, schema.h, select.h,
+ * survey.h, wire.h, json.h.
  * Compiles as C11 and C++20. */
 #ifndef CHELA_H
 #define CHELA_H
 
+#include "chela/channel.h"
 #include "chela/config.h"
 #include "chela/error.h"
 #include "chela/event.h"

@@ -120,6 +120,8 @@ struct chela_event {
             struct chela_str error; /* one line, empty without error */
             unsigned turns, tool_calls;
             struct chela_usage usage;
+            bool delivered; /* the text is in the conversation already, through the tool
+                               `message`: do not send it once more */
         } end;
     };
 };

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "agent/keep.h"
+#include "tool/delivery.h"
 
 static void call_event(chela_run *run, enum chela_event_type type, const struct ch_block *call) {
     struct chela_event ev = {.type = type,
@@ -183,10 +184,13 @@ static void store_result(chela_run *run, const struct ch_block *call, const stru
 }
 
 static void finished(const struct ch_block *call, const struct ch_result *r, void *user) {
+    chela_run *run = user;
     struct chela_event ev = result_event(r);
-    note_answer(user, call, r);
-    store_result(user, call, r);
-    ch_emit(user, &ev);
+    note_answer(run, call, r);
+    if (!r->is_error)
+        ch_delivery_done(&run->session->state, run->id, r->id);
+    store_result(run, call, r);
+    ch_emit(run, &ev);
 }
 
 /* The host may answer there and then, after asking a person. */
@@ -245,6 +249,7 @@ void ch_act(chela_run *run) {
                                  .jobs = s->jobs,
                                  .window = ch_target_window(run->target),
                                  .state = &s->state,
+                                 .channel = s->channel.name ? &s->channel : NULL,
                                  .finder = ch_selection_finder(s->selection),
                                  .ops = &ops,
                                  .user = run};

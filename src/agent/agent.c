@@ -117,6 +117,7 @@ int chela_agent_policy(chela_agent *a, const char *allow, const char *deny,
         return rc;
     ch_policy_release(&a->policy);
     a->policy = policy;
+    a->policy.absent = ch_channel_tool(&a->registry); /* sessions have channels */
     a->registry.revision++; /* what a request describes is to be made anew */
     note_contradictions(a, allow);
     return 0;
@@ -291,7 +292,9 @@ int chela_agent_tool(chela_agent *a, const char *name, const char *description, 
 }
 
 int chela_agent_remove_tool(chela_agent *a, const char *name) {
-    return ch_registry_remove(&a->registry, name);
+    int rc = ch_registry_remove(&a->registry, name);
+    a->policy.absent = ch_channel_tool(&a->registry);
+    return rc;
 }
 
 int chela_agent_add_command(chela_agent *a, const struct chela_command_opts *given,

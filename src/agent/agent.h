@@ -11,6 +11,7 @@
 #include "agent/output.h"
 #include "agent/run.h"
 #include "base/list.h"
+#include "chela/channel.h"
 #include "chela/hooks.h"
 #include "chela/session.h"
 #include "io/worker.h"
@@ -155,6 +156,7 @@ struct chela_session {
     struct ch_selection *selection; /* tools that its requests describe */
     uint64_t selection_revision;    /* ...when the last one was made */
     struct ch_session_state state;  /* what tools remember */
+    struct chela_channel channel;   /* owned texts; no name: none */
     struct ch_keep *keep;       /* owned; NULL: it is not stored */
     chela_ready_fn *on_ready;   /* may be NULL */
     void *ready_user;

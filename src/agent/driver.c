@@ -13,6 +13,8 @@
 
 #include "base/limits.h"
 #include "base/log.h"
+#include "tool/builtin.h"
+#include "tool/delivery.h"
 
 static chela_runtime *runtime(const chela_run *run) {
     return run->session->agent->rt;
@@ -100,6 +102,8 @@ static void emit_end(chela_run *run) {
                                  .error = ch_str(ch_sv_str(run->error)),
                                  .turns = run->m.turns,
                                  .tool_calls = run->m.tool_calls,
+                                 .delivered = ch_delivery_has(&run->session->state, run->id,
+                                                              ch_buf_sv(&run->text)),
                                  .usage = public_usage(&run->m.usage,
                                                        run->m.cost_unknown ? -1 : run->m.cost),
                              }};
@@ -413,6 +417,7 @@ static int bound(chela_run *run, const chela_agent *a, const struct chela_run_op
     int rc = ch_policy_init(&run->policy, o->allow, o->deny, o->permission, err);
     run->policy.within = &a->policy;
     run->policy.always = a->output ? CH_OUTPUT_TOOL : NULL;
+    run->policy.absent = run->session->channel.name ? NULL : ch_channel_tool(&a->registry);
     return rc;
 }
 

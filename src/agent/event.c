@@ -144,6 +144,8 @@ static void write_end(struct ch_jw *w, const struct chela_event *ev) {
     kstr_opt(w, "error", ev->end.error);
     ch_jw_kint(w, "turns", ev->end.turns);
     ch_jw_kint(w, "tool_calls", ev->end.tool_calls);
+    if (ev->end.delivered)
+        ch_jw_kbool(w, "delivered", true);
     write_usage(w, &ev->end.usage);
 }
 

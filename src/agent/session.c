@@ -141,6 +141,12 @@ void chela_session_close(chela_session *s) {
     ch_task_defer(rt->loop, &rt->bury);
 }
 
+static void free_channel(struct chela_channel *c) {
+    ch_free((char *)c->name);
+    ch_free((char *)c->conversation);
+    *c = (struct chela_channel){0};
+}
+
 void ch_sessions_bury(chela_runtime *rt) {
     for (chela_session *s; (s = CH_LIST_FIRST(&rt->closed, chela_session, link));) {
         ch_list_del(&s->link);
@@ -153,6 +159,7 @@ void ch_sessions_bury(chela_runtime *rt) {
         ch_memory_release(&s->memory);
         ch_selection_free(s->selection);
         ch_session_state_release(&s->state);
+        free_channel(&s->channel);
         ch_keep_free(s);
         ch_free(s->key);
         ch_free(s);
@@ -189,6 +196,26 @@ char *chela_session_messages_json(const chela_session *s) {
 
 static bool is_paused(const chela_run *run) {
     return run && run->over && run->m.state == CH_RUN_WAITING;
+}
+
+int chela_session_channel(chela_session *s, const struct chela_channel *given,
+                          struct chela_error *err) {
+    struct chela_channel c = {0};
+    if (given)
+        memcpy(&c, given, CH_MIN(given->size, sizeof(c)));
+    if (s->run && (!s->run->over || is_paused(s->run)))
+        return ch_fail(err, CHELA_EBUSY, "session '%s' is busy with a run", s->key);
+    if (given && (!c.name || !*c.name))
+        return ch_fail(err, CHELA_EINVAL, "a channel needs a name");
+    if (given && !c.send && !c.reply && !c.react)
+        return ch_fail(err, CHELA_EINVAL, "channel %s can do nothing", c.name);
+    if (!c.name != !s->channel.name)
+        s->revision++; /* a request describes other tools */
+    c.name = c.name ? ch_strdup(c.name) : NULL;
+    c.conversation = c.conversation ? ch_strdup(c.conversation) : NULL;
+    free_channel(&s->channel);
+    s->channel = c;
+    return 0;
 }
 
 static struct chela_run_opts run_opts(const struct chela_run_opts *given) {

@@ -106,6 +106,9 @@
 #define CH_LIMIT_STEP_TEXT 500             /* bytes of one of them */
 #define CH_LIMIT_QUESTION 4000             /* bytes that a person is asked */
 #define CH_LIMIT_CHOICES 20                /* to answer with */
+#define CH_LIMIT_MESSAGE_TEXT (64 * CH_KB) /* of one message through a channel */
+#define CH_LIMIT_MESSAGE_NAME 512          /* bytes of its target, id or emoji */
+#define CH_LIMIT_DELIVERIES 16             /* such messages that a session remembers */
 #define CH_LIMIT_ZONE_FILE (64 * CH_KB)    /* of the system's time zones */
 #define CH_LIMIT_ZONES 10                  /* of one question about the time */
 #define CH_LIMIT_USES 512                  /* things that one call names as its own */

@@ -407,6 +407,7 @@ static struct ch_call_env make_env(const struct ch_batch_opts *opts) {
         .shape = {.window = opts->window, .records = opts->records},
         .spill = can_spill(opts),
         .state = opts->state,
+        .channel = opts->channel,
         .finder = opts->finder,
         .policy = opts->policy,
         .approvals = opts->approvals,

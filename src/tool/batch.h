@@ -104,6 +104,7 @@ struct ch_batch_opts {
     bool no_spill;    /* what is cut from a result is not kept in a file */
     struct ch_tool *finder; /* borrowed; a tool beside the registry's that policy says nothing
                                about (select.h); NULL: none */
+    const struct chela_channel *channel; /* borrowed; of `message`; NULL: none */
     struct ch_session_state *state; /* borrowed; what tools remember (state.h);
                                        NULL: no longer than the batch */
     const struct ch_batch_ops *ops;

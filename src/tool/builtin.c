@@ -214,6 +214,29 @@ const struct chela_tool_opts ch_builtin_tools[] = {
         .check = ch_ask_user_check, .permission = CHELA_PERM_READ,
         .flags = CHELA_TOOL_CLIENT | CHELA_TOOL_HUMAN),
     CHELA_TOOL_OPTS(
+        .name = CH_MESSAGE_TOOL,
+        .description =
+            "Deliver something in the chat that this conversation takes place in, before or "
+            "instead of the final answer: send a text, reply to a message, or react to one with an "
+            "emoji. Without a target it goes to this conversation; the channel refuses targets "
+            "and ids that it does not know. What was delivered here is not to be repeated as the "
+            "final answer.",
+        .schema = "{\"type\":\"object\",\"properties\":{"
+                  "\"action\":{\"type\":\"string\",\"enum\":[\"send\",\"reply\",\"react\"],"
+                  "\"description\":\"What to do\"},"
+                  "\"message\":{\"type\":\"string\",\"description\":"
+                  "\"send, reply: the text, at most 64 KB\"},"
+                  "\"target\":{\"type\":\"string\",\"description\":"
+                  "\"Chat or person, as the channel names them; default this conversation\"},"
+                  "\"message_id\":{\"type\":\"string\",\"description\":"
+                  "\"reply, react: which message; default the one to be answered\"},"
+                  "\"emoji\":{\"type\":\"string\",\"description\":"
+                  "\"react: one emoji, the character itself\"}},"
+                  "\"required\":[\"action\"]}",
+        .fn = ch_message_run, .check = ch_message_check, .effect = CHELA_EFFECT_KEYED,
+        .permission = CHELA_PERM_WRITE, .flags = CHELA_TOOL_ON_LOOP,
+        .resources = ch_message_uses),
+    CHELA_TOOL_OPTS(
         .name = "query_database",
         .description =
             "Run one SELECT on a database, read-only: a statement that would change something "

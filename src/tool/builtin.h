@@ -17,6 +17,11 @@ struct ch_tool_settings;
 int ch_builtin_add_with(struct ch_registry *r, struct ch_tool_settings *settings, const char *allow,
                         const char *deny, struct chela_error *err);
 
+/* The built-in that needs a channel, by its name, if r has it; else NULL. A host
+ * may have a tool of its own with that name, which needs none. */
+#define CH_MESSAGE_TOOL "message"
+const char *ch_channel_tool(const struct ch_registry *r);
+
 /* A tool that runs a program: arguments as JSON on stdin, result on stdout;
  * a non-zero exit is an error result with stderr. */
 struct ch_command_opts {

@@ -27,6 +27,7 @@ struct ch_jobs;
 struct ch_program;
 struct ch_sandbox_policy;
 struct ch_session_state;
+struct chela_channel;
 
 /* What a call needs from whoever runs it: the batch. */
 struct ch_call_env {
@@ -39,6 +40,7 @@ struct ch_call_env {
     struct ch_shape shape;          /* of results; without tool and workspace */
     bool spill;                     /* what is cut is kept in a file */
     struct ch_session_state *state; /* never NULL */
+    const struct chela_channel *channel; /* as in struct ch_batch_opts */
     struct ch_tool *finder;         /* as in struct ch_batch_opts */
     const struct ch_policy *policy;       /* NULL: everything is allowed */
     const struct ch_approvals *approvals; /* as in struct ch_batch_opts */

@@ -16,6 +16,7 @@ chela_tool_fn ch_calculate_run, ch_calculate_check;
 chela_tool_fn ch_todo_run, ch_todo_check;
 chela_tool_fn ch_time_run, ch_time_check;
 chela_tool_fn ch_ask_user_check;
+chela_tool_fn ch_message_run, ch_message_check;
 
 /* Those that reach outside; user is their struct ch_tool_settings. */
 chela_tool_fn ch_query_database_run, ch_query_database_check;
@@ -31,5 +32,6 @@ int ch_process_add(struct ch_registry *r, const struct chela_tool_opts *opts,
 /* Hooks `resources`: what a call works on. */
 typedef void ch_resources_fn(chela_call *call, void *user);
 ch_resources_fn ch_file_shared, ch_file_alone, ch_tree_shared, ch_apply_patch_uses;
+ch_resources_fn ch_message_uses;
 
 #endif

@@ -1,0 +1,170 @@
+/* test_channel.c -- sessions whose conversation takes place in a channel. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+/* after the headers it needs */
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "support/stage.h"
+
+#define REPLY(id, text) \
+    A_USE(id, "message", "{\\\"action\\\":\\\"reply\\\",\\\"message\\\":\\\"" text "\\\"}")
+
+/* What was delivered, and whether the run's end said that the answer was. */
+struct inbox {
+    struct ch_buf log;
+    bool refuse;
+};
+
+static int deliver(chela_call *call, const struct chela_message *m, void *user) {
+    struct inbox *in = user;
+    if (in->refuse)
+        return chela_result_error(call, "permission_denied", "not to them");
+    ch_buf_addf(&in->log, "%s;", m->text);
+    chela_result_printf(call, "message_id 7");
+    return 0;
+}
+
+static void check_end(struct stage *st, const struct chela_event *ev) {
+    if (ev->type != CHELA_EV_RUN_END)
+        return;
+    char *json = chela_event_json(ev);
+    assert_int_equal(strstr(json, "\"delivered\":true") != NULL, ev->end.delivered);
+    chela_free(json);
+    st->arg = ev->end.delivered;
+}
+
+static void open_channel(struct stage *st, struct inbox *in) {
+    const struct chela_channel c = CHELA_CHANNEL(.name = "pigeon", .conversation = "loft",
+                                                 .send = deliver, .reply = deliver, .user = in);
+    st->on_event = check_end;
+    assert_int_equal(chela_session_channel(st->session, &c, NULL), 0);
+}
+
+/* By its description: the name is also in calls. */
+static bool described(const struct stage *st, size_t request) {
+    return strstr(ch_buf_str(&st->model.requests[request]), "in the chat that") != NULL;
+}
+
+static const struct chela_agent_opts with_message = CHELA_AGENT_OPTS(.tools = "message,todo");
+
+static void test_answer_said_before(void **state) {
+    (void)state;
+    static const struct fake_reply replies[] = {
+        {.body = REPLY("c1", "All is well.")},
+        {.body = A_SAY("All is well.")},
+        {.body = REPLY("c2", "One moment.")},
+        {.body = A_SAY("All is well.")},
+    };
+    struct inbox in = {0};
+    struct stage st;
+    STAGE_OPEN(&st, &with_message, replies);
+    open_channel(&st, &in);
+    stage_play(&st, "how is it?");
+    assert_string_equal(ch_buf_str(&in.log), "All is well.;");
+    assert_non_null(strstr(ch_buf_str(&st.model.requests[1]), "message_id 7"));
+    assert_true(st.arg);
+    stage_play(&st, "and now?"); /* another run: what the first delivered does not count */
+    assert_string_equal(ch_buf_str(&in.log), "All is well.;One moment.;");
+    assert_false(st.arg);
+    assert_true(described(&st, 0) && described(&st, 3));
+    stage_check_transcript(&st);
+    stage_close(&st);
+    ch_buf_release(&in.log);
+}
+
+static void test_not_delivered(void **state) {
+    (void)state;
+    static const struct fake_reply replies[] = {
+        {.body = REPLY("c1", "hello")},
+        {.body = A_SAY("hello")},
+        {.body = A_USE("c2", "message",
+                       "{\\\"action\\\":\\\"send\\\",\\\"target\\\":\\\"bob\\\","
+                       "\\\"message\\\":\\\"hello\\\"}")},
+        {.body = A_SAY("hello")},
+    };
+    struct inbox in = {.refuse = true};
+    struct stage st;
+    STAGE_OPEN(&st, &with_message, replies);
+    open_channel(&st, &in);
+    stage_play(&st, "say hello");
+    assert_false(st.arg);
+    in.refuse = false; /* to somebody else */
+    stage_play(&st, "to bob");
+    assert_string_equal(ch_buf_str(&in.log), "hello;");
+    assert_false(st.arg);
+    stage_close(&st);
+    ch_buf_release(&in.log);
+}
+
+static void test_without_a_channel(void **state) {
+    (void)state;
+    static const struct fake_reply replies[] = {{.body = REPLY("c1", "hello")},
+                                                {.body = A_SAY("I cannot")},
+                                                {.body = A_SAY("now I can")},
+                                                {.body = A_SAY("no more")}};
+    struct inbox in = {0};
+    struct stage st;
+    STAGE_OPEN(&st, &with_message, replies);
+    char *tools = chela_agent_tools_json(st.agent);
+    assert_null(strstr(tools, "\"message\""));
+    chela_free(tools);
+    stage_play(&st, "say hello");
+    assert_false(described(&st, 0));
+    assert_non_null(strstr(ch_buf_str(&st.model.requests[1]), "message")); /* no such tool */
+    assert_int_equal(in.log.n, 0);
+    open_channel(&st, &in);
+    stage_play(&st, "again");
+    assert_true(described(&st, 2));
+    assert_int_equal(chela_session_channel(st.session, NULL, NULL), 0);
+    stage_play(&st, "and again");
+    assert_false(described(&st, 3));
+    stage_close(&st);
+}
+
+/* A host's own tool of that name has nothing to do with channels. */
+static void test_own_tool(void **state) {
+    (void)state;
+    static const struct fake_reply replies[] = {{.body = A_USE("c1", "message", "{}")},
+                                                {.body = A_SAY("ok")}};
+    struct stage st;
+    STAGE_OPEN(&st, &with_message, replies);
+    assert_int_equal(chela_agent_remove_tool(st.agent, "message"), 0);
+    stage_tool(&st, "message", 0);
+    stage_play(&st, "go");
+    assert_non_null(strstr(ch_buf_str(&st.model.requests[0]), "\"name\":\"message\""));
+    assert_non_null(strstr(ch_buf_str(&st.model.requests[1]), "message:{}"));
+    stage_close(&st);
+}
+
+static void try_to_change(struct stage *st, const struct chela_event *ev) {
+    struct chela_error err = {0};
+    if (ev->type == CHELA_EV_TURN_START)
+        assert_int_equal(chela_session_channel(st->session, NULL, &err), CHELA_EBUSY);
+}
+
+static void test_bad_channels(void **state) {
+    (void)state;
+    static const struct fake_reply replies[] = {{.body = A_SAY("ok")}};
+    const struct chela_channel unnamed = CHELA_CHANNEL(.send = deliver),
+                               idle = CHELA_CHANNEL(.name = "pigeon");
+    struct chela_error err = {0};
+    struct stage st;
+    STAGE_OPEN(&st, &with_message, replies);
+    assert_int_equal(chela_session_channel(st.session, &unnamed, &err), CHELA_EINVAL);
+    assert_int_equal(chela_session_channel(st.session, &idle, &err), CHELA_EINVAL);
+    assert_string_equal(err.message, "channel pigeon can do nothing");
+    st.on_event = try_to_change;
+    stage_play(&st, "go");
+    stage_close(&st);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_answer_said_before), cmocka_unit_test(test_not_delivered),
+        cmocka_unit_test(test_without_a_channel),  cmocka_unit_test(test_own_tool),
+        cmocka_unit_test(test_bad_channels),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
