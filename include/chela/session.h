@@ -296,6 +296,32 @@ CHELA_API int chela_run_steer(chela_run *run, const char *text, size_t len);
 /* A message that waits until the run would end, and then goes on with it. */
 CHELA_API int chela_run_follow_up(chela_run *run, const char *text, size_t len);
 
+/* Messages that come as they please: begin a run, or, while one is in progress,
+ * do with them what chela_session_queue chose. */
+enum chela_queue_mode {
+    CHELA_QUEUE_STEER,     /* delivered before the run's next model call */
+    CHELA_QUEUE_FOLLOW_UP, /* one by one, when the run would end */
+    CHELA_QUEUE_COLLECT,   /* together, as one run, once there is quiet */
+    CHELA_QUEUE_INTERRUPT  /* the run is cancelled, and another begins */
+};
+enum chela_overflow {
+    CHELA_OVERFLOW_REFUSE,     /* CHELA_ELIMIT: the sender knows */
+    CHELA_OVERFLOW_DROP_OLDEST /* the model is told how many are missing */
+};
+struct chela_queue_opts {
+    size_t size;
+    enum chela_queue_mode mode;
+    enum chela_overflow overflow;
+    unsigned cap;        /* messages that may wait; 0: 20 */
+    int64_t debounce_ms; /* COLLECT: how long is quiet; 0: one second */
+};
+#define CHELA_QUEUE_OPTS(...) {.size = sizeof(struct chela_queue_opts), __VA_ARGS__}
+CHELA_API int chela_session_queue(chela_session *s, const struct chela_queue_opts *opts,
+                                  struct chela_error *err);
+/* opts: of the run that begins with it; may be NULL. text is copied. */
+CHELA_API int chela_session_send(chela_session *s, const char *text, size_t len,
+                                 const struct chela_run_opts *opts, struct chela_error *err);
+
 /* Any thread, as long as the caller holds the run and the runtime is open; a
  * second call and a call after the end do nothing. The run ends with status
  * "cancelled"; its history stays valid. reason may be NULL. */

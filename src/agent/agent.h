@@ -27,8 +27,8 @@
 struct ch_jobs;
 struct ch_sandbox_policy;
 struct ch_journal;
-struct ch_log;
 struct ch_aws;
+struct ch_inflow;
 struct ch_keep;
 struct ch_scripted;
 struct ch_tool_settings;
@@ -158,6 +158,7 @@ struct chela_session {
     struct ch_session_state state;  /* what tools remember */
     struct chela_channel channel;   /* owned texts; no name: none */
     struct ch_keep *keep;       /* owned; NULL: it is not stored */
+    struct ch_inflow *inflow;   /* owned; NULL: nothing was sent yet */
     chela_ready_fn *on_ready;   /* may be NULL */
     void *ready_user;
     chela_run *run;             /* the last one; a reference */

@@ -171,9 +171,13 @@ static void drop_work(chela_run *run) {
 
 /* --- actions */
 
+/* Whoever hears of the end may close the session or begin another run. */
 static void come_to_rest(chela_run *run) {
+    chela_session *s = run->session;
     deactivate(run);
     emit_end(run);
+    if (!s->closed)
+        ch_inflow_rested(s);
 }
 
 /* Nobody hears that a run has ended or paused before that is stored. */

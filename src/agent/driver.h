@@ -125,6 +125,11 @@ int ch_recover_answer(chela_session *s, struct ch_sv call_id, struct ch_sv conte
 int ch_recover_approve(chela_session *s, const char *approval_id, enum chela_decision decision,
                        const char *reason, struct chela_error *err);
 
+/* --- inflow.c */
+void ch_inflow_rested(chela_session *s); /* its run has ended or paused */
+void ch_inflow_recall(chela_session *s, struct ch_sv text, uint64_t seq); /* from a journal */
+void ch_inflow_free(chela_session *s);
+
 /* --- queue.c */
 void ch_queue_init(struct ch_queue *q);
 void ch_queue_release(struct ch_queue *q);

@@ -14,10 +14,11 @@
  * Records and their data, all JSON objects ("run" and "turn" where they belong
  * to one; a message is the neutral JSON of model/message.h):
  *
- *   INBOUND     accepted from outside. {"run","mode":"start|steer|follow_up",
- *               "message",["event"]}. mode start: it joins the transcript here;
- *               otherwise it waits for a MESSAGE that delivers it.
- *   MESSAGE     joins the transcript. {"run","turn","message",["usage","stop"]},
+ *   INBOUND     accepted from outside. {"run","mode":"start|steer|follow_up|
+ *               collect","message"}. mode start: it joins the transcript here;
+ *               otherwise it waits for a MESSAGE that delivers it. collect: it
+ *               belongs to no run yet.
+ *   MESSAGE     joins the transcript. {"run","turn","message",["stop","usage"]},
  *               or {"run","turn","of":seq}: the INBOUND that waited. An
  *               assistant message plans the calls it holds.
  *   STARTED     the gate to an effect: a keyed or once call may begin once this
@@ -32,10 +33,9 @@
  *   COMPACTION  the transcript was rewritten. {"keep":seq,"message",...}: what
  *               the message says stands for all records before `keep`.
  *   STATE       the machine after a step: {"run","state","status","reason",
- *               counters, "usage", "model", "seq", "recoveries", ["goal",
- *               "plan","errors_log"]}
- *   OUTBOUND    an answer is to be sent. {"run","id","channel",...}
- *   RECEIPT     it was. {"id","state",...}
+ *               counters, "usage", "seq", ["model","recoveries","error"]}
+ *   OUTBOUND    for channels: an answer is to be sent. {"run","id",...}
+ *   RECEIPT     and was. {"id","state",...}
  *
  * A reader ignores members it does not know, and types above the last. */
 #ifndef CH_AGENT_JOURNAL_H

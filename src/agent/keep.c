@@ -19,6 +19,15 @@ static void fail(chela_session *s, const struct chela_error *err) {
     ops(s)->close(CH_TAKE(k->log));
 }
 
+/* What waited outside of any run does so again. */
+static void recall_waiting(chela_session *s, const struct ch_past *past) {
+    for (CH_LIST_EACH(k, &past->notes)) {
+        const struct ch_past_note *n = CH_CONTAINER(k, struct ch_past_note, link);
+        if (n->alone && n->msg->nblocks)
+            ch_inflow_recall(s, n->msg->blocks[0].text, n->seq);
+    }
+}
+
 static void take_over(chela_session *s, struct ch_past *past) {
     ch_transcript_release(&s->transcript);
     s->transcript = past->transcript;
@@ -28,6 +37,7 @@ static void take_over(chela_session *s, struct ch_past *past) {
     s->revision = 0;
     s->keep->past = past;
     s->keep->titled = s->transcript.n > 0;
+    recall_waiting(s, past);
     if (past->status == CH_PAST_IDLE)
         ch_keep_forget(s);
 }
@@ -183,6 +193,38 @@ uint64_t ch_keep_queued(chela_run *run, const struct ch_msg *m, bool follow_up) 
     ch_jw_kcstr(&w, "mode", follow_up ? "follow_up" : "steer");
     kmsg(&w, m);
     return end(run->session, &w, CH_REC_INBOUND, gate(run));
+}
+
+static struct ch_jw begin_alone(struct ch_keep *k) {
+    ch_buf_clear(&k->scratch);
+    struct ch_jw w = ch_jw(&k->scratch);
+    ch_jw_begin(&w, '{');
+    return w;
+}
+
+uint64_t ch_keep_waiting(chela_session *s, struct ch_sv text) {
+    struct ch_keep *k = s->keep;
+
+    if (!k || !k->log || k->state != CH_KEEP_OPEN)
+        return 0;
+    struct ch_jw w = begin_alone(k);
+    ch_jw_kcstr(&w, "mode", "collect");
+    struct ch_msg *m =
+        ch_msg_text(CH_MSG_USER, text, ch_now_ms(ch_loop_clock(s->agent->rt->loop)));
+    kmsg(&w, m);
+    ch_msg_free(m);
+    return end(s, &w, CH_REC_INBOUND, s->agent->rt->journal->gate);
+}
+
+void ch_keep_forgotten(chela_session *s, uint64_t seq) {
+    struct ch_keep *k = s->keep;
+
+    if (!k || !k->log || !seq)
+        return;
+    struct ch_jw w = begin_alone(k);
+    ch_jw_kint(&w, "of", (int64_t)seq);
+    ch_jw_kbool(&w, "dropped", true);
+    end(s, &w, CH_REC_MESSAGE, CH_SYNC_LATER);
 }
 
 void ch_keep_delivered(chela_run *run, uint64_t seq, bool dropped) {

@@ -199,6 +199,7 @@ static int fold_inbound(struct reading *r) {
     struct ch_past_note *n = ch_alloc(sizeof(*n));
     n->seq = r->record->seq;
     n->follow_up = ch_sv_is(mode, "follow_up");
+    n->alone = ch_sv_is(mode, "collect");
     n->msg = m;
     ch_list_add(&r->past->notes, &n->link);
     return 0;

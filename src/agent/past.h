@@ -37,6 +37,7 @@ struct ch_past_note {
     struct ch_link link;
     uint64_t seq;
     bool follow_up;
+    bool alone; /* outside of any run */
     struct ch_msg *msg; /* owned */
 };
 

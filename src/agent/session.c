@@ -134,6 +134,7 @@ void chela_session_close(chela_session *s) {
         s->agent->own = NULL;
     if (s->run)
         ch_run_close(s->run);
+    ch_inflow_free(s);
     ch_keep_close(s);
     s->closed = true;
     ch_list_del(&s->link);

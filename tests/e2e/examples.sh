@@ -69,6 +69,13 @@ same "write-a-tool.md shows examples/tool.c" "" \
         grep -qxF -- "$line" examples/tool.c || echo "$line"
     done)"
 
+example resume crash
+same "resume: it dies in the middle" "1 paying" "$status $(cat "$err")"
+example resume
+same "resume: it goes on, and does not pay twice" \
+    "0 I do not know whether the bill was paid. Look at your account, please." "$status $(cat "$out")"
+same "resume: the tool was not called again" "" "$(cat "$err")"
+
 for source in examples/*.c; do
     check "$source is C++ too" "${CXX:-g++}" -x c++ -std=gnu++20 -Wall -Wextra \
         -Wno-missing-field-initializers -Werror -Iinclude -fsyntax-only "$source"

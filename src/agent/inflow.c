@@ -1,0 +1,201 @@
+/* inflow.c -- messages that come while a session is busy.
+ *
+ * A session runs one thing at a time. What comes meanwhile is steered into the
+ * run, follows it, is collected until there is quiet and then begins one run of
+ * its own, or interrupts. What waits here, outside of any run, is stored when
+ * it comes; when a run begins with it, that is stored in the same transaction.
+ * Nothing is dropped without a word in what the model and the reader see. */
+#include "agent/keep.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/log.h"
+
+struct ch_inflow {
+    chela_session *session;
+    struct chela_queue_opts opts;
+    struct ch_queue waiting;
+    unsigned dropped; /* of those that waited */
+    struct ch_timer timer;
+    bool held; /* the runtime is kept from being idle */
+    chela_event_fn *on_event;
+    void *user;
+};
+
+#define DEFAULT_CAP 20
+#define DEFAULT_DEBOUNCE_MS 1000
+
+static struct ch_loop *loop_of(const struct ch_inflow *f) {
+    return f->session->agent->rt->loop;
+}
+
+/* While something waits, the runtime has work. */
+static void hold(struct ch_inflow *f, bool held) {
+    chela_runtime *rt = f->session->agent->rt;
+
+    if (f->held == held)
+        return;
+    f->held = held;
+    rt->running += held ? 1 : -1u;
+    rt->idle = rt->running == 0;
+    if (held)
+        ch_loop_hold(rt->loop);
+    else
+        ch_loop_release(rt->loop);
+}
+
+static struct ch_inflow *inflow(chela_session *s) {
+    if (s->inflow)
+        return s->inflow;
+    struct ch_inflow *f = ch_alloc(sizeof(*f));
+    f->session = s;
+    f->opts.cap = DEFAULT_CAP;
+    f->opts.debounce_ms = DEFAULT_DEBOUNCE_MS;
+    ch_queue_init(&f->waiting);
+    return s->inflow = f;
+}
+
+void ch_inflow_free(chela_session *s) {
+    struct ch_inflow *f = CH_TAKE(s->inflow);
+
+    if (!f)
+        return;
+    ch_timer_stop(loop_of(f), &f->timer);
+    hold(f, false);
+    ch_queue_release(&f->waiting);
+    ch_free(f);
+}
+
+int chela_session_queue(chela_session *s, const struct chela_queue_opts *given,
+                        struct chela_error *err) {
+    struct ch_inflow *f = inflow(s);
+    struct chela_queue_opts opts = {0};
+
+    memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
+    if (opts.mode < CHELA_QUEUE_STEER || opts.mode > CHELA_QUEUE_INTERRUPT ||
+        opts.overflow < CHELA_OVERFLOW_REFUSE || opts.overflow > CHELA_OVERFLOW_DROP_OLDEST ||
+        opts.cap > CH_LIMIT_QUEUE || opts.debounce_ms < 0)
+        return ch_fail(err, CHELA_EINVAL, "unknown mode or overflow, or a cap above %d",
+                       CH_LIMIT_QUEUE);
+    f->opts = opts;
+    f->opts.cap = opts.cap ? opts.cap : DEFAULT_CAP;
+    f->opts.debounce_ms = opts.debounce_ms ? opts.debounce_ms : DEFAULT_DEBOUNCE_MS;
+    return 0;
+}
+
+/* --- beginning with what waits ------------------------------------------------------ */
+
+static void join(struct ch_inflow *f, struct ch_buf *text, struct ch_buf *seqs) {
+    if (f->dropped)
+        ch_buf_addf(text, "[%u earlier message%s dropped: too many came at once]", f->dropped,
+                    f->dropped == 1 ? " was" : "s were");
+    f->dropped = 0;
+    while (f->waiting.n > 0) {
+        size_t len;
+        uint64_t seq = ch_queue_seq(&f->waiting);
+        CH_AUTOFREE char *one = ch_queue_pop(&f->waiting, &len);
+        ch_buf_add_str(text, text->n ? "\n\n" : "");
+        ch_buf_add(text, one, len);
+        ch_buf_add(seqs, &seq, sizeof(seq));
+    }
+}
+
+static bool is_busy(const chela_session *s) {
+    return s->run && !s->run->over;
+}
+
+static void start_waiting(struct ch_inflow *f) {
+    chela_session *s = f->session;
+    CH_BUF_AUTO text = {0}, seqs = {0};
+    struct chela_error err = {0};
+
+    if (f->waiting.n == 0 || is_busy(s) || strcmp(chela_session_status(s), "paused") == 0)
+        return;
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = f->on_event, .user = f->user);
+    join(f, &text, &seqs);
+    hold(f, false);
+    int rc = chela_run_start(s, ch_buf_str(&text), text.n, &opts, NULL, &err);
+    if (rc < 0)
+        ch_log(CH_LOG_ERROR, "session", "%s: what waited cannot begin: %s", s->key, err.message);
+    for (size_t i = 0; rc == 0 && i < seqs.n / sizeof(uint64_t); i++) {
+        uint64_t seq;
+        memcpy(&seq, seqs.p + i * sizeof(seq), sizeof(seq));
+        ch_keep_delivered(s->run, seq, true); /* as a part of the message that begins it */
+    }
+}
+
+static void on_timer(struct ch_timer *t) {
+    start_waiting(CH_CONTAINER(t, struct ch_inflow, timer));
+}
+
+static void start_soon(struct ch_inflow *f) {
+    bool collects = f->opts.mode == CHELA_QUEUE_COLLECT;
+
+    hold(f, true);
+    ch_timer_start(loop_of(f), &f->timer, collects ? f->opts.debounce_ms : 0, on_timer);
+}
+
+void ch_inflow_rested(chela_session *s) {
+    if (s->inflow && s->inflow->waiting.n > 0)
+        start_soon(s->inflow);
+}
+
+/* --- what comes in --------------------------------------------------------------------- */
+
+static int put_aside(struct ch_inflow *f, const char *text, size_t len, struct chela_error *err) {
+    if (f->waiting.n >= f->opts.cap && f->opts.overflow == CHELA_OVERFLOW_REFUSE)
+        return ch_fail(err, CHELA_ELIMIT, "%zu messages wait in session '%s' already",
+                       f->waiting.n, f->session->key);
+    if (len > CH_LIMIT_INPUT)
+        return ch_fail(err, CHELA_ELIMIT, "the input is larger than %zu MB",
+                       CH_LIMIT_INPUT / CH_MB);
+    if (f->waiting.n >= f->opts.cap) {
+        ch_keep_forgotten(f->session, ch_queue_seq(&f->waiting));
+        ch_free(ch_queue_pop(&f->waiting, NULL));
+        f->dropped++;
+    }
+    ch_queue_push(&f->waiting, text, len);
+    ch_queue_mark(&f->waiting, ch_keep_waiting(f->session, ch_sv(text, len)));
+    return 0;
+}
+
+/* Into the run, if it still takes it. */
+static bool into_run(chela_session *s, enum chela_queue_mode mode, const char *text, size_t len) {
+    if (!is_busy(s))
+        return false;
+    if (mode == CHELA_QUEUE_STEER)
+        return chela_run_steer(s->run, text, len) == 0;
+    if (mode == CHELA_QUEUE_FOLLOW_UP)
+        return chela_run_follow_up(s->run, text, len) == 0;
+    return false;
+}
+
+int chela_session_send(chela_session *s, const char *text, size_t len,
+                       const struct chela_run_opts *given, struct chela_error *err) {
+    struct ch_inflow *f = inflow(s);
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = NULL);
+
+    if (given)
+        memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
+    f->on_event = opts.on_event;
+    f->user = opts.user;
+    bool begins = !is_busy(s) && f->waiting.n == 0 && f->opts.mode != CHELA_QUEUE_COLLECT;
+    if (begins)
+        return chela_run_start(s, text, len, given, NULL, err);
+    if (into_run(s, f->opts.mode, text, len))
+        return 0;
+    int rc = put_aside(f, text, len, err);
+    if (rc < 0)
+        return rc;
+    if (!is_busy(s))
+        start_soon(f);
+    else if (f->opts.mode == CHELA_QUEUE_INTERRUPT)
+        chela_cancel(s->run, "a new message came");
+    return 0;
+}
+
+void ch_inflow_recall(chela_session *s, struct ch_sv text, uint64_t seq) {
+    struct ch_inflow *f = inflow(s);
+
+    if (ch_queue_push(&f->waiting, text.p, text.n) == 0)
+        ch_queue_mark(&f->waiting, seq);
+}

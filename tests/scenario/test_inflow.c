@@ -1,0 +1,187 @@
+/* test_inflow.c -- messages that come while a session is busy. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "chela/store.h"
+#include "support/stage.h"
+
+static const struct fake_reply says[] = {
+    {.body = A_SAY("one")},
+    {.body = A_SAY("two")},
+    {.body = A_SAY("three")},
+    {.body = A_SAY("four")},
+};
+
+static unsigned ends;
+static char reasons[256];
+
+static void on_run(const struct chela_event *ev, void *user) {
+    (void)user;
+    if (ev->type != CHELA_EV_RUN_END)
+        return;
+    ends++;
+    snprintf(reasons + strlen(reasons), sizeof(reasons) - strlen(reasons), "%s ", ev->end.reason);
+}
+
+static void queue(struct stage *st, const struct chela_queue_opts *opts) {
+    ends = 0;
+    reasons[0] = '\0';
+    stage_open(st, NULL, says, CH_LEN(says));
+    assert_int_equal(chela_session_queue(st->session, opts, NULL), 0);
+}
+
+static int send_to(struct stage *st, const char *text) {
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = on_run);
+    return chela_session_send(st->session, text, strlen(text), &opts, NULL);
+}
+
+/* Until nothing is in progress and nothing waits. */
+static void settle(struct stage *st) {
+    for (int i = 0; i < 100 && !st->rt->idle; i++) {
+        if (ch_loop_run(st->rt->loop, &st->rt->idle) == 0)
+            return;
+        int64_t due = ch_loop_next_due(st->rt->loop);
+        assert_true(due >= 0);
+        st->now += due;
+    }
+    assert_true(st->rt->idle);
+}
+
+/* The texts that users said, joined. */
+static void check_said(const struct stage *st, const char *want) {
+    CH_BUF_AUTO got = {0};
+    const struct ch_transcript *t = &st->session->transcript;
+    for (size_t i = 0; i < t->n; i++)
+        if (t->msgs[i]->kind == CH_MSG_USER)
+            ch_buf_addf(&got, "%.*s|", CH_SV_FMT(t->msgs[i]->blocks[0].text));
+    assert_string_equal(ch_buf_str(&got), want);
+}
+
+static void test_steer(void **state) {
+    struct stage st;
+    (void)state;
+    queue(&st, &(struct chela_queue_opts)CHELA_QUEUE_OPTS(.mode = CHELA_QUEUE_STEER));
+    assert_int_equal(send_to(&st, "a"), 0);
+    assert_int_equal(send_to(&st, "b"), 0);
+    settle(&st);
+    check_said(&st, "a|b|");
+    assert_int_equal(ends, 1);
+    stage_close(&st);
+}
+
+static void test_follow_up(void **state) {
+    struct stage st;
+    (void)state;
+    queue(&st, &(struct chela_queue_opts)CHELA_QUEUE_OPTS(.mode = CHELA_QUEUE_FOLLOW_UP));
+    send_to(&st, "a");
+    send_to(&st, "b");
+    send_to(&st, "c");
+    settle(&st);
+    check_said(&st, "a|b|c|");
+    assert_int_equal(ends, 1);
+    assert_int_equal(st.model.nrequests, 3);
+    stage_close(&st);
+}
+
+/* Messages that come close together are one. */
+static void test_collect(void **state) {
+    struct stage st;
+    (void)state;
+    queue(&st, &(struct chela_queue_opts)CHELA_QUEUE_OPTS(.mode = CHELA_QUEUE_COLLECT,
+                                                          .debounce_ms = 500));
+    int64_t before = st.now;
+    send_to(&st, "a");
+    send_to(&st, "b");
+    assert_null(st.session->run);
+    settle(&st);
+    check_said(&st, "a\n\nb|");
+    assert_true(st.now - before >= 500);
+    send_to(&st, "c");
+    settle(&st);
+    check_said(&st, "a\n\nb|c|");
+    assert_int_equal(ends, 2);
+    stage_close(&st);
+}
+
+static void test_interrupt(void **state) {
+    struct stage st;
+    static const struct fake_reply slow[] = {{.body = A_BEGIN, .hang = true},
+                                             {.body = A_SAY("instead")}};
+    (void)state;
+    ends = 0;
+    reasons[0] = '\0';
+    STAGE_OPEN(&st, NULL, slow);
+    assert_int_equal(chela_session_queue(st.session,
+                                         &(struct chela_queue_opts)CHELA_QUEUE_OPTS(
+                                             .mode = CHELA_QUEUE_INTERRUPT),
+                                         NULL),
+                     0);
+    send_to(&st, "a");
+    for (int i = 0; i < 20; i++)
+        ch_loop_tick(st.rt->loop);
+    send_to(&st, "b");
+    settle(&st);
+    check_said(&st, "a|b|");
+    assert_string_equal(reasons, "cancelled task_completed ");
+    stage_close(&st);
+}
+
+static void test_overflow(void **state) {
+    struct stage st;
+    (void)state;
+    queue(&st, &(struct chela_queue_opts)CHELA_QUEUE_OPTS(.mode = CHELA_QUEUE_COLLECT, .cap = 2));
+    send_to(&st, "a");
+    send_to(&st, "b");
+    assert_int_equal(send_to(&st, "c"), CHELA_ELIMIT);
+    settle(&st);
+    check_said(&st, "a\n\nb|");
+    stage_close(&st);
+
+    queue(&st, &(struct chela_queue_opts)CHELA_QUEUE_OPTS(
+                   .mode = CHELA_QUEUE_COLLECT, .cap = 2, .overflow = CHELA_OVERFLOW_DROP_OLDEST));
+    send_to(&st, "a");
+    send_to(&st, "b");
+    assert_int_equal(send_to(&st, "c"), 0);
+    settle(&st);
+    check_said(&st, "[1 earlier message was dropped: too many came at once]\n\nb\n\nc|");
+    stage_close(&st);
+}
+
+/* What waited when the process died waits again, and is said once. */
+static void test_what_waits_is_kept(void **state) {
+    struct stage st;
+    chela_store *store = NULL;
+    (void)state;
+    assert_int_equal(chela_store_open("memory:", NULL, &store, NULL), 0);
+    for (int life = 0; life < 2; life++) {
+        queue(&st, &(struct chela_queue_opts)CHELA_QUEUE_OPTS(.mode = CHELA_QUEUE_COLLECT));
+        assert_int_equal(chela_runtime_store(st.rt, store, NULL, NULL), 0);
+        chela_session_close(st.session);
+        assert_int_equal(chela_session_new(st.agent, "k", &st.session, NULL), 0);
+        assert_int_equal(chela_session_queue(st.session,
+                                             &(struct chela_queue_opts)CHELA_QUEUE_OPTS(
+                                                 .mode = CHELA_QUEUE_COLLECT),
+                                             NULL),
+                         0);
+        assert_int_equal(chela_session_wait(st.session, NULL), 0);
+        send_to(&st, life == 0 ? "first" : "second");
+        if (life == 1) {
+            settle(&st);
+            check_said(&st, "first\n\nsecond|");
+        }
+        stage_close(&st);
+    }
+    chela_store_close(store);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_steer),     cmocka_unit_test(test_follow_up),
+        cmocka_unit_test(test_collect),   cmocka_unit_test(test_interrupt),
+        cmocka_unit_test(test_overflow),  cmocka_unit_test(test_what_waits_is_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
