@@ -1,9 +1,12 @@
 /* decode.c -- what one delta of a stream costs, from bytes to event.
  *
  * For each protocol a reply of many text deltas is decoded: framing, JSON,
- * fold and event. Beside it stands a plain ch_json_parse of the same JSON, the
- * least that any reader could do; once for the delta, and once for each byte,
- * of the stream here and of the JSON there. Best of several rounds, on one core.
+ * fold and event; with "prompted" in the name, calls in the text too. Beside it
+ * stands a plain ch_json_parse of the same JSON, the least that any reader could
+ * do. Two ratios of the two: for each byte that came and was read, of the stream
+ * here and of the JSON there (the figure to hold: 2); and for each delta, where
+ * a protocol pays for what it wraps around its JSON. Best of several rounds, on
+ * one core. The last line is the worst of the first ratio.
  *
  *     decode [DELTAS [NAME]]   default 2000; those shapes whose name has NAME in it */
 #include <stdio.h>
@@ -18,7 +21,8 @@
 #define CHUNK 16384 /* what a socket hands over */
 
 /* A stream: its first events, an event many times over, its last. "%s" is
- * where the text goes, "%u" a number that rises from event to event. */
+ * where the text goes, "%u" a number that rises from event to event. A name that
+ * begins with "prompted" is that layer over the codec. */
 static const struct shape {
     const char *name;
     const struct ch_codec *codec;
@@ -161,6 +165,31 @@ static const struct shape {
      "event: contentBlockStop\ndata: {\"contentBlockIndex\":0,\"p\":\"abc\"}\n\n"
      "event: messageStop\ndata: {\"p\":\"abcdef\",\"stopReason\":\"tool_use\"}\n\n",
      "\\\"key\\\": \\\"va"},
+#define PROMPTED_OPENAI                                                                 \
+    "data: {\"id\":\"chatcmpl-CGxfA0x0xg8aYmv3bMIhE0tPxzBBc\",\"object\":"              \
+    "\"chat.completion.chunk\",\"created\":1758128768,\"model\":\"gpt-4o-2024-08-06\"," \
+    "\"choices\":"                                                                      \
+    "[{\"index\":0,\"delta\":{\"content\":\"%s\"},\"finish_reason\":null}],\"usage\":null}\n\n"
+    {"prompted openai text", &ch_codec_openai, "", PROMPTED_OPENAI,
+     "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
+     "data: [DONE]\n\n",
+     " and so the story goes"},
+    {"prompted openai, a < b", &ch_codec_openai, NULL, NULL, NULL, " if a <b then <i>c</i>"},
+    {"prompted call, held back", &ch_codec_openai,
+     "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"<tool_call>{\\\"name\\\":"
+     "\\\"f\\\",\\\"arguments\\\":{\\\"text\\\":\\\"\"}}]}\n\n",
+     PROMPTED_OPENAI,
+     "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\\\"}}</tool_call>\"},"
+     "\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+     " and so the story goes"},
+    {"prompted anthropic text", &ch_codec_anthropic,
+     "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,"
+     "\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n",
+     "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":"
+     "{\"type\":\"text_delta\",\"text\":\"%s\"}}\n\n",
+     "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n"
+     "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+     " and so the story goes"},
 };
 
 static double now_ns(void) {
@@ -176,15 +205,21 @@ static void on_event(const struct ch_model_event *ev, void *user) {
     events += ev->text.n > 0;
 }
 
-static double decode_ns(const struct ch_codec *codec, struct ch_sv body, size_t deltas) {
+static const struct ch_codec *codec_of(const struct shape *s) {
+    bool prompted = ch_sv_starts(ch_sv_str(s->name), "prompted");
+    return prompted ? ch_codec_prompted(s->codec) : s->codec;
+}
+
+static double decode_ns(const struct shape *s, struct ch_sv body, size_t deltas) {
     struct ch_decoder d;
     double start = now_ns();
-    ch_decoder_init(&d, codec, on_event, NULL);
+    ch_decoder_init(&d, codec_of(s), on_event, NULL);
     for (size_t at = 0; at < body.n; at += CHUNK)
         ch_decoder_feed(&d, ch_sv(body.p + at, CH_MIN(CHUNK, body.n - at)));
     ch_decoder_end(&d, NULL, 0);
     double ns = (now_ns() - start) / (double)deltas;
-    if (!d.reply.complete || events != deltas) {
+    bool shown = events >= deltas || strstr(s->name, "held back");
+    if (!d.reply.complete || !shown || d.reply.error.cls != CH_ERR_NONE) {
         fprintf(stderr, "the reply was not decoded: %zu events of %zu\n", events, deltas);
         exit(1);
     }
@@ -259,6 +294,21 @@ static void frame(struct ch_buf *body) {
     *body = out;
 }
 
+static struct {
+    const char *name;
+    double ratio;
+} worst;
+
+static void print(const struct shape *s, size_t json, double decode, double parse, double stream) {
+    double a_byte = decode / stream / (parse / (double)json);
+    printf("%-26s %6.1f %6zu %8.1f %8.1f %8.2fx %8.2fx\n", s->name, stream, json, decode, parse,
+           a_byte, decode / parse);
+    if (a_byte > worst.ratio) {
+        worst.name = s->name;
+        worst.ratio = a_byte;
+    }
+}
+
 static void run(const struct shape *s, const char *begin, const char *delta, const char *end,
                 size_t deltas) {
     CH_BUF_AUTO body = {0};
@@ -275,23 +325,25 @@ static void run(const struct shape *s, const char *begin, const char *delta, con
     struct ch_sv text = ch_sv(json, strlen(json) - 2);
     double decode = 1e18, parse = 1e18;
     for (int i = 0; i < ROUNDS; i++) {
-        decode = CH_MIN(decode, decode_ns(s->codec, ch_buf_sv(&body), deltas));
+        decode = CH_MIN(decode, decode_ns(s, ch_buf_sv(&body), deltas));
         parse = CH_MIN(parse, parse_ns(text, deltas));
     }
-    double framed = (double)body.n / (double)deltas; /* bytes that came for it */
-    printf("%-26s %4zu bytes %7.1f ns a delta  %7.1f ns plain parse  %5.2fx  %5.2fx a byte\n",
-           s->name, text.n, decode, parse, decode / parse,
-           decode / framed / (parse / (double)text.n));
+    print(s, text.n, decode, parse, (double)body.n / (double)deltas);
 }
 
 int main(int argc, char **argv) {
     size_t deltas = argc > 1 ? strtoul(argv[1], NULL, 10) : 2000;
     const struct shape *last = shapes;
+    printf("%-26s %13s %17s %19s\n", "", "bytes a delta", "ns a delta", "decode to parse");
+    printf("%-26s %6s %6s %8s %8s %9s %9s\n", "", "stream", "json", "decode", "parse", "a byte",
+           "a delta");
     for (size_t i = 0; i < CH_LEN(shapes); i++) {
         if (shapes[i].delta)
             last = &shapes[i];
         if (argc < 3 || strstr(shapes[i].name, argv[2]))
             run(&shapes[i], last->begin, last->delta, last->end, deltas ? deltas : 1);
     }
+    if (worst.name)
+        printf("worst a byte: %s, %.2fx\n", worst.name, worst.ratio);
     return 0;
 }
