@@ -169,6 +169,7 @@ struct run {
     bool resume;                /* go on with what is unfinished there */
     bool replay;                /* the same with a copy, or look whether it would go the same */
     unsigned differences;       /* of a replay */
+    bool no_store;              /* that is what went wrong */
     enum format format;
     char *id;     /* owned: of the run, NULL before its first event */
     uint64_t seq; /* of the next event */
@@ -250,7 +251,9 @@ static void send_end(struct run *r, const struct chela_error *err) {
     struct chela_event ev = {
         .type = CHELA_EV_RUN_END, .run = r->id ? r->id : "", .seq = r->seq, .ts = now_ms()};
     ev.end.status = cancelled ? "cancelled" : "error";
-    ev.end.reason = cancelled ? "cancelled" : "internal_error";
+    ev.end.reason = cancelled     ? "cancelled"
+                    : r->no_store ? "store_error"
+                                  : "internal_error";
     ev.end.text = (struct chela_str){"", 0};
     ev.end.error = (struct chela_str){err->message, strlen(err->message)};
     ev.end.usage.cost_usd = -1;
@@ -489,8 +492,12 @@ static int begin(struct run *r, chela_session *session, const struct texts *text
 static int converse(struct run *r, const struct ch_setup *setup, chela_agent *agent,
                     const struct texts *texts, struct chela_error *err) {
     int rc = chela_session_new(agent, r->key, &r->session, err);
-    if (rc == 0 && setup->store)
+    if (rc == 0 && setup->store) {
         rc = chela_session_wait(r->session, err);
+        r->no_store = rc < 0;
+        if (rc < 0)
+            err->code = rc = CHELA_EINTERNAL; /* whatever is wrong with it: exit 1 */
+    }
     if (rc < 0)
         return rc;
     if (r->resume && strcmp(chela_session_status(r->session), "idle") == 0)
@@ -611,6 +618,7 @@ static int perform(struct run *r, const struct ch_env *env, struct chela_error *
         rc = ch_setup_runtime(&setup, err);
     if (rc == 0 && !r->flags.no_session)
         rc = ch_setup_store(&setup, wanted ? CH_STORE_WANTED : CH_STORE_IF_CHOSEN, err);
+    r->no_store = rc == CHELA_EINTERNAL && !setup.store;
     if (rc == 0)
         rc = choose_session(r, setup.store, err);
     if (rc == 0 && r->agent)

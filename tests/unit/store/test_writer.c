@@ -1,0 +1,273 @@
+/* test_writer.c -- one thread that writes for all sessions: order, groups,
+ * waiting for what was closed, and losing a lease. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/journal.h"
+#include "base/mem.h"
+#include "io/loop.h"
+#include "store/store.h"
+#include "support/modules.h"
+
+static char dir[] = "/tmp/chela-writer-XXXXXX";
+static char url[80];
+static char *modules;
+
+struct side { /* one user of the journal */
+    struct ch_log *log;
+    bool opened, lost, done;
+    int rc;
+    uint64_t last, committed, wanted;
+    unsigned folded, told;
+};
+
+static int fold(const struct chela_store_record *r, void *past, struct chela_error *err) {
+    (void)r, (void)err;
+    ++*(unsigned *)past;
+    return 0;
+}
+
+static void on_opened(const struct ch_log_head *head, void *past, const struct chela_error *err,
+                      void *user) {
+    struct side *s = user;
+    s->folded = *(unsigned *)past;
+    ch_free(past);
+    s->opened = s->done = true;
+    s->rc = err ? err->code : 0;
+    s->last = head->last;
+}
+
+static void on_committed(uint64_t seq, void *user) {
+    struct side *s = user;
+    assert_true(seq > s->committed);
+    s->committed = seq;
+    s->told++;
+    s->done = seq >= s->wanted;
+}
+
+static void on_lost(const struct chela_error *err, void *user) {
+    struct side *s = user;
+    s->lost = s->done = true;
+    s->rc = err->code;
+}
+
+static const struct ch_log_handler handler = {fold, on_opened, ch_free, on_committed, on_lost};
+
+struct rig {
+    struct ch_loop *loop;
+    chela_store *store;
+    struct ch_journal *j;
+};
+
+static void rig_open(struct rig *r) {
+    struct chela_store_opts opts = CHELA_STORE_OPTS(.module_path = modules);
+    struct chela_error err = {0};
+    if (chela_store_open(url, &opts, &r->store, &err) < 0)
+        fail_msg("%s", err.message);
+    assert_int_equal(ch_loop_new(NULL, NULL, &r->loop, &err), 0);
+    r->j = ch_writer_new(r->loop, r->store);
+}
+
+static void rig_close(struct rig *r) {
+    r->j->ops->shut(r->j);
+    ch_loop_close(r->loop, NULL, NULL);
+    chela_store_close(r->store);
+}
+
+static void side_open(struct rig *r, struct side *s, const char *key) {
+    *s = (struct side){0};
+    s->log = r->j->ops->open(r->j, key, "main", &handler, ch_alloc(sizeof(unsigned)), s);
+    assert_false(s->opened); /* never from inside the call */
+}
+
+static void side_wait(struct rig *r, struct side *s) {
+    assert_int_equal(ch_loop_run(r->loop, &s->done), 0);
+    s->done = false;
+}
+
+static uint64_t put(struct rig *r, struct side *s, enum ch_sync sync) {
+    return r->j->ops->append(s->log, CH_REC_MESSAGE, CH_SV("{\"a\":1}"), sync);
+}
+
+static void test_appending(void **state) {
+    struct rig r;
+    struct side s;
+    (void)state;
+    rig_open(&r);
+    side_open(&r, &s, "one");
+    side_wait(&r, &s);
+    assert_int_equal(s.rc, 0);
+    assert_int_equal(put(&r, &s, CH_SYNC_LATER), 1);
+    assert_int_equal(put(&r, &s, CH_SYNC_LATER), 2);
+    s.wanted = put(&r, &s, CH_SYNC_DISK);
+    side_wait(&r, &s);
+    assert_int_equal(s.committed, 3);
+    assert_int_equal(s.told, 1); /* one transaction */
+    put(&r, &s, CH_SYNC_LATER);  /* is written all the same when it is closed */
+    r.j->ops->close(s.log);
+    side_open(&r, &s, "one"); /* waits for that */
+    side_wait(&r, &s);
+    assert_int_equal(s.rc, 0);
+    assert_int_equal(s.folded, 4);
+    assert_int_equal(s.last, 4);
+    r.j->ops->close(s.log);
+    rig_close(&r);
+}
+
+/* What many sessions append in one iteration is one transaction. */
+static void test_groups(void **state) {
+    enum { N = 50 };
+    struct rig r;
+    struct side s[N];
+    (void)state;
+    rig_open(&r);
+    for (int i = 0; i < N; i++) {
+        char key[16];
+        snprintf(key, sizeof(key), "g%d", i);
+        side_open(&r, &s[i], key);
+    }
+    for (int i = 0; i < N; i++)
+        if (!s[i].opened)
+            side_wait(&r, &s[i]);
+    for (int i = 0; i < N; i++) {
+        s[i].done = false;
+        s[i].wanted = put(&r, &s[i], CH_SYNC_COMMIT);
+    }
+    side_wait(&r, &s[0]);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(s[i].committed, 1); /* all at once */
+    for (int i = 0; i < N; i++)
+        r.j->ops->close(s[i].log);
+    rig_close(&r);
+}
+
+static void test_one_writer(void **state) {
+    struct rig a, b;
+    struct side one, two;
+    (void)state;
+    rig_open(&a);
+    rig_open(&b);
+    side_open(&a, &one, "w");
+    side_wait(&a, &one);
+    side_open(&b, &two, "w");
+    side_wait(&b, &two);
+    assert_int_equal(two.rc, CHELA_EBUSY);
+    b.j->ops->close(two.log);
+    a.j->ops->close(one.log);
+    rig_close(&a);
+    side_open(&b, &two, "w");
+    side_wait(&b, &two);
+    assert_int_equal(two.rc, 0);
+    b.j->ops->close(two.log);
+    rig_close(&b);
+}
+
+static int ignore_row(const struct chela_store_session *row, void *user) {
+    *(uint64_t *)user = row->token;
+    return 0;
+}
+
+/* Another process takes the lease: whatever we append from then on is lost. */
+static void test_a_lease_that_was_taken(void **state) {
+    struct rig r;
+    struct side s;
+    uint64_t token = 0;
+    struct chela_error err = {0};
+    (void)state;
+    rig_open(&r);
+    side_open(&r, &s, "t");
+    side_wait(&r, &s);
+    chela_store_session(r.store, "t", ignore_row, &token, &err);
+    struct chela_store_claim thief = {.key = "t",
+                                      .agent = "",
+                                      .owner = "somebody else",
+                                      .now = 1,
+                                      .until = INT64_MAX,
+                                      .steal = token};
+    assert_int_equal(ch_store_open_session(r.store, &thief, ignore_row, &token, &err), 0);
+    s.wanted = put(&r, &s, CH_SYNC_DISK);
+    side_wait(&r, &s);
+    assert_true(s.lost);
+    assert_int_equal(s.rc, CHELA_EPERM);
+    put(&r, &s, CH_SYNC_DISK); /* no effect, and no second word */
+    r.j->ops->close(s.log);
+    side_open(&r, &s, "t");
+    side_wait(&r, &s);
+    assert_int_equal(s.rc, CHELA_EBUSY);
+    r.j->ops->close(s.log);
+    rig_close(&r);
+}
+
+static void test_closed_before_it_was_opened(void **state) {
+    struct rig r;
+    struct side s;
+    (void)state;
+    rig_open(&r);
+    side_open(&r, &s, "c");
+    r.j->ops->close(s.log);
+    rig_close(&r);
+    assert_false(s.opened);
+    rig_open(&r);
+    side_open(&r, &s, "c");
+    side_wait(&r, &s);
+    assert_int_equal(s.rc, 0);
+    r.j->ops->close(s.log);
+    rig_close(&r);
+}
+
+static unsigned changes_done;
+static void on_change(int rc, const struct chela_error *err, void *user) {
+    assert_null(err);
+    *(int *)user = rc;
+    changes_done++;
+}
+
+/* The inbox takes an event once; the outbox has one receipt. */
+static void test_boxes(void **state) {
+    struct rig r;
+    int first = 1, second = 1;
+    (void)state;
+    rig_open(&r);
+    struct chela_store_change event = {
+        .kind = CHELA_STORE_ACCEPT, .id = "ev_1", .key = "chat", .data = "{}", .n = 2};
+    r.j->ops->change(r.j, &event, CH_SYNC_DISK, on_change, &first);
+    r.j->ops->change(r.j, &event, CH_SYNC_DISK, on_change, &second);
+    while (changes_done < 2)
+        ch_loop_tick(r.loop);
+    assert_int_equal(first, 0);
+    assert_int_equal(second, CHELA_EEXIST);
+    rig_close(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_appending),
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_one_writer),
+        cmocka_unit_test(test_a_lease_that_was_taken),
+        cmocka_unit_test(test_closed_before_it_was_opened),
+        cmocka_unit_test(test_boxes),
+    };
+    static const char *const ends[] = {"", "-wal", "-shm"};
+    if (!mkdtemp(dir))
+        return 1;
+    modules = modules_dir();
+    snprintf(url, sizeof(url), "sqlite:%s/w.db", dir);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    for (size_t i = 0; i < CH_LEN(ends); i++) {
+        char name[96];
+        snprintf(name, sizeof(name), "%s/w.db%s", dir, ends[i]);
+        unlink(name);
+    }
+    rmdir(dir);
+    ch_free(modules);
+    return failed;
+}
