@@ -185,7 +185,7 @@ demo: ## install what is missing, build, and watch an agent work
 	$(call again,build) demo-now
 check: ## install what is missing, build, and run all tests
 	$(call again,build test node) check-now
-check-long: ## check, and fuzzing, valgrind, thread sanitizer
+check-long: ## check, and clang, fuzzing, valgrind, thread sanitizer
 	$(call again,build test node long) check-long-now
 fuzz: ## fuzz every parser for FUZZ_SECONDS each
 	$(call again,build test long) fuzz-now CC=clang FUZZER=-fsanitize=fuzzer SANITIZE=fuzzer-no-link,$(SANITIZED)
@@ -205,7 +205,7 @@ check-now: tests sdk
 	    -n 'tier 1 under $(SANITIZED)' -t 3 -b $(BUILD)-$(subst $(comma),-,$(SANITIZED)) $(filter-out lint,$(TIER1))
 endif
 check-long-now: check-now
-	@$(MAKE) --no-print-directory SANITIZE=thread tests
+	@$(MAKE) --no-print-directory CC=clang BUILD=$(BUILD)-clang tests && $(MAKE) --no-print-directory SANITIZE=thread tests
 	@tests/run -b $(BUILD)-thread unit scenario e2e
 	@tests/run -b $(BUILD) -w 'valgrind -q --error-exitcode=99 --leak-check=full' -t 20 unit scenario
 	@$(MAKE) --no-print-directory fuzz

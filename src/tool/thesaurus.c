@@ -148,8 +148,8 @@ static const char *const synonyms[] = {
     "user account",
     "encrypt encryption encode",
     "language translate translation",
-    "english spanish french german chinese japanese korean italian russian portuguese arabic hindi "
-    "> language",
+    "english spanish french german chinese japanese korean > language",
+    "italian russian portuguese arabic hindi > language",
     "word term",
     "define definition meaning",
     "school university college",
