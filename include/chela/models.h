@@ -20,9 +20,9 @@ CHELA_API char *chela_models_json(chela_runtime *rt, const char *provider,
  *   {"model","resolved","api","base_url","reachable","context_window",
  *    "context_source","stream","tools","parallel","first_ms","total_ms",
  *    "usage":{"input","output"},"error","tools_error"}
- * context_source is "server", "table" or null. If the call fails with tools, it
- * is made once more without. NULL and err only if there is nobody to ask; the
- * text is yours to chela_free. opts may be NULL. */
+ * context_source is "server", "config", "table" or null. If the call fails with
+ * tools, it is made once more without. NULL and err only if there is nobody to
+ * ask; the text is yours to chela_free. opts may be NULL. */
 CHELA_API char *chela_model_probe(chela_runtime *rt, const struct chela_agent_opts *opts,
                                   struct chela_error *err);
 

@@ -86,6 +86,13 @@ struct chela_price {
 CHELA_API int chela_runtime_price(chela_runtime *rt, const char *provider, const char *model,
                                   const struct chela_price *price, struct chela_error *err);
 
+/* How many tokens of context a model has, where the built-in list does not know
+ * it or a server gives it less: results of tools are cut to suit it. At least
+ * 1. Holds for agents made from now on. */
+CHELA_API int chela_runtime_context_window(chela_runtime *rt, const char *provider,
+                                           const char *model, int64_t tokens,
+                                           struct chela_error *err);
+
 /* The model to use when nobody chose one: the first key found in the
  * environment, a local server, else "scripted/demo". Borrowed; *why says how
  * it was found. */

@@ -56,6 +56,13 @@ struct ch_price_conf {
     struct ch_price price;
 };
 
+/* How large a model's context is, as configured. */
+struct ch_window_conf {
+    struct ch_window_conf *next;
+    char *provider, *model; /* owned */
+    int64_t tokens;
+};
+
 /* "provider/model" made concrete: where to send, how to encode. */
 struct ch_target {
     char *spec; /* "anthropic/claude-sonnet-4-6" */
@@ -64,6 +71,7 @@ struct ch_target {
     struct ch_endpoint ep;
     bool has_price; /* else the cost is unknown */
     struct ch_price price;
+    int64_t window; /* as configured, in tokens; 0: as the built-in list says */
     struct ch_scripted *scripted; /* owned; NULL unless served in process */
     struct ch_aws *aws;           /* owned; NULL: nothing is signed */
     struct ch_transport *transport;
@@ -84,6 +92,7 @@ struct chela_runtime {
     char *module_path, *ca_file;
     struct ch_provider_conf *providers;
     struct ch_price_conf *prices;
+    struct ch_window_conf *windows;
     struct ch_cooldowns cooldowns; /* what one run learns holds for all */
     struct ch_list agents;
     struct ch_list closed; /* sessions to be freed once the stack is clear */
@@ -172,6 +181,7 @@ int64_t ch_target_window(const struct ch_target *t); /* in tokens; 0: unknown */
 CH_DEFINE_AUTO(ch_target)
 void ch_provider_conf_free(struct ch_provider_conf *list);
 void ch_price_conf_free(struct ch_price_conf *list);
+void ch_window_conf_free(struct ch_window_conf *list);
 
 /* --- aws.c */
 bool ch_target_is_aws(const struct ch_target *t);

@@ -169,8 +169,8 @@ static void find_window(chela_runtime *rt, struct findings *f) {
     f->window_source = f->window ? "server" : NULL;
     if (f->window)
         return;
-    f->window = ch_model_info(f->t->provider, ch_sv_str(f->t->model)).context_window;
-    f->window_source = f->window ? "table" : NULL;
+    f->window = ch_target_window(f->t);
+    f->window_source = f->t->window ? "config" : f->window ? "table" : NULL;
 }
 
 char *chela_model_probe(chela_runtime *rt, const struct chela_agent_opts *opts,

@@ -124,6 +124,7 @@ void chela_runtime_close(chela_runtime *rt) {
     ch_http_close(rt->http);
     ch_provider_conf_free(rt->providers);
     ch_price_conf_free(rt->prices);
+    ch_window_conf_free(rt->windows);
     ch_cooldowns_release(&rt->cooldowns);
     if (rt->log)
         ch_log_set(NULL, NULL);

@@ -109,22 +109,59 @@ int chela_runtime_price(chela_runtime *rt, const char *provider, const char *mod
     struct ch_price_conf *c = ch_alloc(sizeof(*c));
     c->provider = ch_strdup(provider);
     c->model = ch_strdup(model);
-    c->price = (struct ch_price){.input = p.input,
-                                 .output = p.output,
-                                 .cache_read = read,
-                                 .cache_write = write};
+    c->price = (struct ch_price){
+        .input = p.input, .output = p.output, .cache_read = read, .cache_write = write};
     c->next = rt->prices; /* the newest wins */
     rt->prices = c;
     return 0;
 }
 
-/* What was configured, under the name that was asked for or the one it stands
- * for; else the vendor's list. */
+void ch_window_conf_free(struct ch_window_conf *list) {
+    while (list) {
+        struct ch_window_conf *next = list->next;
+        ch_free(list->provider);
+        ch_free(list->model);
+        ch_free(list);
+        list = next;
+    }
+}
+
+int chela_runtime_context_window(chela_runtime *rt, const char *provider, const char *model,
+                                 int64_t tokens, struct chela_error *err) {
+    if (!provider || !model || !*provider || !*model)
+        return ch_fail(err, CHELA_EINVAL, "a context window needs a provider and a model");
+    if (tokens < 1)
+        return ch_fail(err, CHELA_EINVAL, "%s/%s: a context window has at least 1 token", provider,
+                       model);
+    struct ch_window_conf *c = ch_alloc(sizeof(*c));
+    c->provider = ch_strdup(provider);
+    c->model = ch_strdup(model);
+    c->tokens = tokens;
+    c->next = rt->windows; /* the newest wins */
+    rt->windows = c;
+    return 0;
+}
+
+/* Is this what was configured for the model: under the name that was asked for
+ * or the one it stands for? */
+static bool is_about(const char *provider, const char *model, const struct ch_target *t,
+                     struct ch_sv asked) {
+    return strcmp(provider, t->provider) == 0 &&
+           (strcmp(model, t->model) == 0 || ch_sv_is(asked, model));
+}
+
+static int64_t find_window(const chela_runtime *rt, const struct ch_target *t, struct ch_sv asked) {
+    for (const struct ch_window_conf *c = rt->windows; c; c = c->next)
+        if (is_about(c->provider, c->model, t, asked))
+            return c->tokens;
+    return 0;
+}
+
+/* What was configured, else the vendor's list. */
 static bool find_price(const chela_runtime *rt, const struct ch_target *t, struct ch_sv asked,
                        struct ch_price *out) {
     for (const struct ch_price_conf *c = rt->prices; c; c = c->next)
-        if (strcmp(c->provider, t->provider) == 0 &&
-            (strcmp(c->model, t->model) == 0 || ch_sv_is(asked, c->model))) {
+        if (is_about(c->provider, c->model, t, asked)) {
             *out = c->price;
             return true;
         }
@@ -300,11 +337,14 @@ int ch_target_new(chela_runtime *rt, const char *spec, const struct chela_agent_
     if (prompted || t->ep.quirks & CH_Q_PROMPTED)
         t->ep.codec = ch_codec_prompted(t->ep.codec);
     t->has_price = find_price(rt, t, model, &t->price);
+    t->window = find_window(rt, t, model);
     *out = CH_TAKE(t);
     return 0;
 }
 
 int64_t ch_target_window(const struct ch_target *t) {
+    if (t->window)
+        return t->window;
     return ch_model_info(t->provider, ch_sv_str(t->model)).context_window;
 }
 

@@ -105,12 +105,20 @@ static int add_price(const struct ch_conf_provider *p, const struct ch_conf_mode
     return chela_runtime_price(rt, p->item.name, m->item.name, &price, err);
 }
 
-static int add_prices(const chela_config *cfg, const struct ch_conf_provider *p, chela_runtime *rt,
+static int add_model(const struct ch_conf_provider *p, const struct ch_conf_model *m,
+                     chela_runtime *rt, struct chela_error *err) {
+    int rc = add_price(p, m, rt, err);
+    if (rc < 0 || !m->context_window)
+        return rc;
+    return chela_runtime_context_window(rt, p->item.name, m->item.name, m->context_window, err);
+}
+
+static int add_models(const chela_config *cfg, const struct ch_conf_provider *p, chela_runtime *rt,
                       struct chela_error *err) {
     const struct ch_conf_model *models = p->models.items;
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < p->models.n; i++)
-        rc = blame(cfg, &models[i].item, add_price(p, &models[i], rt, err), err);
+        rc = blame(cfg, &models[i].item, add_model(p, &models[i], rt, err), err);
     return rc;
 }
 
@@ -123,7 +131,7 @@ int chela_config_apply(const chela_config *cfg, chela_runtime *rt, struct chela_
         int rc = add_provider(&providers[i], rt, err);
         if (rc < 0)
             return blame(cfg, &providers[i].item, rc, err);
-        rc = add_prices(cfg, &providers[i], rt, err);
+        rc = add_models(cfg, &providers[i], rt, err);
         if (rc < 0)
             return rc;
     }

@@ -213,8 +213,8 @@ const struct ch_option ch_options[] = {
      .help = "for those the service still had; without it as `price.input`"},
     {CH_SCOPE_MODEL, "price.cacheWrite", CH_CFG_NUMBER, 0, MODEL(cache_write), 0, 1e9,
      .help = "for those it was asked to keep; likewise"},
-    {CH_SCOPE_MODEL, "contextWindow", CH_CFG_INT, CH_CFG_UNUSED, MODEL(context_window), 1, 1e12,
-     .help = NULL},
+    {CH_SCOPE_MODEL, "contextWindow", CH_CFG_INT, 0, MODEL(context_window), 1, 1e12,
+     .help = "tokens of context it has: results of tools are cut to suit it"},
     {CH_SCOPE_MODEL, "maxOutput", CH_CFG_INT, CH_CFG_UNUSED, MODEL(max_output), 1, 1e12,
      .help = NULL},
 

@@ -8,18 +8,18 @@
 
 #include "support/stage.h"
 
-#define CHAT(text)                                                                          \
-    {                                                                                       \
-        .body = "{\"id\":\"c\",\"object\":\"chat.completion\",\"model\":\"small\","         \
+#define CHAT(text)                                                                           \
+    {                                                                                        \
+        .body = "{\"id\":\"c\",\"object\":\"chat.completion\",\"model\":\"small\","          \
                 "\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":" \
                 "\"" text "\"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":7," \
-                "\"completion_tokens\":3,\"total_tokens\":10}}",                            \
-        .content_type = "application/json"                                                  \
+                "\"completion_tokens\":3,\"total_tokens\":10}}",                             \
+        .content_type = "application/json"                                                   \
     }
-#define FAILS(code, text)                                                                 \
-    {                                                                                     \
+#define FAILS(code, text)                                                                    \
+    {                                                                                        \
         .body = "{\"type\":\"error\",\"error\":{\"type\":\"" text "\",\"message\":\"no\"}}", \
-        .status = (code)                                                                  \
+        .status = (code)                                                                     \
     }
 
 static const char *const fallbacks[] = {"ollama/small", NULL};
@@ -247,6 +247,53 @@ static void test_prices_of_aliases(void **state) {
     stage_close(&st);
 }
 
+/* What was configured goes before the built-in list, and results are cut to suit. */
+static int say_much(chela_call *call, void *user) {
+    (void)user;
+    for (int i = 0; i < 30000; i++)
+        chela_result_text(call, "word ", 5);
+    return 0;
+}
+
+static size_t result_size(int64_t window) {
+    static const struct fake_reply replies[] = {{.body = A_USE("c1", "speak", "{}")},
+                                                {.body = A_SAY("ok")}};
+    struct stage st;
+    struct chela_error err = {0};
+    STAGE_OPEN(&st, NULL, replies);
+    if (window) {
+        chela_agent *a;
+        struct ch_target *t = st.agent->targets[0];
+        const struct chela_agent_opts opts =
+            CHELA_AGENT_OPTS(.model = t->spec, .api_key = "key-0123456");
+        assert_int_equal(chela_runtime_context_window(st.rt, t->provider, t->model, window, &err),
+                         0);
+        assert_int_equal(chela_agent_new(st.rt, &opts, &a, &err), 0);
+        assert_int_equal(ch_target_window(a->targets[0]), window);
+        t->window = a->targets[0]->window; /* the stage's agent was made before */
+    }
+    chela_agent_tool(st.agent, "speak", "Speak.", NULL, say_much, NULL);
+    stage_play(&st, "go");
+    size_t n = st.model.requests[1].n;
+    stage_close(&st);
+    return n;
+}
+
+static void test_context_window(void **state) {
+    (void)state;
+    struct chela_error err = {0};
+    struct stage st;
+    size_t small = result_size(8000), usual = result_size(0), large = result_size(1000000);
+    assert_true(small < 12000); /* 30 % of 8,000 tokens */
+    assert_true(small < usual && usual <= large);
+    assert_true(large > 60000 && large < 80000);
+    stage_open(&st, NULL, NULL, 0);
+    assert_int_equal(chela_runtime_context_window(st.rt, "anthropic", "", 1, &err), CHELA_EINVAL);
+    assert_int_equal(chela_runtime_context_window(st.rt, "anthropic", "x", 0, &err), CHELA_EINVAL);
+    assert_non_null(strstr(err.message, "anthropic/x"));
+    stage_close(&st);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_429_goes_to_the_substitute),
@@ -258,6 +305,7 @@ int main(void) {
         cmocka_unit_test(test_cost_budget),
         cmocka_unit_test(test_budget_without_price),
         cmocka_unit_test(test_prices_of_aliases),
+        cmocka_unit_test(test_context_window),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -815,6 +815,10 @@ static void test_providers(void **state) {
     assert_non_null(provider(rt, "anthropic"));
     assert_string_equal(provider(rt, "anthropic")->api_key_env, "OTHER_KEY");
     assert_null(provider(rt, "anthropic")->api);
+    const struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = "my-llm/qwen");
+    chela_agent *agent;
+    assert_int_equal(chela_agent_new(rt, &opts, &agent, &err), 0);
+    assert_int_equal(ch_target_window(agent->targets[0]), 32768);
     chela_runtime_close(rt);
     chela_config_free(cfg);
     remove_folder(&f);
