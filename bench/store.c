@@ -7,6 +7,7 @@
  * turns prints CPU and wall time of a turn and what the store has grown by;
  * compare it with the URL "none". The model is a scripted one. Modules are
  * looked for in CHELA_MODULE_PATH. */
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,15 +190,16 @@ static int open_long(const char *url, long n) {
     chela_agent *agent = new_agent(rt, 10);
     chela_session *s;
     chela_run *run;
-    double wall = wall_us();
+    double wall = wall_us(), cpu = cpu_us();
     check(chela_session_new(agent, "long", &s, &err), &err);
     check(chela_session_wait(s, &err), &err);
-    double opened = wall_us();
+    double opened = wall_us(), cpu_opened = cpu_us();
     check(chela_run_start(s, "go", 2, NULL, &run, &err), &err);
     chela_run_wait(run);
     double over = wall_us();
-    printf("messages=%ld open_ms=%.1f first_answer_ms=%.1f status=%s\n", n, (opened - wall) / 1e3,
-           (over - opened) / 1e3, chela_run_status(run));
+    printf("messages=%ld open_ms=%.1f open_cpu_ms=%.1f first_answer_ms=%.1f status=%s\n", n,
+           (opened - wall) / 1e3, (cpu_opened - cpu) / 1e3, (over - opened) / 1e3,
+           chela_run_status(run));
     chela_run_free(run);
     chela_runtime_close(rt);
     chela_store_close(store);
@@ -229,6 +231,7 @@ static int sessions(const char *url, long n) {
     until = wall_us() + 5e5;
     while (wall_us() < until)
         chela_runtime_poll(rt);
+    malloc_trim(0); /* what is left is in use */
     printf("sessions=%ld kb_each=%.1f kb_each_after=%.1f\n", n,
            (double)(waiting - before) / (double)n, (double)(rss_kb() - before) / (double)n);
     free(all);
