@@ -30,9 +30,9 @@ MODULE_sqlite_PKGS := sqlite3
 MODULE_postgres_PKGS := libpq
 MODULE_html_PKGS := libxml-2.0
 MODULE_mail_PKGS := libcurl
-MODULE_store-sqlite_PKGS := sqlite3
+$(foreach m,sqlite postgres,$(eval MODULE_store-$(m)_PKGS := $(MODULE_$(m)_PKGS)))
 # Built where their packages are; `make deps` installs those.
-OPTIONAL := sqlite postgres html mail store-sqlite
+OPTIONAL := sqlite postgres html mail store-sqlite store-postgres
 MODULES := tls $(foreach m,$(OPTIONAL),$(if $(shell $(PKG_CONFIG) --exists $(MODULE_$(m)_PKGS) 2>/dev/null && echo yes),$(m)))
 LEFT_OUT := $(filter-out $(MODULES),$(OPTIONAL))
 $(foreach m,tls $(OPTIONAL),$(eval MODULE_$(m)_DIR ?= $(if $(filter store-%,$(m)),store/$(m:store-%=%),tool/$(m)))$(eval MODULE_$(m)_ALONE := yes))

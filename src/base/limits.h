@@ -191,6 +191,9 @@
 #define CH_LIMIT_SESSION_KEY 256      /* bytes */
 #define CH_LIMIT_RECOVERIES 3         /* of a run, since its last reply */
 #define CH_LIMIT_TITLE 200            /* bytes of a session's title */
+#define CH_LIMIT_STORE_ANSWER_MS 10000 /* a server is waited for, then connected to anew */
+#define CH_LIMIT_STORE_CALL_MS 45000  /* in all, until a call fails */
+#define CH_LIMIT_STORE_BATCH 64       /* records of one statement */
 #define CH_LIMIT_IMPORT_LINE (64 * CH_MB) /* of an exported session */
 
 /* config */

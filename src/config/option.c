@@ -94,8 +94,8 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_FILE, "sandbox.limits.tmpMb", CH_CFG_LIMIT, 0, BOX(limits.tmp), 0, MOST_MB,
      .otherwise = "1024", .help = "size of a command's own `/tmp`"},
     {CH_SCOPE_FILE, "store", CH_CFG_TEXT, 0, offsetof(struct ch_conf, store),
-     .help = "where sessions are kept: `sqlite:PATH` (relative to this file) or `memory:`; see "
-             "sessions.md"},
+     .help = "where sessions are kept: `sqlite:PATH` (relative to this file), "
+             "`postgres://HOST/DATABASE` or `memory:`; see sessions.md"},
     {CH_SCOPE_FILE, "durability", CH_CFG_CHOICE, 0, offsetof(struct ch_conf, durability),
      .words = "full|turn", .otherwise = "full",
      .help = "what a loss of power may take: nothing that was accepted or begun, or the turn that "

@@ -20,6 +20,8 @@ static const struct {
 } schemes[] = {
     {"memory:", NULL, false},
     {"sqlite:", "store-sqlite", false},
+    {"postgres://", "store-postgres", true},
+    {"postgresql://", "store-postgres", true},
 };
 
 static int find_ops(const char *url, const char *module_path, const struct chela_store_ops **ops,
@@ -37,7 +39,8 @@ static int find_ops(const char *url, const char *module_path, const struct chela
             return ch_fail(err, CHELA_EINVAL, "store '%s' names no file", url);
         return ch_module_load(schemes[i].module, "store", module_path, (const void **)ops, err);
     }
-    return ch_fail(err, CHELA_EINVAL, "store '%.*s...': expected memory: or sqlite:PATH",
+    return ch_fail(err, CHELA_EINVAL,
+                   "store '%.*s...': expected sqlite:PATH, postgres://HOST/DATABASE or memory:",
                    (int)CH_MIN(strcspn(url, ":/"), (size_t)20), url);
 }
 

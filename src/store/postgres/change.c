@@ -1,0 +1,360 @@
+/* change.c -- everything that writes: one transaction of many changes.
+ *
+ * A guard is part of the statement that writes, so that a change which is
+ * refused wrote nothing, and the others stand; why it was refused is asked for
+ * afterwards. */
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "store/postgres/db.h"
+
+/* How many rows a statement changed; negative: err says why not. */
+static int change(struct chela_store_db *db, const char *sql, const struct ch_pg_arg *args,
+                  size_t n, bool *changed, struct chela_error *err) {
+    PGresult *res;
+    int rc = ch_pg_query(db, sql, args, n, &res, err);
+
+    if (rc < 0)
+        return rc;
+    *changed = strcmp(PQcmdTuples(res), "0") != 0;
+    PQclear(res);
+    return 0;
+}
+
+#define CHANGE(db, sql, changed, err, ...)                                     \
+    change(db, sql, (struct ch_pg_arg[]){__VA_ARGS__},                         \
+           sizeof((struct ch_pg_arg[]){__VA_ARGS__}) / sizeof(struct ch_pg_arg), changed, err)
+
+/* --- changes: 0 or an error of the database; c->rc is the change's own -------- */
+
+static int why_not(struct chela_store_db *db, struct chela_store_change *c,
+                   struct chela_error *err) {
+    struct ch_pg_arg args[] = {ch_pg_text(c->key), ch_pg_number((int64_t)c->token)};
+    PGresult *res;
+    int rc = ch_pg_query(db, "SELECT token = $2 FROM chela.sessions WHERE key = $1", args, 2, &res,
+                         err);
+
+    if (rc < 0)
+        return rc;
+    c->rc = PQntuples(res) == 0                ? CHELA_ENOENT
+            : PQgetvalue(res, 0, 0)[0] == 'f' ? CHELA_EPERM
+                                              : CHELA_ESTATE;
+    PQclear(res);
+    return 0;
+}
+
+static int add_records(struct chela_store_db *db, int64_t session,
+                       const struct chela_store_record *r, size_t n, struct chela_error *err) {
+    CH_AUTOFREE struct ch_pg_arg *args = ch_malloc((5 * n + 1) * sizeof(*args));
+    CH_BUF_AUTO sql = {0};
+
+    ch_buf_add_str(&sql, "INSERT INTO chela.records(session, seq, type, ts, sum, data) VALUES");
+    args[0] = ch_pg_number(session);
+    for (size_t i = 0; i < n; i++) {
+        size_t at = 5 * i + 1;
+        ch_buf_addf(&sql, "%s($1, $%zu, $%zu, $%zu, $%zu, $%zu)", i ? ", " : " ", at + 1, at + 2,
+                    at + 3, at + 4, at + 5);
+        args[at] = ch_pg_number((int64_t)r[i].seq);
+        args[at + 1] = ch_pg_number(r[i].type);
+        args[at + 2] = ch_pg_number(r[i].ts);
+        args[at + 3] = ch_pg_number(r[i].sum);
+        args[at + 4] = ch_pg_data(r[i].data, r[i].n);
+    }
+    return ch_pg_query(db, ch_buf_str(&sql), args, 5 * n + 1, NULL, err);
+}
+
+/* How many of these go into one statement: at least one. */
+static size_t batch_of(const struct chela_store_record *r, size_t n) {
+    size_t bytes = 0, i = 0;
+
+    while (i < n && i < CH_LIMIT_STORE_BATCH && (i == 0 || bytes + r[i].n <= CH_LIMIT_RECORD))
+        bytes += r[i++].n;
+    return i;
+}
+
+/* The row first: it is the lock, and its guard is the fence. */
+static int append(struct chela_store_db *db, struct chela_store_change *c,
+                  struct chela_error *err) {
+    const struct ch_pg_arg args[] = {
+        ch_pg_text(c->key),
+        ch_pg_number((int64_t)c->token),
+        ch_pg_number(c->nrecords ? (int64_t)c->records[0].seq - 1 : -1),
+        ch_pg_number((int64_t)c->nrecords),
+        ch_pg_number(c->now),
+        ch_pg_text(c->head.status),
+        ch_pg_text(c->head.title),
+        ch_pg_number((int64_t)c->head.window),
+        ch_pg_number((int64_t)c->head.turns),
+        ch_pg_number((int64_t)c->head.messages),
+    };
+    PGresult *res;
+    int rc = ch_pg_query(db,
+                         "UPDATE chela.sessions SET last = last + $4, updated = $5,"
+                         " status = coalesce($6, status), title = coalesce($7, title),"
+                         " needed = greatest(needed, $8), turns = turns + $9,"
+                         " messages = messages + $10"
+                         " WHERE key = $1 AND token = $2 AND $3 IN (-1, last) RETURNING id",
+                         args, CH_LEN(args), &res, err);
+    if (rc < 0)
+        return rc;
+    int64_t id = PQntuples(res) ? ch_pg_int(res, 0, 0) : 0;
+    PQclear(res);
+    if (!id)
+        return why_not(db, c, err);
+    c->rc = 0;
+    for (size_t i = 0, n; rc == 0 && i < c->nrecords; i += n) {
+        n = batch_of(c->records + i, c->nrecords - i);
+        rc = add_records(db, id, c->records + i, n, err);
+    }
+    return rc;
+}
+
+static int lease(struct chela_store_db *db, struct chela_store_change *c,
+                 struct chela_error *err) {
+    bool done = false, renew = c->kind == CHELA_STORE_RENEW;
+    int rc = CHANGE(db,
+                    "UPDATE chela.sessions SET until = $3,"
+                    " owner = CASE WHEN $3 = 0 THEN '' ELSE owner END"
+                    " WHERE key = $1 AND token = $2",
+                    &done, err, ch_pg_text(c->key), ch_pg_number((int64_t)c->token),
+                    ch_pg_number(renew ? ch_pg_server_time(db, c->until) : 0));
+
+    c->rc = done ? 0 : CHELA_EPERM;
+    return rc;
+}
+
+static int insert_session(struct chela_store_db *db, const char *key, struct ch_pg_arg agent,
+                          const char *parent, int64_t now, bool *made, struct chela_error *err) {
+    return CHANGE(db,
+                  "INSERT INTO chela.sessions(key, agent, parent, created, updated)"
+                  " VALUES($1, $2, $3, $4, $4) ON CONFLICT DO NOTHING",
+                  made, err, ch_pg_text(key), agent, ch_pg_text(parent ? parent : ""),
+                  ch_pg_number(now));
+}
+
+static int create(struct chela_store_db *db, struct chela_store_change *c,
+                  struct chela_error *err) {
+    bool made = false;
+    int rc = insert_session(db, c->key, ch_pg_data(c->data, c->n), c->id, c->now, &made, err);
+
+    c->rc = made ? 0 : CHELA_EEXIST;
+    return rc;
+}
+
+static int set_title(struct chela_store_db *db, struct chela_store_change *c,
+                     struct chela_error *err) {
+    bool done = false;
+    int rc = CHANGE(db, "UPDATE chela.sessions SET title = $2 WHERE key = $1", &done, err,
+                    ch_pg_text(c->key), ch_pg_data(c->data, c->n));
+
+    c->rc = done ? 0 : CHELA_ENOENT;
+    return rc;
+}
+
+static int drop_rest(struct chela_store_db *db, const char *key, int64_t id,
+                     struct chela_error *err) {
+    bool ignored;
+    int rc = CHANGE(db, "DELETE FROM chela.records WHERE session = $1", &ignored, err,
+                    ch_pg_number(id));
+
+    if (rc == 0)
+        rc = CHANGE(db, "DELETE FROM chela.inbox WHERE key = $1", &ignored, err, ch_pg_text(key));
+    if (rc == 0)
+        rc = CHANGE(db, "DELETE FROM chela.outbox WHERE key = $1", &ignored, err, ch_pg_text(key));
+    return rc;
+}
+
+static int drop(struct chela_store_db *db, struct chela_store_change *c, struct chela_error *err) {
+    const struct ch_pg_arg args[] = {ch_pg_text(c->key),
+                                     ch_pg_number(ch_pg_server_time(db, c->now))};
+    PGresult *res;
+    int rc = ch_pg_query(db,
+                         "DELETE FROM chela.sessions WHERE key = $1 AND"
+                         " (owner = '' OR until <= $2) RETURNING id",
+                         args, CH_LEN(args), &res, err);
+
+    if (rc < 0)
+        return rc;
+    int64_t id = PQntuples(res) ? ch_pg_int(res, 0, 0) : 0;
+    PQclear(res);
+    c->rc = 0;
+    if (id)
+        return drop_rest(db, c->key, id, err);
+    rc = why_not(db, c, err);
+    if (rc == 0 && c->rc != CHELA_ENOENT)
+        c->rc = CHELA_EBUSY;
+    return rc;
+}
+
+static int insert_item(struct chela_store_db *db, struct chela_store_change *c, const char *sql,
+                       struct chela_error *err) {
+    bool done = false;
+    int rc = CHANGE(db, sql, &done, err, ch_pg_text(c->id), ch_pg_text(c->key ? c->key : ""),
+                    ch_pg_data(c->data, c->n), ch_pg_number(c->now));
+
+    c->rc = done ? 0 : CHELA_EEXIST;
+    return rc;
+}
+
+static int accept(struct chela_store_db *db, struct chela_store_change *c,
+                  struct chela_error *err) {
+    return insert_item(db, c,
+                       "INSERT INTO chela.inbox(id, key, data, ts) VALUES($1, $2, $3, $4)"
+                       " ON CONFLICT DO NOTHING",
+                       err);
+}
+
+static int intent(struct chela_store_db *db, struct chela_store_change *c,
+                  struct chela_error *err) {
+    return insert_item(db, c,
+                       "INSERT INTO chela.outbox(id, key, data, ts) VALUES($1, $2, $3, $4)"
+                       " ON CONFLICT DO NOTHING",
+                       err);
+}
+
+static int settle(struct chela_store_db *db, struct chela_store_change *c,
+                  struct chela_error *err) {
+    bool done = false;
+    int rc = CHANGE(db, "UPDATE chela.inbox SET state = 'done', data = '' WHERE id = $1", &done,
+                    err, ch_pg_text(c->id));
+
+    c->rc = done ? 0 : CHELA_ENOENT;
+    return rc;
+}
+
+static int receipt(struct chela_store_db *db, struct chela_store_change *c,
+                   struct chela_error *err) {
+    bool done = false, there = false;
+    int rc = CHANGE(db,
+                    "UPDATE chela.outbox SET state = $2, receipt = $3, attempts = attempts + 1"
+                    " WHERE id = $1 AND state <> 'sent'",
+                    &done, err, ch_pg_text(c->id), ch_pg_text(c->state),
+                    ch_pg_data(c->data, c->n));
+
+    c->rc = 0;
+    if (rc < 0 || done)
+        return rc;
+    rc = CHANGE(db, "SELECT FROM chela.outbox WHERE id = $1", &there, err, ch_pg_text(c->id));
+    c->rc = there ? CHELA_EEXIST : CHELA_ENOENT;
+    return rc;
+}
+
+static int apply(struct chela_store_db *db, struct chela_store_change *c,
+                 struct chela_error *err) {
+    switch (c->kind) {
+    case CHELA_STORE_APPEND:
+        return append(db, c, err);
+    case CHELA_STORE_RENEW:
+    case CHELA_STORE_RELEASE:
+        return lease(db, c, err);
+    case CHELA_STORE_CREATE:
+        return create(db, c, err);
+    case CHELA_STORE_TITLE:
+        return set_title(db, c, err);
+    case CHELA_STORE_DELETE:
+        return drop(db, c, err);
+    case CHELA_STORE_ACCEPT:
+        return accept(db, c, err);
+    case CHELA_STORE_SETTLE:
+        return settle(db, c, err);
+    case CHELA_STORE_INTENT:
+        return intent(db, c, err);
+    case CHELA_STORE_RECEIPT:
+        return receipt(db, c, err);
+    }
+    return ch_fail(err, CHELA_EINVAL, "store %s: unknown change", db->shown);
+}
+
+struct batch {
+    struct chela_store_change *changes;
+    size_t n;
+};
+
+static bool needs_clock(const struct batch *b) {
+    for (size_t i = 0; i < b->n; i++)
+        if (b->changes[i].kind == CHELA_STORE_RENEW || b->changes[i].kind == CHELA_STORE_DELETE)
+            return true;
+    return false;
+}
+
+static int apply_all(struct chela_store_db *db, void *user, struct chela_error *err) {
+    struct batch *b = user;
+    int rc = needs_clock(b) ? ch_pg_set_clock(db, err) : 0;
+
+    for (size_t i = 0; rc == 0 && i < b->n; i++)
+        rc = apply(db, &b->changes[i], err);
+    return rc;
+}
+
+int ch_pg_commit(struct chela_store_db *db, struct chela_store_change *changes, size_t n, int sync,
+                 struct chela_error *err) {
+    struct batch b = {changes, n};
+
+    return ch_pg_transact(db, sync, apply_all, &b, err);
+}
+
+/* --- opening a session -------------------------------------------------------- */
+
+struct claiming {
+    const struct chela_store_claim *claim;
+    PGresult *row; /* owned: as it is now, read in the same transaction */
+    bool busy;
+};
+
+static int take_lease(struct chela_store_db *db, struct claiming *k, struct chela_error *err) {
+    const struct chela_store_claim *c = k->claim;
+    const struct ch_pg_arg args[] = {
+        ch_pg_text(c->key),
+        ch_pg_text(c->owner),
+        ch_pg_number(ch_pg_server_time(db, c->until)),
+        ch_pg_number(ch_pg_server_time(db, c->now)),
+        ch_pg_number((int64_t)c->steal),
+    };
+
+    return ch_pg_query(db,
+                       "UPDATE chela.sessions SET owner = $2, until = $3, token = token + 1"
+                       " WHERE key = $1 AND (owner = '' OR until <= $4 OR"
+                       " ($5 <> 0 AND token = $5)) RETURNING " CH_PG_COLUMNS,
+                       args, CH_LEN(args), &k->row, err);
+}
+
+static int claim_it(struct chela_store_db *db, void *user, struct chela_error *err) {
+    struct claiming *k = user;
+    const struct chela_store_claim *c = k->claim;
+    struct ch_pg_arg key = ch_pg_text(c->key);
+    bool ignored;
+    int rc = ch_pg_set_clock(db, err);
+
+    PQclear(k->row); /* of an attempt that failed */
+    k->row = NULL;
+    if (rc == 0 && c->create)
+        rc = insert_session(db, c->key, ch_pg_text(c->agent), "", c->now, &ignored, err);
+    if (rc == 0)
+        rc = take_lease(db, k, err);
+    k->busy = rc == 0 && PQntuples(k->row) == 0;
+    if (!k->busy)
+        return rc;
+    PQclear(k->row);
+    k->row = NULL;
+    rc = ch_pg_query(db, "SELECT " CH_PG_COLUMNS " FROM chela.sessions WHERE key = $1", &key, 1,
+                     &k->row, err);
+    if (rc == 0 && PQntuples(k->row) == 0)
+        rc = ch_fail(err, CHELA_ENOENT, "there is no session '%s'", c->key);
+    return rc;
+}
+
+int ch_pg_open_session(struct chela_store_db *db, const struct chela_store_claim *claim,
+                       chela_store_session_fn *fn, void *user, struct chela_error *err) {
+    struct claiming k = {.claim = claim};
+    int rc = ch_pg_transact(db, true, claim_it, &k, err);
+
+    if (rc == 0) {
+        struct chela_store_session row = ch_pg_session_of(db, k.row);
+        fn(&row, user);
+    }
+    PQclear(k.row);
+    if (rc == 0 && k.busy)
+        rc = ch_fail(err, CHELA_EBUSY, "session '%s' is in use", claim->key);
+    return rc;
+}

@@ -1,0 +1,351 @@
+/* db.c -- the database: opening it, its version, transactions.
+ *
+ * A transaction begins by noting its number in our row of `writers`, and holds
+ * that row until it ends. So a COMMIT whose answer was lost is no riddle: the
+ * next attempt waits for the row, and finds the number there (then it was
+ * committed, and that was that) or not (then nothing of it was, and it is made
+ * again). Before COMMIT was sent, a lost connection is an undone transaction.
+ *
+ * What need not survive a loss of power is committed with synchronous_commit
+ * off. A crash of the server, which this process outlives, may then take it
+ * back: the next append does not fit and says so. A token must never be given
+ * out twice, so leases are always taken with it on. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "store/postgres/db.h"
+
+#define STATEMENT_MS 8000 /* the server's own end of a statement, or of waiting for a lock */
+#define IDLE_MS 5000      /* of a transaction whose client is gone */
+#define CLOCK_SLACK_MS 1000 /* clocks that differ by less are the same */
+#define MIGRATION_LOCK 0x63686c61 /* "chla" */
+
+/* One step a version: steps[0] makes version 1 of nothing. */
+static const char *const steps[] = {
+    "CREATE TABLE chela.format(version integer NOT NULL);"
+    "INSERT INTO chela.format VALUES(0);"
+    "CREATE TABLE chela.sessions(id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
+    " key text COLLATE \"C\" NOT NULL UNIQUE, agent text NOT NULL DEFAULT '',"
+    " title text NOT NULL DEFAULT '', status text NOT NULL DEFAULT 'idle',"
+    " parent text NOT NULL DEFAULT '', created bigint NOT NULL, updated bigint NOT NULL,"
+    " last bigint NOT NULL DEFAULT 0, needed bigint NOT NULL DEFAULT 1,"
+    " turns bigint NOT NULL DEFAULT 0, messages bigint NOT NULL DEFAULT 0,"
+    " owner text NOT NULL DEFAULT '', token bigint NOT NULL DEFAULT 0,"
+    " until bigint NOT NULL DEFAULT 0) WITH (fillfactor = 70);"
+    "CREATE TABLE chela.records(session bigint NOT NULL, seq bigint NOT NULL,"
+    " type bigint NOT NULL, ts bigint NOT NULL, sum bigint NOT NULL, data text NOT NULL,"
+    " PRIMARY KEY(session, seq));"
+    "CREATE TABLE chela.inbox(id text COLLATE \"C\" PRIMARY KEY,"
+    " number bigint GENERATED ALWAYS AS IDENTITY, key text NOT NULL,"
+    " state text NOT NULL DEFAULT 'new', data text NOT NULL, ts bigint NOT NULL);"
+    "CREATE INDEX ON chela.inbox(ts, number) WHERE state <> 'done';"
+    "CREATE INDEX ON chela.inbox(key);"
+    "CREATE TABLE chela.outbox(id text COLLATE \"C\" PRIMARY KEY,"
+    " number bigint GENERATED ALWAYS AS IDENTITY, key text NOT NULL,"
+    " state text NOT NULL DEFAULT 'intent', data text NOT NULL,"
+    " receipt text NOT NULL DEFAULT '', ts bigint NOT NULL, attempts bigint NOT NULL DEFAULT 0);"
+    "CREATE INDEX ON chela.outbox(ts, number) WHERE state <> 'sent';"
+    "CREATE INDEX ON chela.outbox(key);"
+    "CREATE TABLE chela.writers(id text COLLATE \"C\" PRIMARY KEY, number bigint NOT NULL,"
+    " seen timestamptz NOT NULL) WITH (fillfactor = 50);",
+};
+_Static_assert(CH_LEN(steps) == CHELA_STORE_VERSION, "a step for each version");
+
+/* --- transactions ---------------------------------------------------------------- */
+
+static int begin(struct chela_store_db *db, bool sync, long *fresh, struct chela_error *err) {
+    CH_BUF_AUTO sql = {0};
+
+    ch_buf_addf(&sql,
+                "BEGIN; SET LOCAL statement_timeout = %d; SET LOCAL lock_timeout = %d;"
+                "SET LOCAL idle_in_transaction_session_timeout = %d;"
+                "SET LOCAL synchronous_commit = %s;"
+                "INSERT INTO chela.writers AS w VALUES('%s', %llu, now()) ON CONFLICT(id) DO"
+                " UPDATE SET number = excluded.number, seen = now()"
+                " WHERE w.number < excluded.number",
+                STATEMENT_MS, STATEMENT_MS, IDLE_MS, sync ? "on" : "off", db->id,
+                (unsigned long long)db->number);
+    return ch_pg_script(db, ch_buf_str(&sql), fresh, err);
+}
+
+static void roll_back(struct chela_store_db *db) {
+    struct chela_error ignored = {0}; /* err holds what went wrong first */
+    bool again = db->again;
+
+    if (db->conn)
+        ch_pg_script(db, "ROLLBACK", NULL, &ignored);
+    db->again = again;
+}
+
+static int attempt(struct chela_store_db *db, bool sync,
+                   int (*body)(struct chela_store_db *db, void *user, struct chela_error *err),
+                   void *user, struct chela_error *err) {
+    long fresh = 0;
+    int rc = ch_pg_connect(db, err);
+
+    if (rc == 0)
+        rc = begin(db, sync, &fresh, err);
+    if (rc == 0 && !fresh) { /* the attempt before this one got through */
+        roll_back(db);
+        return 0;
+    }
+    if (rc == 0)
+        rc = body(db, user, err);
+    if (rc == 0)
+        rc = ch_pg_script(db, "COMMIT", NULL, err);
+    if (rc < 0)
+        roll_back(db);
+    return rc;
+}
+
+int ch_pg_transact(struct chela_store_db *db, bool sync,
+                   int (*body)(struct chela_store_db *db, void *user, struct chela_error *err),
+                   void *user, struct chela_error *err) {
+    if (db->read_only)
+        return ch_fail(err, CHELA_EPERM, "store %s was opened for reading only", db->shown);
+    db->number++;
+    ch_pg_start(db);
+    for (unsigned i = 0;; i++) {
+        struct chela_error why = {0};
+        db->again = false;
+        int rc = attempt(db, sync, body, user, &why);
+        if (rc == 0)
+            return 0;
+        if (!ch_pg_try_again(db, i)) {
+            *err = why;
+            return rc;
+        }
+    }
+}
+
+/* --- clocks ------------------------------------------------------------------------ */
+
+int ch_pg_set_clock(struct chela_store_db *db, struct chela_error *err) {
+    int64_t before = ch_now_ms(&ch_clock_system);
+    PGresult *res;
+    int rc = ch_pg_query(db, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint", NULL,
+                         0, &res, err);
+
+    if (rc < 0)
+        return rc;
+    int64_t ours = before + (ch_now_ms(&ch_clock_system) - before) / 2;
+    int64_t skew = ch_pg_int(res, 0, 0) - ours;
+    if (llabs(skew - db->skew) >= CLOCK_SLACK_MS)
+        db->skew = skew;
+    PQclear(res);
+    return 0;
+}
+
+int64_t ch_pg_server_time(const struct chela_store_db *db, int64_t ours) {
+    int64_t theirs;
+
+    return __builtin_add_overflow(ours, db->skew, &theirs) ? ours : theirs;
+}
+
+/* --- the version -------------------------------------------------------------------- */
+
+static int check_version(struct chela_store_db *db, int64_t version, struct chela_error *err) {
+    if (version > CHELA_STORE_VERSION)
+        return ch_fail(err, CHELA_EPROTO,
+                       "store %s has format %lld, this chela knows up to %d: use a newer chela",
+                       db->shown, (long long)version, CHELA_STORE_VERSION);
+    if (version < 0)
+        return ch_fail(err, CHELA_EPARSE, "store %s is damaged: it has no format", db->shown);
+    return 0;
+}
+
+/* Asked of the tables themselves: to_regclass() answers from a cache, which in
+ * one transaction may not know what another has made meanwhile. */
+static int exists(struct chela_store_db *db, const char *sql, bool *there,
+                  struct chela_error *err) {
+    PGresult *res;
+    int rc = ch_pg_query(db, sql, NULL, 0, &res, err);
+
+    if (rc < 0)
+        return rc;
+    *there = PQntuples(res) > 0;
+    PQclear(res);
+    return 0;
+}
+
+/* 0: there is no store yet. */
+static int read_version(struct chela_store_db *db, int64_t *version, struct chela_error *err) {
+    PGresult *res;
+    bool there;
+    int rc = exists(db,
+                    "SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n"
+                    " ON n.oid = c.relnamespace WHERE n.nspname = 'chela' AND"
+                    " c.relname = 'format'",
+                    &there, err);
+
+    *version = 0;
+    if (rc < 0 || !there)
+        return rc;
+    rc = ch_pg_query(db, "SELECT version FROM chela.format", NULL, 0, &res, err);
+    if (rc < 0)
+        return rc;
+    *version = PQntuples(res) == 1 ? ch_pg_int(res, 0, 0) : -1;
+    PQclear(res);
+    return check_version(db, *version, err);
+}
+
+static int make_schema(struct chela_store_db *db, struct chela_error *err) {
+    bool there;
+    int rc = exists(db, "SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'chela'", &there,
+                    err);
+
+    return rc < 0 || there ? rc : ch_pg_script(db, "CREATE SCHEMA chela", NULL, err);
+}
+
+static int foreign(struct chela_store_db *db, struct chela_error *err) {
+    CH_AUTOFREE char *words = ch_strdup(err->message);
+
+    return ch_fail(err, CHELA_EPROTO, "store %s: its schema chela is no store of chela (%s)",
+                   db->shown, words);
+}
+
+static int climb(struct chela_store_db *db, int64_t version, struct chela_error *err) {
+    char sql[80];
+    int rc = version == 0 ? make_schema(db, err) : 0;
+
+    for (; rc == 0 && version < CHELA_STORE_VERSION; version++)
+        rc = ch_pg_script(db, steps[version], NULL, err);
+    snprintf(sql, sizeof(sql), "UPDATE chela.format SET version = %d", CHELA_STORE_VERSION);
+    if (rc == CHELA_EPROTO) /* the server's words follow ours */
+        return foreign(db, err);
+    return rc == 0 ? ch_pg_script(db, sql, NULL, err) : rc;
+}
+
+/* All or nothing, and one process at a time. */
+static int migrate(struct chela_store_db *db, struct chela_error *err) {
+    char sql[160];
+    int64_t version;
+
+    snprintf(sql, sizeof(sql), "BEGIN; SET LOCAL lock_timeout = %d; SELECT"
+             " pg_advisory_xact_lock(%d)", STATEMENT_MS, MIGRATION_LOCK);
+    int rc = ch_pg_script(db, sql, NULL, err);
+    if (rc == 0)
+        rc = read_version(db, &version, err); /* somebody else may have been first */
+    if (rc == 0)
+        rc = climb(db, version, err);
+    if (rc == 0)
+        rc = ch_pg_script(db, "COMMIT", NULL, err);
+    if (rc < 0)
+        roll_back(db);
+    return rc;
+}
+
+/* --- opening ------------------------------------------------------------------------- */
+
+/* A password with an unescaped '@' or '/' ends up in another part of the URL,
+ * from where messages would show it. */
+static bool holds(const char *text, const char *stops) {
+    return text && strpbrk(text, stops);
+}
+
+static int describe(struct chela_store_db *db, struct chela_error *err) {
+    PQconninfoOption *all = PQconninfoParse(db->url, NULL);
+    const char *host = NULL, *port = NULL, *name = NULL;
+    CH_BUF_AUTO out = {0};
+
+    for (PQconninfoOption *o = all; o && o->keyword; o++) {
+        if (strcmp(o->keyword, "host") == 0)
+            host = o->val;
+        else if (strcmp(o->keyword, "port") == 0)
+            port = o->val;
+        else if (strcmp(o->keyword, "dbname") == 0)
+            name = o->val;
+    }
+    bool bad = !all || holds(host, "@") || holds(port, "@/:") || holds(name, "@/");
+    ch_buf_addf(&out, "postgres://%s%s%s/%s", host ? host : "", port ? ":" : "", port ? port : "",
+                name ? name : "");
+    PQconninfoFree(all);
+    if (bad)
+        return ch_fail(err, CHELA_EINVAL,
+                       "store postgres://...: expected postgres://USER@HOST:PORT/DATABASE, with "
+                       "other signs in a password written as %%XX");
+    db->shown = ch_buf_take(&out);
+    return 0;
+}
+
+static int check_server(struct chela_store_db *db, struct chela_error *err) {
+    PGresult *res;
+    int rc = ch_pg_query(db,
+                         "SELECT current_setting('server_encoding'),"
+                         " current_setting('transaction_read_only')",
+                         NULL, 0, &res, err);
+
+    if (rc < 0)
+        return rc;
+    if (strcmp(PQgetvalue(res, 0, 0), "UTF8") != 0)
+        rc = ch_fail(err, CHELA_EPROTO, "store %s: the database's encoding is %s, not UTF8",
+                     db->shown, PQgetvalue(res, 0, 0));
+    else if (!db->read_only && strcmp(PQgetvalue(res, 0, 1), "on") == 0)
+        rc = ch_fail(err, CHELA_EPERM, "store %s cannot be written: the server is read-only",
+                     db->shown);
+    PQclear(res);
+    return rc;
+}
+
+static int prepare(struct chela_store_db *db, struct chela_error *err) {
+    int64_t version = 0;
+    int rc = ch_pg_connect(db, err);
+
+    if (rc == 0)
+        rc = check_server(db, err);
+    if (rc == 0)
+        rc = read_version(db, &version, err);
+    if (rc == 0 && version == 0 && db->read_only)
+        rc = ch_fail(err, CHELA_ENOENT, "store %s: there is none yet", db->shown);
+    if (rc == 0 && version < CHELA_STORE_VERSION)
+        rc = db->read_only ? ch_fail(err, CHELA_EPROTO, "store %s has the older format %lld: open "
+                                     "it for writing once", db->shown, (long long)version)
+                           : migrate(db, err);
+    if (rc == 0 && !db->read_only) /* of processes that ended long ago */
+        rc = ch_pg_script(db, "DELETE FROM chela.writers WHERE seen < now() - interval '1 day'",
+                          NULL, err);
+    return rc;
+}
+
+static void make_id(char out[33]) {
+    unsigned char raw[16];
+
+    if (getrandom(raw, sizeof(raw), 0) != (ssize_t)sizeof(raw))
+        abort();
+    for (size_t i = 0; i < sizeof(raw); i++)
+        snprintf(out + 2 * i, 3, "%02x", raw[i]);
+}
+
+int ch_pg_open(const char *target, int read_only, struct chela_store_db **out, const char **note,
+               struct chela_error *err) {
+    struct chela_store_db *db = ch_alloc(sizeof(*db));
+
+    (void)note;
+    db->url = ch_strdup(target);
+    db->read_only = read_only;
+    make_id(db->id);
+    ch_pg_start(db);
+    int rc = describe(db, err);
+    if (rc == 0)
+        rc = prepare(db, err);
+    if (rc < 0)
+        ch_pg_close(db);
+    else
+        *out = db;
+    return rc;
+}
+
+void ch_pg_close(struct chela_store_db *db) {
+    if (!db)
+        return;
+    ch_pg_drop(db);
+    ch_free(db->url);
+    ch_free(db->shown);
+    ch_free(db);
+}

@@ -1,0 +1,19 @@
+/* module.c -- libchela-store-postgres.so: sessions in a PostgreSQL database. */
+#include "chela/sys/module.h"
+#include "store/postgres/db.h"
+
+static const struct chela_store_ops ops = {
+    .name = "postgres",
+    .open = ch_pg_open,
+    .close = ch_pg_close,
+    .commit = ch_pg_commit,
+    .open_session = ch_pg_open_session,
+    .session = ch_pg_session,
+    .list = ch_pg_list,
+    .records = ch_pg_records,
+    .items = ch_pg_items,
+    .search = ch_pg_search,
+};
+
+CHELA_API const struct chela_module chela_module;
+const struct chela_module chela_module = {CHELA_MODULE_ABI, "store-postgres", "store", &ops};

@@ -1,0 +1,183 @@
+/* read.c -- rows handed out one by one, each walk in a transaction that the
+ * server keeps from writing. A walk that broke off before its first row is
+ * begun again; after that it fails, since nobody wants a row twice. */
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "store/postgres/db.h"
+
+static int attempt(struct chela_store_db *db, const struct ch_pg_reading *r,
+                   struct chela_error *err) {
+    CH_BUF_AUTO begin = {0};
+    int rc = ch_pg_connect(db, err);
+
+    ch_buf_addf(&begin, "BEGIN READ ONLY; SET LOCAL statement_timeout = %d",
+                CH_LIMIT_STORE_ANSWER_MS);
+    if (rc == 0)
+        rc = ch_pg_script(db, ch_buf_str(&begin), NULL, err);
+    if (rc == 0)
+        rc = ch_pg_walk(db, r->sql, r->args, r->nargs, r->row, r->user, err);
+    if (rc == 0 && db->conn) /* it is gone if the walk was stopped */
+        rc = ch_pg_script(db, "COMMIT", NULL, err);
+    return rc;
+}
+
+int ch_pg_read(struct chela_store_db *db, const struct ch_pg_reading *r, const size_t *seen,
+               struct chela_error *err) {
+    ch_pg_start(db);
+    for (unsigned i = 0;; i++) {
+        struct chela_error why = {0};
+        db->again = false;
+        int rc = attempt(db, r, &why);
+        if (rc == 0)
+            return 0;
+        if (*seen || !ch_pg_try_again(db, i)) {
+            *err = why;
+            return rc;
+        }
+    }
+}
+
+/* --- sessions ---------------------------------------------------------------- */
+
+static uint64_t count(const PGresult *res, int column) {
+    return (uint64_t)ch_pg_int(res, 0, column);
+}
+
+struct chela_store_session ch_pg_session_of(const struct chela_store_db *db, const PGresult *res) {
+    return (struct chela_store_session){
+        .key = PQgetvalue(res, 0, 0),
+        .agent = PQgetvalue(res, 0, 1),
+        .title = PQgetvalue(res, 0, 2),
+        .status = PQgetvalue(res, 0, 3),
+        .parent = PQgetvalue(res, 0, 4),
+        .created = ch_pg_int(res, 0, 5),
+        .updated = ch_pg_int(res, 0, 6),
+        .last = count(res, 7),
+        .window = count(res, 8),
+        .turns = count(res, 9),
+        .messages = count(res, 10),
+        .owner = PQgetvalue(res, 0, 11),
+        .token = count(res, 12),
+        .until = ch_pg_int(res, 0, 13) - db->skew,
+    };
+}
+
+struct sessions {
+    struct chela_store_db *db;
+    chela_store_session_fn *fn;
+    void *user;
+    size_t seen;
+};
+
+static int on_session(const PGresult *row, void *user) {
+    struct sessions *w = user;
+    struct chela_store_session s = ch_pg_session_of(w->db, row);
+
+    w->seen++;
+    return w->fn(&s, w->user);
+}
+
+int ch_pg_session(struct chela_store_db *db, const char *key, chela_store_session_fn *fn,
+                  void *user, struct chela_error *err) {
+    struct sessions w = {db, fn, user, 0};
+    struct ch_pg_arg args[] = {ch_pg_text(key)};
+    struct ch_pg_reading r = {"SELECT " CH_PG_COLUMNS " FROM chela.sessions WHERE key = $1", args,
+                              CH_LEN(args), on_session, &w};
+    int rc = ch_pg_read(db, &r, &w.seen, err);
+
+    return rc == 0 && w.seen == 0 ? ch_fail(err, CHELA_ENOENT, "there is no session '%s'", key)
+                                  : rc;
+}
+
+int ch_pg_list(struct chela_store_db *db, const struct chela_store_filter *filter,
+               chela_store_session_fn *fn, void *user, struct chela_error *err) {
+    struct sessions w = {db, fn, user, 0};
+    struct ch_pg_arg args[] = {ch_pg_text(filter->prefix), ch_pg_text(filter->status),
+                               ch_pg_number(filter->before),
+                               ch_pg_number(filter->limit ? (int64_t)filter->limit : INT64_MAX)};
+    struct ch_pg_reading r = {
+        "SELECT " CH_PG_COLUMNS " FROM chela.sessions WHERE ($1 IS NULL OR starts_with(key, $1))"
+        " AND ($2 IS NULL OR status = $2) AND ($3 = 0 OR updated < $3)"
+        " ORDER BY updated DESC, id DESC LIMIT $4",
+        args, CH_LEN(args), on_session, &w};
+
+    return ch_pg_read(db, &r, &w.seen, err);
+}
+
+/* --- records ------------------------------------------------------------------ */
+
+struct records {
+    chela_store_record_fn *fn;
+    void *user;
+    size_t seen;
+};
+
+/* A session without records from there on is one row of nulls. */
+static int on_record(const PGresult *row, void *user) {
+    struct records *w = user;
+    struct chela_store_record r = {
+        .seq = count(row, 0),
+        .type = (uint32_t)ch_pg_int(row, 0, 1),
+        .ts = ch_pg_int(row, 0, 2),
+        .sum = (uint32_t)ch_pg_int(row, 0, 3),
+        .data = PQgetvalue(row, 0, 4),
+        .n = (size_t)PQgetlength(row, 0, 4),
+    };
+
+    w->seen++;
+    return PQgetisnull(row, 0, 0) ? 0 : w->fn(&r, w->user);
+}
+
+int ch_pg_records(struct chela_store_db *db, const char *key, uint64_t from,
+                  chela_store_record_fn *fn, void *user, struct chela_error *err) {
+    struct records w = {fn, user, 0};
+    struct ch_pg_arg args[] = {ch_pg_text(key), ch_pg_number((int64_t)from)};
+    struct ch_pg_reading r = {
+        "SELECT r.seq, r.type, r.ts, r.sum, r.data FROM chela.sessions s LEFT JOIN chela.records r"
+        " ON r.session = s.id AND r.seq >= $2 WHERE s.key = $1 ORDER BY r.seq",
+        args, CH_LEN(args), on_record, &w};
+    int rc = ch_pg_read(db, &r, &w.seen, err);
+
+    return rc == 0 && w.seen == 0 ? ch_fail(err, CHELA_ENOENT, "there is no session '%s'", key)
+                                  : rc;
+}
+
+/* --- inbox and outbox ------------------------------------------------------------ */
+
+struct items {
+    chela_store_item_fn *fn;
+    void *user;
+    size_t seen;
+};
+
+static int on_item(const PGresult *row, void *user) {
+    struct items *w = user;
+    struct chela_store_item item = {
+        .id = PQgetvalue(row, 0, 0),
+        .key = PQgetvalue(row, 0, 1),
+        .state = PQgetvalue(row, 0, 2),
+        .data = PQgetvalue(row, 0, 3),
+        .n = (size_t)PQgetlength(row, 0, 3),
+        .receipt = PQgetvalue(row, 0, 4),
+        .ts = ch_pg_int(row, 0, 5),
+        .attempts = count(row, 6),
+    };
+
+    w->seen++;
+    return w->fn(&item, w->user);
+}
+
+int ch_pg_items(struct chela_store_db *db, enum chela_store_box box, chela_store_item_fn *fn,
+                void *user, struct chela_error *err) {
+    struct items w = {fn, user, 0};
+    struct ch_pg_reading r = {.row = on_item, .user = &w};
+
+    r.sql = box == CHELA_STORE_INBOX
+                ? "SELECT id, key, state, data, '', ts, 0 FROM chela.inbox"
+                  " WHERE state <> 'done' ORDER BY ts, number"
+                : "SELECT id, key, state, data, receipt, ts, attempts FROM chela.outbox"
+                  " WHERE state <> 'sent' ORDER BY ts, number";
+    return ch_pg_read(db, &r, &w.seen, err);
+}
