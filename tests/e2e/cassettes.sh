@@ -9,17 +9,25 @@ start_server
 # their own: tools that run side by side end as they please.
 plain() { jq -c 'del(.run, .seq, .ts, .duration_ms, .session, .delay_ms, .bytes)' "$1" | sort; }
 
+# What belongs to no cassette: keys, and what was made from them.
+aws_token=TOKENEXAMPLE # the server's
+secrets=(-e "${key:8}" -e "$aws_secret" -e "$aws_token" -e AKIDEXAMPLE -e Signature=)
+
 declare -A bases
-for api in anthropic openai; do
-    for name in hello files parallel reasoning rate_limited cut_once; do
-        play $api $name --record "$tmp/$api-$name.jsonl" --output jsonl
+names=(hello files parallel reasoning rate_limited cut_once)
+for api in "${apis[@]}"; do
+    for name in "${names[@]}"; do
+        play "$api" "$name" --record "$tmp/$api-$name.jsonl" --output jsonl
         exits "$name, $api: recorded" 0
         bases[$api-$name]=$base
         plain "$out" >"$tmp/$api-$name.live"
-        check "$name, $api: no key in the cassette" test "$(grep -cF "${key:8}" "$tmp/$api-$name.jsonl")" = 0
+        check "$name, $api: no key in the cassette" test "$(grep -cF "${secrets[@]}" "$tmp/$api-$name.jsonl")" = 0
         rm -rf "${space:?}"/*
     done
 done
+check "bedrock: the token of the session was sent" \
+    jq -se 'any(.[]; .headers."x-amz-security-token" == "TOKENEXAMPLE")' "$log"
+check "bedrock: a stream of bytes is kept as such" grep -q '"base64":' "$tmp/bedrock-hello.jsonl"
 check "a cassette is its owner's alone" test "$(stat -c %a "$tmp/openai-hello.jsonl")" = 600
 check "every line is JSON" jq -e . "$tmp/anthropic-files.jsonl"
 check "the workspace is a word" grep -qF '${workspace}' "$tmp/anthropic-files.jsonl"
@@ -37,25 +45,36 @@ again() {
 }
 space=$tmp/elsewhere
 mkdir "$space"
-for api in anthropic openai; do
-    for name in hello files parallel reasoning rate_limited cut_once; do
-        again $api $name --output jsonl "go on"
+for api in "${apis[@]}"; do
+    for name in "${names[@]}"; do
+        again "$api" "$name" --output jsonl "go on"
         exits "$name, $api: replayed, with the service gone and without a key" 0
         same "$name, $api: the same events" "$(cat "$tmp/$api-$name.live")" "$(plain "$out")"
         rm -rf "${space:?}"/*
     done
 done
 
-again openai hello -q "go off"
-exits "another prompt" 1
-check "another prompt: the error says what differs" \
-    grep -qF 'openai-hello.jsonl:2: /body/messages/1/content was "go on", now it is "go off"' "$err"
+declare -A prompts=([anthropic]=messages/0/content/0/text [openai]=messages/1/content
+    [openai-responses]=input/0/content [gemini]=contents/0/parts/0/text [bedrock]=messages/0/content/0/text)
+for api in "${apis[@]}"; do
+    again "$api" hello -q "go off"
+    exits "another prompt, $api" 1
+    check "another prompt, $api: the error says what differs" \
+        grep -qF "$api-hello.jsonl:2: /body/${prompts[$api]} was \"go on\", now it is \"go off\"" "$err"
+done
 again openai hello --temperature 0.5 -q "go on"
 exits "another parameter" 1
 head -n 1 "$tmp/openai-hello.jsonl" >"$tmp/short.jsonl"
 chela run --model openai/gpt-test --base-url "${bases[openai-hello]}" --replay "$tmp/short.jsonl" x
 exits "a cassette that has run out" 1
 check "a cassette that has run out: it says so" grep -q 'holds no more than 0' "$err"
+
+# At its own address, too, nobody is asked for credentials; the region is part
+# of the address.
+sed "s|\"url\":\"[^\"]*/model/|\"url\":\"https://bedrock-runtime.eu-west-1.amazonaws.com/model/|" "$tmp/bedrock-hello.jsonl" >"$tmp/there.jsonl"
+(cd "$space" && with_env AWS_REGION=eu-west-1 timeout 20 "$program" run --model "$(model bedrock)" --replay "$tmp/there.jsonl" "go on" >"$out" 2>"$err")
+status=$?
+exits "bedrock's own address, without credentials" 0
 
 echo nonsense >"$tmp/bad.jsonl"
 chela run --model openai/gpt-test --replay "$tmp/bad.jsonl" x
