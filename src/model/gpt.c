@@ -36,6 +36,16 @@ const char *ch_gpt_least_effort(struct ch_sv model) {
     return first ? "minimal" : "none";
 }
 
+/* Of the first two families only the large ones. */
+bool ch_gpt_caches_long(struct ch_sv model) {
+    static const char *const small[] = {"gpt-4.1-mini", "gpt-4.1-nano", "gpt-5-mini", "gpt-5-nano"};
+    model = ch_gpt_bare(model);
+    for (size_t i = 0; i < CH_LEN(small); i++)
+        if (ch_sv_starts(model, small[i]))
+            return false;
+    return ch_sv_starts(model, "gpt-5") || ch_sv_starts(model, "gpt-4.1");
+}
+
 bool ch_gpt_same(struct ch_sv a, struct ch_sv b) {
     a = ch_gpt_bare(a);
     b = ch_gpt_bare(b);

@@ -14,6 +14,9 @@ bool ch_gpt_reasons(struct ch_sv model);
 /* The lowest effort that a model that reasons takes. */
 const char *ch_gpt_least_effort(struct ch_sv model);
 
+/* May what was cached of a prompt be kept for a day? Others refuse to be told. */
+bool ch_gpt_caches_long(struct ch_sv model);
+
 /* Two names of one model: a server may add a date, or leave one out. */
 bool ch_gpt_same(struct ch_sv a, struct ch_sv b);
 

@@ -210,6 +210,15 @@ static void write_output_schema(const struct ch_model_request *req, struct ch_jw
     ch_jw_end(w, '}');
 }
 
+static void write_cache(const struct ch_model_request *req, struct ch_jw *w) {
+    if (!is_plain(req) || req->cache == CH_CACHE_OFF)
+        return;
+    if (req->cache_key.n)
+        ch_jw_kstr(w, "prompt_cache_key", req->cache_key);
+    if (req->cache == CH_CACHE_LONG && ch_gpt_caches_long(req->model))
+        ch_jw_kcstr(w, "prompt_cache_retention", "24h");
+}
+
 int ch_openai_tail(const struct ch_model_request *req, struct ch_buf *out,
                    struct chela_error *err CH_UNUSED) {
     struct ch_jw w = ch_jw(out);
@@ -223,8 +232,7 @@ int ch_openai_tail(const struct ch_model_request *req, struct ch_buf *out,
     write_tool_choice(req, &w);
     write_output_schema(req, &w);
     write_reasoning_switch(req, &w);
-    if (is_plain(req) && req->cache_key.n && req->cache != CH_CACHE_OFF)
-        ch_jw_kstr(&w, "prompt_cache_key", req->cache_key);
+    write_cache(req, &w);
     if (req->ntools && !req->no_stream && has_quirk(req, CH_Q_TOOL_STREAM))
         ch_jw_kbool(&w, "tool_stream", true);
     if (req->endpoint->extra_body.n)

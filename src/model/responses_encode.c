@@ -168,18 +168,12 @@ static void write_reasoning(const struct ch_model_request *req, struct ch_jw *w)
     ch_jw_end(w, '}');
 }
 
-/* Older models refuse to be told. */
-static bool caches_long(struct ch_sv model) {
-    model = ch_gpt_bare(model);
-    return ch_sv_starts(model, "gpt-5") || ch_sv_starts(model, "gpt-4.1");
-}
-
 static void write_cache(const struct ch_model_request *req, struct ch_jw *w) {
     if (!is_plain(req) || req->cache == CH_CACHE_OFF)
         return;
     if (req->cache_key.n)
         ch_jw_kstr(w, "prompt_cache_key", req->cache_key);
-    if (req->cache == CH_CACHE_LONG && caches_long(req->model))
+    if (req->cache == CH_CACHE_LONG && ch_gpt_caches_long(req->model))
         ch_jw_kcstr(w, "prompt_cache_retention", "24h");
 }
 
