@@ -91,23 +91,44 @@ static void put(struct ch_tags *t, struct ch_sv piece) {
         t->sink->text(piece, t->user);
 }
 
-/* White space around tags is not part of what is said. */
+static void put_said(struct ch_tags *t) {
+    if (!t->said.n)
+        return;
+    put(t, t->said);
+    ch_buf_add(&t->space, t->said.p + t->said.n, t->after);
+    t->said.n = t->after = 0;
+}
+
+static size_t without_space(struct ch_sv s) {
+    while (s.n && is_space(s.p[s.n - 1]))
+        s.n--;
+    return s.n;
+}
+
+/* White space around tags is not part of what is said. What was taken step by
+ * step, and stands together, goes out as one piece. */
 static void say(struct ch_tags *t, struct ch_sv piece) {
-    size_t skip = t->skip_space ? leading_space(piece) : 0;
-    piece = ch_sv(piece.p + skip, piece.n - skip);
-    size_t n = piece.n;
-    while (n && is_space(piece.p[n - 1]))
-        n--;
+    size_t n = without_space(piece);
+    if (t->said.n && piece.p == t->said.p + t->said.n + t->after) {
+        t->said.n += n ? t->after + n : 0;
+        t->after = n ? piece.n - n : t->after + piece.n;
+        return;
+    }
+    put_said(t);
+    size_t skip = t->skip_space ? CH_MIN(leading_space(piece), n) : 0;
     if (n) {
         t->skip_space = false;
         put(t, ch_buf_sv(&t->space));
         ch_buf_clear(&t->space);
-        put(t, ch_sv(piece.p, n));
+        t->said = ch_sv(piece.p + skip, n - skip);
+        t->after = piece.n - n;
+    } else if (!t->skip_space) {
+        ch_buf_add_sv(&t->space, piece);
     }
-    ch_buf_add(&t->space, piece.p + n, piece.n - n);
 }
 
 static void enter(struct ch_tags *t, int state) {
+    put_said(t);
     ch_buf_clear(&t->space);
     t->skip_space = true;
     t->line_start = true; /* what follows a tag may be one */
@@ -161,9 +182,24 @@ static void note_byte(struct ch_tags *t, char c) {
     }
 }
 
+/* Bytes of a string that cannot end it. */
+static size_t in_string(const struct ch_tags *t, struct ch_sv s) {
+    size_t n = 0;
+    if (!t->in_string || t->escaped)
+        return 0;
+    while (n < s.n && s.p[n] != '"' && s.p[n] != '\\')
+        n++;
+    return n;
+}
+
 static size_t step_call(struct ch_tags *t, struct ch_sv s, bool ended) {
     size_t closer = strlen(t->closer);
     for (size_t i = 0; i < s.n; i++) {
+        size_t plain = in_string(t, ch_sv(s.p + i, s.n - i));
+        ch_buf_add(&t->body, s.p + i, plain);
+        i += plain;
+        if (i == s.n)
+            break;
         if (s.p[i] == *t->closer && !t->in_string) {
             size_t n = CH_MIN(closer, s.n - i);
             bool same = memcmp(s.p + i, t->closer, n) == 0;
@@ -268,6 +304,8 @@ static size_t try_tags(struct ch_tags *t, struct ch_sv s, bool ended) {
     bool wait = false;
     for (size_t i = 0; i < CH_LEN(tags); i++) {
         const struct tag *tag = &tags[i];
+        if (s.n > 1 && s.p[1] != tag->open[1])
+            continue; /* most are ruled out by this alone */
         size_t n = strlen(tag->open), common = CH_MIN(n, s.n);
         if (!is_allowed_here(t, tag) || memcmp(s.p, tag->open, common) != 0)
             continue;
@@ -322,8 +360,9 @@ static size_t step_ticks(struct ch_tags *t, struct ch_sv s, bool ended) {
 }
 
 static size_t step_text(struct ch_tags *t, struct ch_sv s, bool ended) {
+    static const bool decides[256] = {['<'] = true, ['`'] = true, ['~'] = true, ['\n'] = true};
     size_t n = 0;
-    while (n < s.n && s.p[n] != '<' && s.p[n] != '`' && s.p[n] != '~' && s.p[n] != '\n')
+    while (n < s.n && !decides[(unsigned char)s.p[n]])
         n++;
     if (n)
         return say_some(t, s, n);
@@ -405,6 +444,7 @@ static size_t run(struct ch_tags *t, struct ch_sv s, bool ended) {
             break;
         at += n;
     }
+    put_said(t);
     return at;
 }
 

@@ -42,6 +42,8 @@ struct ch_tags {
     const char *closer; /* of the thought or call that is open */
     struct ch_buf hold; /* read, and not yet decided about */
     struct ch_buf space; /* white space that only counts if text follows */
+    struct ch_sv said;   /* of the piece being read: text that is yet to be put out */
+    size_t after;        /* bytes of white space that follow it there */
     struct ch_buf body; /* of the call that is open */
     unsigned ncalls;
     bool skip_space;     /* after a tag */
