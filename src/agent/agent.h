@@ -32,6 +32,7 @@ struct ch_inflow;
 struct ch_keep;
 struct ch_scripted;
 struct ch_tool_settings;
+struct ch_window;
 
 /* Texts waiting to be delivered, in order. */
 struct ch_queue {
@@ -75,6 +76,7 @@ struct ch_target {
     struct ch_scripted *scripted; /* owned; NULL unless served in process */
     struct ch_aws *aws;           /* owned; NULL: nothing is signed */
     struct ch_transport *transport;
+    struct ch_window *heard; /* what its server says of that; NULL: nobody asked */
 };
 
 struct chela_runtime {
@@ -94,6 +96,7 @@ struct chela_runtime {
     struct ch_price_conf *prices;
     struct ch_window_conf *windows;
     struct ch_cooldowns cooldowns; /* what one run learns holds for all */
+    struct ch_window *heard;       /* likewise: contexts of local servers; owned */
     struct ch_list agents;
     struct ch_list closed; /* sessions to be freed once the stack is clear */
     struct ch_task bury;

@@ -59,42 +59,44 @@ int ch_inquire(chela_runtime *rt, const struct ch_http_request *req, struct ch_b
 }
 
 /* A request to a path of the target's server, with its key and headers. */
-static int ask(chela_runtime *rt, const struct ch_target *t, const char *url, struct ch_sv post,
-               int64_t ms, struct ch_buf *body, struct chela_error *err) {
-    CH_ARENA_AUTO arena = {0};
-    struct ch_http_request http = {0};
+static int prepare(const struct ch_target *t, const char *url, const struct ch_sv *post,
+                   struct ch_arena *a, struct ch_http_request *http, struct chela_error *err) {
     struct ch_model_request req = {
         .endpoint = &t->ep, .model = ch_sv_str(t->model), .no_stream = true};
-    int rc = t->ep.codec->http(&req, &arena, &http, err);
+    int rc = t->ep.codec->http(&req, a, http, err);
     if (rc < 0)
         return rc;
-    http.method = post.n ? "POST" : "GET";
-    http.url = url;
-    http.body = post.n ? &post : NULL;
-    http.nbody = post.n > 0;
-    http.timeouts = (struct ch_http_timeouts){ms, ms, ms, ms};
-    return ch_inquire(rt, &http, body, err);
+    http->method = post->n ? "POST" : "GET";
+    http->url = url;
+    http->body = post->n ? post : NULL;
+    http->nbody = post->n > 0;
+    http->max_body = MOST_BODY;
+    http->timeouts =
+        (struct ch_http_timeouts){CH_INQUIRE_MS, CH_INQUIRE_MS, CH_INQUIRE_MS, CH_INQUIRE_MS};
+    return CHELA_OK;
+}
+
+static const char *models_url(const struct ch_target *t, struct ch_arena *a) {
+    const struct ch_codec *codec = t->ep.codec->inner ? t->ep.codec->inner : t->ep.codec;
+    if (t->scripted || codec == &ch_codec_bedrock)
+        return NULL;
+    bool anthropic = codec == &ch_codec_anthropic;
+    return ch_encode_url(a, t->base_url, anthropic ? "/v1/models?limit=1000" : "/models");
 }
 
 int ch_inquire_models(chela_runtime *rt, const struct ch_target *t, struct ch_buf *body,
                       struct chela_error *err) {
     CH_ARENA_AUTO arena = {0};
-    const struct ch_codec *codec = t->ep.codec->inner ? t->ep.codec->inner : t->ep.codec;
-    bool anthropic = codec == &ch_codec_anthropic;
-    if (t->scripted || strcmp(codec->name, "bedrock") == 0)
+    struct ch_http_request http = {0};
+    struct ch_sv nothing = CH_SV("");
+    const char *url = models_url(t, &arena);
+    if (!url)
         return ch_fail(err, CHELA_EINVAL, "%s has no list of its models to ask for", t->provider);
-    const char *url =
-        ch_encode_url(&arena, t->base_url, anthropic ? "/v1/models?limit=1000" : "/models");
-    return ask(rt, t, url, CH_SV(""), CH_INQUIRE_MS, body, err);
+    int rc = prepare(t, url, &nothing, &arena, &http, err);
+    return rc == CHELA_OK ? ch_inquire(rt, &http, body, err) : rc;
 }
 
-/* The address without the "/v1" at its end: what is not OpenAI's is there. */
-static const char *root_of(struct ch_arena *a, const char *base_url, const char *path) {
-    struct ch_sv base = ch_sv_str(base_url);
-    if (base.n > 3 && memcmp(base.p + base.n - 3, "/v1", 3) == 0)
-        base.n -= 3;
-    return ch_arena_printf(a, "%.*s%s", CH_SV_FMT(base), path);
-}
+/* --- how large the context is */
 
 struct wanted {
     struct ch_sv id;
@@ -107,48 +109,94 @@ static void look_for(const struct ch_listed *m, void *user) {
         w->window = m->context_window;
 }
 
-static int64_t ask_list(chela_runtime *rt, const struct ch_target *t, const char *url) {
-    CH_BUF_AUTO body = {0};
-    struct wanted w = {.id = ch_sv_str(t->model)};
-    int rc = url ? ask(rt, t, url, CH_SV(""), CH_INQUIRE_MS, &body, NULL)
-                 : ch_inquire_models(rt, t, &body, NULL);
-    if (rc == CHELA_OK)
-        ch_listing_read(ch_buf_sv(&body), look_for, &w, NULL);
+static int64_t read_list(struct ch_sv body, struct ch_sv model) {
+    struct wanted w = {.id = model};
+    ch_listing_read(body, look_for, &w, NULL);
     return w.window;
 }
 
-static int64_t ask_ollama(chela_runtime *rt, const struct ch_target *t, const char *url) {
-    CH_BUF_AUTO body = {0};
+static int64_t read_show(struct ch_sv body, struct ch_sv model) {
+    (void)model;
+    return ch_listing_show(body);
+}
+
+static int64_t read_props(struct ch_sv body, struct ch_sv model) {
+    (void)model;
+    return ch_listing_props(body);
+}
+
+/* Where servers say what only they know; the others have their list alone. */
+static const struct place {
+    const char *server, *path;
+    bool names_model; /* in a body */
+    int64_t (*read)(struct ch_sv body, struct ch_sv model);
+} places[] = {
+    {"ollama", "/api/show", true, read_show},
+    {"lmstudio", "/api/v0/models", false, read_list},
+    {"llamacpp", "/props", false, read_props},
+};
+
+static const struct ch_provider *server_of(const struct ch_target *t) {
+    const struct ch_codec *codec = t->ep.codec->inner ? t->ep.codec->inner : t->ep.codec;
+    const struct ch_provider *p = ch_provider_of_url(ch_sv_str(codec->name), t->base_url);
+    return p && p->local ? p : ch_provider_find(ch_sv_str(t->provider));
+}
+
+bool ch_inquire_is_local(const struct ch_target *t) {
+    const struct ch_provider *p = server_of(t);
+    return p && p->local && !t->scripted;
+}
+
+static const struct place *place_of(const struct ch_target *t) {
+    const struct ch_provider *p = server_of(t);
+    for (size_t i = 0; p && i < CH_LEN(places); i++)
+        if (strcmp(places[i].server, p->name) == 0)
+            return &places[i];
+    return NULL;
+}
+
+/* The address without the "/v1" at its end: what is not OpenAI's is there. */
+static const char *root_of(struct ch_arena *a, const char *base_url, const char *path) {
+    struct ch_sv base = ch_sv_str(base_url);
+    if (base.n > 3 && memcmp(base.p + base.n - 3, "/v1", 3) == 0)
+        base.n -= 3;
+    return ch_arena_printf(a, "%.*s%s", CH_SV_FMT(base), path);
+}
+
+static struct ch_sv name_model(const struct ch_target *t, struct ch_arena *a) {
     CH_BUF_AUTO post = {0};
     struct ch_jw w = ch_jw(&post);
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "model", t->model);
     ch_jw_end(&w, '}');
-    int rc = ask(rt, t, url, ch_buf_sv(&post), CH_INQUIRE_MS, &body, NULL);
-    return rc == CHELA_OK ? ch_listing_show(ch_buf_sv(&body)) : 0;
+    return ch_arena_sv(a, ch_buf_sv(&post));
 }
 
-static int64_t ask_props(chela_runtime *rt, const struct ch_target *t, const char *url) {
-    CH_BUF_AUTO body = {0};
-    int rc = ask(rt, t, url, CH_SV(""), CH_INQUIRE_MS, &body, NULL);
-    return rc == CHELA_OK ? ch_listing_props(ch_buf_sv(&body)) : 0;
+int ch_inquire_question(const struct ch_target *t, unsigned step, struct ch_arena *a,
+                        struct ch_question *out) {
+    const struct place *own = place_of(t);
+    const char *url = NULL;
+    *out = (struct ch_question){.read = read_list};
+    if (own && step == 0) {
+        url = root_of(a, t->base_url, own->path);
+        out->post = own->names_model ? name_model(t, a) : CH_SV("");
+        out->read = own->read;
+    } else if (step == (own ? 1 : 0)) {
+        url = models_url(t, a);
+    }
+    return url ? prepare(t, url, &out->post, a, &out->http, NULL) : CHELA_ENOENT;
 }
 
 int64_t ch_inquire_context(chela_runtime *rt, const struct ch_target *t) {
-    CH_ARENA_AUTO arena = {0};
-    const struct ch_codec *codec = t->ep.codec->inner ? t->ep.codec->inner : t->ep.codec;
-    const struct ch_provider *p = ch_provider_of_url(ch_sv_str(codec->name), t->base_url);
-    if (t->scripted)
-        return 0;
-    if (!p || !p->local)
-        p = ch_provider_find(ch_sv_str(t->provider));
-    const char *name = p ? p->name : "";
     int64_t n = 0;
-    if (strcmp(name, "ollama") == 0)
-        n = ask_ollama(rt, t, root_of(&arena, t->base_url, "/api/show"));
-    if (strcmp(name, "lmstudio") == 0)
-        n = ask_list(rt, t, root_of(&arena, t->base_url, "/api/v0/models"));
-    if (strcmp(name, "llamacpp") == 0)
-        n = ask_props(rt, t, root_of(&arena, t->base_url, "/props"));
-    return n ? n : ask_list(rt, t, NULL);
+    for (unsigned step = 0; n == 0; step++) {
+        CH_ARENA_AUTO arena = {0};
+        CH_BUF_AUTO body = {0};
+        struct ch_question q;
+        if (ch_inquire_question(t, step, &arena, &q) < 0)
+            break;
+        if (ch_inquire(rt, &q.http, &body, NULL) == CHELA_OK)
+            n = q.read(ch_buf_sv(&body), ch_sv_str(t->model));
+    }
+    return n;
 }

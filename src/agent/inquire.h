@@ -1,4 +1,5 @@
-/* inquire.h -- asking a server about itself, outside any run. Blocking. */
+/* inquire.h -- asking a server about itself, outside any run. Blocking, but for
+ * the questions at the end. */
 #ifndef CH_AGENT_INQUIRE_H
 #define CH_AGENT_INQUIRE_H
 #include "agent/agent.h"
@@ -17,5 +18,20 @@ int ch_inquire_models(chela_runtime *rt, const struct ch_target *t, struct ch_bu
 /* How many tokens of context the target's server gives its model; 0: it does
  * not say. */
 int64_t ch_inquire_context(chela_runtime *rt, const struct ch_target *t);
+
+/* Not blocking: what to send, and how to read what comes back. A server has up
+ * to two places to ask, the better one first. */
+struct ch_question {
+    struct ch_http_request http; /* in the arena, but for what the target owns */
+    struct ch_sv post;
+    int64_t (*read)(struct ch_sv body, struct ch_sv model); /* 0: it does not say */
+};
+/* From step 0 on; negative: there is no further one. `out` is pointed into, and
+ * must stay where it is. */
+int ch_inquire_question(const struct ch_target *t, unsigned step, struct ch_arena *a,
+                        struct ch_question *out);
+
+/* A server that somebody runs, so that its settings count and not its model's. */
+bool ch_inquire_is_local(const struct ch_target *t);
 
 #endif

@@ -5,6 +5,7 @@
 #include "agent/agent.h"
 #include "agent/driver.h"
 #include "agent/journal.h"
+#include "agent/window.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -115,6 +116,7 @@ int chela_runtime_new(const struct chela_runtime_opts *opts, chela_runtime **out
 void chela_runtime_close(chela_runtime *rt) {
     if (!rt)
         return;
+    ch_windows_free(CH_TAKE(rt->heard));
     for (chela_agent *a; (a = CH_LIST_FIRST(&rt->agents, chela_agent, link));)
         ch_agent_free(a);
     ch_workers_free(rt->workers);

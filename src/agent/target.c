@@ -5,6 +5,7 @@
  * a server on this machine, or one whose address was given by hand, may do
  * without. Every key that is found is registered for redaction. */
 #include "agent/agent.h"
+#include "agent/window.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -345,7 +346,8 @@ int ch_target_new(chela_runtime *rt, const char *spec, const struct chela_agent_
 int64_t ch_target_window(const struct ch_target *t) {
     if (t->window)
         return t->window;
-    return ch_model_info(t->provider, ch_sv_str(t->model)).context_window;
+    int64_t known = ch_model_info(t->provider, ch_sv_str(t->model)).context_window;
+    return known ? known : ch_window_of(t->heard);
 }
 
 void ch_target_free(struct ch_target *t) {

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "agent/keep.h"
+#include "agent/window.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -271,6 +272,7 @@ static int encode(chela_run *run, const struct chela_turn_patch *patch, size_t *
     run->target = find_target(run, patch->model, err);
     if (!run->target)
         return err->code;
+    ch_window_ask(run->session->agent->rt, run->target);
     int rc = describe(run, patch, &req, err);
     *ntools = req.ntools;
     if (rc == 0)

@@ -62,6 +62,27 @@ chela models probe openai/gpt-test --base-url http://127.0.0.1:1/v1
 exits "probe of nobody" 1
 check "probe of nobody: why" grep -qF "127.0.0.1:1" "$err"
 
+# --- a run knows what room its server has: a result takes no more than its share
+cat >"$tmp/room.json" <<'JSON'
+{"serve": {"/props": "{\"default_generation_settings\":{\"n_ctx\":8192}}", "/api/show": "{\"parameters\":\"num_ctx 4096\"}"},
+ "replies": [
+    {"delay_ms": 300, "blocks": [{"call": {"name": "read", "arguments": ["{\"file_path\":\"big\"}"]}}]},
+    {"blocks": [{"text": ["Read."]}]}]}
+JSON
+sed 's/"serve": .*}"},/"serve": {},/' "$tmp/room.json" >"$tmp/no_room.json"
+yes "a line of text that is as good as any other" | head -c 14000 >"$space/big"
+for row in "llamacpp room 8000 9900" "ollama room 3500 5000" "llamacpp no_room 14000 16000" "vllm no_room 14000 16000"; do
+    read -r server name least most <<<"$row"
+    fresh "$name" openai
+    chela run --model "$server/gpt-test" --base-url "$base" --api-key-env OPENAI_API_KEY --output jsonl "read it"
+    label="$server, $name"
+    exits "$label" 0
+    holds "$label: a result of $least to $most characters" \
+        "[.[] | select(.type == \"tool_result\").content | length] | length == 1 and .[0] >= $least and .[0] <= $most"
+done
+same "the model was called as often as ever" 2 "$(requests 'select(.body.messages) | .n' | wc -l)"
+rm -f "$space/big"
+
 # --- tools in the prompt, over every protocol the server speaks
 for api in "${apis[@]}"; do
     for way in "" --no-stream; do
