@@ -9,9 +9,9 @@
  * Blocks of types not known here (server tools and their results, compaction,
  * what is yet to come) are kept as JSON and go back as they came. Usage is
  * cumulative: later figures replace earlier ones. */
-#include "base/error.h"
 #include "base/limits.h"
 #include "model/anthropic.h"
+#include "model/decode.h"
 #include "model/errors.h"
 #include "model/fold.h"
 #include "model/opaque.h"
@@ -37,21 +37,10 @@ static struct state *state_of(struct ch_decoder *d) {
     return d->state;
 }
 
-static int malformed(struct chela_error *err) {
-    return ch_fail(err, CHELA_EPARSE, "malformed JSON in the answer");
-}
-
-static int too_large(struct chela_error *err) {
-    return ch_fail(err, CHELA_ELIMIT, "the reply is larger than allowed");
-}
-
 /* --- stop reasons and usage */
 
 static enum ch_stop stop_of(struct ch_sv raw) {
-    static const struct {
-        const char *word;
-        enum ch_stop stop;
-    } stops[] = {
+    static const struct ch_stop_word stops[] = {
         {"tool_use", CH_STOP_TOOL_USE},
         {"max_tokens", CH_STOP_LENGTH},
         {"model_context_window_exceeded", CH_STOP_LENGTH},
@@ -60,10 +49,7 @@ static enum ch_stop stop_of(struct ch_sv raw) {
         {"pause_turn", CH_STOP_PAUSE},
         {"compaction", CH_STOP_PAUSE},
     };
-    for (size_t i = 0; i < CH_LEN(stops); i++)
-        if (ch_sv_is(raw, stops[i].word))
-            return stops[i].stop;
-    return CH_STOP_STOP;
+    return ch_decode_stop(stops, CH_LEN(stops), raw);
 }
 
 static void set_stop(struct ch_decoder *d, struct ch_sv raw) {
@@ -178,7 +164,7 @@ static int begin_block(struct ch_decoder *d, unsigned key, struct ch_sv json,
     struct state *st = state_of(d);
     struct wire_block b;
     if (!read_block(d, json, &b))
-        return malformed(err);
+        return ch_decode_malformed(err);
     ch_fold_release_key(d->fold, key); /* an index used again is a new block */
     st->key = key;
     st->type = ch_sv(NULL, 0);
@@ -200,7 +186,7 @@ static int begin_block(struct ch_decoder *d, unsigned key, struct ch_sv json,
     } else {
         rc = begin_opaque(d, key, b.type, json);
     }
-    return rc < 0 ? too_large(err) : CHELA_OK;
+    return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
 }
 
 /* The start of an opaque block with its deltas worked in. */
@@ -210,7 +196,7 @@ static int end_opaque(struct ch_decoder *d, struct chela_error *err) {
     ch_buf_addc(&st->deltas, ']');
     ch_opaque_merge(ch_buf_sv(&st->start), ch_buf_sv(&st->deltas), &json);
     if (ch_fold_opaque(d->fold, st->key, st->type, ch_buf_sv(&json)) < 0)
-        return too_large(err);
+        return ch_decode_too_large(err);
     return CHELA_OK;
 }
 
@@ -279,7 +265,7 @@ static int fold_delta(struct ch_decoder *d, unsigned key, struct ch_sv json,
     struct ch_pull p;
     if (st->type.p && key == st->key) {
         ch_buf_addc(&st->deltas, st->deltas.n ? ',' : '[');
-        return ch_buf_add_sv(&st->deltas, json) < 0 ? too_large(err) : CHELA_OK;
+        return ch_buf_add_sv(&st->deltas, json) < 0 ? ch_decode_too_large(err) : CHELA_OK;
     }
     ch_pull_init(&p, json, &d->scratch);
     if (ch_pull_enter(&p, '{'))
@@ -300,14 +286,14 @@ static int fold_delta(struct ch_decoder *d, unsigned key, struct ch_sv json,
                 ch_pull_skip(&p);
         }
     if (ch_pull_failed(&p))
-        return malformed(err);
+        return ch_decode_malformed(err);
     int rc = CHELA_OK;
     for (int kind = 0; kind < D_OTHER; kind++)
         if (ch_sv_eq(type, deltas[kind].type))
             rc = fold_piece(d, key, kind, pieces[kind]);
     if (ch_sv_is(type, "citations_delta"))
         rc = cite(d, key, citation);
-    return rc < 0 ? too_large(err) : CHELA_OK;
+    return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
 }
 
 static const char *past(const char *at, const char *end, struct ch_sv lead) {
@@ -450,22 +436,9 @@ static void use_envelope(struct ch_decoder *d, const struct envelope *e) {
     read_stop_details(d, e->details);
 }
 
-static int read_error(struct ch_decoder *d, struct ch_sv data, struct chela_error *err) {
-    CH_ARENA_AUTO arena = {0}; /* what is kept is copied */
-    const struct ch_json *v;
-    struct ch_vendor_error e;
-    if (ch_json_parse(&arena, data, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
-        return malformed(err);
-    if (!ch_vendor_error_read(v, &arena, &e))
-        return CHELA_OK;
-    d->recognised = true;
-    ch_decoder_fail(d, &e);
-    return CHELA_OK;
-}
-
 static int block_event(struct ch_decoder *d, const struct event *e, struct chela_error *err) {
     if (e->index < 0 || e->index >= REFUSAL_KEY)
-        return too_large(err);
+        return ch_decode_too_large(err);
     unsigned key = (unsigned)e->index;
     if (ch_sv_is(e->type, "content_block_delta"))
         return fold_delta(d, key, e->delta, err);
@@ -482,7 +455,7 @@ static int message_event(struct ch_decoder *d, const struct event *e, struct che
     }
     bool start = ch_sv_is(e->type, "message_start");
     if (!read_envelope(d, start ? e->message : e->delta, &env))
-        return malformed(err);
+        return ch_decode_malformed(err);
     use_envelope(d, &env);
     read_usage(d, e->usage);
     return CHELA_OK;
@@ -492,14 +465,14 @@ static int on_event(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
                     struct chela_error *err) {
     int rc;
     if (quick_delta(d, data, &rc))
-        return rc < 0 ? too_large(err) : CHELA_OK;
+        return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
     if (ch_sv_starts(data, "[DONE]"))
         return CHELA_OK;
     struct event e;
     if (!read_event(d, data, &e))
-        return malformed(err);
+        return ch_decode_malformed(err);
     if (e.has_error || ch_sv_is(name, "error"))
-        return read_error(d, data, err);
+        return ch_decode_error(d, data, err);
     bool block = ch_sv_starts(e.type, "content_block_"), ping = ch_sv_is(e.type, "ping");
     bool message = ch_sv_is(e.type, "message_start") || ch_sv_is(e.type, "message_delta") ||
                    ch_sv_is(e.type, "message_stop");
@@ -514,9 +487,9 @@ static int on_event(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
 static int on_body(struct ch_decoder *d, struct ch_sv body, struct chela_error *err) {
     struct envelope env;
     if (!read_envelope(d, body, &env))
-        return malformed(err);
+        return ch_decode_malformed(err);
     if (!ch_sv_is(env.type, "message") || !env.content.n)
-        return read_error(d, body, err);
+        return ch_decode_error(d, body, err);
     d->recognised = true;
     use_envelope(d, &env);
 
@@ -527,7 +500,7 @@ static int on_body(struct ch_decoder *d, struct ch_sv body, struct chela_error *
     ch_pull_init(&p, env.content, &scratch);
     if (ch_pull_enter(&p, '['))
         while (ch_pull_item(&p) && ch_pull_raw(&p, &block)) {
-            int rc = key < REFUSAL_KEY ? begin_block(d, key, block, err) : too_large(err);
+            int rc = key < REFUSAL_KEY ? begin_block(d, key, block, err) : ch_decode_too_large(err);
             if (rc < 0 || (rc = end_block(d, key++, err)) < 0)
                 return rc;
         }

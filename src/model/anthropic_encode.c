@@ -317,16 +317,6 @@ static void write_results(struct writing *x) {
     }
 }
 
-/* Past the last block that may stand at the end: thinking may not, and blank
- * text is not sent. */
-static uint32_t end_of(const struct ch_msg *m) {
-    uint32_t n = m->nblocks;
-    while (n && (m->blocks[n - 1].type == CH_BLOCK_REASONING ||
-                 (m->blocks[n - 1].type == CH_BLOCK_TEXT && ch_is_blank(m->blocks[n - 1].text))))
-        n--;
-    return n;
-}
-
 static void write_block(struct writing *x, const struct ch_block *b) {
     switch (b->type) {
     case CH_BLOCK_TEXT:
@@ -365,7 +355,7 @@ int ch_anthropic_message(const struct ch_model_request *req, const struct ch_msg
     ch_jw_key(&x.w, "content");
     ch_jw_begin(&x.w, '[');
     write_results(&x);
-    for (uint32_t i = 0, n = end_of(m); i < n; i++) {
+    for (uint32_t i = 0, n = ch_encode_end_of(m); i < n; i++) {
         write_block(&x, &m->blocks[i]);
         i += m->blocks[i].span;
     }

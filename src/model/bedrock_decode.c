@@ -9,9 +9,9 @@
  * inside the reply) is put together, kept as JSON and sent back as it came.
  * Citations may come in a block of their own: they belong to the text before
  * them. Every event is padded with a member "p". */
-#include "base/error.h"
 #include "base/limits.h"
 #include "model/bedrock.h"
+#include "model/decode.h"
 #include "model/encode.h"
 #include "model/errors.h"
 #include "model/fold.h"
@@ -41,20 +41,9 @@ static struct state *state_of(struct ch_decoder *d) {
     return d->state;
 }
 
-static int malformed(struct chela_error *err) {
-    return ch_fail(err, CHELA_EPARSE, "malformed JSON in the answer");
-}
-
-static int too_large(struct chela_error *err) {
-    return ch_fail(err, CHELA_ELIMIT, "the reply is larger than allowed");
-}
-
 /* --- stop reasons and usage */
 
-static const struct {
-    const char *word;
-    enum ch_stop stop;
-} stops[] = {
+static const struct ch_stop_word stops[] = {
     {"tool_use", CH_STOP_TOOL_USE},
     {"max_tokens", CH_STOP_LENGTH},
     {"model_context_window_exceeded", CH_STOP_LENGTH},
@@ -68,10 +57,7 @@ static void set_stop(struct ch_decoder *d, struct ch_sv raw) {
     if (!raw.n)
         return;
     d->reply.stop_raw = ch_arena_sv(&d->arena, raw);
-    d->reply.stop = CH_STOP_STOP;
-    for (size_t i = 0; i < CH_LEN(stops); i++)
-        if (ch_sv_is(raw, stops[i].word))
-            d->reply.stop = stops[i].stop;
+    d->reply.stop = ch_decode_stop(stops, CH_LEN(stops), raw);
 }
 
 /* Asked again, the model will probably write something else. */
@@ -243,7 +229,7 @@ static int begin_block(struct ch_decoder *d, unsigned key, struct ch_sv start,
     struct ch_sv member, value;
     struct tool_use t;
     if (!first_member(d, start, &member, &value))
-        return malformed(err);
+        return ch_decode_malformed(err);
     ch_fold_release_key(d->fold, key); /* an index used again is a new block */
     bool object = value.n >= 2 && *value.p == '{';
     if (object && ch_sv_is(member, "toolResult"))
@@ -251,18 +237,19 @@ static int begin_block(struct ch_decoder *d, unsigned key, struct ch_sv start,
     if (!object || !ch_sv_is(member, "toolUse"))
         return CHELA_OK;
     if (!read_tool_use(d, value, &t))
-        return malformed(err);
+        return ch_decode_malformed(err);
     if (ch_sv_is(t.type, "server_tool_use")) {
         begin_own(d, key, "toolUse", value);
         return CHELA_OK;
     }
-    return ch_fold_call(d->fold, key, t.id, t.name, CH_SV("")) < 0 ? too_large(err) : CHELA_OK;
+    return ch_fold_call(d->fold, key, t.id, t.name, CH_SV("")) < 0 ? ch_decode_too_large(err)
+                                                                   : CHELA_OK;
 }
 
 static int end_block(struct ch_decoder *d, unsigned key, struct chela_error *err) {
     int rc = is_own(d, key) ? end_own(d) : CHELA_OK;
     ch_fold_close(d->fold, key);
-    return rc < 0 ? too_large(err) : CHELA_OK;
+    return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
 }
 
 /* --- deltas */
@@ -349,10 +336,10 @@ static int fold_delta(struct ch_decoder *d, struct ch_sv data, unsigned key, str
     struct pieces x;
     int rc = CHELA_OK;
     if (!read_pieces(d, delta, &x))
-        return malformed(err);
+        return ch_decode_malformed(err);
     if (is_own(d, key)) {
         rc = add_own(d, x.of[D_INPUT], x.results);
-        return rc < 0 ? too_large(err) : CHELA_OK;
+        return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
     }
     for (int kind = 0; kind < D_KINDS && rc == CHELA_OK; kind++)
         if (x.of[kind].p)
@@ -360,7 +347,7 @@ static int fold_delta(struct ch_decoder *d, struct ch_sv data, unsigned key, str
     if (rc == CHELA_OK)
         rc = cite(d, x.citation);
     learn(d, data, key, &x);
-    return rc < 0 ? too_large(err) : CHELA_OK;
+    return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
 }
 
 /* --- events */
@@ -399,7 +386,7 @@ static bool read_event(struct ch_decoder *d, struct ch_sv data, struct event *e)
 static int block_event(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
                        const struct event *e, struct chela_error *err) {
     if (e->index < 0 || e->index >= CH_FOLD_KEYS)
-        return too_large(err);
+        return ch_decode_too_large(err);
     unsigned key = (unsigned)e->index;
     if (ch_sv_is(name, "contentBlockDelta"))
         return fold_delta(d, data, key, e->delta, err);
@@ -414,13 +401,13 @@ static int on_event(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
     struct event e;
     int rc;
     if (ch_sv_is(name, "contentBlockDelta") && repeat(d, data, &rc))
-        return rc < 0 ? too_large(err) : CHELA_OK;
+        return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
     bool block = ch_sv_starts(name, "contentBlock");
     bool stop = ch_sv_is(name, "messageStop"), metadata = ch_sv_is(name, "metadata");
     if (!block && !stop && !metadata && !ch_sv_is(name, "messageStart"))
         return CHELA_OK;
     if (!read_event(d, data, &e))
-        return malformed(err);
+        return ch_decode_malformed(err);
     d->recognised = true;
     if (block)
         return block_event(d, name, data, &e, err);
@@ -436,19 +423,6 @@ static int on_event(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
 }
 
 /* --- a whole reply */
-
-static int read_error(struct ch_decoder *d, struct ch_sv data, struct chela_error *err) {
-    CH_ARENA_AUTO arena = {0}; /* what is kept is copied */
-    const struct ch_json *v;
-    struct ch_vendor_error e;
-    if (ch_json_parse(&arena, data, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
-        return malformed(err);
-    if (!ch_vendor_error_read(v, &arena, &e))
-        return CHELA_OK;
-    d->recognised = true;
-    ch_decoder_fail(d, &e);
-    return CHELA_OK;
-}
 
 /* {"content":[{"text"}..],"citations":[..]} */
 static int fold_cited(struct ch_decoder *d, unsigned key, struct ch_sv json) {
@@ -473,7 +447,7 @@ static int fold_call(struct ch_decoder *d, unsigned key, struct ch_sv block, str
                      struct chela_error *err) {
     struct tool_use t;
     if (!read_tool_use(d, json, &t))
-        return malformed(err);
+        return ch_decode_malformed(err);
     if (ch_sv_is(t.type, "server_tool_use"))
         return ch_fold_opaque(d->fold, key, CH_SV("toolUse"), block);
     int rc = ch_fold_call(d->fold, key, t.id, t.name, CH_SV(""));
@@ -501,7 +475,7 @@ static int fold_block(struct ch_decoder *d, unsigned key, struct ch_sv block,
     struct ch_pull p;
     int rc;
     if (!first_member(d, block, &member, &value))
-        return malformed(err);
+        return ch_decode_malformed(err);
     if (ch_sv_is(member, "text")) {
         struct ch_sv text = CH_SV("");
         ch_pull_init(&p, value, &d->scratch);
@@ -519,7 +493,7 @@ static int fold_block(struct ch_decoder *d, unsigned key, struct ch_sv block,
         rc = ch_fold_opaque(d->fold, key, ch_buf_sv(&name), block);
     }
     ch_fold_close(d->fold, key);
-    return rc == CHELA_ELIMIT ? too_large(err) : rc;
+    return rc == CHELA_ELIMIT ? ch_decode_too_large(err) : rc;
 }
 
 /* The array "content" of {"message":{..}}, or nothing. */
@@ -548,9 +522,9 @@ static struct ch_sv content_of(struct ch_decoder *d, struct ch_sv output) {
 static int on_body(struct ch_decoder *d, struct ch_sv body, struct chela_error *err) {
     struct event e;
     if (!read_event(d, body, &e))
-        return malformed(err);
+        return ch_decode_malformed(err);
     if (!e.output.n)
-        return read_error(d, body, err);
+        return ch_decode_error(d, body, err);
     d->recognised = true;
     d->reply.complete = true;
     set_stop(d, e.stop);
@@ -563,7 +537,8 @@ static int on_body(struct ch_decoder *d, struct ch_sv body, struct chela_error *
     ch_pull_init(&p, content_of(d, e.output), &scratch);
     if (ch_pull_enter(&p, '['))
         while (ch_pull_item(&p) && ch_pull_raw(&p, &block)) {
-            int rc = key < CH_FOLD_KEYS ? fold_block(d, key++, block, err) : too_large(err);
+            int rc =
+                key < CH_FOLD_KEYS ? fold_block(d, key++, block, err) : ch_decode_too_large(err);
             if (rc < 0)
                 return rc;
         }

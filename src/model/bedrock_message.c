@@ -294,20 +294,10 @@ static void write_block(struct writing *x, const struct ch_block *b) {
     }
 }
 
-/* Past the last block that may stand at the end: thinking may not, and blank
- * text is not sent. */
-static uint32_t end_of(const struct ch_msg *m) {
-    uint32_t n = m->nblocks;
-    while (n && (m->blocks[n - 1].type == CH_BLOCK_REASONING ||
-                 (m->blocks[n - 1].type == CH_BLOCK_TEXT && ch_is_blank(m->blocks[n - 1].text))))
-        n--;
-    return n;
-}
-
 static void write_message(struct writing *x) {
     const struct ch_msg *m = x->m;
     write_results(x);
-    for (uint32_t i = 0, n = end_of(m); i < n; i++) {
+    for (uint32_t i = 0, n = ch_encode_end_of(m); i < n; i++) {
         write_block(x, &m->blocks[i]);
         i += m->blocks[i].span;
     }

@@ -47,6 +47,19 @@ bool ch_is_json(struct ch_sv text, enum ch_json_type type) {
     return ch_json_is(v, type);
 }
 
+void ch_encode_openai_http(const struct ch_model_request *req, struct ch_arena *a, const char *path,
+                           struct ch_http_request *out) {
+    const char *key = req->endpoint->api_key;
+    bool azure = req->endpoint->quirks & CH_Q_API_KEY;
+    struct ch_header defaults[] = {
+        {CH_SV("content-type"), CH_SV("application/json")},
+        {CH_SV("accept"), req->no_stream ? CH_SV("application/json") : CH_SV("text/event-stream")},
+        {CH_SV("authorization"), azure ? CH_SV("") : ch_encode_bearer(a, key)},
+        {CH_SV("api-key"), azure ? ch_sv_str(key) : CH_SV("")},
+    };
+    ch_encode_http(req, a, path, defaults, CH_LEN(defaults), out);
+}
+
 void ch_encode_arguments(struct ch_jw *w, struct ch_sv arguments) {
     if (ch_is_json(arguments, CH_JSON_OBJECT)) {
         ch_jw_raw(w, ch_sv_trim(arguments));
@@ -107,4 +120,12 @@ struct ch_sv ch_encode_prefixed(const char **prefix, struct ch_sv text, struct c
     ch_buf_add_sv(room, text);
     *prefix = NULL;
     return ch_buf_sv(room);
+}
+
+uint32_t ch_encode_end_of(const struct ch_msg *m) {
+    uint32_t n = m->nblocks;
+    while (n && (m->blocks[n - 1].type == CH_BLOCK_REASONING ||
+                 (m->blocks[n - 1].type == CH_BLOCK_TEXT && ch_is_blank(m->blocks[n - 1].text))))
+        n--;
+    return n;
 }

@@ -17,6 +17,10 @@ void ch_encode_http(const struct ch_model_request *req, struct ch_arena *a, cons
 /* The value of an Authorization header. */
 struct ch_sv ch_encode_bearer(struct ch_arena *a, const char *key);
 
+/* The same for OpenAI's protocols: the key as a bearer, or as Azure wants it. */
+void ch_encode_openai_http(const struct ch_model_request *req, struct ch_arena *a, const char *path,
+                           struct ch_http_request *out);
+
 /* A call's arguments as a JSON object, whatever they are: what is no object
  * becomes {"_invalid":"the text"}. */
 void ch_encode_arguments(struct ch_jw *w, struct ch_sv arguments);
@@ -40,6 +44,10 @@ void ch_encode_undo(struct ch_buf *out, size_t mark);
 
 /* The text of a document that is text, from its base64; false: it is not. */
 bool ch_encode_document_text(const struct ch_block *b, struct ch_buf *out);
+
+/* Past the last block that Claude lets stand at the end of a message: thinking
+ * may not, and blank text is not sent. */
+uint32_t ch_encode_end_of(const struct ch_msg *m);
 
 /* How a part is described to a model that cannot be shown it. */
 void ch_encode_note(const struct ch_block *b, struct ch_buf *out);

@@ -13,8 +13,8 @@
  * see gemini_args.h). What is neither text nor call is kept as JSON. A chunk that
  * differs from the one before in its text and figures alone is not read again
  * (quick.h). */
-#include "base/error.h"
 #include "base/limits.h"
+#include "model/decode.h"
 #include "model/errors.h"
 #include "model/fold.h"
 #include "model/gemini.h"
@@ -58,23 +58,12 @@ static struct state *state_of(struct ch_decoder *d) {
     return d->state;
 }
 
-static int malformed(struct chela_error *err) {
-    return ch_fail(err, CHELA_EPARSE, "malformed JSON in the answer");
-}
-
-static int too_large(struct chela_error *err) {
-    return ch_fail(err, CHELA_ELIMIT, "the reply is larger than allowed");
-}
-
 /* --- why it ended */
 
 /* Clients of the REST API may ask for numbers instead of names; Google AI and
  * Vertex number alike up to OTHER. */
 static enum ch_stop stop_of(struct ch_sv raw) {
-    static const struct {
-        const char *word;
-        enum ch_stop stop;
-    } stops[] = {
+    static const struct ch_stop_word stops[] = {
         {"MAX_TOKENS", CH_STOP_LENGTH},
         {"2", CH_STOP_LENGTH},
         {"SAFETY", CH_STOP_REFUSAL},
@@ -100,10 +89,7 @@ static enum ch_stop stop_of(struct ch_sv raw) {
         {"FINISH_REASON_UNSPECIFIED", CH_STOP_ERROR},
         {"0", CH_STOP_ERROR},
     };
-    for (size_t i = 0; i < CH_LEN(stops); i++)
-        if (ch_sv_is(raw, stops[i].word))
-            return stops[i].stop;
-    return CH_STOP_STOP;
+    return ch_decode_stop(stops, CH_LEN(stops), raw);
 }
 
 static void finish(struct ch_decoder *d, struct ch_sv raw, enum ch_stop stop,
@@ -449,11 +435,11 @@ static int use_chunk(struct ch_decoder *d, const struct chunk *c, struct chela_e
     if (c->model.n && !ch_sv_eq(c->model, d->reply.model))
         d->reply.model = ch_arena_sv(&d->arena, c->model);
     if (c->crowded || (c->has_first && use_candidate(d, &c->first) < 0))
-        return too_large(err);
+        return ch_decode_too_large(err);
     if (c->block.n)
         finish(d, c->block, CH_STOP_REFUSAL, c->block_message);
     if (c->has_error || !c->recognised)
-        return ch_gemini_read_error(d, c->json) < 0 ? malformed(err) : CHELA_OK;
+        return ch_gemini_read_error(d, c->json) < 0 ? ch_decode_malformed(err) : CHELA_OK;
     return CHELA_OK;
 }
 
@@ -495,7 +481,7 @@ static int read_all(struct ch_decoder *d, struct ch_sv data, struct chunk *c, bo
     *array = ch_pull_peek(&p) == '[';
     if (!*array) {
         read_chunk(d, &p, c);
-        return ch_pull_failed(&p) ? malformed(err) : use_chunk(d, c, err);
+        return ch_pull_failed(&p) ? ch_decode_malformed(err) : use_chunk(d, c, err);
     }
     ch_pull_enter(&p, '[');
     while (rc == CHELA_OK && ch_pull_item(&p)) {
@@ -503,7 +489,7 @@ static int read_all(struct ch_decoder *d, struct ch_sv data, struct chunk *c, bo
         if (!ch_pull_failed(&p))
             rc = use_chunk(d, c, err);
     }
-    return rc == CHELA_OK && ch_pull_failed(&p) ? malformed(err) : rc;
+    return rc == CHELA_OK && ch_pull_failed(&p) ? ch_decode_malformed(err) : rc;
 }
 
 static int on_event(struct ch_decoder *d, struct ch_sv name CH_UNUSED, struct ch_sv data,
@@ -513,7 +499,7 @@ static int on_event(struct ch_decoder *d, struct ch_sv name CH_UNUSED, struct ch
     bool array;
     int rc;
     if (repeat(d, data, &rc))
-        return rc < 0 ? too_large(err) : CHELA_OK;
+        return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
     ch_template_clear(&st->template);
     if (ch_sv_starts(data, "[DONE]"))
         return CHELA_OK; /* proxies add it */

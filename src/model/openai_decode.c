@@ -8,8 +8,8 @@
  *
  * A whole reply is read as if its message were one delta. A chunk that differs
  * from the one before in its text alone is not read again (quick.h). */
-#include "base/error.h"
 #include "base/limits.h"
+#include "model/decode.h"
 #include "model/errors.h"
 #include "model/fold.h"
 #include "model/openai.h"
@@ -41,21 +41,10 @@ static struct state *state_of(struct ch_decoder *d) {
     return d->state;
 }
 
-static int malformed(struct chela_error *err) {
-    return ch_fail(err, CHELA_EPARSE, "malformed JSON in the answer");
-}
-
-static int too_large(struct chela_error *err) {
-    return ch_fail(err, CHELA_ELIMIT, "the reply is larger than allowed");
-}
-
 /* --- why it ended */
 
 static enum ch_stop stop_of(struct ch_sv raw) {
-    static const struct {
-        const char *word;
-        enum ch_stop stop;
-    } stops[] = {
+    static const struct ch_stop_word stops[] = {
         {"tool_calls", CH_STOP_TOOL_USE},
         {"tool_call", CH_STOP_TOOL_USE},
         {"function_call", CH_STOP_TOOL_USE},
@@ -71,10 +60,7 @@ static enum ch_stop stop_of(struct ch_sv raw) {
         {"unknown", CH_STOP_ERROR},
         {"insufficient_system_resource", CH_STOP_ERROR},
     };
-    for (size_t i = 0; i < CH_LEN(stops); i++)
-        if (ch_sv_is(raw, stops[i].word))
-            return stops[i].stop;
-    return CH_STOP_STOP;
+    return ch_decode_stop(stops, CH_LEN(stops), raw);
 }
 
 static void finish(struct ch_decoder *d, struct ch_sv raw) {
@@ -95,19 +81,6 @@ static void fail_by_reason(struct ch_decoder *d) {
         ch_arena_printf(&d->arena, "the server ended the reply with finish_reason \"%.*s\"",
                         CH_SV_FMT(d->reply.stop_raw));
     ch_decoder_fail_as(d, CH_ERR_SERVER, true, ch_sv_str(line));
-}
-
-static int read_error(struct ch_decoder *d, struct ch_sv json, struct chela_error *err) {
-    CH_ARENA_AUTO arena = {0}; /* what is kept is copied */
-    const struct ch_json *v;
-    struct ch_vendor_error e;
-    if (ch_json_parse(&arena, json, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
-        return malformed(err);
-    if (!ch_vendor_error_read(v, &arena, &e))
-        return CHELA_OK;
-    d->recognised = true;
-    ch_decoder_fail(d, &e);
-    return CHELA_OK;
 }
 
 /* --- content */
@@ -384,11 +357,11 @@ static int use_chunk(struct ch_decoder *d, struct ch_sv data, struct chunk *c,
     if (c->model.n && !ch_sv_eq(c->model, d->reply.model))
         d->reply.model = ch_arena_sv(&d->arena, c->model);
     if (c->has_choice && use_choice(d, &c->choice) < 0)
-        return too_large(err);
+        return ch_decode_too_large(err);
     set_usage(d, c->usage);
     if (c->choice.error.n)
-        return read_error(d, c->choice.error, err);
-    return c->has_error || !c->has_choices ? read_error(d, data, err) : CHELA_OK;
+        return ch_decode_error(d, c->choice.error, err);
+    return c->has_error || !c->has_choices ? ch_decode_error(d, data, err) : CHELA_OK;
 }
 
 /* --- chunks that repeat */
@@ -401,9 +374,9 @@ static struct ch_sv only_piece(const struct state *st, const struct chunk *c, un
     const struct delta *delta = &x->delta;
     const struct ch_sv *one = &delta->content;
     size_t reasoning = 0;
-    bool more = !c->has_choice || c->has_error || x->late.n || x->message.n ||
-                x->usage.n || x->error.n || x->reason.n || x->native.n || delta->refusal.n ||
-                delta->parts.n || delta->details.n;
+    bool more = !c->has_choice || c->has_error || x->late.n || x->message.n || x->usage.n ||
+                x->error.n || x->reason.n || x->native.n || delta->refusal.n || delta->parts.n ||
+                delta->details.n;
     *key = KEY_TEXT;
     for (size_t i = 0; i < CH_LEN(reasoning_members); i++)
         if (delta->reasoning[i].n) {
@@ -461,7 +434,7 @@ static int on_event(struct ch_decoder *d, struct ch_sv name CH_UNUSED, struct ch
     struct chunk c;
     int rc;
     if (repeat(d, data, &rc))
-        return rc < 0 ? too_large(err) : CHELA_OK;
+        return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
     ch_template_clear(&st->template);
     if (ch_sv_starts(data, "[DONE]")) {
         d->reply.complete |= st->unnamed && d->recognised;
@@ -469,7 +442,7 @@ static int on_event(struct ch_decoder *d, struct ch_sv name CH_UNUSED, struct ch
         return CHELA_OK;
     }
     if (!read_chunk(d, data, &c))
-        return malformed(err);
+        return ch_decode_malformed(err);
     st->calls.fragments = 0;
     rc = use_chunk(d, data, &c, err);
     if (rc == CHELA_OK)
@@ -480,9 +453,9 @@ static int on_event(struct ch_decoder *d, struct ch_sv name CH_UNUSED, struct ch
 static int on_body(struct ch_decoder *d, struct ch_sv body, struct chela_error *err) {
     struct chunk c;
     if (*body.p == '[')
-        return read_error(d, body, err);
+        return ch_decode_error(d, body, err);
     if (!read_chunk(d, body, &c))
-        return malformed(err);
+        return ch_decode_malformed(err);
     int rc = use_chunk(d, body, &c, err);
     if (rc == CHELA_OK && c.has_choice)
         finish_whole(d, &c.choice);

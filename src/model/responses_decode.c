@@ -12,8 +12,8 @@
  * the one before in its text alone is not read again (quick.h). */
 #include <stddef.h>
 
-#include "base/error.h"
 #include "base/limits.h"
+#include "model/decode.h"
 #include "model/errors.h"
 #include "model/quick.h"
 #include "model/responses.h"
@@ -30,14 +30,6 @@ struct state {
 
 static struct state *state_of(struct ch_decoder *d) {
     return d->state;
-}
-
-static int malformed(struct chela_error *err) {
-    return ch_fail(err, CHELA_EPARSE, "malformed JSON in the answer");
-}
-
-static int too_large(struct chela_error *err) {
-    return ch_fail(err, CHELA_ELIMIT, "the reply is larger than allowed");
 }
 
 /* --- the state of the reply */
@@ -140,7 +132,7 @@ static int read_error(struct ch_decoder *d, struct ch_sv json, struct ch_sv fall
     const struct ch_json *v;
     struct ch_vendor_error e;
     if (ch_json_parse(&arena, json, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
-        return malformed(err);
+        return ch_decode_malformed(err);
     if (ch_vendor_error_read(v, &arena, &e)) {
         if (ch_sv_is(e.type, "error"))
             e.type = CH_SV(""); /* the event's, not the error's */
@@ -181,7 +173,7 @@ static int use_response(struct ch_decoder *d, const struct response *r, struct c
             ? ch_sv_str(ch_arena_printf(&d->arena, "incomplete.%.*s", CH_SV_FMT(r->reason)))
             : ch_arena_sv(&d->arena, status);
     if (ch_responses_output(&st->items, d->fold, r->output) < 0)
-        return too_large(err);
+        return ch_decode_too_large(err);
     if (!completed && !incomplete)
         return fail_by_status(d, status, r->json, err);
     if (completed)
@@ -355,12 +347,12 @@ static int on_event(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
     struct event e;
     int rc;
     if (repeat(d, data, &rc))
-        return rc < 0 ? too_large(err) : CHELA_OK;
+        return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
     ch_template_clear(&state_of(d)->template);
     if (ch_sv_starts(data, "[DONE]"))
         return CHELA_OK;
     if (!read_event(d, data, &e))
-        return malformed(err);
+        return ch_decode_malformed(err);
     struct ch_sv type = e.type.n ? e.type : name;
     bool known = ch_sv_starts(type, "response.");
     if (ch_sv_is(type, "error") || (e.has_error && !known))
@@ -372,7 +364,7 @@ static int on_event(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
     type = ch_sv(type.p + prefix.n, type.n - prefix.n);
     if (e.has_response)
         return reply_event(d, type, &e, err);
-    return item_event(d, type, &e, data) < 0 ? too_large(err) : CHELA_OK;
+    return item_event(d, type, &e, data) < 0 ? ch_decode_too_large(err) : CHELA_OK;
 }
 
 static int on_body(struct ch_decoder *d, struct ch_sv body, struct chela_error *err) {
@@ -383,7 +375,7 @@ static int on_body(struct ch_decoder *d, struct ch_sv body, struct chela_error *
     ch_pull_init(&p, body, &d->scratch);
     read_response(&p, &r);
     if (ch_pull_failed(&p))
-        return malformed(err);
+        return ch_decode_malformed(err);
     if (!ch_sv_is(r.object, "response") && !(r.output.n && r.status.n))
         return read_error(d, body, CH_SV(""), err);
     d->recognised = true;

@@ -46,15 +46,7 @@ static bool may_reason(const struct ch_model_request *req) {
 
 int ch_responses_http(const struct ch_model_request *req, struct ch_arena *a,
                       struct ch_http_request *out, struct chela_error *err CH_UNUSED) {
-    const char *key = req->endpoint->api_key;
-    bool azure = has_quirk(req, CH_Q_API_KEY);
-    struct ch_header defaults[] = {
-        {CH_SV("content-type"), CH_SV("application/json")},
-        {CH_SV("accept"), req->no_stream ? CH_SV("application/json") : CH_SV("text/event-stream")},
-        {CH_SV("authorization"), azure ? CH_SV("") : ch_encode_bearer(a, key)},
-        {CH_SV("api-key"), azure ? ch_sv_str(key) : CH_SV("")},
-    };
-    ch_encode_http(req, a, "/responses", defaults, CH_LEN(defaults), out);
+    ch_encode_openai_http(req, a, "/responses", out);
     return CHELA_OK;
 }
 
