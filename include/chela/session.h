@@ -180,6 +180,10 @@ struct chela_agent_opts { /* all strings are copied */
      * tools are added, never taken away. */
     const char *selection;
     unsigned selection_size; /* tools that one input adds with topk; 0: 10 */
+    /* Which of the workspace's skills (skills/NAME/SKILL.md, or below .agents)
+     * the model is told of: names and globs; NULL: all, "": none. It is told of
+     * none if it has no tool `read`. */
+    const char *skills;
 };
 #define CHELA_AGENT_OPTS(...) {.size = sizeof(struct chela_agent_opts), __VA_ARGS__}
 
@@ -206,6 +210,12 @@ CHELA_API int chela_agent_policy(chela_agent *agent, const char *allow, const ch
 /* The tools it may use as a JSON array of {name, description, summary, schema,
  * effect, permission}; yours to chela_free. */
 CHELA_API char *chela_agent_tools_json(const chela_agent *agent);
+
+/* The skills that were found, as a JSON array of {name, description, version,
+ * location, file, used, user_invocable, problem}: location is the file as the
+ * model is told it, problem says why a skill is not used, else it is null; yours
+ * to chela_free. */
+CHELA_API char *chela_agent_skills_json(const chela_agent *agent);
 
 /* Run one tool through the whole path, blocking. The result object
  * {id,name,is_error,error_type,retryable,content,details,truncated,duration_ms}

@@ -109,6 +109,32 @@ static void note_contradictions(const chela_agent *a, const char *allow) {
     }
 }
 
+static void load_skills(chela_agent *a, const char *allow) {
+    const char *roots[] = {ch_arena_printf(&a->arena, "%s/skills", a->workspace),
+                           ch_arena_printf(&a->arena, "%s/.agents/skills", a->workspace), NULL};
+    struct ch_skills_opts opts = {.workspace = a->workspace,
+                                  .roots = roots,
+                                  .allow = allow,
+                                  .path = ch_runtime_env(a->rt, "PATH"),
+                                  .env = a->rt->env,
+                                  .user = a->rt->user};
+    ch_skills_load(&a->skills, &opts);
+}
+
+/* A skill is of use only to who can open its file. */
+static bool can_read(const chela_agent *a) {
+    const struct ch_tool *t = ch_registry_find(&a->registry, CH_SV("read"));
+    return t && ch_policy_allows(&a->policy, CH_SV("read"), t->permission);
+}
+
+/* Who may not read is not told of skills. Earlier texts stay: a request that is
+ * being made may look at one. */
+static void set_system(chela_agent *a) {
+    CH_AUTOFREE char *text =
+        ch_system_prompt(a->instructions, a->workspace, can_read(a) ? &a->skills : NULL);
+    a->system = ch_arena_str(&a->arena, ch_sv_str(text));
+}
+
 int chela_agent_policy(chela_agent *a, const char *allow, const char *deny,
                        enum chela_permission permission, struct chela_error *err) {
     struct ch_policy policy;
@@ -120,6 +146,7 @@ int chela_agent_policy(chela_agent *a, const char *allow, const char *deny,
     a->policy.absent = ch_channel_tool(&a->registry); /* sessions have channels */
     a->registry.revision++; /* what a request describes is to be made anew */
     note_contradictions(a, allow);
+    set_system(a);
     return 0;
 }
 
@@ -203,6 +230,10 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
         rc = add_fallbacks(a, o->fallbacks, err);
     if (rc == 0)
         rc = add_tools(a, o, err);
+    if (rc == 0) {
+        a->instructions = o->system ? ch_arena_str(&a->arena, ch_sv_str(o->system)) : NULL;
+        load_skills(a, o->skills);
+    }
     if (rc == 0)
         rc = chela_agent_policy(a, o->allow, o->deny, o->permission, err);
     if (rc == 0)
@@ -214,7 +245,6 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
     if (rc < 0)
         return rc;
     a->limits.models = (unsigned)a->ntargets;
-    a->system = o->system ? ch_strdup(o->system) : ch_system_prompt(a->workspace);
     return 0;
 }
 
@@ -251,6 +281,7 @@ void ch_agent_free(chela_agent *a) {
     free_targets(a->patched, a->npatched);
     ch_registry_release(&a->registry);
     ch_ranking_release(&a->ranking);
+    ch_skills_release(&a->skills);
     ch_settings_unref(a->settings);
     ch_policy_release(&a->policy);
     ch_approvals_free(a->approvals);
@@ -258,7 +289,6 @@ void ch_agent_free(chela_agent *a) {
     ch_output_free(a->output);
     ch_free(a->hooks);
     ch_free(a->id);
-    ch_free(a->system);
     ch_free(a->workspace);
     ch_free(a->tool_choice);
     for (size_t i = 0; i < a->nstop; i++)
@@ -321,6 +351,27 @@ char *chela_agent_tools_json(const chela_agent *a) {
         ch_jw_kcstr(&w, "effect", effects[t->effect]);
         ch_jw_kcstr(&w, "permission", permissions[t->permission]);
         ch_jw_kraw(&w, "schema", ch_sv_str(t->schema));
+        ch_jw_end(&w, '}');
+    }
+    ch_jw_end(&w, ']');
+    return ch_buf_take(&out);
+}
+
+char *chela_agent_skills_json(const chela_agent *a) {
+    struct ch_buf out = {0};
+    struct ch_jw w = ch_jw(&out);
+    ch_jw_begin(&w, '[');
+    for (size_t i = 0; i < a->skills.n; i++) {
+        const struct ch_skill *s = &a->skills.list[i];
+        ch_jw_begin(&w, '{');
+        ch_jw_kcstr(&w, "name", s->head.name);
+        ch_jw_kcstr(&w, "description", s->head.description);
+        ch_jw_kcstr(&w, "version", s->head.version);
+        ch_jw_kcstr(&w, "location", s->location);
+        ch_jw_kcstr(&w, "file", s->file);
+        ch_jw_kbool(&w, "used", s->allowed && !s->problem);
+        ch_jw_kbool(&w, "user_invocable", s->head.for_users);
+        ch_jw_kcstr(&w, "problem", s->allowed ? s->problem : "not in the agent's list of skills");
         ch_jw_end(&w, '}');
     }
     ch_jw_end(&w, ']');

@@ -20,6 +20,7 @@
 #include "net/cassette.h"
 #include "net/http.h"
 #include "tool/batch.h"
+#include "prompt/skills.h"
 #include "tool/policy.h"
 #include "tool/select.h"
 #include "tool/state.h"
@@ -109,7 +110,8 @@ struct chela_runtime {
 struct chela_agent {
     struct ch_link link; /* in the runtime's agents */
     chela_runtime *rt;
-    char *id, *system, *workspace, *tool_choice;
+    char *id, *workspace, *tool_choice;
+    const char *instructions, *system; /* in the arena; the first may be NULL */
     struct ch_target **targets; /* the model and its fallbacks */
     size_t ntargets;
     struct ch_target **patched; /* models that hooks asked for */
@@ -117,6 +119,7 @@ struct chela_agent {
     struct ch_registry registry;
     struct ch_tool_settings *settings; /* a reference */
     struct ch_ranking ranking; /* of the registry's tools */
+    struct ch_skills skills;
     enum ch_select_mode selection;
     unsigned selection_size;
     struct ch_policy policy;

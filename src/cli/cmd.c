@@ -21,6 +21,8 @@ const struct ch_cmd *const ch_cmds[] = {
     &ch_cmd_tools_show,
     &ch_cmd_tools_call,
     &ch_cmd_tools_select,
+    &ch_cmd_skills_list,
+    &ch_cmd_skills_show,
     &ch_cmd_schema_check,
     &ch_cmd_schema_validate,
     &ch_cmd_schema_clean,

@@ -11,6 +11,7 @@
 #include "cli/out.h"
 #include "cli/problem.h"
 #include "cli/setup.h"
+#include "cli/table.h"
 
 struct flags {
     struct ch_setup_flags setup;
@@ -61,53 +62,6 @@ static char *member(const char *json, const char *list, size_t i, const char *na
     return copy;
 }
 
-/* --- tables */
-
-#define MOST_COLUMNS 8
-
-struct table {
-    const char *const *heads; /* ended by NULL */
-    size_t columns;
-    char *(*cells)[MOST_COLUMNS]; /* owned, and each of them */
-    size_t n;
-};
-
-static char **add_row(struct table *t) {
-    t->cells = ch_must(realloc(t->cells, (t->n + 1) * sizeof(*t->cells)));
-    memset(t->cells[t->n], 0, sizeof(t->cells[0]));
-    return t->cells[t->n++];
-}
-
-static void print_cells(FILE *out, const struct table *t, const char *const *text,
-                        const size_t *width) {
-    for (size_t c = 0; c < t->columns; c++)
-        fprintf(out, "%s%*s", text[c],
-                c + 1 < t->columns ? (int)(width[c] - strlen(text[c]) + 2) : 0, "");
-    fputc('\n', out);
-}
-
-static void print_table(FILE *out, struct table *t) {
-    size_t width[MOST_COLUMNS] = {0};
-    while (t->heads[t->columns])
-        t->columns++;
-    for (size_t c = 0; c < t->columns; c++) {
-        width[c] = strlen(t->heads[c]);
-        for (size_t i = 0; i < t->n; i++)
-            if (strlen(t->cells[i][c]) > width[c])
-                width[c] = strlen(t->cells[i][c]);
-    }
-    print_cells(out, t, t->heads, width);
-    for (size_t i = 0; i < t->n; i++)
-        print_cells(out, t, (const char *const *)t->cells[i], width);
-}
-
-static void free_table(struct table *t) {
-    for (size_t i = 0; i < t->n; i++)
-        for (size_t c = 0; c < MOST_COLUMNS; c++)
-            free(t->cells[i][c]);
-    free(t->cells);
-}
-
 /* --- list */
 
 static const char *const model_heads[] = {"MODEL",  "CONTEXT", "OUTPUT", "IMAGES",
@@ -124,12 +78,12 @@ static char *or_dash(char *text) {
 static void list_models(const char *json, FILE *out) {
     static const char *const rest[] = {"context_window", "max_output",   "images",
                                        "price/input",    "price/output", "resolved"};
-    struct table t = {.heads = model_heads};
+    struct ch_table t = {.heads = model_heads};
     for (size_t i = 0;; i++) {
         char *provider = member(json, "models", i, "provider");
         char *name = member(json, "models", i, "model");
         if (*provider) {
-            char **row = add_row(&t);
+            char **row = ch_table_row(&t);
             row[0] = ch_format("%s/%s", provider, name);
             for (size_t c = 0; c < sizeof(rest) / sizeof(rest[0]); c++)
                 row[c + 1] = or_dash(member(json, "models", i, rest[c]));
@@ -143,12 +97,12 @@ static void list_models(const char *json, FILE *out) {
             break;
     }
     if (t.n)
-        print_table(out, &t);
-    free_table(&t);
+        ch_table_print(&t, out);
+    ch_table_release(&t);
 }
 
 static void list_providers(const char *json, FILE *out) {
-    struct table t = {.heads = provider_heads};
+    struct ch_table t = {.heads = provider_heads};
     for (size_t i = 0;; i++) {
         char *name = member(json, "providers", i, "name");
         if (!*name) {
@@ -157,7 +111,7 @@ static void list_providers(const char *json, FILE *out) {
         }
         char *key = member(json, "providers", i, "key");
         char *env = member(json, "providers", i, "key_env");
-        char **row = add_row(&t);
+        char **row = ch_table_row(&t);
         row[0] = name;
         row[1] = or_dash(member(json, "providers", i, "api"));
         row[2] = *env ? ch_format("%s%s", env, strcmp(key, "true") == 0 ? " (set)" : "")
@@ -166,8 +120,8 @@ static void list_providers(const char *json, FILE *out) {
         free(key);
         free(env);
     }
-    print_table(out, &t);
-    free_table(&t);
+    ch_table_print(&t, out);
+    ch_table_release(&t);
 }
 
 static int print_list(struct models *m, const char *json, bool one) {

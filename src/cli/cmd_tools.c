@@ -10,6 +10,7 @@
 #include "cli/problem.h"
 #include "cli/setup.h"
 #include "cli/suggest.h"
+#include "cli/table.h"
 
 struct flags {
     struct ch_setup_flags setup;
@@ -108,51 +109,17 @@ static int bad_usage(struct tools *t, const char *problem) {
 
 /* --- list -------------------------------------------------------------------------- */
 
-static const char *const columns[] = {"name", "permission", "effect", "summary"};
-enum { COLUMNS = sizeof(columns) / sizeof(columns[0]) };
-
-struct cells {
-    char *text[COLUMNS]; /* owned */
-};
-
-static struct cells *read_table(const struct tools *t, size_t *n) {
-    struct cells *rows = NULL;
-    char *name;
-    for (*n = 0; (name = field(t, *n, "name")); ++*n) {
-        rows = ch_must(realloc(rows, (*n + 1) * sizeof(*rows)));
-        rows[*n].text[0] = name;
-        for (size_t c = 1; c < COLUMNS; c++)
-            rows[*n].text[c] = field(t, *n, columns[c]);
-    }
-    return rows;
-}
-
-static void print_row(FILE *out, const char *const *text, const size_t *width) {
-    for (size_t c = 0; c < COLUMNS; c++) {
-        const char *cell = text[c] ? text[c] : "";
-        int gap = c + 1 < COLUMNS ? (int)(width[c] - strlen(cell) + 2) : 0;
-        fprintf(out, "%s%*s", cell, gap, "");
-    }
-    fputc('\n', out);
-}
-
-static void print_table(FILE *out, struct cells *rows, size_t n) {
-    static const char *const heads[] = {"NAME", "PERMISSION", "EFFECT", "SUMMARY"};
-    size_t width[COLUMNS];
-    for (size_t c = 0; c < COLUMNS; c++) {
-        width[c] = strlen(heads[c]);
-        for (size_t i = 0; i < n; i++)
-            if (rows[i].text[c] && strlen(rows[i].text[c]) > width[c])
-                width[c] = strlen(rows[i].text[c]);
-    }
-    print_row(out, heads, width);
-    for (size_t i = 0; i < n; i++)
-        print_row(out, (const char *const *)rows[i].text, width);
+static void print_list(const struct tools *t, FILE *out) {
+    static const char *const heads[] = {"NAME", "PERMISSION", "EFFECT", "SUMMARY", NULL};
+    static const char *const fields[] = {"name", "permission", "effect", "summary"};
+    struct ch_table table = {.heads = heads};
+    ch_table_fill(&table, t->json, fields);
+    ch_table_print(&table, out);
+    ch_table_release(&table);
 }
 
 static int list(struct tools *t) {
     struct ch_draft d;
-    size_t n;
 
     if (t->args.n > 0)
         return bad_usage(t, "tools list takes no words ('tools show NAME' shows one tool)");
@@ -160,14 +127,10 @@ static int list(struct tools *t) {
         ch_json_line(&t->console, t->json);
         return CH_EXIT_DONE;
     }
-    struct cells *rows = read_table(t, &n);
     ch_draft_init(&d);
-    print_table(d.f, rows, n);
+    print_list(t, d.f);
     ch_draft_finish(&d);
     ch_console_print(&t->console, d.p, d.n);
-    for (size_t i = 0; i < n * COLUMNS; i++)
-        chela_free(rows[i / COLUMNS].text[i % COLUMNS]);
-    free(rows);
     free(d.p);
     return CH_EXIT_DONE;
 }

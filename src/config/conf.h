@@ -27,6 +27,7 @@ struct ch_conf_agent {
     const char *const *models; /* the first, then its fallbacks; NULL-terminated */
     const char *system, *workspace;
     const char *allow, *deny; /* globs, comma separated */
+    const char *skills;       /* likewise */
     const char *permission, *selection, *choice, *mode, *reasoning;
     int64_t parallel, selection_size, max_output_tokens;
     const double *temperature, *top_p;

@@ -292,6 +292,7 @@ static void fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(workspace, EITHER(a, d, workspace));
     FILL(tools, "*");
     FILL(allow, EITHER(a, d, allow));
+    FILL(skills, EITHER(a, d, skills));
     o->deny = join_deny(cfg, o->deny, EITHER(a, d, deny));
     FILL(permission, permission_of(EITHER(a, d, permission)));
     FILL(approvals, cfg->conf.approvals.levels);

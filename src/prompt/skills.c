@@ -10,8 +10,8 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/sha256.h"
-#include "tool/builtin/glob.h"
 #include "tool/executable.h"
+#include "tool/registry.h"
 
 /* --- judging ---------------------------------------------------------------------- */
 
@@ -36,13 +36,6 @@ static const char *unmet(struct ch_skills *s, const struct ch_skill_head *h,
             return ch_arena_printf(&s->arena, "it needs the variable %s", *e);
     }
     return missing_bin(s, h, o);
-}
-
-static bool allowed(const char *const *list, const char *name) {
-    for (; list && *list; list++)
-        if (ch_glob_name(ch_sv_str(*list), ch_sv_str(name)))
-            return true;
-    return false;
 }
 
 /* Without a version of its own, a skill has one that changes with its text. */
@@ -98,7 +91,8 @@ static void add_skill(struct ch_skills *s, const struct ch_skills_opts *o, const
         skill->problem = skill->head.problem ? skill->head.problem : unmet(s, &skill->head, o);
     if (!skill->head.version[0])
         skill->head.version = version_of(s, ch_buf_sv(&text));
-    skill->allowed = !o->allow || allowed(o->allow, skill->head.name);
+    skill->allowed =
+        !o->allow || ch_tool_matches(ch_sv_str(o->allow), ch_sv_str(skill->head.name));
 }
 
 /* A link may not lead out of its root: what is elsewhere was not put here by

@@ -28,7 +28,7 @@ struct ch_skills { /* zeroed: none */
 struct ch_skills_opts {
     const char *workspace;    /* absolute */
     const char *const *roots; /* absolute, the first wins; NULL-terminated */
-    const char *const *allow; /* names and globs, NULL-terminated; NULL: all */
+    const char *allow;        /* names and globs, comma separated; NULL: all */
     const char *path;         /* where programs are looked for */
     const char *(*env)(const char *name, void *user); /* NULL: nothing is set */
     void *user;

@@ -2,6 +2,7 @@
 #include "prompt/system.h"
 
 #include "base/buf.h"
+#include "base/mem.h"
 
 static const char text[] =
     "You are a capable assistant that acts through tools.\n"
@@ -23,8 +24,25 @@ static const char text[] =
     "## Workspace\n"
     "Your working directory is %s. File paths are relative to it.\n";
 
-char *ch_system_prompt(const char *workspace) {
+static const char about_skills[] =
+    "\n"
+    "## Skills\n"
+    "Each skill below is a file of instructions for one kind of task. When one clearly fits the "
+    "request, read the file at its location first, with `read`, and follow it. Of several take the "
+    "most specific; if none fits, read none. Locations are never guessed. Paths inside a skill are "
+    "relative to the folder of its file. When the version is not the one you read before, read it "
+    "again.\n";
+
+char *ch_system_prompt(const char *given, const char *workspace, const struct ch_skills *skills) {
     struct ch_buf b = {0};
-    ch_buf_addf(&b, text, workspace);
-    return ch_buf_take(&b);
+    CH_BUF_AUTO list = {0};
+    if (skills)
+        ch_skills_describe(skills, &list);
+    if (given)
+        ch_buf_add_sv(&b, ch_sv_str(given));
+    else
+        ch_buf_addf(&b, text, workspace);
+    if (list.n)
+        ch_buf_addf(&b, "%s%s\n%s", given && *given ? "\n" : "", about_skills, ch_buf_str(&list));
+    return b.n ? ch_buf_take(&b) : ch_strdup("");
 }

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Skills of a workspace: listed, shown, and told to the model.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+
+chela skills list
+exits "no skills" 0
+check "no skills: how to make one" grep -q 'skills/NAME/SKILL.md' "$out"
+
+mkdir -p "$space/skills/deploy" "$space/skills/broken" "$space/.agents/skills/notes"
+printf -- '---\nname: deploy\ndescription: Ship </skill> it\nversion: 1.2\n---\nPress the button.\n' >"$space/skills/deploy/SKILL.md"
+printf -- '---\nname: Bad Name\ndescription: d\n---\n' >"$space/skills/broken/SKILL.md"
+printf '# notes\n\nKeep \033[31mnotes.\n' >"$space/.agents/skills/notes/SKILL.md"
+
+chela skills list
+exits "a list" 0
+check "a list: what is used" grep -qE '^deploy +1\.2 +\./skills/deploy/SKILL\.md +Ship </skill> it$' "$out"
+check "a list: of both folders" grep -qE '^notes .*\./\.agents/skills/notes/SKILL\.md +Keep' "$out"
+check "a list: what is not" grep -qE '^not used: \./skills/broken/SKILL.md: the name "Bad Name"' "$out"
+
+chela skills list --json
+same "as JSON" 'deploy true 1.2' "$(jq -r '.[0] | "\(.name) \(.used) \(.version)"' "$out")"
+same "as JSON: what is wrong" 1 "$(jq '[.[] | select(.problem)] | length' "$out")"
+
+chela skills show deploy
+exits "show" 0
+check "show: its text" grep -q 'Press the button' "$out"
+chela skills show depoly
+exits "show: a slip" 1
+check "show: a slip: what was meant" grep -q "did you mean 'deploy'" "$err"
+chela skills show
+exits "show: which" 2
+
+# What the model sees.
+cat >"$space/rules.yaml" <<'YAML'
+rules:
+  - when: { system: '<name>deploy</name>\s+<description>Ship &lt;/skill&gt; it' }
+    say: knows of deploy
+  - say: knows nothing
+YAML
+chela run --model scripted/rules.yaml go
+same "the model is told" "knows of deploy" "$(cat "$out")"
+chela run --model scripted/rules.yaml --system "Be brief." go
+same "with instructions of one's own too" "knows of deploy" "$(cat "$out")"
+chela run --model scripted/rules.yaml --deny read go
+same "but not if it cannot read them" "knows nothing" "$(cat "$out")"
+echo 'agents: { defaults: { skills: { allow: [no*] } } }' >"$space/chela.yaml"
+chela run --model scripted/rules.yaml go
+same "nor if it may not use it" "knows nothing" "$(cat "$out")"
+chela skills list
+check "the list says so" grep -q "not used: ./skills/deploy/SKILL.md: not in the agent's list" "$out"
+
+tap_done
