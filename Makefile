@@ -122,8 +122,7 @@ $(BUILD)/examples/%: examples/%.c $(BUILD)/libchela.so
 # unit/<layer>/test_*.c links its layer and earlier ones; replay/, scenario/
 # and fuzz/ link everything. tests/run runs them and counts the cases.
 SANITIZED := address,undefined
-HELPERS := llmserver tlsproxy
-HELPER_LIBS := -lpthread -lssl -lcrypto
+HELPERS := llmserver tlsproxy reap crashpoint
 UNIT := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*/test_*.c))
 WHOLE := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/replay/test_*.c tests/scenario/test_*.c))
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -171,7 +170,7 @@ $(FUZZ): $(BUILD)/%: $(BUILD)/obj/%.o $(if $(FUZZER),,$(BUILD)/obj/tests/support
 define HELPER_RULE
 $(BUILD)/tests/support/$(1): $(wildcard tests/support/$(1)/*.[ch])
 	$$(call say,cc)
-	$$(Q)$$(CC) -D_GNU_SOURCE -std=gnu11 $$(OPT) $$(WARN) -o $$@ $$(filter %.c,$$^) $(HELPER_LIBS)
+	$$(Q)$$(CC) -D_GNU_SOURCE -std=gnu11 $(if $(filter crashpoint,$(1)),-O2 -shared -fPIC,$$(OPT)) $$(WARN) -o $$@ $$(filter %.c,$$^) -Wl,--as-needed -lpthread -lssl -lcrypto
 endef
 $(foreach h,$(HELPERS),$(eval $(call HELPER_RULE,$(h))))
 
@@ -185,7 +184,7 @@ demo: ## install what is missing, build, and watch an agent work
 	$(call again,build) demo-now
 check: ## install what is missing, build, and run all tests
 	$(call again,build test node) check-now
-check-long: ## check, and clang, fuzzing, valgrind, thread sanitizer
+check-long: ## check, and clang, the whole crash sweep, fuzzing, valgrind, thread sanitizer
 	$(call again,build test node long) check-long-now
 fuzz: ## fuzz every parser for FUZZ_SECONDS each
 	$(call again,build test long) fuzz-now CC=clang FUZZER=-fsanitize=fuzzer SANITIZE=fuzzer-no-link,$(SANITIZED)
@@ -205,6 +204,7 @@ check-now: tests sdk
 	    -n 'tier 1 under $(SANITIZED)' -t 3 -b $(BUILD)-$(subst $(comma),-,$(SANITIZED)) $(filter-out lint,$(TIER1))
 endif
 check-long-now: check-now
+	@CRASH_ALL=1 tests/run -b $(BUILD) -t 5 e2e/crash
 	@$(MAKE) --no-print-directory CC=clang BUILD=$(BUILD)-clang tests && $(MAKE) --no-print-directory SANITIZE=thread tests
 	@tests/run -b $(BUILD)-thread unit scenario e2e
 	@tests/run -b $(BUILD) -w 'valgrind -q --error-exitcode=99 --leak-check=full' -t 20 unit scenario

@@ -1,0 +1,159 @@
+# crash.sh -- a turn with effects, cut off at a point and taken up again. Source
+# it after tap.sh and e2e.sh.
+#
+#     world NAME                a directory of its own for a worker; enters it
+#     act PLAN... -- ARG...     run chela with the shim, PLAN being its variables
+#                               without CHELA_CRASH_; sets $status, writes out, err
+#     recover PLAN...           what a user does after a crash: resume, or, when
+#                               nothing was accepted, send again
+#     look                      what is stored: $state, "" if no message was accepted
+#     verdict POINT             compare what happened with what is promised
+#
+# A world has an effect log: each tool appends its name and idempotency key when
+# it begins. Complaints go to "violations", points to "points".
+# shellcheck disable=SC2034
+preload=$BUILD/tests/support/crashpoint
+reap=$BUILD/tests/support/reap
+absolute=$(realpath "$program")
+as=() # what runs it as somebody else
+tag=  # of "out" and "err", for several at once
+answer="all three are done"
+
+world() {
+    local effect
+    mkdir "$tmp/$1" && cd "$tmp/$1" || exit 2
+    for effect in read keyed once; do
+        printf '#!/bin/sh\nread -r _\necho "%s $CHELA_IDEMPOTENCY_KEY" >>effects\necho "%s is done"\n' \
+            $effect $effect >$effect
+        chmod +x $effect
+    done
+    cat >chela.yaml <<'YAML'
+store: sqlite:./chela.db
+sandbox: { mode: off }
+tools:
+  custom:
+    - { name: t_read, description: Reads., command: [./read], effect: read, permission: write }
+    - { name: t_keyed, description: Writes., command: [./keyed], effect: keyed, permission: write }
+    - { name: t_once, description: Ships., command: [./once], effect: once, permission: write }
+YAML
+    # One reply with all three calls, or one after the other.
+    cat >rules.yaml <<YAML
+rules:
+  - { when: { after: none, user: batch }, call: [{ tool: t_read, args: {} }, { tool: t_keyed, args: {} }, { tool: t_once, args: {} }] }
+  - { when: { after: none, user: chain }, call: { tool: t_read, args: {} } }
+  - { when: { after: t_read, user: chain }, call: { tool: t_keyed, args: {} } }
+  - { when: { after: t_keyed, user: chain }, call: { tool: t_once, args: {} } }
+  - { say: "$answer" }
+YAML
+    : >violations
+    : >points
+    : >states
+}
+
+clean() {
+    rm -f chela.db* effects log
+    : >effects
+}
+
+act() {
+    local plan=()
+    while [ "$1" != -- ]; do
+        plan+=("CHELA_CRASH_$1")
+        shift
+    done
+    shift
+    "${as[@]}" "$reap" 60 env -i PATH="$PATH" HOME="$PWD" LC_ALL=C.UTF-8 CHELA_TEST_RUN="$CHELA_TEST_RUN" \
+        CHELA_TEST="$CHELA_TEST" ASAN_OPTIONS="${ASAN_OPTIONS-}:verify_asan_link_order=0" LD_PRELOAD="$preload" \
+        CHELA_CRASH_LOG="$PWD/log" CHELA_CRASH_SYNC=no "${plan[@]}" "$absolute" "$@" >"out$tag" 2>"err$tag"
+    status=$?
+}
+
+begin() {
+    local shape=$1
+    shift
+    act "$@" -- run --model scripted/rules.yaml --session s --output jsonl "$shape"
+}
+
+look() {
+    state=
+    act -- sessions show --json s
+    case $status in
+        0)
+            state=$(<out)
+            if [[ $state == *'"transcript":[]'* ]]; then state=; fi # opened, nothing accepted
+            ;;
+        2) grep -qE 'there is no session|No such file' err || complain "the stored state does not load: $(<err)" ;;
+        *) complain "the stored state does not load: exit $status, $(<err)" ;;
+    esac
+}
+
+recover() {
+    if [ -n "$state" ]; then
+        act "$@" -- sessions resume --model scripted/rules.yaml --output jsonl s
+    else
+        begin "$shape" "$@"
+    fi
+}
+
+complain() {
+    printf '%s: %s (%s)\n' "$point" "$1" "$(tail -n 1 log 2>/dev/null)" >>violations
+}
+
+# P1: what was told is stored. Look at what the process that died had said, then
+# at what there is now.
+told() {
+    local said
+    said=$(<out)
+    look
+    if [[ $said == *'"reason":"store_error"'* ]]; then said=; fi # they know
+    if [[ $said == *'"type":"run_start"'* || -s effects ]] && [ -z "$state" ]; then
+        complain "P1: a run that had begun is not stored"
+    elif [[ $said == *'"type":"run_end"'* ]] &&
+        [[ $state != *'"status":"idle"'*"$answer"* ]]; then
+        complain "P1: a run that had ended has not ended in the store"
+    fi
+}
+
+# The end of a point: everything has been taken up again. What is left to be
+# checked of the transcript is checked for all points at once.
+verdict() {
+    local once=0 keyed=0 read=0 name key keys=
+    [ "$status" = 0 ] || complain "the last resume failed: exit $status, $(<err)"
+    look
+    while read -r name key; do
+        case $name in
+            once) once=$((once + 1)) ;;
+            keyed)
+                keyed=$((keyed + 1))
+                keys=${keys:-$key}
+                [ "$keys" = "$key" ] || complain "a keyed call was made with two keys: $keys, $key"
+                ;;
+            read) read=$((read + 1)) ;;
+        esac
+    done <effects
+    [ $once -le 1 ] || complain "P2: the once tool was started $once times"
+    if [ $keyed = 0 ] || [ $read = 0 ]; then complain "keyed ran $keyed times, read $read times"; fi
+    printf '{"point":"%s","once":%d,"state":%s}\n' "$point" $once "${state:-null}" >>states
+}
+
+# P3, P4: each call has one result and it comes next, one answer ends the turn,
+# and what is said of the once call is true.
+judge_states() {
+    jq -r --arg answer "$answer" '
+      . as $point | (.state.transcript // []) as $t
+      | [$t[].content[] | select(.type == "tool_call").id] as $calls
+      | [$t[].content[] | select(.type == "tool_result").id] as $results
+      | [$t[].content[] | select(.type == "tool_result" and .name == "t_once")] as $once
+      | [$t[] | select(.role == "assistant") | select(all(.content[]; .type != "tool_call"))] as $answers
+      | [ (if .state.status != "idle" then "the session is \(.state.status)" else empty end),
+          (if $calls != $results or ($calls | length) != 3 or ($calls | unique | length) != 3
+           then "P4: calls \($calls) have results \($results)" else empty end),
+          (if [range(1; $t | length) | select($t[.].role == $t[. - 1].role)] != []
+           then "P4: roles \([$t[].role])" else empty end),
+          (if [$t[] | select(.role == "user")] | length != 1 then "P1: the message is there not once" else empty end),
+          (if ($answers | length) != 1 or $t[-1] != $answers[0] or $t[-1].content[-1].text != $answer
+           then "P3: answers \($answers | length)" else empty end),
+          (if $once[0].is_error != true and $point.once != 1
+           then "P2: the once call succeeded but was made \($point.once) times" else empty end)
+        ][] | "\($point.point): \(.)"' states >>violations || echo "the stored states are not JSON" >>violations
+}
