@@ -69,7 +69,9 @@ struct ch_window_conf {
 struct ch_target {
     char *spec; /* "anthropic/claude-sonnet-4-6" */
     char *model;
-    char *provider, *base_url, *api_key; /* owned; ep borrows them */
+    char *provider, *base_url; /* owned; ep borrows them */
+    char **keys;               /* owned; ep has the one that is in use */
+    size_t nkeys;
     struct ch_endpoint ep;
     bool has_price; /* else the cost is unknown */
     struct ch_price price;
@@ -183,6 +185,14 @@ struct chela_session {
 int ch_target_new(chela_runtime *rt, const char *spec, const struct chela_agent_opts *opts,
                   struct ch_target **out, struct chela_error *err);
 void ch_target_free(struct ch_target *t);
+/* How long the key that rests least will: `key`, the first of those that do not
+ * rest; NULL without any. */
+struct ch_cooling ch_target_cooling(const struct ch_target *t, const struct ch_cooldowns *c,
+                                    int64_t now, const char **key);
+/* Where requests with this key go. */
+struct ch_endpoint ch_target_with_key(const struct ch_target *t, const char *key);
+/* One of a list of variables holds a key. */
+bool ch_target_has_key(const chela_runtime *rt, const char *names);
 int64_t ch_target_window(const struct ch_target *t); /* in tokens; 0: unknown */
 CH_DEFINE_AUTO(ch_target)
 void ch_provider_conf_free(struct ch_provider_conf *list);

@@ -73,7 +73,7 @@ static int settle(struct ch_target *t, const chela_runtime *rt, struct ch_aws *a
     set_region(aws, region_of_url(t->base_url));
     set_region(aws, region_of_arn(ch_sv_str(t->model)));
     int rc = place(t, aws, err);
-    if (rc < 0 || t->api_key)
+    if (rc < 0 || t->nkeys > 0)
         return rc;
     if (!aws->access_key && !by_hand && !ch_cassette_plays(rt->cassette))
         return ch_fail(err, CHELA_EAUTH, "no credentials for %s: %s", t->provider, aws->missing);

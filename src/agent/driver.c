@@ -231,8 +231,9 @@ static int64_t with_jitter(int64_t ms, bool asked_for) {
 /* --- models that cool down */
 
 static struct ch_cooling cooling_of(const chela_run *run, const struct ch_target *t) {
-    return ch_cooldown_of(&runtime(run)->cooldowns, &t->ep, ch_sv_str(t->model),
-                          ch_mono_ms(ch_loop_clock(run->loop)));
+    const char *key;
+    return ch_target_cooling(t, &runtime(run)->cooldowns, ch_mono_ms(ch_loop_clock(run->loop)),
+                             &key);
 }
 
 static uint32_t cooling_models(const chela_run *run) {
@@ -246,18 +247,50 @@ static uint32_t cooling_models(const chela_run *run) {
 static void note_outcome(chela_run *run, const struct ch_input *in) {
     const struct ch_target *t = run->target;
     struct ch_cooldowns *c = &runtime(run)->cooldowns;
-    if (in->kind == CH_IN_REPLY && t)
-        ch_cooldown_clear(c, &t->ep, ch_sv_str(t->model));
-    else if (in->kind == CH_IN_FAILED && t)
-        ch_cooldown_failed(c, &t->ep, ch_sv_str(t->model), in->cls, in->retry_after_ms,
+    if (!t)
+        return;
+    struct ch_endpoint ep = ch_target_with_key(t, run->key);
+    if (in->kind == CH_IN_REPLY)
+        ch_cooldown_clear(c, &ep, ch_sv_str(t->model));
+    else if (in->kind == CH_IN_FAILED)
+        ch_cooldown_failed(c, &ep, ch_sv_str(t->model), in->cls, in->retry_after_ms,
                            ch_mono_ms(ch_loop_clock(run->loop)));
 }
 
-static void note_giving_up(chela_run *run, const struct ch_input *in, enum ch_do todo) {
+static void give_up(chela_run *run, enum ch_error_class cls) {
+    struct ch_endpoint ep = ch_target_with_key(run->target, run->key);
+    ch_cooldown_gave_up(&runtime(run)->cooldowns, &ep, ch_sv_str(run->target->model), cls,
+                        ch_mono_ms(ch_loop_clock(run->loop)));
+}
+
+static bool has_free_key(const chela_run *run) {
     const struct ch_target *t = run->target;
-    if (in->kind == CH_IN_FAILED && t && (todo == CH_DO_FINISH || run->m.fell_back))
-        ch_cooldown_gave_up(&runtime(run)->cooldowns, &t->ep, ch_sv_str(t->model), in->cls,
-                            ch_mono_ms(ch_loop_clock(run->loop)));
+    for (size_t i = 0; i < t->nkeys; i++) {
+        struct ch_endpoint ep = ch_target_with_key(t, t->keys[i]);
+        if (t->keys[i] != run->key &&
+            ch_cooldown_of(&runtime(run)->cooldowns, &ep, ch_sv_str(t->model),
+                           ch_mono_ms(ch_loop_clock(run->loop)))
+                    .ms == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A key that is refused or at its limit rests while another one is used. Each
+ * is left at most once, since it is not free then. */
+static bool change_key(chela_run *run, const struct ch_input *in) {
+    bool of_key = in->cls == CH_ERR_AUTH || in->cls == CH_ERR_BILLING ||
+                  in->cls == CH_ERR_RATE_LIMIT;
+    if (in->kind != CH_IN_FAILED || !of_key || !run->target || in->output_shown ||
+        !has_free_key(run))
+        return false;
+    give_up(run, in->cls);
+    return true;
+}
+
+static void note_giving_up(chela_run *run, const struct ch_input *in, enum ch_do todo) {
+    if (in->kind == CH_IN_FAILED && run->target && (todo == CH_DO_FINISH || run->m.fell_back))
+        give_up(run, in->cls);
 }
 
 static void describe_cooling(const struct ch_target *t, const struct ch_cooling *c,
@@ -297,7 +330,9 @@ static void call_model(chela_run *run, const struct ch_input *in) {
     if (run->m.fell_back && !emit_fallback(run))
         return;
     struct ch_cooling c = cooling_of(run, t);
-    if (run->m.delay_ms > 0) {
+    if (in->mended) {
+        call_later(run, 0, run->error);
+    } else if (run->m.delay_ms > 0) {
         call_later(run, with_jitter(run->m.delay_ms, in->retry_after_ms > 0), run->error);
     } else if (c.asked_ms > 0) { /* another run was told to wait */
         CH_BUF_AUTO reason = {0};
@@ -347,6 +382,7 @@ void ch_drive(chela_run *run, const struct ch_input *given) {
     enum ch_run_state from = run->m.state;
     struct ch_input input = *given, *in = &input;
     note_outcome(run, in);
+    in->mended |= change_key(run, in);
     in->cooling = cooling_models(run);
     enum ch_do todo = ch_run_step(&run->m, in);
     note_giving_up(run, in, todo);

@@ -43,6 +43,7 @@ struct chela_run {
 
     /* thinking */
     struct ch_target *target;
+    const char *key; /* of the target, that the call was made with */
     struct ch_http_call *call;
     struct ch_decoder decoder;
     bool decoding;         /* decoder is initialised */
@@ -50,6 +51,7 @@ struct chela_run {
     struct ch_http_request http;
     struct ch_sv body[3];
     bool output_shown;
+    unsigned held;           /* quirks that would take strict schemas out of the request */
     enum ch_output_way output_way; /* of this turn */
     bool unfit;              /* the answer was not of the form; `complaint` says why */
     struct ch_buf complaint;

@@ -59,13 +59,12 @@ static void write_provider(const chela_runtime *rt, struct ch_jw *w, const char 
     const char *api = conf && conf->api ? conf->api : known ? known->api : NULL;
     const char *url = conf && conf->base_url ? conf->base_url : known ? known->base_url : NULL;
     const char *env = conf && conf->api_key_env ? conf->api_key_env : known ? known->key_env : NULL;
-    const char *key = env ? ch_runtime_env(rt, env) : NULL;
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "name", name);
     ch_jw_kcstr(w, "api", api);
     ch_jw_kcstr(w, "base_url", url);
     ch_jw_kcstr(w, "key_env", env);
-    ch_jw_kbool(w, "key", (key && *key) || (conf && conf->api_key));
+    ch_jw_kbool(w, "key", ch_target_has_key(rt, env) || (conf && conf->api_key));
     ch_jw_kbool(w, "local", known && known->local);
     ch_jw_end(w, '}');
 }

@@ -64,12 +64,18 @@ bool ch_output_has_tool(const struct ch_output *o) {
     return o->is_object && (o->by == CH_OUTPUT_AUTO || o->by == CH_OUTPUT_BY_TOOL);
 }
 
+bool ch_output_must_be_native(const struct ch_output *o) {
+    return o->by == CH_OUTPUT_NATIVE;
+}
+
 const char *ch_output_schema(const struct ch_output *o) {
     return o->text;
 }
 
 static bool takes_schema(const struct ch_output *o, const struct ch_model_request *req) {
     const struct ch_codec *codec = req->endpoint->codec;
+    if (req->endpoint->quirks & CH_Q_NO_OUTPUT_SCHEMA)
+        return false;
     struct ch_model_request asked = *req;
     asked.output_schema = ch_sv_str(o->text);
     return !codec->takes_schema || codec->takes_schema(&asked);

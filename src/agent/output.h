@@ -22,6 +22,7 @@ void ch_output_free(struct ch_output *o);
 
 /* Can the tool be offered at all? Its arguments are an object. */
 bool ch_output_has_tool(const struct ch_output *o);
+bool ch_output_must_be_native(const struct ch_output *o);
 const char *ch_output_schema(const struct ch_output *o);
 
 /* The way for this request. CHELA_EINVAL: it was fixed, and is closed here. */

@@ -165,6 +165,8 @@ static enum ch_do on_failed(struct ch_run *r, const struct ch_input *in) {
         r->compacted = true;
         return CH_DO_COMPACT;
     }
+    if (in->mended && !in->output_shown)
+        return CH_DO_CALL_MODEL;
     bool may_repeat = in->retryable && !in->output_shown;
     bool substitute = r->model + 1 < r->limits.models &&
                       !(in->cooling >> next_cool(r, in, r->model + 1) & 1);

@@ -142,6 +142,7 @@ struct ch_input {
     enum ch_error_class cls;
     bool retryable;
     int64_t retry_after_ms;
+    bool mended;       /* its cause is gone: another key is used, or less is asked for */
     bool output_shown; /* some of the reply was delivered and cannot be taken back */
     /* COMPACTED */
     bool shorter;

@@ -211,34 +211,86 @@ static const char *first_of(const char *a, const char *b, const char *c) {
     return a ? a : b ? b : c;
 }
 
-static const char *env_key(const chela_runtime *rt, const char *name) {
-    const char *v = name ? ch_runtime_env(rt, name) : NULL;
+/* --- keys */
+
+static void add_key(struct ch_target *t, const char *key) {
+    t->keys = ch_realloc(t->keys, (t->nkeys + 1) * sizeof(*t->keys));
+    t->keys[t->nkeys++] = ch_strdup(key);
+    ch_redact_add(key);
+}
+
+/* What the next variable of a comma list holds; NULL: nothing. */
+static const char *next_key(const chela_runtime *rt, struct ch_sv *names) {
+    struct ch_sv name = ch_sv_trim(ch_sv_split(names, ','));
+    CH_AUTOFREE char *variable = ch_strndup(name.p, name.n);
+    const char *v = ch_runtime_env(rt, variable);
     return v && *v ? v : NULL;
+}
+
+bool ch_target_has_key(const chela_runtime *rt, const char *names) {
+    struct ch_sv rest = ch_sv_str(names);
+    while (rest.n)
+        if (next_key(rt, &rest))
+            return true;
+    return false;
+}
+
+static void add_keys(struct ch_target *t, const chela_runtime *rt, const char *names) {
+    struct ch_sv rest = ch_sv_str(names);
+    while (rest.n) {
+        const char *key = next_key(rt, &rest);
+        if (key)
+            add_key(t, key);
+    }
 }
 
 static int find_key(struct ch_target *t, const chela_runtime *rt,
                     const struct chela_agent_opts *opts, const struct ch_provider_conf *conf,
                     const struct ch_provider *known, struct chela_error *err) {
     const char *named = opts->api_key_env ? opts->api_key_env : conf ? conf->api_key_env : NULL;
-    const char *key = opts->api_key;
-    if (!key && opts->api_key_env)
-        key = env_key(rt, opts->api_key_env);
-    if (!key && !opts->api_key_env)
-        key = first_of(conf ? conf->api_key : NULL, env_key(rt, named),
-                       env_key(rt, known ? known->key_env : NULL));
-    if (key) {
-        t->api_key = ch_strdup(key);
-        ch_redact_add(key);
+    const char *key = opts->api_key            ? opts->api_key
+                      : conf && !opts->api_key_env ? conf->api_key
+                                                   : NULL;
+    if (key)
+        add_key(t, key);
+    else
+        add_keys(t, rt, named);
+    if (!t->nkeys && !opts->api_key_env && known)
+        add_keys(t, rt, known->key_env);
+    if (t->nkeys)
         return 0;
-    }
     if (ch_cassette_plays(rt->cassette))
         return 0; /* nobody will ask for it */
     if (named)
-        return ch_fail(err, CHELA_EAUTH, "no API key for %s: %s is not set", t->provider, named);
+        return ch_fail(err, CHELA_EAUTH,
+                       strchr(named, ',') ? "no API key for %s: none of %s is set"
+                                          : "no API key for %s: %s is not set",
+                       t->provider, named);
     bool by_hand = opts->base_url || (conf && conf->base_url);
     if (by_hand || !known || known->local || !known->key_env || ch_target_is_aws(t))
         return 0;
     return ch_fail(err, CHELA_EAUTH, "no API key for %s: set %s", t->provider, known->key_env);
+}
+
+struct ch_endpoint ch_target_with_key(const struct ch_target *t, const char *key) {
+    struct ch_endpoint ep = t->ep;
+    ep.api_key = key;
+    return ep;
+}
+
+struct ch_cooling ch_target_cooling(const struct ch_target *t, const struct ch_cooldowns *c,
+                                    int64_t now, const char **key) {
+    struct ch_cooling least = {0};
+    *key = NULL;
+    for (size_t i = 0; i < CH_MAX(t->nkeys, 1); i++) {
+        struct ch_endpoint ep = ch_target_with_key(t, t->nkeys ? t->keys[i] : NULL);
+        struct ch_cooling one = ch_cooldown_of(c, &ep, ch_sv_str(t->model), now);
+        if (i > 0 && one.ms >= least.ms)
+            continue;
+        least = one;
+        *key = ep.api_key;
+    }
+    return least;
 }
 
 static char *without_trailing_slash(const char *url) {
@@ -327,7 +379,7 @@ int ch_target_new(chela_runtime *rt, const char *spec, const struct chela_agent_
         return rc;
     t->ep.provider = t->provider;
     t->ep.base_url = t->base_url;
-    t->ep.api_key = t->api_key;
+    t->ep.api_key = t->nkeys ? t->keys[0] : NULL;
     t->ep.quirks = find_quirks(t, known);
     if (conf) {
         t->ep.quirks = (t->ep.quirks | conf->quirks_on) & ~conf->quirks_off;
@@ -359,6 +411,8 @@ void ch_target_free(struct ch_target *t) {
     ch_free(t->model);
     ch_free(t->provider);
     ch_free(t->base_url);
-    ch_free(t->api_key);
+    for (size_t i = 0; i < t->nkeys; i++)
+        ch_free(t->keys[i]);
+    ch_free(t->keys);
     ch_free(t);
 }

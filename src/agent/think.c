@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "model/errors.h"
 #include "model/ids.h"
 
 static const char nudge_text[] =
@@ -152,8 +153,11 @@ static void choose_tools(chela_run *run, const char *only, struct ch_model_reque
             defs[n++] = defs[i];
     if (p->always && run->output_way == CH_OUTPUT_BY_TOOL)
         defs[n++] = ch_tool_def(ch_registry_find(&a->registry, ch_sv_str(p->always)));
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         defs[i].strict |= a->strict;
+        defs[i].strict &= !(run->target->ep.quirks & CH_Q_NO_STRICT);
+        run->held |= defs[i].strict ? CH_Q_NO_STRICT : 0;
+    }
     req->tools = defs;
     req->ntools = n;
 }
@@ -189,12 +193,16 @@ static struct ch_sv cache_key(chela_run *run) {
 static int choose_output(chela_run *run, struct ch_model_request *req, struct chela_error *err) {
     const struct ch_output *o = run->session->agent->output;
     run->output_way = CH_OUTPUT_AUTO;
+    run->held = 0;
     if (!o)
         return 0;
     int rc = ch_output_way(o, req, &run->output_way, err);
-    if (rc == 0)
-        ch_output_ask(o, run->output_way, req, &run->arena);
-    return rc;
+    if (rc < 0)
+        return rc;
+    ch_output_ask(o, run->output_way, req, &run->arena);
+    if (run->output_way == CH_OUTPUT_NATIVE && !ch_output_must_be_native(o))
+        run->held |= CH_Q_NO_OUTPUT_SCHEMA;
+    return 0;
 }
 
 static void force_output(chela_run *run, struct ch_model_request *req) {
@@ -273,6 +281,9 @@ static int encode(chela_run *run, const struct chela_turn_patch *patch, size_t *
     if (!run->target)
         return err->code;
     ch_window_ask(run->session->agent->rt, run->target);
+    ch_target_cooling(run->target, &run->session->agent->rt->cooldowns,
+                      ch_mono_ms(ch_loop_clock(run->loop)), &run->key);
+    run->target->ep.api_key = run->key;
     int rc = describe(run, patch, &req, err);
     *ntools = req.ntools;
     if (rc == 0)
@@ -381,17 +392,32 @@ static const char *advice(enum ch_error_class cls) {
                                   : "";
 }
 
+/* A service may find schemas too much for its strict mode. Then it gets them
+ * without, now and from now on: the answer and the calls are checked here. */
+static bool ask_for_less(chela_run *run, const struct ch_reply *r) {
+    if (!run->held || r->error.cls != CH_ERR_FORMAT || !ch_error_names_schema(r->error.message))
+        return false;
+    run->target->ep.quirks |= run->held;
+    ch_warn(run, "%s does not take these schemas in strict mode, so they go without: %.*s",
+            run->target->spec, CH_SV_FMT(r->error.message));
+    return true;
+}
+
 static void on_failure(chela_run *run, const struct ch_reply *r) {
     snprintf(run->error, sizeof(run->error), "%s: %.*s%s", run->target->spec,
              CH_SV_FMT(r->error.message), advice(r->error.cls));
     ch_redact(run->error);
     run->stop_reason = "error";
+    bool mended = ask_for_less(run, r);
+    if (run->dead)
+        return;
     ch_drive(run, &(struct ch_input){.kind = CH_IN_FAILED,
                                      .usage = r->usage,
                                      .cost = account(run, &r->usage),
                                      .cls = r->error.cls,
                                      .retryable = r->error.retryable,
                                      .retry_after_ms = r->error.retry_after_ms,
+                                     .mended = mended,
                                      .output_shown = run->output_shown && !run->may_redo});
 }
 

@@ -188,8 +188,9 @@ const struct ch_option ch_options[] = {
      .help = "the protocol it speaks; a new provider needs one"},
     {CH_SCOPE_PROVIDER, "baseUrl", CH_CFG_URL, 0, PROVIDER(base_url),
      .help = "where it is; a new provider needs one"},
-    {CH_SCOPE_PROVIDER, "apiKeyEnv", CH_CFG_ENV, 0, PROVIDER(key_env),
-     .help = "environment variable that holds its key"},
+    {CH_SCOPE_PROVIDER, "apiKeyEnv", CH_CFG_ENVS, 0, PROVIDER(key_env),
+     .help = "environment variable that holds its key; with several, the next one is used while "
+             "one is refused or at its limit"},
     {CH_SCOPE_PROVIDER, "apiKeyFile", CH_CFG_PATH, 0, PROVIDER(key_file),
      .help = "file that holds its key and nothing else"},
     {CH_SCOPE_PROVIDER, "apiKey", CH_CFG_REFUSED, CH_CFG_SECRET,

@@ -24,6 +24,7 @@ enum ch_scope { CH_SCOPE_FILE, CH_SCOPE_AGENT, CH_SCOPE_PROVIDER, CH_SCOPE_MODEL
     X(URL, "http(s) URL", const char *)                                                         \
     X(SMTP, "smtp(s) URL", const char *)                                                        \
     X(ENV, "variable name", const char *)                                                       \
+    X(ENVS, "variable name, or a list", const char *) /* joined with commas */                  \
     X(CHOICE, "choice", const char *) /* one of `words` */                                      \
     X(BOOL, "true or false", bool)                                                              \
     X(INT, "whole number", int64_t)                                                             \

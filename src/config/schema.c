@@ -46,6 +46,7 @@ static void write_quirk_names(struct ch_jw *w) {
 }
 
 #define TEXTS "{\"type\":\"string\"}"
+#define VARIABLE "{\"type\":\"string\",\"pattern\":\"^[a-zA-Z_][a-zA-Z0-9_]*$\"}"
 #define MODEL "{\"type\":\"string\",\"pattern\":\"^[^/]+/.+\"}"
 
 /* The keywords that say what a value of this type is. */
@@ -68,6 +69,11 @@ static void write_type(struct ch_jw *w, const struct ch_option *o) {
         return;
     case CH_CFG_ENV:
         write_text(w, "^[a-zA-Z_][a-zA-Z0-9_]*$");
+        return;
+    case CH_CFG_ENVS:
+        ch_jw_kraw(w, "anyOf",
+                   CH_SV("[" VARIABLE ",{\"type\":\"array\",\"minItems\":1,\"items\":" VARIABLE
+                         "}]"));
         return;
     case CH_CFG_CHOICE:
         write_words(w, o->words);

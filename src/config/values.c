@@ -117,6 +117,25 @@ static int read_env(struct ch_cfg_parser *p, const struct ch_json *v, const stru
     return copy_text(p, v, "the name of an environment variable", out);
 }
 
+static int read_envs(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                     void *out) {
+    CH_BUF_AUTO joined = {0};
+    const char *name;
+    if (v->type != CH_JSON_ARRAY)
+        return read_env(p, v, o, out);
+    if (v->n == 0 || v->n > CH_LIMIT_CONFIG_ITEMS)
+        return ch_cfg_bad(p, v, "expected 1 to %d names of environment variables",
+                          CH_LIMIT_CONFIG_ITEMS);
+    for (CH_JSON_EACH(e, v)) {
+        int rc = read_env(p, e, o, &name);
+        if (rc < 0)
+            return rc;
+        ch_buf_addf(&joined, "%s%s", joined.n ? "," : "", name);
+    }
+    *(const char **)out = ch_arena_str(p->cfg->arena, ch_buf_sv(&joined));
+    return 0;
+}
+
 static int read_choice(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
                        void *out) {
     struct ch_sv rest = ch_sv_str(o->words), given = ch_json_str(v);
@@ -581,6 +600,7 @@ int ch_cfg_value(struct ch_cfg_parser *p, const struct ch_json *v, const struct 
     static reader *const readers[] = {
         [CH_CFG_TEXT] = read_text,       [CH_CFG_NAME] = read_name,
         [CH_CFG_PATH] = read_path,       [CH_CFG_URL] = read_url,
+        [CH_CFG_ENVS] = read_envs,
         [CH_CFG_ENV] = read_env,         [CH_CFG_CHOICE] = read_choice,
         [CH_CFG_BOOL] = read_bool,       [CH_CFG_INT] = read_int,
         [CH_CFG_LIMIT] = read_limit,     [CH_CFG_SECONDS] = read_seconds,

@@ -120,6 +120,17 @@ static const char *const rate_texts[] = {
     "string_above_max_length",
 };
 
+static const char *const schema_texts[] = {
+    "invalid schema for",          /* OpenAI: function 'f', response_format 'answer' */
+    "schema is too complex",       /* Anthropic, Mistral */
+    "schema*too many",             /* ..optional parameters; Gemini: states for serving */
+    "too many strict tools",
+    "grammar is too large",
+    "grammar compilation timed out",
+    "response_schema",             /* Gemini names the field */
+    "response_json_schema",
+};
+
 static const char *const overflow_texts[] = {
     "prompt is too long",
     "prompt too long",
@@ -312,6 +323,10 @@ struct ch_verdict ch_classify(const struct ch_vendor_error *error) {
     }
     v.retryable &= !e.no_retry;
     return v;
+}
+
+bool ch_error_names_schema(struct ch_sv message) {
+    return MATCHES(ch_utf8_cut(message, LOOKED_AT), schema_texts);
 }
 
 /* --- error bodies */

@@ -23,6 +23,10 @@ struct ch_verdict {
 
 struct ch_verdict ch_classify(const struct ch_vendor_error *error);
 
+/* Does a message complain about the schemas in a request: that they are too
+ * much for strict mode, or not what it allows? */
+bool ch_error_names_schema(struct ch_sv message);
+
 /* Read an error body of any of the usual shapes; false: v is none. The texts
  * stay in v, or in the arena. */
 bool ch_vendor_error_read(const struct ch_json *v, struct ch_arena *a, struct ch_vendor_error *out);

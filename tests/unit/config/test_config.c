@@ -362,6 +362,10 @@ static const struct {
      "1:26: providers.p.baseUrl: a URL cannot hold a user name or password here"},
     {"providers: {p: {apiKeyEnv: 'MY KEY'}}",
      "1:28: providers.p.apiKeyEnv: expected the name of an environment variable"},
+    {"providers: {p: {apiKeyEnv: [A, 'MY KEY']}}",
+     "1:32: providers.p.apiKeyEnv: expected the name of an environment variable"},
+    {"providers: {p: {apiKeyEnv: []}}",
+     "1:28: providers.p.apiKeyEnv: expected 1 to 1024 names of environment variables"},
     {"providers: {p: {apiKeyEnv: sk-ant-0123456789}}",
      "1:28: providers.p.apiKeyEnv: expected the name of an environment variable"},
     {"providers: {p: {apiKey: sk-ant-0123456789}}",
@@ -553,6 +557,7 @@ static bool takes(const struct ch_option *o, char kind) {
     case CH_CFG_TEXTS:
     case CH_CFG_LIST:
         return kind == 'l';
+    case CH_CFG_ENVS:
     case CH_CFG_MODELS:
         return kind == 's' || kind == 'l';
     case CH_CFG_HEADERS:

@@ -340,6 +340,25 @@ static void test_hints(void **state) {
             fail_msg("%s: %ld", cases[i].text, ch_retry_hint(ch_sv_str(cases[i].text)));
 }
 
+static void test_schemas(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        bool want;
+    } cases[] = {
+        {"", false},
+        {"messages: text content blocks must be non-empty", false},
+        {"Invalid schema for function 'f': 'oneOf' is not permitted.", true},
+        {"Invalid schema for response_format 'answer'", true},
+        {"The compiled grammar is too large. Reduce the number of strict tools.", true},
+        {"Schema is too complex for compilation.", true},
+        {"The specified schema produces a constraint that has too many states for serving.", true},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++)
+        if (ch_error_names_schema(ch_sv_str(cases[i].text)) != cases[i].want)
+            fail_msg("%s", cases[i].text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_verdicts),  cmocka_unit_test(test_shapes),
@@ -347,6 +366,7 @@ int main(void) {
         cmocka_unit_test(test_resets),
         cmocka_unit_test(test_google_details),
         cmocka_unit_test(test_hints),
+        cmocka_unit_test(test_schemas),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
