@@ -50,9 +50,9 @@ void ch_prompts_release(struct ch_prompts *c) {
 
 static int compare(const struct ch_prompt_entry *e, const char *name, const char *version,
                    const char *variant) {
-    int by = strcmp(e->template.name, name);
+    int by = strcmp(e->prompt.name, name);
     if (!by)
-        by = ch_version_compare(e->template.version, version);
+        by = ch_version_compare(e->prompt.version, version);
     return by ? by : strcmp(e->variant, variant);
 }
 
@@ -80,16 +80,16 @@ static struct ch_prompt_entry *place_for(struct ch_prompts *c, const char *name,
 
 int ch_prompts_add(struct ch_prompts *c, const char *name, const char *version,
                    const char *variant, struct ch_sv text, struct chela_error *err) {
-    struct ch_template t;
+    struct ch_prompt t;
     if (!is_version(version))
         return ch_fail(err, CHELA_EINVAL, "%s: %s is not a version: write numbers and dots", name,
                        version);
     if (c->n >= CH_LIMIT_PROMPTS)
         return ch_fail(err, CHELA_ELIMIT, "more than %d prompts", CH_LIMIT_PROMPTS);
-    int rc = ch_template_read(&c->arena, name, version, text, &t, err);
+    int rc = ch_prompt_read(&c->arena, name, version, text, &t, err);
     if (rc < 0)
         return rc;
-    place_for(c, name, version, variant)->template = t;
+    place_for(c, name, version, variant)->prompt = t;
     return 0;
 }
 
@@ -201,9 +201,9 @@ static bool held_back(const struct ch_prompt_query *q, const char *version) {
 static const char *newest(const struct ch_prompts *c, const struct ch_prompt_query *q) {
     const char *version = NULL;
     for (size_t i = 0; i < c->n; i++)
-        if (strcmp(c->list[i].template.name, q->name) == 0 &&
-            !held_back(q, c->list[i].template.version))
-            version = c->list[i].template.version; /* they are in order */
+        if (strcmp(c->list[i].prompt.name, q->name) == 0 &&
+            !held_back(q, c->list[i].prompt.version))
+            version = c->list[i].prompt.version; /* they are in order */
     return version;
 }
 
@@ -215,15 +215,15 @@ static int no_version(const struct ch_prompts *c, const struct ch_prompt_query *
                       const char *version, struct chela_error *err) {
     CH_BUF_AUTO known = {0};
     for (size_t i = 0; i < c->n; i++)
-        if (strcmp(c->list[i].template.name, q->name) == 0 && !c->list[i].variant[0])
-            ch_buf_addf(&known, "%s%s", known.n ? ", " : "", c->list[i].template.version);
+        if (strcmp(c->list[i].prompt.name, q->name) == 0 && !c->list[i].variant[0])
+            ch_buf_addf(&known, "%s%s", known.n ? ", " : "", c->list[i].prompt.version);
     if (!known.n)
         return ch_fail(err, CHELA_ENOENT, "there is no prompt %s", q->name);
     return ch_fail(err, CHELA_ENOENT, "prompt %s has no version %s; it has %s", q->name,
                    version ? version : "for this model", ch_buf_str(&known));
 }
 
-const struct ch_template *ch_prompts_pick(const struct ch_prompts *c,
+const struct ch_prompt *ch_prompts_pick(const struct ch_prompts *c,
                                           const struct ch_prompt_query *q,
                                           struct chela_error *err) {
     const char *version = ruled(q);
@@ -232,13 +232,13 @@ const struct ch_template *ch_prompts_pick(const struct ch_prompts *c,
         version = newest(c, q);
     for (size_t i = 0; version && i < c->n; i++) {
         const struct ch_prompt_entry *e = &c->list[i];
-        bool same = strcmp(e->template.name, q->name) == 0 &&
-                    ch_version_compare(e->template.version, version) == 0;
+        bool same = strcmp(e->prompt.name, q->name) == 0 &&
+                    ch_version_compare(e->prompt.version, version) == 0;
         /* The longest word that the model's name holds is the most precise. */
         if (same && suits(e, q->model) && (!best || strlen(e->variant) > strlen(best->variant)))
             best = e;
     }
     if (!best)
         no_version(c, q, version, err);
-    return best ? &best->template : NULL;
+    return best ? &best->prompt : NULL;
 }

@@ -9,11 +9,11 @@
  * session never changes its prompt. Taking a roll-out away is the way back. */
 #ifndef CH_PROMPT_PROMPTS_H
 #define CH_PROMPT_PROMPTS_H
-#include "prompt/template.h"
+#include "prompt/prompt.h"
 
 struct ch_prompt_entry {
     const char *variant; /* "": for every model */
-    struct ch_template template;
+    struct ch_prompt prompt;
 };
 
 struct ch_prompts { /* zeroed: empty */
@@ -48,7 +48,7 @@ struct ch_prompt_query {
 };
 
 /* NULL when there is none; err names what is known instead. */
-const struct ch_template *ch_prompts_pick(const struct ch_prompts *c,
+const struct ch_prompt *ch_prompts_pick(const struct ch_prompts *c,
                                           const struct ch_prompt_query *q,
                                           struct chela_error *err);
 

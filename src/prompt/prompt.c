@@ -1,5 +1,5 @@
-/* template.c -- see template.h. */
-#include "prompt/template.h"
+/* prompt.c -- see prompt.h. */
+#include "prompt/prompt.h"
 
 #include <stdio.h>
 
@@ -21,7 +21,7 @@ static bool is_name(struct ch_sv s) {
     return true;
 }
 
-static int misplaced(const struct ch_template *t, struct ch_sv text, size_t at,
+static int misplaced(const struct ch_prompt *t, struct ch_sv text, size_t at,
                      struct chela_error *err) {
     struct ch_json_where w = ch_json_locate(text, at);
     return ch_fail(err, CHELA_EPARSE,
@@ -30,9 +30,9 @@ static int misplaced(const struct ch_template *t, struct ch_sv text, size_t at,
 }
 
 /* A brace at `at`: a piece in *out and the bytes it takes, or 0. */
-static size_t read_brace(struct ch_sv text, size_t at, struct ch_template_piece *out) {
+static size_t read_brace(struct ch_sv text, size_t at, struct ch_prompt_piece *out) {
     if (at + 1 < text.n && text.p[at + 1] == text.p[at]) {
-        *out = (struct ch_template_piece){.text = ch_sv(text.p + at, 1)};
+        *out = (struct ch_prompt_piece){.text = ch_sv(text.p + at, 1)};
         return 2;
     }
     struct ch_sv rest = ch_sv(text.p + at + 1, text.n - at - 1);
@@ -40,7 +40,7 @@ static size_t read_brace(struct ch_sv text, size_t at, struct ch_template_piece 
     struct ch_sv name = ch_sv(rest.p, close ? (size_t)(close - rest.p) : 0);
     if (!is_name(name))
         return 0;
-    *out = (struct ch_template_piece){.text = name, .hole = true};
+    *out = (struct ch_prompt_piece){.text = name, .hole = true};
     return name.n + 2;
 }
 
@@ -50,7 +50,7 @@ static size_t literal_end(struct ch_sv text, size_t at) {
     return at;
 }
 
-static const char *fingerprint(struct ch_arena *a, const struct ch_template *t,
+static const char *fingerprint(struct ch_arena *a, const struct ch_prompt *t,
                                struct ch_sv text) {
     unsigned char d[CH_SHA256_SIZE];
     struct ch_sha256 h;
@@ -61,20 +61,20 @@ static const char *fingerprint(struct ch_arena *a, const struct ch_template *t,
                            d[2], d[3], d[4], d[5]);
 }
 
-int ch_template_read(struct ch_arena *a, const char *name, const char *version, struct ch_sv text,
-                     struct ch_template *out, struct chela_error *err) {
+int ch_prompt_read(struct ch_arena *a, const char *name, const char *version, struct ch_sv text,
+                     struct ch_prompt *out, struct chela_error *err) {
     struct ch_sv copy = ch_arena_sv(a, text);
     size_t braces = 0;
     for (size_t i = 0; i < text.n; i++)
         braces += text.p[i] == '{' || text.p[i] == '}';
-    *out = (struct ch_template){.name = ch_arena_str(a, ch_sv_str(name)),
+    *out = (struct ch_prompt){.name = ch_arena_str(a, ch_sv_str(name)),
                                 .version = ch_arena_str(a, ch_sv_str(version))};
     out->pieces = ch_arena_zalloc(a, (2 * braces + 1) * sizeof(*out->pieces));
     for (size_t at = 0; at < copy.n;) {
-        struct ch_template_piece *p = &out->pieces[out->n++];
+        struct ch_prompt_piece *p = &out->pieces[out->n++];
         size_t end = literal_end(copy, at), taken = end - at;
         if (taken)
-            *p = (struct ch_template_piece){.text = ch_sv(copy.p + at, taken)};
+            *p = (struct ch_prompt_piece){.text = ch_sv(copy.p + at, taken)};
         else if (!(taken = read_brace(copy, at, p)))
             return misplaced(out, copy, at, err);
         at += taken;
@@ -83,7 +83,7 @@ int ch_template_read(struct ch_arena *a, const char *name, const char *version, 
     return 0;
 }
 
-bool ch_template_has(const struct ch_template *t, struct ch_sv hole) {
+bool ch_prompt_has(const struct ch_prompt *t, struct ch_sv hole) {
     for (size_t i = 0; i < t->n; i++)
         if (t->pieces[i].hole && ch_sv_eq(t->pieces[i].text, hole))
             return true;
@@ -139,7 +139,7 @@ static void add_untrusted(struct ch_buf *out, const char *name, struct ch_sv tex
                 text.n && text.p[text.n - 1] == '\n' ? "" : "\n", number);
 }
 
-void ch_template_add_value(struct ch_buf *out, const struct ch_template_value *v) {
+void ch_prompt_add_value(struct ch_buf *out, const struct ch_prompt_value *v) {
     CH_BUF_AUTO written = {0};
     struct ch_sv text = v->text;
     if (v->json) {
@@ -157,7 +157,7 @@ void ch_template_add_value(struct ch_buf *out, const struct ch_template_value *v
 
 /* --- rendering ---------------------------------------------------------------------- */
 
-static const struct ch_template_value *value_of(const struct ch_template_value *values, size_t n,
+static const struct ch_prompt_value *value_of(const struct ch_prompt_value *values, size_t n,
                                                 struct ch_sv name) {
     for (size_t i = 0; i < n; i++)
         if (ch_sv_is(name, values[i].name))
@@ -169,7 +169,7 @@ static void add_name(struct ch_buf *list, struct ch_sv name) {
     ch_buf_addf(list, "%s%.*s", list->n ? ", " : "", CH_SV_FMT(name));
 }
 
-static int check(const struct ch_template *t, const struct ch_template_value *values, size_t n,
+static int check(const struct ch_prompt *t, const struct ch_prompt_value *values, size_t n,
                  struct chela_error *err) {
     CH_BUF_AUTO missing = {0};
     CH_BUF_AUTO unused = {0};
@@ -180,7 +180,7 @@ static int check(const struct ch_template *t, const struct ch_template_value *va
         return ch_fail(err, CHELA_EINVAL, "%s@%s: no value for %s", t->name, t->version,
                        ch_buf_str(&missing));
     for (size_t i = 0; i < n; i++)
-        if (!ch_template_has(t, ch_sv_str(values[i].name)))
+        if (!ch_prompt_has(t, ch_sv_str(values[i].name)))
             add_name(&unused, ch_sv_str(values[i].name));
     if (unused.n)
         return ch_fail(err, CHELA_EINVAL, "%s@%s: it has no hole for %s", t->name, t->version,
@@ -188,14 +188,14 @@ static int check(const struct ch_template *t, const struct ch_template_value *va
     return 0;
 }
 
-int ch_template_render(const struct ch_template *t, const struct ch_template_value *values,
+int ch_prompt_render(const struct ch_prompt *t, const struct ch_prompt_value *values,
                        size_t n, struct ch_buf *out, struct chela_error *err) {
     int rc = check(t, values, n, err);
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < t->n; i++) {
         if (t->pieces[i].hole)
-            ch_template_add_value(out, value_of(values, n, t->pieces[i].text));
+            ch_prompt_add_value(out, value_of(values, n, t->pieces[i].text));
         else
             ch_buf_add_sv(out, t->pieces[i].text);
     }

@@ -1,4 +1,4 @@
-/* test_template.c -- prompts with holes, their versions, and which is used. */
+/* test_prompt.c -- prompts with holes, their versions, and which is used. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,10 +12,10 @@
 #include "base/mem.h"
 #include "prompt/prompts.h"
 
-static struct ch_template read_text(struct ch_arena *a, const char *text) {
-    struct ch_template t;
+static struct ch_prompt read_text(struct ch_arena *a, const char *text) {
+    struct ch_prompt t;
     struct chela_error err = {0};
-    if (ch_template_read(a, "t", "1.0", ch_sv_str(text), &t, &err) < 0)
+    if (ch_prompt_read(a, "t", "1.0", ch_sv_str(text), &t, &err) < 0)
         fail_msg("%s: %s", text, err.message);
     return t;
 }
@@ -41,14 +41,14 @@ static void test_rendered(void **state) {
     for (size_t i = 0; i < CH_LEN(rendered); i++) {
         CH_ARENA_AUTO a = {0};
         CH_BUF_AUTO out = {0};
-        struct ch_template t = read_text(&a, rendered[i].text);
-        struct ch_template_value values[2];
+        struct ch_prompt t = read_text(&a, rendered[i].text);
+        struct ch_prompt_value values[2];
         size_t n = 0;
-        if (ch_template_has(&t, CH_SV("x")))
-            values[n++] = (struct ch_template_value){.name = "x", .text = CH_SV("X{y}")};
-        if (ch_template_has(&t, CH_SV("y")))
-            values[n++] = (struct ch_template_value){.name = "y", .text = CH_SV("why")};
-        assert_int_equal(ch_template_render(&t, values, n, &out, NULL), 0);
+        if (ch_prompt_has(&t, CH_SV("x")))
+            values[n++] = (struct ch_prompt_value){.name = "x", .text = CH_SV("X{y}")};
+        if (ch_prompt_has(&t, CH_SV("y")))
+            values[n++] = (struct ch_prompt_value){.name = "y", .text = CH_SV("why")};
+        assert_int_equal(ch_prompt_render(&t, values, n, &out, NULL), 0);
         assert_string_equal(ch_buf_str(&out), rendered[i].want);
     }
 }
@@ -70,9 +70,9 @@ static void test_broken(void **state) {
     (void)state;
     for (size_t i = 0; i < CH_LEN(broken); i++) {
         CH_ARENA_AUTO a = {0};
-        struct ch_template t;
+        struct ch_prompt t;
         struct chela_error err = {0};
-        assert_int_equal(ch_template_read(&a, "t", "1.0", ch_sv_str(broken[i].text), &t, &err),
+        assert_int_equal(ch_prompt_read(&a, "t", "1.0", ch_sv_str(broken[i].text), &t, &err),
                          CHELA_EPARSE);
         if (strncmp(err.message, broken[i].message, strlen(broken[i].message)) != 0)
             fail_msg("%s: %s", broken[i].text, err.message);
@@ -83,17 +83,17 @@ static void test_values_must_fit(void **state) {
     CH_ARENA_AUTO a = {0};
     CH_BUF_AUTO out = {0};
     struct chela_error err = {0};
-    struct ch_template t = read_text(&a, "{tools} {input}");
-    struct ch_template_value v[] = {{.name = "tools", .text = CH_SV("T")},
+    struct ch_prompt t = read_text(&a, "{tools} {input}");
+    struct ch_prompt_value v[] = {{.name = "tools", .text = CH_SV("T")},
                                     {.name = "input", .text = CH_SV("I")},
                                     {.name = "inptu", .text = CH_SV("I")}};
     (void)state;
-    assert_int_equal(ch_template_render(&t, v, 1, &out, &err), CHELA_EINVAL);
+    assert_int_equal(ch_prompt_render(&t, v, 1, &out, &err), CHELA_EINVAL);
     assert_string_equal(err.message, "t@1.0: no value for input");
-    assert_int_equal(ch_template_render(&t, v, 3, &out, &err), CHELA_EINVAL);
+    assert_int_equal(ch_prompt_render(&t, v, 3, &out, &err), CHELA_EINVAL);
     assert_string_equal(err.message, "t@1.0: it has no hole for inptu");
     assert_int_equal(out.n, 0);
-    assert_int_equal(ch_template_render(&t, v, 2, &out, &err), 0);
+    assert_int_equal(ch_prompt_render(&t, v, 2, &out, &err), 0);
     assert_string_equal(ch_buf_str(&out), "T I");
 }
 
@@ -101,11 +101,11 @@ static void test_json_values(void **state) {
     static const char text[] = "{\"a\":[1,2,{}],\"b\":\"{x}: \\\"[,\\\"\",\"c\":[]}";
     CH_ARENA_AUTO a = {0};
     CH_BUF_AUTO out = {0};
-    struct ch_template_value v = {.name = "x"};
+    struct ch_prompt_value v = {.name = "x"};
     (void)state;
     assert_int_equal(
         ch_json_parse(&a, ch_sv_str(text), CH_JSON_STRICT, &v.json, NULL, NULL), 0);
-    ch_template_add_value(&out, &v);
+    ch_prompt_add_value(&out, &v);
     assert_string_equal(ch_buf_str(&out), "{\n  \"a\": [\n    1,\n    2,\n    {}\n  ],\n"
                                           "  \"b\": \"{x}: \\\"[,\\\"\",\n  \"c\": []\n}");
 }
@@ -115,13 +115,13 @@ static void test_untrusted_values(void **state) {
     CH_BUF_AUTO first = {0};
     CH_BUF_AUTO second = {0};
     CH_BUF_AUTO hostile = {0};
-    struct ch_template_value v = {.name = "note", .text = CH_SV("be nice"), .untrusted = true};
+    struct ch_prompt_value v = {.name = "note", .text = CH_SV("be nice"), .untrusted = true};
     (void)state;
-    ch_template_add_value(&first, &v);
-    ch_template_add_value(&second, &v);
+    ch_prompt_add_value(&first, &v);
+    ch_prompt_add_value(&second, &v);
     assert_string_equal(ch_buf_str(&first), ch_buf_str(&second));
     v.text = ch_buf_sv(&first); /* knows how the earlier one was closed */
-    ch_template_add_value(&hostile, &v);
+    ch_prompt_add_value(&hostile, &v);
     const char *end = strstr(ch_buf_str(&first), "[end of untrusted ");
     assert_non_null(end);
     const char *last = NULL;
@@ -133,7 +133,7 @@ static void test_untrusted_values(void **state) {
 static void test_fingerprint(void **state) {
     CH_ARENA_AUTO a = {0};
     (void)state;
-    struct ch_template one = read_text(&a, "abc"), two = read_text(&a, "abc.");
+    struct ch_prompt one = read_text(&a, "abc"), two = read_text(&a, "abc.");
     assert_string_equal(one.fingerprint, "t@1.0#ba7816bf8f01");
     assert_string_not_equal(one.fingerprint, two.fingerprint);
 }
@@ -167,7 +167,7 @@ static void fill(struct ch_prompts *c) {
 
 static const char *picked(const struct ch_prompts *c, struct ch_prompt_query q) {
     static struct chela_error err;
-    const struct ch_template *t = ch_prompts_pick(c, &q, &err);
+    const struct ch_prompt *t = ch_prompts_pick(c, &q, &err);
     if (!t)
         return err.message;
     static char text[64];
