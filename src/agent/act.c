@@ -112,7 +112,9 @@ static bool gate(const struct ch_block *call, enum chela_effect effect, const ch
                  void *user) {
     chela_run *run = user;
     size_t index = ch_act_index(run, call);
-    if (run->dead || !ch_kept(run))
+    if (run->dead) /* being closed: nothing begins any more */
+        return false;
+    if (!ch_kept(run))
         return true;
     if (!run->gates)
         run->gates = ch_alloc(ch_batch_totals(run->batch).calls * sizeof(*run->gates));

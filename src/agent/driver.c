@@ -183,7 +183,8 @@ static void come_to_rest(chela_run *run) {
 /* Nobody hears that a run has ended or paused before that is stored. */
 static void store_end(chela_run *run, enum ch_past_status status) {
     run->m.seq++; /* RUN_END's own */
-    run->end_seq = ch_keep_state(run, status, CH_SYNC_COMMIT);
+    /* One that never began leaves no trace: an earlier run may still wait. */
+    run->end_seq = run->input ? 0 : ch_keep_state(run, status, CH_SYNC_COMMIT);
     run->m.seq--;
     if (!run->end_seq)
         come_to_rest(run);
@@ -558,8 +559,9 @@ void ch_run_lost(chela_run *run, const struct chela_error *err) {
     ch_task_cancel(run->loop, &run->begin);
     if (!run->begun && !emit_start(run))
         return;
-    if (run->end_seq) { /* it had its end; that is all that is missing */
-        run->end_seq = 0;
+    bool ended = run->end_seq && ch_run_over(&run->m);
+    run->end_seq = 0; /* of a pause too: it cannot be relied on */
+    if (ended) { /* it had its end; that is all that is missing */
         run->m.reason = CH_REASON_STORE;
         come_to_rest(run);
         return;

@@ -108,8 +108,10 @@ static void start_waiting(struct ch_inflow *f) {
     CH_BUF_AUTO text = {0}, seqs = {0};
     struct chela_error err = {0};
 
-    if (f->waiting.n == 0 || is_busy(s) || strcmp(chela_session_status(s), "paused") == 0)
+    if (f->waiting.n == 0 || is_busy(s) || strcmp(chela_session_status(s), "paused") == 0) {
+        hold(f, false);
         return;
+    }
     struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = f->on_event, .user = f->user);
     join(f, &text, &seqs);
     hold(f, false);

@@ -203,9 +203,9 @@ static struct ch_jw begin_alone(struct ch_keep *k) {
 }
 
 uint64_t ch_keep_waiting(chela_session *s, struct ch_sv text) {
-    struct ch_keep *k = s->keep;
+    struct ch_keep *k = ch_session_kept(s);
 
-    if (!k || !k->log || k->state != CH_KEEP_OPEN)
+    if (!k)
         return 0;
     struct ch_jw w = begin_alone(k);
     ch_jw_kcstr(&w, "mode", "collect");
@@ -217,9 +217,9 @@ uint64_t ch_keep_waiting(chela_session *s, struct ch_sv text) {
 }
 
 void ch_keep_forgotten(chela_session *s, uint64_t seq) {
-    struct ch_keep *k = s->keep;
+    struct ch_keep *k = ch_session_kept(s);
 
-    if (!k || !k->log || !seq)
+    if (!k || !seq)
         return;
     struct ch_jw w = begin_alone(k);
     ch_jw_kint(&w, "of", (int64_t)seq);
@@ -310,9 +310,9 @@ void ch_keep_done(chela_run *run, size_t call, const struct ch_msg *result,
 }
 
 void ch_keep_answer(chela_session *s, size_t call, const struct ch_msg *result) {
-    struct ch_keep *k = s->keep;
+    struct ch_keep *k = ch_session_kept(s);
 
-    if (!k || !k->log)
+    if (!k)
         return;
     ch_buf_clear(&k->scratch);
     struct ch_jw w = ch_jw(&k->scratch);
@@ -341,10 +341,10 @@ void ch_keep_asked(chela_run *run, size_t call, const struct chela_approval *a) 
 
 void ch_keep_answered(chela_session *s, const char *approval_id, enum chela_decision decision,
                       const char *reason) {
-    struct ch_keep *k = s->keep;
+    struct ch_keep *k = ch_session_kept(s);
     static const char *const words[] = {"", "deny", "allow-once", "allow-always"};
 
-    if (!k || !k->log)
+    if (!k)
         return;
     ch_buf_clear(&k->scratch);
     struct ch_jw w = ch_jw(&k->scratch);

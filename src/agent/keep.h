@@ -21,8 +21,14 @@ struct ch_keep {
     struct ch_buf scratch;
 };
 
+/* NULL: nothing can be appended, because there is no journal, not yet, or not
+ * any more. */
+static inline struct ch_keep *ch_session_kept(const chela_session *s) {
+    struct ch_keep *k = s->keep;
+    return k && k->log && k->state == CH_KEEP_OPEN ? k : NULL;
+}
 static inline struct ch_keep *ch_kept(const chela_run *run) {
-    return run->session->keep && run->session->keep->log ? run->session->keep : NULL;
+    return ch_session_kept(run->session);
 }
 
 /* --- the session */

@@ -321,15 +321,17 @@ static int fold_answered(struct reading *r) {
 static int fold_compaction(struct reading *r) {
     struct ch_past *p = r->past;
     uint64_t keep = (uint64_t)ch_json_int(ch_json_get(r->v, "keep"), 0);
-    struct ch_transcript old = p->transcript;
-    CH_AUTOFREE uint64_t *seqs = p->seqs;
     struct ch_msg *summary;
     int rc = read_message(r, &summary);
 
-    if (rc < 0) {
-        seqs = NULL;
+    if (rc < 0)
+        return rc;
+    if ((rc = close_calls(r)) < 0) { /* the reply they belong to may go */
+        ch_msg_free(summary);
         return rc;
     }
+    struct ch_transcript old = p->transcript;
+    CH_AUTOFREE uint64_t *seqs = p->seqs;
     p->transcript = (struct ch_transcript){0};
     p->seqs = NULL;
     p->seqs_cap = 0;

@@ -4,7 +4,9 @@
  * the same pid namespace can see whether the holder still lives: then a session
  * whose process was killed can be opened at once. Everybody else waits until
  * the lease ends. */
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,25 +34,26 @@ static void read_word(const char *path, char *out, size_t size) {
 
 /* Field 22 of /proc/PID/stat; the name in field 2 may hold anything but ends
  * with the last ')'. "" when there is no such process, or only what is left of
- * it until its parent takes notice. */
-static void start_time(const char *pid, char *out, size_t size) {
+ * it until its parent takes notice. False: it is there and cannot be looked at. */
+static bool start_time(const char *pid, char *out, size_t size) {
     char path[64], text[1024];
     int fd;
 
     out[0] = '\0';
     snprintf(path, sizeof(path), "/proc/%s/stat", pid);
     if ((fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
-        return;
+        return kill((pid_t)strtol(pid, NULL, 10), 0) < 0 && errno == ESRCH;
     ssize_t n = read(fd, text, sizeof(text) - 1);
     close(fd);
     text[n > 0 ? n : 0] = '\0';
     char *at = strrchr(text, ')');
     if (at && (at[1] == '\0' || strchr("ZXx", at[2])))
-        return;
+        return true;
     for (int field = 2; at && field < 22; field++)
         at = strchr(at + 1, ' ');
     if (at)
         snprintf(out, size, "%.*s", (int)strcspn(at + 1, " "), at + 1);
+    return true;
 }
 
 static void identify(struct owner *o) {
@@ -94,8 +97,7 @@ bool ch_owner_is_dead(const char *text) {
     if (strcmp(other.boot, me.boot) != 0 || strcmp(other.space, me.space) != 0 || !*me.boot ||
         !*me.space || strcmp(other.start, "?") == 0)
         return false;
-    start_time(other.pid, start, sizeof(start));
-    return strcmp(start, other.start) != 0;
+    return start_time(other.pid, start, sizeof(start)) && strcmp(start, other.start) != 0;
 }
 
 void ch_owner_show(const char *text, struct ch_buf *out) {
