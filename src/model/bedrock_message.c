@@ -176,11 +176,11 @@ static void name_members(struct ch_buf *json) {
         return;
     for (size_t i = 0; i < json->n; i++) {
         char c = json->p[i];
+        bool empty = c == '"' && !inside && i + 1 < json->n && json->p[i + 1] == '"';
         size_t next = i + 2;
-        while (!inside && next < json->n && (unsigned char)json->p[next] <= ' ')
+        while (empty && next < json->n && (unsigned char)json->p[next] <= ' ')
             next++;
-        if (c == '"' && !inside && i + 1 < json->n && json->p[i + 1] == '"' && next < json->n &&
-            json->p[next] == ':') {
+        if (empty && next < json->n && json->p[next] == ':') {
             CH_BUF_LIT(&out, "\"_\"");
             i++;
             continue;

@@ -357,6 +357,17 @@ static int end_growing(struct ch_decoder *d) {
     return rc;
 }
 
+/* Nobody said that it has all: a string that was to go on is cut, and the call
+ * stays open. */
+static int leave_growing(struct ch_decoder *d) {
+    struct state *st = state_of(d);
+    if (!st->args.growing)
+        return end_growing(d);
+    ch_gemini_args_clear(&st->args);
+    st->growing = false;
+    return CHELA_OK;
+}
+
 static int fold_call(struct ch_decoder *d, const struct part *part) {
     struct state *st = state_of(d);
     CH_BUF_AUTO scratch = {0};
@@ -367,7 +378,7 @@ static int fold_call(struct ch_decoder *d, const struct part *part) {
     ch_pull_init(&p, part->call, &scratch);
     read_call(&p, &x);
     if (st->growing && x.name.n)
-        rc = end_growing(d); /* the next one begins */
+        rc = leave_growing(d); /* the next one begins */
     bool begins = !st->growing;
     if (rc < 0 || (begins && !x.name.n && !x.args.n))
         return rc; /* the end of one that has ended */
@@ -379,6 +390,8 @@ static int fold_call(struct ch_decoder *d, const struct part *part) {
     if (!begins || x.more || x.partial.n) {
         st->growing = true;
         st->growing_key = key;
+        if (x.more)
+            d->reply.complete = false; /* whatever a finishReason before it said */
         ch_gemini_args_add(&st->args, x.partial);
         return x.more || rc < 0 ? rc : end_growing(d);
     }
@@ -551,7 +564,7 @@ static void on_end(struct ch_decoder *d) {
     struct state *st = state_of(d);
     set_usage(d);
     if (st->growing && d->reply.complete && d->reply.stop != CH_STOP_LENGTH)
-        end_growing(d);
+        leave_growing(d);
     if (d->reply.stop == CH_STOP_ERROR)
         fail_by_reason(d);
     if (d->reply.stop == CH_STOP_REFUSAL && st->finish_message.n)

@@ -142,7 +142,7 @@ static void open_call(struct ch_tags *t, const char *closer, const char *itself)
     enter(t, CALL);
     ch_buf_clear(&t->body);
     t->closer = closer;
-    t->json = t->in_string = t->escaped = false;
+    t->json = t->in_string = t->escaped = t->fenced = false;
     t->itself = t->after_fence = *itself;
     ch_buf_add_str(&t->body, itself);
 }
@@ -177,7 +177,8 @@ static void note_byte(struct ch_tags *t, char c) {
     } else if (!t->after_fence) {
         t->json = c == '{' || c == '[';
         t->after_fence = !t->json && !is_space(c); /* looked at: XML, or a fence */
-    } else if (c == '\n' && t->body.n && *ch_sv_trim(ch_buf_sv(&t->body)).p == '`') {
+        t->fenced |= c == '`';
+    } else if (c == '\n' && t->fenced) {
         t->after_fence = false; /* the line of the fence is over */
     }
 }

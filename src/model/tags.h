@@ -52,7 +52,7 @@ struct ch_tags {
     char fence;          /* of the code block: ` or ~ */
     unsigned fence_n;
     bool itself;         /* the call includes its tags */
-    bool json, in_string, escaped, after_fence; /* where in its body */
+    bool json, in_string, escaped, after_fence, fenced; /* where in its body */
 };
 
 void ch_tags_init(struct ch_tags *t, enum ch_tags_mode mode, const struct ch_tags_sink *sink,

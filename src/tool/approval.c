@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/limits.h"
+#include "tool/builtin/builtins.h"
 #include "tool/call.h"
 #include "tool/executable.h"
 #include "tool/policy.h"
@@ -279,6 +280,8 @@ static const struct {
 };
 
 static bool is_harmless(const chela_call *call) {
+    if (call->tool->check != ch_process_check)
+        return false; /* a host's own tool of that name */
     for (size_t i = 0; i < CH_LEN(harmless); i++)
         if (strcmp(harmless[i].tool, call->tool->name) == 0 &&
             ch_sv_is(ch_json_get_str(call->args, harmless[i].argument), harmless[i].value))

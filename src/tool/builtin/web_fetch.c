@@ -97,6 +97,7 @@ static int read_range(chela_call *call, struct job *j) {
         return CHELA_EINVAL;
     }
     j->max_chars = CH_MIN(j->max_chars, MOST_CHARS);
+    j->offset = CH_MIN(j->offset, INT64_MAX - MOST_CHARS);
     return 0;
 }
 

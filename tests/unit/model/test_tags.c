@@ -257,12 +257,26 @@ static void test_flood(void **state) {
     }
 }
 
+/* The same within a call that is not JSON. */
+static void test_flood_of_lines(void **state) {
+    (void)state;
+    CH_BUF_AUTO text = {0};
+    struct out o;
+    ch_buf_add_str(&text, "<tool_call><");
+    for (size_t k = 0; k < 1000000; k++)
+        ch_buf_addc(&text, '\n');
+    read_split(&o, CH_TAGS_CALLS, ch_buf_sv(&text), 1, 1);
+    assert_int_equal(o.runnable, 0);
+    ch_buf_release(&o.log);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_calls),         cmocka_unit_test(test_fences),
         cmocka_unit_test(test_prose),         cmocka_unit_test(test_xml),
         cmocka_unit_test(test_thoughts),      cmocka_unit_test(test_broken),
         cmocka_unit_test(test_only_thoughts), cmocka_unit_test(test_flood),
+        cmocka_unit_test(test_flood_of_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 
 #include "base/limits.h"
 #include "support/toolkit.h"
+#include "tool/builtin/builtins.h"
 #include "tool/call.h"
 #include "tool/display.h"
 #include "tool/retry.h"
@@ -295,6 +296,8 @@ static void test_process(void **state) {
     kit_init(&k);
     add_tool(&k, "process", 0);
     k.opts.approvals = none;
+    assert_false(runs(&k, "process", "{\"action\":\"list\"}")); /* a host's own */
+    ch_registry_find(&k.registry, CH_SV("process"))->check = ch_process_check;
     assert_true(runs(&k, "process", "{\"action\":\"list\"}"));
     assert_true(runs(&k, "process", "{\"action\":\"poll\",\"id\":\"p1\"}"));
     assert_true(runs(&k, "process", "{\"action\":\"kill\",\"id\":\"p1\"}"));
