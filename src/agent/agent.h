@@ -76,6 +76,8 @@ struct ch_target {
     bool has_price; /* else the cost is unknown */
     struct ch_price price;
     int64_t window; /* as configured, in tokens; 0: as the built-in list says */
+    int64_t listed; /* and what that says; 0: nothing */
+    bool local;     /* its server is one that can be asked */
     struct ch_scripted *scripted; /* owned; NULL unless served in process */
     struct ch_aws *aws;           /* owned; NULL: nothing is signed */
     struct ch_transport *transport;

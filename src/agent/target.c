@@ -5,6 +5,7 @@
  * a server on this machine, or one whose address was given by hand, may do
  * without. Every key that is found is registered for redaction. */
 #include "agent/agent.h"
+#include "agent/inquire.h"
 #include "agent/window.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -391,6 +392,8 @@ int ch_target_new(chela_runtime *rt, const char *spec, const struct chela_agent_
         t->ep.codec = ch_codec_prompted(t->ep.codec);
     t->has_price = find_price(rt, t, model, &t->price);
     t->window = find_window(rt, t, model);
+    t->listed = ch_model_info(t->provider, ch_sv_str(t->model)).context_window;
+    t->local = ch_inquire_is_local(t);
     *out = CH_TAKE(t);
     return 0;
 }
@@ -398,8 +401,7 @@ int ch_target_new(chela_runtime *rt, const char *spec, const struct chela_agent_
 int64_t ch_target_window(const struct ch_target *t) {
     if (t->window)
         return t->window;
-    int64_t known = ch_model_info(t->provider, ch_sv_str(t->model)).context_window;
-    return known ? known : ch_window_of(t->heard);
+    return t->listed ? t->listed : ch_window_of(t->heard);
 }
 
 void ch_target_free(struct ch_target *t) {

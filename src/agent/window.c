@@ -95,7 +95,7 @@ static struct ch_window *find(chela_runtime *rt, const struct ch_target *t) {
  * play: only the network is asked. */
 void ch_window_ask(chela_runtime *rt, struct ch_target *t) {
     bool network = t->transport == ch_http_transport(rt->http);
-    if (!network || ch_target_window(t) || !ch_inquire_is_local(t))
+    if (!network || ch_target_window(t) || !t->local)
         return;
     if (!t->heard)
         t->heard = find(rt, t);
