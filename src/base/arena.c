@@ -93,10 +93,13 @@ char *ch_arena_printf(struct ch_arena *a, const char *fmt, ...) {
     va_list ap, again;
     va_start(ap, fmt);
     va_copy(again, ap);
-    int n = CH_MAX(vsnprintf(NULL, 0, fmt, ap), 0);
+    /* Mostly it fits into the room that is there: print once. */
+    size_t room = a->at ? (size_t)(a->end - a->at) : 0;
+    int n = CH_MAX(vsnprintf(a->at, room, fmt, ap), 0);
     va_end(ap);
     char *p = ch_arena_bytes(a, (size_t)n + 1);
-    vsnprintf(p, (size_t)n + 1, fmt, again);
+    if ((size_t)n >= room)
+        vsnprintf(p, (size_t)n + 1, fmt, again);
     va_end(again);
     return p;
 }
