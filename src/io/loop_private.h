@@ -36,7 +36,7 @@ struct ch_loop {
 
     uv_idle_t idle;         /* active while tasks are queued, so we never block */
     struct ch_task queued;  /* list heads */
-    struct ch_task batch;   /* tasks of the iteration in progress */
+    struct ch_task batch;   /* older than queued: called next */
     struct ch_task closers; /* run by ch_loop_close */
 
     struct ch_timers timers;
