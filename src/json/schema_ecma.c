@@ -98,7 +98,7 @@ static bool read_hex(struct ecma *e, size_t digits, uint32_t *out) {
     return true;
 }
 
-/* After "\u": XXXX, a pair of surrogates, or {X...}. */
+/* After "\u": four digits, a pair of surrogates, or digits in braces. */
 static bool read_unicode(struct ecma *e, uint32_t *cp) {
     uint32_t low;
     if (accept(e, "{")) {
