@@ -13,8 +13,8 @@ for api in "${apis[@]}"; do
     exits "files, $api" 0
     same "files, $api: written and edited" "$(printf 'alpha\ngamma')" "$(cat "$space/notes/plan.txt")"
     holds "files, $api: all four worked" "$results | length == 4 and all(.is_error | not)"
-    holds "files, $api: read sees the edit" "$results | .[2].content | test(\"gamma\")"
-    holds "files, $api: ls sees the file" "$results | .[3].content | test(\"plan.txt\")"
+    holds "files, $api: read sees the edit" "$results | .[] | select(.name == \"read\").content | test(\"gamma\")"
+    holds "files, $api: ls sees the file" "$results | .[] | select(.name == \"ls\").content | test(\"plan.txt\")"
     same "files, $api: the model sees the results" "4" \
         "$(requests 'select(.n == 3) | [.body | .. | objects | select(.role == "tool" or .type == "tool_result" or .type == "function_call_output" or has("functionResponse") or has("toolResult"))] | length')"
 
