@@ -409,13 +409,15 @@ void ch_interrupt(chela_run *run, enum ch_in kind, const char *why) {
     run->end_seq = 0; /* a pause that was not told yet is none */
     if (kind == CH_IN_CANCEL && !run->error[0])
         snprintf(run->error, sizeof(run->error), "%s", why ? why : "cancelled");
+    run->admit_seq = 0; /* one that had not begun never will */
+    ch_task_cancel(run->loop, &run->begin);
     ch_timer_stop(run->loop, &run->retry);
     ch_think_abort(run);
-    if (run->over) { /* paused: it comes back to life for its last words */
+    bool silent = run->over || !run->begun; /* no RUN_START precedes its end yet */
+    if (run->over) /* paused: it comes back to life for its last words */
         activate(run);
-        if (!emit_start(run))
-            return;
-    }
+    if (silent && !emit_start(run))
+        return;
     if (!run->batch) {
         run->stop_reason = "cancelled";
         ch_drive(run, &(struct ch_input){.kind = kind});

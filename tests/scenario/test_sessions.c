@@ -288,6 +288,30 @@ static void test_messages_that_wait_survive(void **state) {
     ch_buf_release(&lines.text);
 }
 
+/* Cancelled while the store opens, or before what it begins with is stored:
+ * a start and an end are told all the same, and no model is asked. */
+static void test_cancelled_before_it_begins(void **state) {
+    (void)state;
+    for (int opened = 0; opened < 2; opened++) {
+        struct stage st;
+        chela_store *store = new_store();
+        open_kept(&st, store, "k", 0);
+        if (opened)
+            wait_open(&st);
+        stage_start(&st, "go");
+        chela_cancel(st.run, "never mind");
+        stage_finish(&st);
+        assert_string_equal(stage_verdict(&st), "cancelled/cancelled");
+        assert_ptr_equal(strstr(ch_buf_str(&st.log), "run_start"), ch_buf_str(&st.log));
+        assert_int_equal(st.ends, 1);
+        assert_int_equal(st.model.nrequests, 0);
+        stage_play(&st, "again");
+        assert_string_equal(stage_verdict(&st), "done/task_completed");
+        stage_close(&st);
+        chela_store_close(store);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_written),
@@ -295,6 +319,7 @@ int main(void) {
         cmocka_unit_test(test_every_beginning_can_be_resumed),
         cmocka_unit_test(test_keys_stay_the_same),
         cmocka_unit_test(test_messages_that_wait_survive),
+        cmocka_unit_test(test_cancelled_before_it_begins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
