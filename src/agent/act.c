@@ -82,13 +82,14 @@ static enum chela_decision ask(const struct ch_block *call, const struct ch_ask 
                                .can_remember = !asked->obstacle};
     size_t index = ch_act_index(run, call);
     const struct ch_past_call *known = run->past ? &run->past->calls[index] : NULL;
-    bool same = known && known->approval && ch_sv_is(asked->arguments, known->arguments);
-    if (same && known->decision != CHELA_UNDECIDED) {
+    bool same = known && known->approval && strcmp(known->approval, asked->approval_id) == 0;
+    bool denied = known && known->decision == CHELA_DENY; /* whatever it would run by now */
+    if (denied || (same && known->decision != CHELA_UNDECIDED)) {
         *reason = dup_opt(known->reason);
         return known->decision;
     }
     if (!same)
-        ch_keep_asked(run, index, &a);
+        ch_keep_asked(run, index, &a, asked->digest);
     const struct ch_clock *clock = ch_loop_clock(run->loop);
     int64_t before = ch_mono_ms(clock);
     if (run->halt || !emit_approval(run, &a))

@@ -28,7 +28,8 @@
  *               "refused","terminates"]}. When each call of the reply has one,
  *               they join the transcript in the order of the calls.
  *   ASKED       a person must agree. {"run","turn","call","approval",
- *               "arguments","summary","remember":bool}
+ *               "arguments","summary","remember":bool,"digest"}; digest: hex,
+ *               of exactly what would run (tool/binding.h)
  *   ANSWERED    they did, or did not. {"approval","decision","reason"}
  *   COMPACTION  the transcript was rewritten. {"keep":seq,"message",...}: what
  *               the message says stands for all records before `keep`.

@@ -32,6 +32,9 @@ static void take_over(chela_session *s, struct ch_past *past) {
     ch_transcript_release(&s->transcript);
     s->transcript = past->transcript;
     past->transcript = (struct ch_transcript){0};
+    ch_memory_release(&s->memory);
+    s->memory = past->memory;
+    past->memory = (struct ch_memory){0};
     ch_encoder_release(&s->encoder);
     s->encoder = (struct ch_encoder){0};
     s->revision = 0;
@@ -324,7 +327,19 @@ void ch_keep_answer(chela_session *s, size_t call, const struct ch_msg *result) 
     end(s, &w, CH_REC_DONE, s->agent->rt->journal->gate);
 }
 
-void ch_keep_asked(chela_run *run, size_t call, const struct chela_approval *a) {
+static void kdigest(struct ch_jw *w, const unsigned char digest[CH_SHA256_SIZE]) {
+    static const char hex[] = "0123456789abcdef";
+    char text[2 * CH_SHA256_SIZE];
+
+    for (size_t i = 0; i < CH_SHA256_SIZE; i++) {
+        text[2 * i] = hex[digest[i] >> 4];
+        text[2 * i + 1] = hex[digest[i] & 15];
+    }
+    ch_jw_kstr(w, "digest", ch_sv(text, sizeof(text)));
+}
+
+void ch_keep_asked(chela_run *run, size_t call, const struct chela_approval *a,
+                   const unsigned char digest[CH_SHA256_SIZE]) {
     struct ch_keep *k = ch_kept(run);
 
     if (!k)
@@ -336,6 +351,7 @@ void ch_keep_asked(chela_run *run, size_t call, const struct chela_approval *a) 
     ch_jw_kstr(&w, "arguments", ch_unstr(a->arguments));
     ch_jw_kstr(&w, "summary", ch_unstr(a->summary));
     ch_jw_kbool(&w, "remember", a->can_remember);
+    kdigest(&w, digest);
     end(run->session, &w, CH_REC_ASKED, CH_SYNC_LATER);
 }
 

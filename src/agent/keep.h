@@ -54,7 +54,9 @@ struct ch_keep_done {
 };
 void ch_keep_done(chela_run *run, size_t call, const struct ch_msg *result,
                   const struct ch_keep_done *how);
-void ch_keep_asked(chela_run *run, size_t call, const struct chela_approval *a);
+/* digest: of exactly what the person is asked about. */
+void ch_keep_asked(chela_run *run, size_t call, const struct chela_approval *a,
+                   const unsigned char digest[CH_SHA256_SIZE]);
 void ch_keep_answered(chela_session *s, const char *approval_id, enum chela_decision decision,
                       const char *reason);
 /* The machine as it is now. */

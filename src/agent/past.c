@@ -56,6 +56,7 @@ void ch_past_free(struct ch_past *p) {
     for (struct ch_past_note *n; (n = CH_LIST_FIRST(&p->notes, struct ch_past_note, link));)
         free_note(n);
     ch_transcript_release(&p->transcript);
+    ch_memory_release(&p->memory);
     ch_arena_release(&p->arena);
     ch_buf_release(&p->state);
     ch_free(p->seqs);
@@ -277,6 +278,25 @@ static int fold_done(struct reading *r) {
     return rc;
 }
 
+static int hex_value(char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* False, and all zero, which no call's is: it is not there. */
+static bool read_digest(struct ch_sv hex, unsigned char out[CH_SHA256_SIZE]) {
+    bool good = hex.n == 2 * (size_t)CH_SHA256_SIZE;
+
+    memset(out, 0, CH_SHA256_SIZE);
+    for (size_t i = 0; good && i < CH_SHA256_SIZE; i++) {
+        int high = hex_value(hex.p[2 * i]), low = hex_value(hex.p[2 * i + 1]);
+        good = high >= 0 && low >= 0;
+        out[i] = (unsigned char)((high & 15) << 4 | (low & 15));
+    }
+    if (!good)
+        memset(out, 0, CH_SHA256_SIZE);
+    return good;
+}
+
 static int fold_asked(struct reading *r) {
     struct ch_past_call *c = call_of(r);
 
@@ -290,7 +310,8 @@ static int fold_asked(struct reading *r) {
     c->arguments = dup_sv(ch_json_get_str(r->v, "arguments"));
     c->summary = dup_sv(ch_json_get_str(r->v, "summary"));
     c->name = dup_sv(ch_json_get_str(r->v, "name"));
-    c->remember = ch_json_bool(ch_json_get(r->v, "remember"), false);
+    bool bound = read_digest(ch_json_get_str(r->v, "digest"), c->digest);
+    c->remember = bound && ch_json_bool(ch_json_get(r->v, "remember"), false);
     c->decision = CHELA_UNDECIDED;
     return 0;
 }
@@ -311,6 +332,8 @@ static int fold_answered(struct reading *r) {
         c->decision = decision_of(ch_json_get_str(r->v, "decision"));
         ch_free(c->reason);
         c->reason = dup_sv(ch_json_get_str(r->v, "reason"));
+        if (c->decision == CHELA_ALLOW_ALWAYS && c->remember)
+            ch_memory_add(&r->past->memory, c->digest);
     }
     return 0;
 }

@@ -13,6 +13,7 @@
 #include "base/list.h"
 #include "chela/tool.h"
 #include "model/message.h"
+#include "tool/approval.h"
 
 enum ch_past_status {
     CH_PAST_IDLE,    /* no run is unfinished */
@@ -27,6 +28,7 @@ struct ch_past_call {
     struct ch_msg *result; /* owned; NULL: none is known */
     char *approval;        /* id; NULL: nobody was asked */
     char *arguments, *summary, *name;
+    unsigned char digest[CH_SHA256_SIZE]; /* of what they were asked about */
     bool remember;
     enum chela_decision decision;
     char *reason;
@@ -57,6 +59,7 @@ struct ch_past {
     unsigned answered, refused;  /* of those: made, and not made for want of budget */
     bool terminated;
     struct ch_list notes;
+    struct ch_memory memory; /* calls that a person allowed always */
     struct ch_arena arena; /* of the record that is being read */
     struct ch_buf state;   /* the last STATE of this run, unread: only that one counts */
 };

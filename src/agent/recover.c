@@ -137,7 +137,7 @@ void ch_recover_batch(chela_run *run) {
         else if (c->started && c->once)
             ch_batch_interrupt(run->batch, i);
         else if (c->approval)
-            ch_batch_recall(run->batch, i, c->approval);
+            ch_batch_recall(run->batch, i, c->approval, c->digest);
     }
 }
 

@@ -477,10 +477,12 @@ void ch_batch_settle(struct ch_batch *b, size_t index, const struct ch_msg *resu
     ch_call_end(call, &o);
 }
 
-void ch_batch_recall(struct ch_batch *b, size_t index, const char *approval_id) {
+void ch_batch_recall(struct ch_batch *b, size_t index, const char *approval_id,
+                     const unsigned char digest[CH_SHA256_SIZE]) {
     chela_call *call = b->calls[index];
 
     call->known_id = ch_arena_str(&call->arena, ch_sv_str(approval_id));
+    memcpy(call->known_digest, digest, CH_SHA256_SIZE);
 }
 
 void ch_batch_interrupt(struct ch_batch *b, size_t index) {

@@ -35,6 +35,7 @@ struct ch_ask {
     struct ch_sv arguments; /* JSON, as they would be used */
     struct ch_sv summary;   /* for people, safe to print */
     const char *obstacle;   /* NULL, or why it cannot be allowed always: it uses ... */
+    const unsigned char *digest; /* CH_SHA256_SIZE bytes: exactly what is agreed to (binding.h) */
 };
 
 /* What a hook decided before a call runs. */
@@ -134,8 +135,11 @@ void ch_batch_settle(struct ch_batch *b, size_t index, const struct ch_msg *resu
  * It is not run; its result says so. */
 void ch_batch_interrupt(struct ch_batch *b, size_t index);
 
-/* Likewise: a person was asked about the call under this id. */
-void ch_batch_recall(struct ch_batch *b, size_t index, const char *approval_id);
+/* Likewise: a person was asked about the call under this id, when it would have
+ * run exactly this. If it would run something else by now, the question is a
+ * new one, with an id of its own. */
+void ch_batch_recall(struct ch_batch *b, size_t index, const char *approval_id,
+                     const unsigned char digest[CH_SHA256_SIZE]);
 
 /* The call with this number that `gate` held back may begin. */
 void ch_batch_pass(struct ch_batch *b, size_t index);

@@ -93,6 +93,7 @@ struct chela_call {
     struct ch_bound *bound;         /* in the arena: what was agreed to; NULL: all is */
     const char *approval_id;        /* in the arena; NULL: not asked yet */
     const char *known_id;           /* likewise: what it was in an earlier life; NULL */
+    unsigned char known_digest[CH_SHA256_SIZE]; /* ...and of what */
     struct ch_uses uses;            /* what it works on */
     bool hand_over;                 /* a hook wants the host to run it */
     bool stop_run;                  /* a hook wants the run to end */

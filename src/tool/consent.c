@@ -76,19 +76,26 @@ static enum chela_decision possible(const chela_call *call, enum chela_decision 
     return wanted == CHELA_ALLOW_ALWAYS && call->bound->obstacle ? CHELA_ALLOW_ONCE : wanted;
 }
 
+/* Asked in an earlier life, about the very same. */
+static bool is_known(const chela_call *call) {
+    return call->known_id &&
+           memcmp(call->known_digest, call->bound->digest, CH_SHA256_SIZE) == 0;
+}
+
 void ch_call_ask(chela_call *call) {
     CH_BUF_AUTO summary = {0};
     char *reason = NULL;
 
     ch_bind(call, call->bound); /* the calls before this one may have changed files */
     ch_bound_show(call, call->bound, &summary);
-    call->approval_id = call->known_id ? call->known_id : make_id(&call->arena);
+    call->approval_id = is_known(call) ? call->known_id : make_id(&call->arena);
     if (!call->env->ask)
         return;
     struct ch_ask ask = {.approval_id = call->approval_id,
                          .arguments = call->arguments,
                          .summary = ch_buf_sv(&summary),
-                         .obstacle = call->bound->obstacle};
+                         .obstacle = call->bound->obstacle,
+                         .digest = call->bound->digest};
     ch_call_ref(call); /* the host may close the batch in its callback */
     enum chela_decision decision = call->env->ask(call, &ask, &reason);
     if (decision != CHELA_UNDECIDED && call->env && call->state == CH_CALL_ASKING)

@@ -197,6 +197,30 @@ exits "resumed with a refusal" 0
 same "resumed with a refusal: it was not done" 1 "$(lines once)"
 check "resumed with a refusal: the model is told" grep -q 'did not allow' "$out"
 
+# Consent is for what was shown: a script that was changed since is asked about
+# again, and what a file says that somebody agreed to is not believed.
+ask --session y --approve ask "call t_ask"
+chela sessions show --json y
+id=$(jq -r '.waiting[0].approval_id' "$out")
+echo 'echo changed >>once.log' >>"$space/once"
+resume --allow "$id" y
+exits "changed after the question" 5
+same "changed after the question: it is not run" 1 "$(lines once)"
+chela sessions show --json y
+check "changed after the question: a new question" test "$id" != "$(jq -r '.waiting[0].approval_id' "$out")"
+chela sessions export y
+sed 's/"decision":"[a-z-]*"/"decision":"allow-once"/' "$out" >"$space/y.jsonl"
+resume --allow "$id" y
+exits "changed after the question: the old answer is none" 5
+resume --allow all y
+exits "changed after the question: agreed to as it is" 0
+same "changed after the question: then it is run" 3 "$(lines once)"
+sed -i '$d' "$space/once"
+chela sessions import --key forged y.jsonl
+resume forged
+exits "an imported consent is none" 5
+same "an imported consent is none: nothing was done" 3 "$(lines once)"
+
 # --- one writer
 rm -f "$space"/*.log
 background 1 run --model scripted/rules.yaml --session busy "call t_read"

@@ -249,6 +249,59 @@ static void test_keys_stay_the_same(void **state) {
     ch_buf_release(&lines.text);
 }
 
+/* --- consent ------------------------------------------------------------------------------ */
+
+static const struct fake_reply two_asks[] = {
+    {.body = A_USE("c1", "deploy", "{\\\"env\\\":\\\"prod\\\"}")},
+    {.body = A_USE("c2", "deploy", "{\\\"env\\\":\\\"prod\\\"}")},
+    {.body = A_USE("c3", "deploy", "{\\\"env\\\":\\\"test\\\"}")},
+};
+
+/* In a process of its own, as it were. */
+static void open_asking(struct stage *st, chela_store *store, size_t skip) {
+    stage_open(st, NULL, two_asks + skip, CH_LEN(two_asks) - skip);
+    stage_tool(st, "deploy", CHELA_TOOL_CONFIRM);
+    assert_int_equal(chela_runtime_store(st->rt, store, NULL, NULL), 0);
+    chela_session_close(st->session);
+    assert_int_equal(chela_session_new(st->agent, "a", &st->session, NULL), 0);
+}
+
+static void note_approval(const struct chela_event *ev, void *user) {
+    if (ev->type == CHELA_EV_APPROVAL_REQUIRED)
+        ch_buf_addf(user, "%.*s ", (int)ev->approval.id.n, ev->approval.id.p);
+}
+
+static void test_always_outlives_the_process(void **state) {
+    struct stage st;
+    chela_store *store = new_store();
+    CH_BUF_AUTO asked = {0};
+    char id[64];
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = note_approval, .user = &asked);
+    (void)state;
+    open_asking(&st, store, 0);
+    stage_start(&st, "go");
+    stage_finish(&st);
+    assert_string_equal(stage_verdict(&st), "paused/approval_required");
+    memcpy(id, st.approval, sizeof(id));
+    stage_close(&st);
+
+    open_asking(&st, store, 1);
+    wait_open(&st);
+    assert_int_equal(
+        chela_session_approve(st.session, id, CHELA_ALLOW_ALWAYS, NULL, NULL), 0);
+    stage_close(&st); /* it dies before it goes on */
+
+    open_asking(&st, store, 1);
+    wait_open(&st);
+    assert_int_equal(chela_run_resume(st.session, &opts, &st.run, NULL), 0);
+    assert_int_equal(chela_run_wait(st.run), 0);
+    /* the very same again is not asked about, anything else is */
+    assert_string_equal(ch_buf_str(&asked), "c3 ");
+    assert_string_equal(chela_run_reason(st.run), "approval_required");
+    stage_close(&st);
+    chela_store_close(store);
+}
+
 /* --- messages that wait ----------------------------------------------------------------------- */
 
 static void queue_both(struct stage *st, const struct chela_event *ev) {
@@ -318,6 +371,7 @@ int main(void) {
         cmocka_unit_test(test_a_store_that_fails),
         cmocka_unit_test(test_every_beginning_can_be_resumed),
         cmocka_unit_test(test_keys_stay_the_same),
+        cmocka_unit_test(test_always_outlives_the_process),
         cmocka_unit_test(test_messages_that_wait_survive),
         cmocka_unit_test(test_cancelled_before_it_begins),
     };
