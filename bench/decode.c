@@ -109,10 +109,10 @@ static const struct shape {
      "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
      "data: [DONE]\n\n",
      " and so the story goes"},
-    {"openai text, read in full", &ch_codec_openai, "",
+    {"openai text, new members", &ch_codec_openai, "",
      "data: {\"n\":%u,\"object\":\"chat.completion.chunk\",\"created\":1758128768,\"model\":"
      "\"gpt-4o-2024-08-06\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"%s\"},"
-     "\"finish_reason\":null}],\"usage\":{\"prompt_tokens\":7}}\n\n",
+     "\"finish_reason\":null}],\"timings\":{\"predicted_n\":%u,\"predicted_ms\":1%u.5}}\n\n",
      "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
      "data: [DONE]\n\n",
      " and so the story goes"},

@@ -293,6 +293,12 @@ void ch_pull_skip(struct ch_pull *p) {
         fail(p);
 }
 
+const char *ch_pull_past(const char *at, const char *end) {
+    struct ch_pull p = {.at = at, .end = end, .depth = 1};
+    ch_pull_skip(&p);
+    return p.failed ? NULL : p.at;
+}
+
 bool ch_pull_raw(struct ch_pull *p, struct ch_sv *out) {
     if (p->failed)
         return false;

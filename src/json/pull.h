@@ -51,6 +51,8 @@ bool ch_pull_int(struct ch_pull *p, int64_t *out);
 bool ch_pull_double(struct ch_pull *p, double *out);
 bool ch_pull_bool(struct ch_pull *p, bool *out);
 void ch_pull_skip(struct ch_pull *p);
+/* Past the value, a member's, that begins at `at`; NULL: it is not sound. */
+const char *ch_pull_past(const char *at, const char *end);
 /* The source text of the next value, whatever it is. */
 bool ch_pull_raw(struct ch_pull *p, struct ch_sv *out);
 

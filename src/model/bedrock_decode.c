@@ -318,7 +318,7 @@ static void learn(struct ch_decoder *d, struct ch_sv data, unsigned key, const s
             continue;
         st->repeats = (enum delta)kind;
         st->key = key;
-        ch_template_learn(&st->template, data, x->raw, ch_sv(NULL, 0));
+        ch_template_learn(&st->template, data, x->raw, ch_sv(NULL, 0), NULL);
     }
 }
 

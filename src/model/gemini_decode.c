@@ -519,7 +519,7 @@ static int on_event(struct ch_decoder *d, struct ch_sv name CH_UNUSED, struct ch
     rc = read_all(d, data, &c, &array, err);
     struct ch_sv text = rc < 0 || array ? ch_sv(NULL, 0) : only_text(st, &c);
     if (text.n)
-        ch_template_learn(&st->template, data, text, c.usage);
+        ch_template_learn(&st->template, data, text, c.usage, NULL);
     return rc;
 }
 

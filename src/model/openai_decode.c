@@ -225,9 +225,8 @@ struct choice {
     bool has_delta;
 };
 
-static void read_choice(struct ch_pull *p, struct choice *c) {
+static void read_choice(struct ch_pull *p, struct choice *c, struct ch_template_unread *unread) {
     struct ch_sv key;
-    *c = (struct choice){0};
     if (!ch_pull_enter(p, '{'))
         return;
     while (ch_pull_key(p, &key)) {
@@ -249,10 +248,11 @@ static void read_choice(struct ch_pull *p, struct choice *c) {
             ch_pull_str(p, &c->native);
         } else if (ch_sv_is(key, "usage")) {
             ch_pull_raw(p, &c->usage);
-        } else if (ch_sv_is(key, "error") && ch_pull_peek(p) == '{') {
-            ch_pull_raw(p, &c->error);
+        } else if (ch_sv_is(key, "error")) {
+            if (ch_pull_raw(p, &c->error) && *c->error.p != '{')
+                c->error = CH_SV("");
         } else {
-            ch_pull_skip(p);
+            ch_template_skip(unread, p);
         }
     }
 }
@@ -299,6 +299,7 @@ struct chunk {
     struct choice choice; /* the first with index 0 */
     bool has_choices, has_choice, has_error;
     struct ch_sv model, usage; /* usage: JSON */
+    struct ch_template_unread unread;
 };
 
 static void read_choices(struct ch_pull *p, struct chunk *c) {
@@ -308,7 +309,8 @@ static void read_choices(struct ch_pull *p, struct chunk *c) {
         return;
     while (ch_pull_item(p)) {
         struct choice *into = c->has_choice ? &other : &c->choice;
-        read_choice(p, into);
+        *into = (struct choice){0};
+        read_choice(p, into, &c->unread);
         c->has_choice |= into->index == 0;
     }
 }
@@ -342,10 +344,11 @@ static bool read_chunk(struct ch_decoder *d, struct ch_sv data, struct chunk *c)
                 ch_pull_str(&p, &c->model);
             } else if (ch_sv_is(key, "x_groq")) {
                 read_x_groq(&p, c);
-            } else {
-                c->has_error |= (ch_sv_is(key, "error") || ch_sv_is(key, "base_resp")) &&
-                                ch_pull_peek(&p) != 'n';
+            } else if (ch_sv_is(key, "error") || ch_sv_is(key, "base_resp")) {
+                c->has_error |= ch_pull_peek(&p) != 'n';
                 ch_pull_skip(&p);
+            } else {
+                ch_template_skip(&c->unread, &p);
             }
         }
     return !ch_pull_failed(&p);
@@ -407,7 +410,7 @@ static void learn(struct ch_decoder *d, struct ch_sv data, const struct chunk *c
     if (!piece.n || piece.p < data.p || piece.p >= data.p + data.n)
         return;
     st->repeats = key;
-    ch_template_learn(&st->template, data, piece, c->usage);
+    ch_template_learn(&st->template, data, piece, c->usage, &c->unread);
 }
 
 static bool repeat(struct ch_decoder *d, struct ch_sv data, int *rc) {

@@ -1,6 +1,7 @@
 /* quick.c -- see quick.h. */
 #include "model/quick.h"
 
+#include "json/pull.h"
 #include "json/scan.h"
 
 const char *ch_quick_string(const char *at, const char *end, struct ch_buf *scratch,
@@ -35,6 +36,14 @@ void ch_template_clear(struct ch_template *t) {
 }
 
 /* --- learning */
+
+void ch_template_skip(struct ch_template_unread *u, struct ch_pull *p) {
+    ch_pull_peek(p);
+    const char *start = p->at;
+    ch_pull_skip(p);
+    if (!ch_pull_failed(p) && u->n < CH_LEN(u->list))
+        u->list[u->n++] = ch_sv(start, (size_t)(p->at - start));
+}
 
 /* What is left out of an event, in the order of the text. */
 struct cuts {
@@ -118,6 +127,18 @@ static void cut_figures(struct cuts *c, struct ch_sv figures) {
     }
 }
 
+/* By what is known of vendors. */
+static void cut_known(struct cuts *c, struct ch_sv data, const char *after) {
+    cut_padding(c, ch_sv(after, (size_t)(data.p + data.n - after)));
+    cut_ids(c, data);
+    cut_sequence(c, data);
+}
+
+static void cut_unread(struct cuts *c, const struct ch_template_unread *u) {
+    for (size_t i = 0; i < u->n; i++)
+        cut(c, CH_HOLE_VALUE, u->list[i].p, u->list[i].p + u->list[i].n);
+}
+
 /* Of a server whose events never repeat only every so many are learnt. */
 static bool is_in_vain(const struct ch_template *t) {
     return t->missed > 8 && t->missed % 32;
@@ -150,7 +171,7 @@ static bool assemble(struct ch_template *t, struct ch_sv data, const struct cuts
 }
 
 void ch_template_learn(struct ch_template *t, struct ch_sv data, struct ch_sv piece,
-                       struct ch_sv figures) {
+                       struct ch_sv figures, const struct ch_template_unread *unread) {
     struct cuts cuts = {0};
     ch_buf_clear(&t->bytes);
     t->nholes = t->nfigures = t->first_figure = 0;
@@ -160,9 +181,10 @@ void ch_template_learn(struct ch_template *t, struct ch_sv data, struct ch_sv pi
     }
     const char *after = piece.p + piece.n;
     cut(&cuts, CH_HOLE_PIECE, piece.p, after);
-    cut_padding(&cuts, ch_sv(after, (size_t)(data.p + data.n - after)));
-    cut_ids(&cuts, data);
-    cut_sequence(&cuts, data);
+    if (unread && t->missed)
+        cut_unread(&cuts, unread);
+    else
+        cut_known(&cuts, data, after);
     if (figures.n)
         cut_figures(&cuts, figures);
     if (cuts.overflow)
@@ -188,6 +210,8 @@ static const char *past_hole(enum ch_template_kind kind, const char *at, const c
     case CH_HOLE_PIECE:
         at = ch_quick_string(at, end, scratch, piece);
         return at ? at - 1 : NULL; /* the quote is in the template */
+    case CH_HOLE_VALUE:
+        return ch_pull_past(at, end);
     }
     CH_UNREACHABLE();
 }

@@ -274,7 +274,7 @@ static void learn(struct ch_decoder *d, struct ch_sv data, struct ch_sv piece,
         return;
     st->repeats = kind;
     st->key = key;
-    ch_template_learn(&st->template, data, piece, ch_sv(NULL, 0));
+    ch_template_learn(&st->template, data, piece, ch_sv(NULL, 0), NULL);
 }
 
 static bool repeat(struct ch_decoder *d, struct ch_sv data, int *rc) {

@@ -360,11 +360,32 @@ static size_t step_ticks(struct ch_tags *t, struct ch_sv s, bool ended) {
     return say_some(t, s, run);
 }
 
+/* Whether a '<' may begin a tag, by the letters after it: so that text about
+ * HTML or with comparisons is not taken to pieces. Too little of it may. */
+static bool may_open(const struct ch_tags *t, struct ch_sv s) {
+    if (s.n < 3)
+        return !t->ticks;
+    switch (s.p[1]) {
+    case 't':
+        return s.p[2] == 'o' || s.p[2] == 'h';
+    case 'f':
+        return s.p[2] == 'u';
+    case 'i':
+        return s.p[2] == 'n';
+    case 's':
+        return s.p[2] == 'c';
+    default:
+        return s.p[1] == '/' && t->ncalls;
+    }
+}
+
 static size_t step_text(struct ch_tags *t, struct ch_sv s, bool ended) {
     static const bool decides[256] = {['<'] = true, ['`'] = true, ['~'] = true, ['\n'] = true};
     size_t n = 0;
-    while (n < s.n && !decides[(unsigned char)s.p[n]])
-        n++;
+    for (; n < s.n; n++)
+        if (decides[(unsigned char)s.p[n]] &&
+            (s.p[n] != '<' || may_open(t, ch_sv(s.p + n, s.n - n))))
+            break;
     if (n)
         return say_some(t, s, n);
     if (*s.p == '<')

@@ -7,7 +7,9 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "model/codec.h"
 #include "model/quick.h"
+#include "json/pull.h"
 
 #define FIGURES "{\"in\":7,\"d\":{\"out\":1.5},\"tier\":\"x\"}"
 
@@ -62,7 +64,8 @@ static void learn(struct ch_template *t, const char *event, const char *figures,
                 to + 1);
     struct ch_sv piece = ch_sv(text->p + (from - event), (size_t)(to - from - 1));
     const char *at = figures ? strstr(ch_buf_str(text), figures) : NULL;
-    ch_template_learn(t, ch_buf_sv(text), piece, at ? ch_sv(at, strlen(figures)) : ch_sv(NULL, 0));
+    ch_template_learn(t, ch_buf_sv(text), piece, at ? ch_sv(at, strlen(figures)) : ch_sv(NULL, 0),
+                      NULL);
 }
 
 static void test_matches(void **state) {
@@ -91,10 +94,82 @@ static void test_too_many_figures(void **state) {
     struct ch_template_match m;
     CH_BUF_AUTO text = {0};
     CH_BUF_AUTO scratch = {0};
-    learn(&t, "{\"d\":\"@a@\",\"u\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]}",
-          "[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]", &text);
+    learn(&t,
+          "{\"d\":\"@a@\",\"u\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,"
+          "18,19,20,21,22,23,24]}",
+          "[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24]", &text);
     assert_false(ch_template_match(&t, ch_buf_sv(&text), &scratch, &m));
     ch_template_release(&t);
+}
+
+/* {"x":..,"d":"piece","y":..} of which only "d" is read. */
+static void learn_unread(struct ch_template *t, const char *event) {
+    struct ch_template_unread unread = {0};
+    struct ch_sv data = ch_sv_str(event), key, piece = {0};
+    struct ch_pull p;
+    CH_BUF_AUTO scratch = {0};
+    ch_pull_init(&p, data, &scratch);
+    assert_true(ch_pull_enter(&p, '{'));
+    while (ch_pull_key(&p, &key)) {
+        if (ch_sv_is(key, "d"))
+            ch_pull_str(&p, &piece);
+        else
+            ch_template_skip(&unread, &p);
+    }
+    assert_false(ch_pull_failed(&p));
+    ch_template_learn(t, data, piece, ch_sv(NULL, 0), &unread);
+}
+
+/* What nobody reads may be anything, once it was seen to differ. */
+static void test_unread(void **state) {
+    (void)state;
+    static const struct {
+        const char *event;
+        bool matches;
+    } events[] = {
+        {"{\"x\":1,\"d\":\"b\",\"y\":{\"a\":[1,{}]}}", true},
+        {"{\"x\":\"}\\\"\",\"d\":\"b\",\"y\":null}", true},
+        {"{\"x\":[\"d\",[[]]],\"d\":\"b\",\"y\":-1.5e3}", true},
+        {"{\"x\":1,\"d\":\"b\",\"z\":1}", false},
+        {"{\"x\":1,\"d\":\"b\"}", false},
+        {"{\"x\":01,\"d\":\"b\",\"y\":1}", false},
+        {"{\"x\":[1,\"d\":\"b\",\"y\":1}", false},
+        {"{\"x\":nul,\"d\":\"b\",\"y\":1}", false},
+        {"{\"x\":,\"d\":\"b\",\"y\":1}", false},
+    };
+    struct ch_template t = {0};
+    struct ch_template_match m;
+    CH_BUF_AUTO scratch = {0};
+    learn_unread(&t, "{\"x\":1,\"d\":\"a\",\"y\":2}");
+    assert_false(ch_template_match(&t, ch_sv_str(events[0].event), &scratch, &m));
+    ch_template_clear(&t);
+    learn_unread(&t, "{\"x\":1,\"d\":\"a\",\"y\":2}");
+    for (size_t i = 0; i < CH_LEN(events); i++)
+        if (ch_template_match(&t, ch_sv_str(events[i].event), &scratch, &m) != events[i].matches)
+            fail_msg("%s", events[i].event);
+    ch_template_release(&t);
+}
+
+/* Members that tell of an error are read in every chunk. */
+static void test_error_among_unread(void **state) {
+    (void)state;
+    static const char stream[] =
+        "data: {\"t\":1,\"choices\":[{\"delta\":{\"content\":\"a\"}}],\"base_resp\":null}\n\n"
+        "data: "
+        "{\"t\":2,\"choices\":[{\"index\":0,\"delta\":{\"content\":\"b\"}}],\"base_resp\":null}\n\n"
+        "data: "
+        "{\"t\":3,\"choices\":[{\"index\":0,\"delta\":{\"content\":\"c\"}}],\"base_resp\":null}\n\n"
+        "data: "
+        "{\"t\":4,\"choices\":[{\"index\":0,\"delta\":{\"content\":\"d\"}}],\"base_resp\":null}\n\n"
+        "data: {\"t\":5,\"choices\":[{\"index\":0,\"delta\":{\"content\":\"e\"}}],"
+        "\"base_resp\":{\"status_code\":1002,\"status_msg\":\"rate limit\"}}\n\n";
+    struct ch_decoder d;
+    ch_decoder_init(&d, &ch_codec_openai, NULL, NULL);
+    ch_decoder_feed(&d, ch_sv_str(stream));
+    ch_decoder_end(&d, NULL, 0);
+    assert_int_not_equal(d.reply.error.cls, CH_ERR_NONE);
+    assert_true(ch_sv_contains_nocase(d.reply.error.message, "rate limit"));
+    ch_decoder_release(&d);
 }
 
 /* Events that never repeat are soon left alone, and tried again now and then. */
@@ -125,6 +200,8 @@ int main(void) {
         cmocka_unit_test(test_matches),
         cmocka_unit_test(test_too_many_figures),
         cmocka_unit_test(test_learning_in_vain),
+        cmocka_unit_test(test_unread),
+        cmocka_unit_test(test_error_among_unread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
