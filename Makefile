@@ -77,7 +77,7 @@ $(BUILD)/obj/%.o: %.c
 	$(call say,cc)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
-$(BUILD)/obj/src/model/scripted_demo.o: src/model/demo.yaml
+$(BUILD)/obj/src/model/scripted_demo.o $(BUILD)/obj/src/prompt/prompts_builtin.o: src/model/demo.yaml $(wildcard prompts/*/*)
 
 define LAYER_RULE
 $(call archive,$(1)): $(call objs,$(call layer_src,$(1)))
@@ -237,8 +237,8 @@ install-now:
 	install -m 644 include/chela/sys/*.h $(DESTDIR)$(PREFIX)/include/chela/sys/
 	install -m 644 $(BUILD)/libchela.a $(DESTDIR)$(LIBDIR)/
 	install -m 755 $(SO) $(DESTDIR)$(LIBDIR)/libchela.so.$(VERSION)
-	ln -sf libchela.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libchela.so.$(SOVERSION)
-	ln -sf libchela.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libchela.so
+	cd $(DESTDIR)$(LIBDIR) && ln -sf libchela.so.$(VERSION) libchela.so.$(SOVERSION) && ln -sf libchela.so.$(SOVERSION) libchela.so
+	for f in prompts/*/*; do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/chela/$$f || exit 1; done
 	install -m 755 $(MODULE_SOS) $(DESTDIR)$(LIBDIR)/
 	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@PKGS@|$(PKGS)|; s|@LIBS@|$(LIBS)|' \
 	    scripts/chela.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/chela.pc

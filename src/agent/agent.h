@@ -31,6 +31,7 @@ struct ch_journal;
 struct ch_aws;
 struct ch_inflow;
 struct ch_keep;
+struct ch_prompts;
 struct ch_scripted;
 struct ch_tool_settings;
 struct ch_window;
@@ -102,6 +103,7 @@ struct chela_runtime {
     struct ch_window_conf *windows;
     struct ch_cooldowns cooldowns; /* what one run learns holds for all */
     struct ch_window *heard;       /* likewise: contexts of local servers; owned */
+    struct ch_prompts *prompts;    /* owned; NULL: nobody asked for one yet */
     struct ch_list agents;
     struct ch_list closed; /* sessions to be freed once the stack is clear */
     struct ch_task bury;
@@ -209,6 +211,11 @@ void ch_target_aws_free(struct ch_aws *aws);
 /* Sign a request that is complete, where that is needed. */
 int ch_target_sign(const struct ch_target *t, int64_t now_ms, struct ch_arena *a,
                    struct ch_http_request *req, struct chela_error *err);
+
+/* --- prompts.c */
+/* Every prompt there is, for prompt/prompts.h; NULL and err: one is broken. */
+const struct ch_prompts *ch_runtime_prompts(chela_runtime *rt, struct chela_error *err);
+void ch_runtime_prompts_free(chela_runtime *rt);
 
 /* --- discover.c */
 char *ch_discover_model(chela_runtime *rt, const char **why); /* owned by the caller */

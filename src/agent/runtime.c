@@ -133,6 +133,7 @@ void chela_runtime_close(chela_runtime *rt) {
     ch_free(rt->log);
     ch_free(rt->module_path);
     ch_free(rt->ca_file);
+    ch_runtime_prompts_free(rt);
     ch_free(rt->default_model);
     ch_loop_close(rt->loop, NULL, NULL);
     ch_free(rt);

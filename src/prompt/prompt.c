@@ -7,8 +7,11 @@
 #include "base/limits.h"
 #include "base/sha256.h"
 #include "json/writer.h"
+#include "prompt/prompt_head.h"
 
 /* --- reading ---------------------------------------------------------------------- */
+
+#define USER_LINE "=== user ==="
 
 static bool is_name(struct ch_sv s) {
     if (!s.n || s.n > CH_LIMIT_HOLE_NAME || (s.p[0] >= '0' && s.p[0] <= '9'))
@@ -21,12 +24,12 @@ static bool is_name(struct ch_sv s) {
     return true;
 }
 
-static int misplaced(const struct ch_prompt *t, struct ch_sv text, size_t at,
+static int misplaced(const struct ch_prompt *t, struct ch_sv file, const char *at,
                      struct chela_error *err) {
-    struct ch_json_where w = ch_json_locate(text, at);
+    struct ch_json_where w = ch_json_locate(file, (size_t)(at - file.p));
     return ch_fail(err, CHELA_EPARSE,
-                   "%s@%s:%u:%u: a single %c: write {name} for a hole, %c%c for a brace", t->name,
-                   t->version, w.line, w.column, text.p[at], text.p[at], text.p[at]);
+                   "%s:%u:%u: a single %c: write {name} for a hole, %c%c for a brace", t->where,
+                   w.line, w.column, *at, *at, *at);
 }
 
 /* A brace at `at`: a piece in *out and the bytes it takes, or 0. */
@@ -50,37 +53,135 @@ static size_t literal_end(struct ch_sv text, size_t at) {
     return at;
 }
 
-static const char *fingerprint(struct ch_arena *a, const struct ch_prompt *t,
-                               struct ch_sv text) {
+static size_t count_braces(struct ch_sv text) {
+    size_t n = 0;
+    for (size_t i = 0; i < text.n; i++)
+        n += text.p[i] == '{' || text.p[i] == '}';
+    return n;
+}
+
+static int read_pieces(struct ch_prompt *t, struct ch_sv file, struct ch_sv text,
+                       struct chela_error *err) {
+    for (size_t at = 0; at < text.n;) {
+        struct ch_prompt_piece *p = &t->pieces[t->n++];
+        size_t end = literal_end(text, at), taken = end - at;
+        if (taken)
+            *p = (struct ch_prompt_piece){.text = ch_sv(text.p + at, taken)};
+        else if (!(taken = read_brace(text, at, p)))
+            return misplaced(t, file, text.p + at, err);
+        at += taken;
+    }
+    return 0;
+}
+
+/* Cut the body at the line that begins the user's message. */
+static void split_user(struct ch_sv body, struct ch_sv *system, struct ch_sv *user) {
+    struct ch_sv left = body;
+    *system = ch_sv(body.p, 0);
+    *user = body;
+    while (left.n) {
+        struct ch_sv line = ch_sv_split(&left, '\n');
+        if (!ch_sv_is(ch_sv_trim(line), USER_LINE))
+            continue;
+        *system = ch_sv_trim(ch_sv(body.p, (size_t)(line.p - body.p)));
+        *user = left.p ? left : ch_sv(line.p + line.n, 0);
+        return;
+    }
+}
+
+static const struct ch_prompt_variable *described(const struct ch_prompt_variable *list, size_t n,
+                                                  struct ch_sv name) {
+    for (size_t i = 0; i < n; i++)
+        if (ch_sv_is(name, list[i].name))
+            return &list[i];
+    return NULL;
+}
+
+/* Every hole once; one that the head does not know has no `about`. */
+static void list_variables(struct ch_arena *a, struct ch_prompt *t) {
+    const struct ch_prompt_head *h = &t->head;
+    t->variables = ch_arena_zalloc(a, (t->n + 1) * sizeof(*t->variables));
+    t->nvariables = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        struct ch_sv name = t->pieces[i].text;
+        if (!t->pieces[i].hole || described(t->variables, t->nvariables, name))
+            continue;
+        const struct ch_prompt_variable *v = described(h->variables, h->nvariables, name);
+        t->variables[t->nvariables++] =
+            v ? *v
+              : (struct ch_prompt_variable){.name = ch_arena_str(a, name),
+                                            .about = h->there ? NULL : ""};
+    }
+}
+
+static const char *fingerprint(struct ch_arena *a, const struct ch_prompt *t, struct ch_sv text,
+                               struct ch_sv more) {
     unsigned char d[CH_SHA256_SIZE];
     struct ch_sha256 h;
     ch_sha256_init(&h);
     ch_sha256_add(&h, text.p, text.n);
+    ch_sha256_add(&h, more.p, more.n);
     ch_sha256_end(&h, d);
     return ch_arena_printf(a, "%s@%s#%02x%02x%02x%02x%02x%02x", t->name, t->version, d[0], d[1],
                            d[2], d[3], d[4], d[5]);
 }
 
-int ch_prompt_read(struct ch_arena *a, const char *name, const char *version, struct ch_sv text,
-                     struct ch_prompt *out, struct chela_error *err) {
-    struct ch_sv copy = ch_arena_sv(a, text);
-    size_t braces = 0;
-    for (size_t i = 0; i < text.n; i++)
-        braces += text.p[i] == '{' || text.p[i] == '}';
+int ch_prompt_read(struct ch_arena *a, const char *name, const char *version, const char *where,
+                   struct ch_sv text, struct ch_prompt *out, struct chela_error *err) {
+    struct ch_sv file = ch_arena_sv(a, text), system, user;
     *out = (struct ch_prompt){.name = ch_arena_str(a, ch_sv_str(name)),
-                                .version = ch_arena_str(a, ch_sv_str(version))};
-    out->pieces = ch_arena_zalloc(a, (2 * braces + 1) * sizeof(*out->pieces));
-    for (size_t at = 0; at < copy.n;) {
-        struct ch_prompt_piece *p = &out->pieces[out->n++];
-        size_t end = literal_end(copy, at), taken = end - at;
-        if (taken)
-            *p = (struct ch_prompt_piece){.text = ch_sv(copy.p + at, taken)};
-        else if (!(taken = read_brace(copy, at, p)))
-            return misplaced(out, copy, at, err);
-        at += taken;
-    }
-    out->fingerprint = fingerprint(a, out, copy);
-    return 0;
+                              .version = ch_arena_str(a, ch_sv_str(version))};
+    out->where = where ? ch_arena_str(a, ch_sv_str(where))
+                       : ch_arena_printf(a, "%s@%s", name, version);
+    int rc = ch_prompt_head_read(a, out, file, &out->head, &out->body, err);
+    if (rc < 0)
+        return rc;
+    split_user(out->body, &system, &user);
+    out->pieces = ch_arena_zalloc(a, (2 * count_braces(out->body) + 2) * sizeof(*out->pieces));
+    if ((rc = read_pieces(out, file, system, err)) < 0)
+        return rc;
+    out->user = out->n;
+    if ((rc = read_pieces(out, file, user, err)) < 0)
+        return rc;
+    list_variables(a, out);
+    out->fingerprint = fingerprint(a, out, file, ch_sv("", 0));
+    return ch_prompt_head_check(out, err);
+}
+
+/* --- parts of other prompts -------------------------------------------------------- */
+
+/* Of two variables of one name the wary one counts. */
+static void add_variable(struct ch_prompt *t, const struct ch_prompt_variable *v) {
+    for (size_t i = 0; i < t->nvariables; i++)
+        if (strcmp(t->variables[i].name, v->name) == 0) {
+            t->variables[i].untrusted |= v->untrusted;
+            return;
+        }
+    t->variables[t->nvariables++] = *v;
+}
+
+void ch_prompt_append(struct ch_arena *a, struct ch_prompt *t, const struct ch_prompt *module) {
+    size_t more = module->n;
+    const char *title = ch_arena_printf(a, "%s## %s\n\n", t->user ? "\n\n" : "",
+                                        module->head.title[0] ? module->head.title : module->name);
+    struct ch_prompt_piece *pieces = ch_arena_zalloc(a, (t->n + more + 1) * sizeof(*pieces));
+    memcpy(pieces, t->pieces, t->user * sizeof(*pieces));
+    pieces[t->user] = (struct ch_prompt_piece){.text = ch_sv_str(title)};
+    memcpy(pieces + t->user + 1, module->pieces, more * sizeof(*pieces));
+    memcpy(pieces + t->user + 1 + more, t->pieces + t->user, (t->n - t->user) * sizeof(*pieces));
+
+    struct ch_prompt_variable *all =
+        ch_arena_zalloc(a, (t->nvariables + module->nvariables + 1) * sizeof(*all));
+    if (t->nvariables)
+        memcpy(all, t->variables, t->nvariables * sizeof(*all));
+    t->variables = all;
+    for (size_t i = 0; i < module->nvariables; i++)
+        add_variable(t, &module->variables[i]);
+    t->pieces = pieces;
+    t->user += more + 1;
+    t->n += more + 1;
+    t->fingerprint =
+        fingerprint(a, t, ch_sv_str(t->fingerprint), ch_sv_str(module->fingerprint));
 }
 
 bool ch_prompt_has(const struct ch_prompt *t, struct ch_sv hole) {
@@ -173,14 +274,14 @@ static int check(const struct ch_prompt *t, const struct ch_prompt_value *values
                  struct chela_error *err) {
     CH_BUF_AUTO missing = {0};
     CH_BUF_AUTO unused = {0};
-    for (size_t i = 0; i < t->n; i++)
-        if (t->pieces[i].hole && !value_of(values, n, t->pieces[i].text))
-            add_name(&missing, t->pieces[i].text);
+    for (size_t i = 0; i < t->nvariables; i++)
+        if (!value_of(values, n, ch_sv_str(t->variables[i].name)))
+            add_name(&missing, ch_sv_str(t->variables[i].name));
     if (missing.n)
         return ch_fail(err, CHELA_EINVAL, "%s@%s: no value for %s", t->name, t->version,
                        ch_buf_str(&missing));
     for (size_t i = 0; i < n; i++)
-        if (!ch_prompt_has(t, ch_sv_str(values[i].name)))
+        if (!values[i].optional && !ch_prompt_has(t, ch_sv_str(values[i].name)))
             add_name(&unused, ch_sv_str(values[i].name));
     if (unused.n)
         return ch_fail(err, CHELA_EINVAL, "%s@%s: it has no hole for %s", t->name, t->version,
@@ -188,16 +289,28 @@ static int check(const struct ch_prompt *t, const struct ch_prompt_value *values
     return 0;
 }
 
-int ch_prompt_render(const struct ch_prompt *t, const struct ch_prompt_value *values,
-                       size_t n, struct ch_buf *out, struct chela_error *err) {
+void ch_prompt_text_release(struct ch_prompt_text *t) {
+    ch_buf_release(&t->system);
+    ch_buf_release(&t->user);
+}
+
+int ch_prompt_render(const struct ch_prompt *t, const struct ch_prompt_value *values, size_t n,
+                     struct ch_prompt_text *out, struct chela_error *err) {
     int rc = check(t, values, n, err);
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < t->n; i++) {
-        if (t->pieces[i].hole)
-            ch_prompt_add_value(out, value_of(values, n, t->pieces[i].text));
-        else
-            ch_buf_add_sv(out, t->pieces[i].text);
+        const struct ch_prompt_piece *p = &t->pieces[i];
+        struct ch_buf *to = i < t->user ? &out->system : &out->user;
+        if (p->hole) {
+            struct ch_prompt_value v = *value_of(values, n, p->text);
+            v.untrusted |= described(t->variables, t->nvariables, p->text)->untrusted;
+            ch_prompt_add_value(to, &v);
+        } else {
+            ch_buf_add_sv(to, p->text);
+        }
     }
+    if (out->system.overflow || out->user.overflow)
+        return ch_fail(err, CHELA_ELIMIT, "%s@%s: the values are too long", t->name, t->version);
     return 0;
 }

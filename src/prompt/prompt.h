@@ -1,12 +1,29 @@
-/* prompt.h -- a prompt as a file: text with holes.
+/* prompt.h -- a prompt as a file: a head that says what it is, text with holes.
  *
+ *     ---
+ *     description: sends a request to the tool that can serve it
+ *     changelog: first version
+ *     variables:
+ *       tools: what may be chosen
+ *       request: what the user asked for
+ *     untrusted: [request]
+ *     schema: { type: object, required: [tool], properties: { tool: { type: string } } }
+ *     ---
  *     You route requests. Tools: {tools}
  *     Answer with JSON: {{"tool": "..."}}
+ *     === user ===
+ *     {request}
  *
  * {name} is a hole, {{ and }} are braces, any other brace is a mistake that is
  * told with its place when the file is read. There is no logic, no nesting and
  * no way to reach a file. Values are put in once and never looked at again, so
- * a value that looks like a hole stays what it is. */
+ * a value that looks like a hole stays what it is.
+ *
+ * What stands before the line "=== user ===" is the system prompt, the rest the
+ * user's message; without that line all of it is the user's message. The head
+ * may be left out. If it is there it is held to the text: each variable has its
+ * hole and each hole its variable, and the text names every member of the
+ * output that the schema requires, so neither can be dropped unnoticed. */
 #ifndef CH_PROMPT_PROMPT_H
 #define CH_PROMPT_PROMPT_H
 #include "base/arena.h"
@@ -19,18 +36,49 @@ struct ch_prompt_piece {
     bool hole;
 };
 
-struct ch_prompt { /* all of it in the arena it was read into */
-    const char *name, *version;
-    const char *fingerprint; /* "router@1.1#0a1b2c3d4e5f": name, version, text */
-    struct ch_prompt_piece *pieces;
-    size_t n;
+struct ch_prompt_variable {
+    const char *name;
+    const char *about; /* "" without a head */
+    bool untrusted;    /* its values always are */
 };
 
-/* CHELA_EPARSE: a brace out of place; err reads "router@1.1:LINE:COLUMN: why". */
-int ch_prompt_read(struct ch_arena *a, const char *name, const char *version, struct ch_sv text,
-                     struct ch_prompt *out, struct chela_error *err);
+struct ch_prompt_head { /* zeroed: the file has none */
+    bool there;
+    const char *description; /* "" where nothing is said, as below */
+    const char *title;       /* its heading where it is part of another */
+    const char *changelog;
+    const struct ch_json *schema;     /* of the answer; NULL: any text will do */
+    const char *schema_text;          /* the same as compact JSON; NULL likewise */
+    const char *const *headings;      /* of an answer in Markdown; NULL-terminated */
+    const char *const *modules;       /* "NAME@VERSION", appended to the system prompt */
+    struct ch_prompt_variable *variables;
+    size_t nvariables;
+};
+
+struct ch_prompt { /* all of it in the arena it was read into */
+    const char *name, *version;
+    const char *where;       /* its file, or "router@1.1", for messages */
+    const char *fingerprint; /* "router@1.1#0a1b2c3d4e5f": name, version, text */
+    struct ch_prompt_head head;
+    struct ch_prompt_variable *variables; /* every hole once */
+    size_t nvariables;
+    struct ch_prompt_piece *pieces;
+    size_t n;
+    size_t user; /* the first piece of the user's message */
+    struct ch_sv body; /* the text below the head, as written */
+};
+
+/* where: NULL for "NAME@VERSION". CHELA_EPARSE: a brace out of place or a head
+ * that is no YAML; CHELA_EINVAL: head and text do not agree. err reads
+ * "WHERE:LINE:COLUMN: why". */
+int ch_prompt_read(struct ch_arena *a, const char *name, const char *version, const char *where,
+                   struct ch_sv text, struct ch_prompt *out, struct chela_error *err);
 
 bool ch_prompt_has(const struct ch_prompt *t, struct ch_sv hole);
+
+/* Append the text of a module to the system prompt, under its title, and count
+ * it into the fingerprint. The module has no user's message of its own. */
+void ch_prompt_append(struct ch_arena *a, struct ch_prompt *t, const struct ch_prompt *module);
 
 struct ch_prompt_value {
     const char *name;
@@ -39,12 +87,19 @@ struct ch_prompt_value {
     /* Written by somebody whose word is no instruction: put between two lines
      * that it cannot have foreseen. */
     bool untrusted;
+    bool optional; /* a prompt may have no hole for it */
 };
+
+struct ch_prompt_text { /* zeroed: empty */
+    struct ch_buf system, user;
+};
+void ch_prompt_text_release(struct ch_prompt_text *t);
+#define CH_PROMPT_TEXT_AUTO __attribute__((cleanup(ch_prompt_text_release))) struct ch_prompt_text
 
 /* CHELA_EINVAL, err naming them: holes without a value, or values without a
  * hole (a misspelt name, or a hole that was dropped). out is then untouched. */
-int ch_prompt_render(const struct ch_prompt *t, const struct ch_prompt_value *values,
-                       size_t n, struct ch_buf *out, struct chela_error *err);
+int ch_prompt_render(const struct ch_prompt *t, const struct ch_prompt_value *values, size_t n,
+                     struct ch_prompt_text *out, struct chela_error *err);
 
 /* One value as a hole would get it. */
 void ch_prompt_add_value(struct ch_buf *out, const struct ch_prompt_value *v);

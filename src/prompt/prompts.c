@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/limits.h"
+#include "base/nearest.h"
 #include "base/sha256.h"
 
 /* --- versions ---------------------------------------------------------------------- */
@@ -79,17 +80,20 @@ static struct ch_prompt_entry *place_for(struct ch_prompts *c, const char *name,
 }
 
 int ch_prompts_add(struct ch_prompts *c, const char *name, const char *version,
-                   const char *variant, struct ch_sv text, struct chela_error *err) {
+                   const char *variant, const char *where, struct ch_sv text,
+                   struct chela_error *err) {
     struct ch_prompt t;
     if (!is_version(version))
         return ch_fail(err, CHELA_EINVAL, "%s: %s is not a version: write numbers and dots", name,
                        version);
     if (c->n >= CH_LIMIT_PROMPTS)
         return ch_fail(err, CHELA_ELIMIT, "more than %d prompts", CH_LIMIT_PROMPTS);
-    int rc = ch_prompt_read(&c->arena, name, version, text, &t, err);
+    int rc = ch_prompt_read(&c->arena, name, version, where, text, &t, err);
     if (rc < 0)
         return rc;
-    place_for(c, name, version, variant)->prompt = t;
+    struct ch_prompt_entry *e = place_for(c, name, version, variant);
+    e->prompt = t;
+    e->linked = false;
     return 0;
 }
 
@@ -122,7 +126,7 @@ static int load_file(struct ch_prompts *c, const char *dir, const char *name, co
     struct ch_sv body = ch_buf_sv(&text);
     if (body.n && body.p[body.n - 1] == '\n') /* the file's, not the prompt's */
         body.n--;
-    return rc < 0 ? rc : ch_prompts_add(c, name, version, variant, body, err);
+    return rc < 0 ? rc : ch_prompts_add(c, name, version, variant, path.p, body, err);
 }
 
 static int visible(const struct dirent *e) {
@@ -161,6 +165,44 @@ int ch_prompts_load(struct ch_prompts *c, const char *dir, struct chela_error *e
     return rc;
 }
 
+/* --- modules ----------------------------------------------------------------------- */
+
+static const struct ch_prompt *module_of(const struct ch_prompts *c, const struct ch_prompt *t,
+                                         const char *spec, struct chela_error *err) {
+    struct ch_sv version = ch_sv_str(spec), name = ch_sv_split(&version, '@');
+    for (size_t i = 0; i < c->n; i++) {
+        const struct ch_prompt *m = &c->list[i].prompt;
+        if (c->list[i].variant[0] || !ch_sv_is(name, m->name) ||
+            !ch_sv_is(version, m->version))
+            continue;
+        if (!m->user && !m->head.modules)
+            return m;
+        ch_fail(err, CHELA_EINVAL, "%s: %s cannot be a module: it has %s", t->where, spec,
+                m->user ? "a user's message" : "modules itself");
+        return NULL;
+    }
+    ch_fail(err, CHELA_ENOENT, "%s: there is no module %s (written NAME@VERSION)", t->where, spec);
+    return NULL;
+}
+
+int ch_prompts_link(struct ch_prompts *c, struct chela_error *err) {
+    for (size_t i = 0; i < c->n; i++) {
+        struct ch_prompt_entry *e = &c->list[i];
+        struct ch_prompt whole = e->prompt;
+        if (e->linked || !whole.head.modules)
+            continue;
+        for (const char *const *spec = whole.head.modules; *spec; spec++) {
+            const struct ch_prompt *m = module_of(c, &whole, *spec, err);
+            if (!m)
+                return CHELA_EINVAL;
+            ch_prompt_append(&c->arena, &whole, m);
+        }
+        e->prompt = whole;
+        e->linked = true;
+    }
+    return 0;
+}
+
 /* --- which one ------------------------------------------------------------------------ */
 
 /* 0..99, the same for a session and a prompt each time, and spread evenly. */
@@ -176,10 +218,10 @@ static unsigned share_of(const char *session, const char *name, const char *vers
 }
 
 /* What the rules say; NULL: the newest that no rule holds back. */
-static const char *ruled(const struct ch_prompt_query *q) {
+static const char *ruled(const struct ch_prompts *c, const struct ch_prompt_query *q) {
     const char *pinned = NULL;
-    for (size_t i = 0; i < q->nrules; i++) {
-        const struct ch_prompt_rule *r = &q->rules[i];
+    for (size_t i = 0; i < c->nrules; i++) {
+        const struct ch_prompt_rule *r = &c->rules[i];
         if (strcmp(r->name, q->name) != 0)
             continue;
         if (!r->percent)
@@ -190,19 +232,19 @@ static const char *ruled(const struct ch_prompt_query *q) {
     return pinned;
 }
 
-static bool held_back(const struct ch_prompt_query *q, const char *version) {
-    for (size_t i = 0; i < q->nrules; i++)
-        if (q->rules[i].percent && strcmp(q->rules[i].name, q->name) == 0 &&
-            ch_version_compare(q->rules[i].version, version) == 0)
+static bool held_back(const struct ch_prompts *c, const char *name, const char *version) {
+    for (size_t i = 0; i < c->nrules; i++)
+        if (c->rules[i].percent && strcmp(c->rules[i].name, name) == 0 &&
+            ch_version_compare(c->rules[i].version, version) == 0)
             return true;
     return false;
 }
 
-static const char *newest(const struct ch_prompts *c, const struct ch_prompt_query *q) {
+static const char *newest(const struct ch_prompts *c, const char *name) {
     const char *version = NULL;
     for (size_t i = 0; i < c->n; i++)
-        if (strcmp(c->list[i].prompt.name, q->name) == 0 &&
-            !held_back(q, c->list[i].prompt.version))
+        if (strcmp(c->list[i].prompt.name, name) == 0 &&
+            !held_back(c, name, c->list[i].prompt.version))
             version = c->list[i].prompt.version; /* they are in order */
     return version;
 }
@@ -211,34 +253,80 @@ static bool suits(const struct ch_prompt_entry *e, const char *model) {
     return !e->variant[0] || (model && ch_sv_contains_nocase(ch_sv_str(model), e->variant));
 }
 
-static int no_version(const struct ch_prompts *c, const struct ch_prompt_query *q,
-                      const char *version, struct chela_error *err) {
+static int unknown_name(const struct ch_prompts *c, const char *name, struct chela_error *err) {
+    struct ch_nearest near = ch_nearest(ch_sv_str(name));
+    for (size_t i = 0; i < c->n; i++)
+        ch_nearest_try(&near, ch_sv_str(c->list[i].prompt.name));
+    if (near.best.n)
+        return ch_fail(err, CHELA_ENOENT, "there is no prompt %s (did you mean %.*s?)", name,
+                       CH_SV_FMT(near.best));
+    return ch_fail(err, CHELA_ENOENT, "there is no prompt %s", name);
+}
+
+static int no_version(const struct ch_prompts *c, const char *name, const char *version,
+                      struct chela_error *err) {
     CH_BUF_AUTO known = {0};
     for (size_t i = 0; i < c->n; i++)
-        if (strcmp(c->list[i].prompt.name, q->name) == 0 && !c->list[i].variant[0])
+        if (strcmp(c->list[i].prompt.name, name) == 0 && !c->list[i].variant[0])
             ch_buf_addf(&known, "%s%s", known.n ? ", " : "", c->list[i].prompt.version);
     if (!known.n)
-        return ch_fail(err, CHELA_ENOENT, "there is no prompt %s", q->name);
-    return ch_fail(err, CHELA_ENOENT, "prompt %s has no version %s; it has %s", q->name,
+        return unknown_name(c, name, err);
+    return ch_fail(err, CHELA_ENOENT, "prompt %s has no version %s; it has %s", name,
                    version ? version : "for this model", ch_buf_str(&known));
 }
 
-const struct ch_prompt *ch_prompts_pick(const struct ch_prompts *c,
-                                          const struct ch_prompt_query *q,
-                                          struct chela_error *err) {
-    const char *version = ruled(q);
+static const struct ch_prompt *find(const struct ch_prompts *c, const char *name,
+                                    const char *version, const char *model) {
     const struct ch_prompt_entry *best = NULL;
-    if (!version)
-        version = newest(c, q);
-    for (size_t i = 0; version && i < c->n; i++) {
+    for (size_t i = 0; i < c->n; i++) {
         const struct ch_prompt_entry *e = &c->list[i];
-        bool same = strcmp(e->prompt.name, q->name) == 0 &&
+        bool same = strcmp(e->prompt.name, name) == 0 &&
                     ch_version_compare(e->prompt.version, version) == 0;
         /* The longest word that the model's name holds is the most precise. */
-        if (same && suits(e, q->model) && (!best || strlen(e->variant) > strlen(best->variant)))
+        if (same && suits(e, model) && (!best || strlen(e->variant) > strlen(best->variant)))
             best = e;
     }
-    if (!best)
-        no_version(c, q, version, err);
     return best ? &best->prompt : NULL;
+}
+
+const struct ch_prompt *ch_prompts_pick(const struct ch_prompts *c,
+                                        const struct ch_prompt_query *q,
+                                        struct chela_error *err) {
+    const char *version = q->version ? q->version : ruled(c, q);
+    if (!version)
+        version = newest(c, q->name);
+    const struct ch_prompt *found = version ? find(c, q->name, version, q->model) : NULL;
+    if (!found)
+        no_version(c, q->name, version, err);
+    return found;
+}
+
+int ch_prompts_rule(struct ch_prompts *c, const char *name, const char *version,
+                    unsigned percent, struct chela_error *err) {
+    if (!is_version(version) || !find(c, name, version, NULL))
+        return no_version(c, name, version, err);
+    if (percent > 100)
+        return ch_fail(err, CHELA_EINVAL, "%s@%s: %u is no percentage", name, version, percent);
+    if (c->nrules == c->rules_cap) {
+        size_t cap = c->rules_cap ? 2 * c->rules_cap : 8;
+        struct ch_prompt_rule *rules = ch_arena_zalloc(&c->arena, cap * sizeof(*rules));
+        if (c->nrules)
+            memcpy(rules, c->rules, c->nrules * sizeof(*rules));
+        c->rules = rules;
+        c->rules_cap = cap;
+    }
+    c->rules[c->nrules++] =
+        (struct ch_prompt_rule){ch_arena_str(&c->arena, ch_sv_str(name)),
+                                ch_arena_str(&c->arena, ch_sv_str(version)), percent};
+    return 0;
+}
+
+int ch_prompts_render(const struct ch_prompts *c, const struct ch_prompt_query *q,
+                      const struct ch_prompt_value *values, size_t n, struct ch_prompt_text *out,
+                      const struct ch_prompt **used, struct chela_error *err) {
+    const struct ch_prompt *t = ch_prompts_pick(c, q, err);
+    int rc = t ? ch_prompt_render(t, values, n, out, err) : CHELA_ENOENT;
+    if (rc == 0 && used)
+        *used = t;
+    return rc;
 }
