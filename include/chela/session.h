@@ -123,6 +123,25 @@ struct chela_limits { /* 0: the default; -1: none */
     double cost_budget_usd;         /* none */
 };
 
+/* Bounds for those who write through a channel. Every one that fits a run, by
+ * the `channel` and `sender` of its options, holds for it, and each can only take
+ * away from what the agent may do: a tool must be allowed by all of them, the
+ * lowest permission and the strictest `approve` count. */
+struct chela_policy { /* all strings are copied */
+    size_t size; /* set by CHELA_POLICY */
+    const char *id;      /* for messages */
+    const char *channel; /* a channel's name or, with * and ?, several; required */
+    /* Whom it holds for, by the ids that the channel gives them, * and ? allowed;
+     * NULL: everybody. And whom not. An id says nothing without its channel: with
+     * either list, channel must be one name. NULL-terminated. */
+    const char *const *senders, *const *except;
+    const char *allow, *deny;         /* as those of an agent */
+    enum chela_permission permission; /* likewise */
+    const char *approve; /* NULL: as the agent; with "deny" what was once allowed always
+                            is not made either */
+};
+#define CHELA_POLICY(...) {.size = sizeof(struct chela_policy), __VA_ARGS__}
+
 struct chela_agent_opts { /* all strings are copied */
     size_t size; /* set by CHELA_AGENT_OPTS */
     const char *id;                /* NULL: "main" */
@@ -184,6 +203,7 @@ struct chela_agent_opts { /* all strings are copied */
      * the model is told of: names and globs; NULL: all, "": none. It is told of
      * none if it has no tool `read`. */
     const char *skills;
+    const struct chela_policy *const *policies; /* NULL-terminated; may be NULL */
 };
 #define CHELA_AGENT_OPTS(...) {.size = sizeof(struct chela_agent_opts), __VA_ARGS__}
 
@@ -210,6 +230,13 @@ CHELA_API int chela_agent_policy(chela_agent *agent, const char *allow, const ch
 /* The tools it may use as a JSON array of {name, description, summary, schema,
  * effect, permission}; yours to chela_free. */
 CHELA_API char *chela_agent_tools_json(const chela_agent *agent);
+/* The same for a run with this channel and sender, which may be NULL. */
+CHELA_API char *chela_agent_tools_for_json(const chela_agent *agent, const char *channel,
+                                           const char *sender);
+/* The policies that fit such a run: {"policies":["id",...],"approve":"ask"}, with
+ * what asking comes to; yours to chela_free. */
+CHELA_API char *chela_agent_policies_json(const chela_agent *agent, const char *channel,
+                                          const char *sender);
 
 /* The skills that were found, as a JSON array of {name, description, version,
  * location, file, used, user_invocable, problem}: location is the file as the
@@ -283,6 +310,11 @@ struct chela_run_opts {
      * for what no service takes. */
     const struct chela_media *media;
     size_t nmedia;
+    /* Who wrote, for the agent's policies: the channel's name, NULL: that of the
+     * session's channel (chela_session_channel), and the id that the channel itself
+     * gives the sender, never a name that people choose. Copied and stored with the
+     * input: a run that is resumed has the bounds that it began with. */
+    const char *channel, *sender;
 };
 #define CHELA_RUN_OPTS(...) {.size = sizeof(struct chela_run_opts), __VA_ARGS__}
 
@@ -308,13 +340,15 @@ CHELA_API int chela_run_wake(chela_session *s, const struct chela_run_opts *opts
 
 /* A message for a run in progress: delivered before its next model call; tool
  * calls of the current batch not yet started are skipped. CHELA_ESTATE when
- * the run has ended, CHELA_ELIMIT when too many wait. */
+ * the run has ended, CHELA_ELIMIT when too many wait. The run keeps its bounds:
+ * where senders differ in theirs, use chela_session_send. */
 CHELA_API int chela_run_steer(chela_run *run, const char *text, size_t len);
 /* A message that waits until the run would end, and then goes on with it. */
 CHELA_API int chela_run_follow_up(chela_run *run, const char *text, size_t len);
 
 /* Messages that come as they please: begin a run, or, while one is in progress,
- * do with them what chela_session_queue chose. */
+ * do with them what chela_session_queue chose. A message whose bounds are not
+ * those of the run never joins it: it begins one of its own, later. */
 enum chela_queue_mode {
     CHELA_QUEUE_STEER,     /* delivered before the run's next model call */
     CHELA_QUEUE_FOLLOW_UP, /* one by one, when the run would end */

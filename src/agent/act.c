@@ -247,7 +247,7 @@ void ch_act(chela_run *run) {
                                  .policy = &run->policy,
                                  .approvals = a->approvals,
                                  .ask_means = run->ask_means,
-                                 .memory = &s->memory,
+                                 .memory = run->forgets ? NULL : &s->memory,
                                  .sandbox = a->sandbox,
                                  .jobs = s->jobs,
                                  .window = ch_target_window(run->target),

@@ -237,6 +237,8 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
     if (rc == 0)
         rc = chela_agent_policy(a, o->allow, o->deny, o->permission, err);
     if (rc == 0)
+        rc = ch_policies_new(o->policies, &a->policies, err);
+    if (rc == 0)
         rc = set_approvals(a, o, err);
     if (rc == 0)
         rc = ch_sandbox_read(&a->arena, o->sandbox, &a->sandbox, err);
@@ -284,6 +286,7 @@ void ch_agent_free(chela_agent *a) {
     ch_skills_release(&a->skills);
     ch_settings_unref(a->settings);
     ch_policy_release(&a->policy);
+    ch_policies_free(a->policies);
     ch_approvals_free(a->approvals);
     ch_arena_release(&a->arena);
     ch_output_free(a->output);
@@ -334,7 +337,7 @@ int chela_agent_add_command(chela_agent *a, const struct chela_command_opts *giv
     return ch_command_add(&a->registry, &opts, err);
 }
 
-char *chela_agent_tools_json(const chela_agent *a) {
+static char *write_tools(const chela_agent *a, const struct ch_policy *policy) {
     static const char *const effects[] = {"once", "keyed", "read"};
     static const char *const permissions[] = {"admin", "write", "read"};
     struct ch_buf out = {0};
@@ -342,7 +345,7 @@ char *chela_agent_tools_json(const chela_agent *a) {
     ch_jw_begin(&w, '[');
     for (size_t i = 0; i < a->registry.n; i++) {
         const struct ch_tool *t = a->registry.tools[i];
-        if (!ch_policy_allows(&a->policy, ch_sv_str(t->name), t->permission))
+        if (!ch_policy_allows(policy, ch_sv_str(t->name), t->permission))
             continue;
         ch_jw_begin(&w, '{');
         ch_jw_kcstr(&w, "name", t->name);
@@ -354,6 +357,35 @@ char *chela_agent_tools_json(const chela_agent *a) {
         ch_jw_end(&w, '}');
     }
     ch_jw_end(&w, ']');
+    return ch_buf_take(&out);
+}
+
+char *chela_agent_tools_json(const chela_agent *a) {
+    return write_tools(a, &a->policy);
+}
+
+char *chela_agent_tools_for_json(const chela_agent *a, const char *channel, const char *sender) {
+    struct ch_policy p = {.permission = CHELA_PERM_ADMIN,
+                          .absent = channel ? NULL : a->policy.absent};
+    CH_AUTOFREE struct ch_policy *bounds =
+        ch_policies_bound(a->policies, (struct ch_who){channel, sender}, &a->policy, &p.within);
+    return write_tools(a, &p);
+}
+
+char *chela_agent_policies_json(const chela_agent *a, const char *channel, const char *sender) {
+    static const char *const means[] = {"auto", "ask", "deny"};
+    struct ch_who who = {channel, sender};
+    struct ch_buf out = {0};
+    struct ch_jw w = ch_jw(&out);
+    size_t at = 0;
+    ch_jw_begin(&w, '{');
+    ch_jw_key(&w, "policies");
+    ch_jw_begin(&w, '[');
+    for (const char *id; (id = ch_policies_each(a->policies, who, &at));)
+        ch_jw_cstr(&w, id);
+    ch_jw_end(&w, ']');
+    ch_jw_kcstr(&w, "approve", means[ch_policies_consent(a->policies, who, a->ask_means)]);
+    ch_jw_end(&w, '}');
     return ch_buf_take(&out);
 }
 

@@ -21,6 +21,7 @@
 #include "net/http.h"
 #include "tool/batch.h"
 #include "prompt/skills.h"
+#include "tool/policies.h"
 #include "tool/policy.h"
 #include "tool/select.h"
 #include "tool/state.h"
@@ -129,6 +130,7 @@ struct chela_agent {
     enum ch_select_mode selection;
     unsigned selection_size;
     struct ch_policy policy;
+    struct ch_policies *policies; /* owned; of channels and senders; NULL: none */
     struct ch_approvals *approvals;
     enum ch_consent ask_means;
     struct ch_sandbox_policy *sandbox; /* in `arena` */

@@ -456,17 +456,26 @@ static int bound(chela_run *run, const chela_agent *a, const struct chela_run_op
     run->ask_means = a->ask_means;
     if (o->approve && ch_consent_read(o->approve, &run->ask_means, err) < 0)
         return CHELA_EINVAL;
-    run->own_policy = o->allow || o->deny || o->permission != CHELA_PERM_ADMIN;
+    struct ch_who who = {o->channel, o->sender};
+    enum ch_consent means = ch_policies_consent(a->policies, who, CH_CONSENT_AUTO);
+    run->ask_means = CH_MAX(run->ask_means, means);
+    run->forgets = means == CH_CONSENT_DENY;
     int rc = ch_policy_init(&run->policy, o->allow, o->deny, o->permission, err);
-    run->policy.within = &a->policy;
+    run->bounds = ch_policies_bound(a->policies, who, &a->policy, &run->policy.within);
+    run->own_policy =
+        run->bounds || o->allow || o->deny || o->permission != CHELA_PERM_ADMIN;
     run->policy.always = a->output ? CH_OUTPUT_TOOL : NULL;
     run->policy.absent = run->session->channel.name ? NULL : ch_channel_tool(&a->registry);
     return rc;
 }
 
-int ch_run_new(chela_session *s, const struct chela_run_opts *opts, chela_run **out,
+int ch_run_new(chela_session *s, const struct chela_run_opts *given, chela_run **out,
                struct chela_error *err) {
     chela_run *run = ch_alloc(sizeof(*run));
+    struct chela_run_opts own = *given;
+    const struct chela_run_opts *opts = &own;
+    if (!own.channel)
+        own.channel = s->channel.name;
     atomic_init(&run->refs, 1);
     atomic_init(&run->cancelled, false);
     run->session = s;
@@ -480,6 +489,7 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *opts, chela_run **
     ch_run_init(&run->m, &s->agent->limits);
     ch_queue_init(&run->steering);
     ch_queue_init(&run->follow_ups);
+    run->behalf = ch_behalf_of(opts);
     int rc = bound(run, s->agent, opts, err);
     if (rc < 0)
         ch_run_unref(run);
@@ -602,6 +612,8 @@ void ch_run_unref(chela_run *run) {
     ch_buf_release(&run->text);
     ch_buf_release(&run->complaint);
     ch_policy_release(&run->policy);
+    ch_free(run->bounds);
+    ch_behalf_release(&run->behalf);
     ch_free(run->cancel_reason);
     ch_free(run);
 }

@@ -10,6 +10,7 @@
 #ifndef CH_AGENT_DRIVER_H
 #define CH_AGENT_DRIVER_H
 #include "agent/agent.h"
+#include "agent/behalf.h"
 #include "agent/past.h"
 
 struct chela_run {
@@ -20,7 +21,10 @@ struct chela_run {
     struct ch_run m;
     chela_event_fn *on_event;
     void *user;
-    struct ch_policy policy; /* within the agent's */
+    struct ch_policy policy; /* within `bounds`, or the agent's */
+    struct ch_policy *bounds; /* owned: the policies that fit, within the agent's; NULL: none */
+    struct ch_behalf behalf;
+    bool forgets; /* what was allowed always counts for nothing */
     bool own_policy;         /* it says more than the agent's */
     enum ch_consent ask_means;
 
@@ -129,7 +133,7 @@ int ch_recover_approve(chela_session *s, const char *approval_id, enum chela_dec
 
 /* --- inflow.c */
 void ch_inflow_rested(chela_session *s); /* its run has ended or paused */
-void ch_inflow_recall(chela_session *s, struct ch_sv text, uint64_t seq); /* from a journal */
+void ch_inflow_recall(chela_session *s, struct ch_past_note *n); /* from a journal */
 void ch_inflow_free(chela_session *s);
 
 /* --- queue.c */
@@ -139,6 +143,10 @@ int ch_queue_push(struct ch_queue *q, const char *text, size_t len);
 /* The journal's record of the text pushed last, and of the oldest; 0: none. */
 void ch_queue_mark(struct ch_queue *q, uint64_t seq);
 uint64_t ch_queue_seq(const struct ch_queue *q);
+/* On whose behalf the text pushed last came (taken), and the oldest; NULL when
+ * empty. */
+void ch_queue_for(struct ch_queue *q, struct ch_behalf behalf);
+const struct ch_behalf *ch_queue_whose(const struct ch_queue *q);
 /* The oldest text; the caller frees it (ch_free). NULL when empty. */
 char *ch_queue_pop(struct ch_queue *q, size_t *len);
 

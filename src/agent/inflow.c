@@ -84,12 +84,18 @@ int chela_session_queue(chela_session *s, const struct chela_queue_opts *given,
 
 /* --- beginning with what waits ------------------------------------------------------ */
 
-static void join(struct ch_inflow *f, struct ch_buf *text, struct ch_buf *seqs) {
+static bool same(const struct ch_inflow *f, const struct ch_behalf *a, const struct ch_behalf *b) {
+    return ch_behalf_same(a, b, f->session->agent->policies);
+}
+
+/* Those at the front that have the same bounds. */
+static void join(struct ch_inflow *f, const struct ch_behalf *whose, struct ch_buf *text,
+                 struct ch_buf *seqs) {
     if (f->dropped)
         ch_buf_addf(text, "[%u earlier message%s dropped: too many came at once]", f->dropped,
                     f->dropped == 1 ? " was" : "s were");
     f->dropped = 0;
-    while (f->waiting.n > 0) {
+    while (f->waiting.n > 0 && same(f, whose, ch_queue_whose(&f->waiting))) {
         size_t len;
         uint64_t seq = ch_queue_seq(&f->waiting);
         CH_AUTOFREE char *one = ch_queue_pop(&f->waiting, &len);
@@ -103,6 +109,8 @@ static bool is_busy(const chela_session *s) {
     return s->run && !s->run->over;
 }
 
+static void start_soon(struct ch_inflow *f);
+
 static void start_waiting(struct ch_inflow *f) {
     chela_session *s = f->session;
     CH_BUF_AUTO text = {0}, seqs = {0};
@@ -113,7 +121,10 @@ static void start_waiting(struct ch_inflow *f) {
         return;
     }
     struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = f->on_event, .user = f->user);
-    join(f, &text, &seqs);
+    ch_behalf_apply(ch_queue_whose(&f->waiting), &opts);
+    struct ch_behalf whose = ch_behalf_of(&opts); /* the queue's goes with its message */
+    ch_behalf_apply(&whose, &opts);
+    join(f, &whose, &text, &seqs);
     hold(f, false);
     int rc = chela_run_start(s, ch_buf_str(&text), text.n, &opts, NULL, &err);
     if (rc < 0)
@@ -123,6 +134,9 @@ static void start_waiting(struct ch_inflow *f) {
         memcpy(&seq, seqs.p + i * sizeof(seq), sizeof(seq));
         ch_keep_delivered(s->run, seq, true); /* as a part of the message that begins it */
     }
+    ch_behalf_release(&whose);
+    if (rc < 0 && f->waiting.n > 0)
+        start_soon(f); /* what others wrote has its own chance */
 }
 
 static void on_timer(struct ch_timer *t) {
@@ -143,7 +157,8 @@ void ch_inflow_rested(chela_session *s) {
 
 /* --- what comes in --------------------------------------------------------------------- */
 
-static int put_aside(struct ch_inflow *f, const char *text, size_t len, struct chela_error *err) {
+static int put_aside(struct ch_inflow *f, const char *text, size_t len,
+                     const struct chela_run_opts *opts, struct chela_error *err) {
     if (f->waiting.n >= f->opts.cap && f->opts.overflow == CHELA_OVERFLOW_REFUSE)
         return ch_fail(err, CHELA_ELIMIT, "%zu messages wait in session '%s' already",
                        f->waiting.n, f->session->key);
@@ -155,14 +170,25 @@ static int put_aside(struct ch_inflow *f, const char *text, size_t len, struct c
         ch_free(ch_queue_pop(&f->waiting, NULL));
         f->dropped++;
     }
+    struct ch_behalf behalf = ch_behalf_of(opts);
     ch_queue_push(&f->waiting, text, len);
-    ch_queue_mark(&f->waiting, ch_keep_waiting(f->session, ch_sv(text, len)));
+    ch_queue_mark(&f->waiting, ch_keep_waiting(f->session, ch_sv(text, len), &behalf));
+    ch_queue_for(&f->waiting, behalf);
     return 0;
 }
 
-/* Into the run, if it still takes it. */
-static bool into_run(chela_session *s, enum chela_queue_mode mode, const char *text, size_t len) {
+/* Into the run, if it still takes it, and works within the same bounds. */
+static bool into_run(const struct ch_inflow *f, const struct chela_run_opts *opts,
+                     const char *text, size_t len) {
+    chela_session *s = f->session;
+    enum chela_queue_mode mode = f->opts.mode;
+
     if (!is_busy(s))
+        return false;
+    struct ch_behalf behalf = ch_behalf_of(opts);
+    bool fits = same(f, &behalf, &s->run->behalf);
+    ch_behalf_release(&behalf);
+    if (!fits)
         return false;
     if (mode == CHELA_QUEUE_STEER)
         return chela_run_steer(s->run, text, len) == 0;
@@ -178,14 +204,16 @@ int chela_session_send(chela_session *s, const char *text, size_t len,
 
     if (given)
         memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
+    if (!opts.channel)
+        opts.channel = s->channel.name;
     f->on_event = opts.on_event;
     f->user = opts.user;
     bool begins = !is_busy(s) && f->waiting.n == 0 && f->opts.mode != CHELA_QUEUE_COLLECT;
     if (begins)
         return chela_run_start(s, text, len, given, NULL, err);
-    if (into_run(s, f->opts.mode, text, len))
+    if (into_run(f, &opts, text, len))
         return 0;
-    int rc = put_aside(f, text, len, err);
+    int rc = put_aside(f, text, len, &opts, err);
     if (rc < 0)
         return rc;
     if (!is_busy(s))
@@ -195,9 +223,13 @@ int chela_session_send(chela_session *s, const char *text, size_t len,
     return 0;
 }
 
-void ch_inflow_recall(chela_session *s, struct ch_sv text, uint64_t seq) {
+void ch_inflow_recall(chela_session *s, struct ch_past_note *n) {
     struct ch_inflow *f = inflow(s);
+    struct ch_sv text = n->msg->blocks[0].text;
 
-    if (ch_queue_push(&f->waiting, text.p, text.n) == 0)
-        ch_queue_mark(&f->waiting, seq);
+    if (ch_queue_push(&f->waiting, text.p, text.n) < 0)
+        return;
+    ch_queue_mark(&f->waiting, n->seq);
+    ch_queue_for(&f->waiting, n->behalf);
+    n->behalf = (struct ch_behalf){0};
 }

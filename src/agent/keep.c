@@ -22,9 +22,9 @@ static void fail(chela_session *s, const struct chela_error *err) {
 /* What waited outside of any run does so again. */
 static void recall_waiting(chela_session *s, const struct ch_past *past) {
     for (CH_LIST_EACH(k, &past->notes)) {
-        const struct ch_past_note *n = CH_CONTAINER(k, struct ch_past_note, link);
+        struct ch_past_note *n = CH_CONTAINER(k, struct ch_past_note, link);
         if (n->alone && n->msg->nblocks)
-            ch_inflow_recall(s, n->msg->blocks[0].text, n->seq);
+            ch_inflow_recall(s, n);
     }
 }
 
@@ -182,6 +182,7 @@ uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m) {
     count(run, 1, 0);
     struct ch_jw w = begin(k, run);
     ch_jw_kcstr(&w, "mode", "start");
+    ch_behalf_write(&run->behalf, &w);
     kmsg(&w, m);
     end(run->session, &w, CH_REC_INBOUND, gate(run));
     return ch_keep_state(run, CH_PAST_RUNNING, gate(run));
@@ -205,13 +206,14 @@ static struct ch_jw begin_alone(struct ch_keep *k) {
     return w;
 }
 
-uint64_t ch_keep_waiting(chela_session *s, struct ch_sv text) {
+uint64_t ch_keep_waiting(chela_session *s, struct ch_sv text, const struct ch_behalf *behalf) {
     struct ch_keep *k = ch_session_kept(s);
 
     if (!k)
         return 0;
     struct ch_jw w = begin_alone(k);
     ch_jw_kcstr(&w, "mode", "collect");
+    ch_behalf_write(behalf, &w);
     struct ch_msg *m =
         ch_msg_text(CH_MSG_USER, text, ch_now_ms(ch_loop_clock(s->agent->rt->loop)));
     kmsg(&w, m);
@@ -408,6 +410,7 @@ uint64_t ch_keep_state(chela_run *run, enum ch_past_status status, enum ch_sync 
                                               : ch_past_status_name(status);
     struct ch_jw w = begin(k, run);
     ch_jw_kcstr(&w, "status", word);
+    ch_behalf_write(&run->behalf, &w);
     write_machine(&w, run);
     if (run->error[0])
         ch_jw_kcstr(&w, "error", run->error);

@@ -41,7 +41,8 @@ void ch_keep_forget(chela_session *s);
 /* --- records; each gives the seq that is to be committed, 0: nothing to wait for */
 uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m); /* a run begins */
 uint64_t ch_keep_queued(chela_run *run, const struct ch_msg *m, bool follow_up);
-uint64_t ch_keep_waiting(chela_session *s, struct ch_sv text); /* outside of any run */
+/* Outside of any run. */
+uint64_t ch_keep_waiting(chela_session *s, struct ch_sv text, const struct ch_behalf *behalf);
 void ch_keep_forgotten(chela_session *s, uint64_t seq);        /* it will not be delivered */
 void ch_keep_delivered(chela_run *run, uint64_t seq, bool dropped);
 void ch_keep_message(chela_run *run, const struct ch_msg *m);

@@ -46,6 +46,7 @@ static void drop_calls(struct ch_past *p) {
 static void free_note(struct ch_past_note *n) {
     ch_list_del(&n->link);
     ch_msg_free(n->msg);
+    ch_behalf_release(&n->behalf);
     ch_free(n);
 }
 
@@ -59,6 +60,7 @@ void ch_past_free(struct ch_past *p) {
     ch_memory_release(&p->memory);
     ch_arena_release(&p->arena);
     ch_buf_release(&p->state);
+    ch_behalf_release(&p->behalf);
     ch_free(p->seqs);
     ch_free(p);
 }
@@ -171,6 +173,11 @@ static void open_calls(struct ch_past *p, const struct ch_msg *m) {
     p->ncalls = n;
 }
 
+static void read_behalf(const struct reading *r) {
+    ch_behalf_release(&r->past->behalf);
+    r->past->behalf = ch_behalf_read(r->v);
+}
+
 static void begin_run(struct reading *r) {
     struct ch_past *p = r->past;
     struct ch_sv run = ch_json_get_str(r->v, "run");
@@ -178,6 +185,7 @@ static void begin_run(struct reading *r) {
     p->m = (struct ch_run){0};
     p->status = CH_PAST_RUNNING;
     p->recoveries = 0;
+    read_behalf(r);
     ch_buf_clear(&p->state);
     p->results = false;
     size_t n = CH_MIN(run.n, sizeof(p->run) - 1);
@@ -202,6 +210,7 @@ static int fold_inbound(struct reading *r) {
     n->follow_up = ch_sv_is(mode, "follow_up");
     n->alone = ch_sv_is(mode, "collect");
     n->msg = m;
+    n->behalf = ch_behalf_read(r->v);
     ch_list_add(&r->past->notes, &n->link);
     return 0;
 }
@@ -415,6 +424,7 @@ static int fold_state(struct reading *r) {
                   .reasoning = ch_json_int(ch_json_get(u, "reasoning"), 0)},
     };
     p->recoveries = (unsigned)ch_json_int(ch_json_get(v, "recoveries"), 0);
+    read_behalf(r);
     return 0;
 }
 

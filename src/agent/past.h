@@ -6,6 +6,7 @@
  * open have been answered. */
 #ifndef CH_AGENT_PAST_H
 #define CH_AGENT_PAST_H
+#include "agent/behalf.h"
 #include "agent/journal.h"
 #include "agent/run.h"
 #include "base/arena.h"
@@ -41,6 +42,7 @@ struct ch_past_note {
     bool follow_up;
     bool alone; /* outside of any run */
     struct ch_msg *msg; /* owned */
+    struct ch_behalf behalf; /* of one that is alone */
 };
 
 struct ch_past {
@@ -51,6 +53,7 @@ struct ch_past {
     char run[24];
     struct ch_run m; /* counters and state; no limits */
     unsigned recoveries;
+    struct ch_behalf behalf; /* of the last run */
 
     const struct ch_msg *reply;  /* in the transcript: the one whose calls are open */
     struct ch_past_call *calls;  /* owned */

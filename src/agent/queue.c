@@ -7,6 +7,7 @@ struct note {
     size_t len;
     char *text;
     uint64_t seq;
+    struct ch_behalf behalf;
 };
 
 void ch_queue_init(struct ch_queue *q) {
@@ -40,6 +41,15 @@ uint64_t ch_queue_seq(const struct ch_queue *q) {
     return note ? note->seq : 0;
 }
 
+void ch_queue_for(struct ch_queue *q, struct ch_behalf behalf) {
+    CH_CONTAINER(q->list.head.prev, struct note, link)->behalf = behalf;
+}
+
+const struct ch_behalf *ch_queue_whose(const struct ch_queue *q) {
+    const struct note *note = CH_LIST_FIRST(&q->list, struct note, link);
+    return note ? &note->behalf : NULL;
+}
+
 char *ch_queue_pop(struct ch_queue *q, size_t *len) {
     struct note *note = CH_LIST_FIRST(&q->list, struct note, link);
     if (!note)
@@ -49,6 +59,7 @@ char *ch_queue_pop(struct ch_queue *q, size_t *len) {
     char *text = note->text;
     if (len)
         *len = note->len;
+    ch_behalf_release(&note->behalf);
     ch_free(note);
     return text;
 }

@@ -64,7 +64,11 @@ int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_ru
     if (p->status == CH_PAST_PARKED && !opts->insist)
         return ch_fail(err, CHELA_ESTATE,
                        "session '%s' is parked: its run was cut off too often", s->key);
-    int rc = ch_run_new(s, opts, &run, err);
+    struct chela_run_opts bound = *opts;
+    ch_behalf_apply(&p->behalf, &bound); /* as it began */
+    if (opts->approve)
+        bound.approve = opts->approve;
+    int rc = ch_run_new(s, &bound, &run, err);
     if (rc < 0)
         return rc;
     run->past = CH_TAKE(s->keep->past);

@@ -15,7 +15,7 @@
 struct flags {
     struct ch_setup_flags setup;
     bool json;
-    const char *args, *output;
+    const char *args, *output, *channel, *sender;
 };
 
 #define AT(field) offsetof(struct flags, field)
@@ -23,6 +23,10 @@ struct flags {
 static const struct ch_opt list_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_TOOLS(struct flags),
+    {"channel", 0, CH_OPT_TEXT, AT(channel), "NAME", 0, 0, "Tools",
+     "what is left for those who write through this channel, by the file's policies"},
+    {"sender", 0, CH_OPT_TEXT, AT(sender), "ID", 0, 0, "Tools",
+     "and for this one of them, by the id that the channel gives them"},
     {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "a JSON array with everything"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
@@ -67,7 +71,9 @@ static int open_agent(struct tools *t, struct chela_error *err) {
     if (rc == 0)
         rc = ch_setup_agent(&t->setup, &opt, &t->agent, err);
     if (rc == 0)
-        t->json = chela_agent_tools_json(t->agent);
+        t->json = t->flags.channel
+                      ? chela_agent_tools_for_json(t->agent, t->flags.channel, t->flags.sender)
+                      : chela_agent_tools_json(t->agent);
     return rc;
 }
 
@@ -107,6 +113,21 @@ static int bad_usage(struct tools *t, const char *problem) {
     return CH_EXIT_USAGE;
 }
 
+/* Who asked for a channel wants to know why. */
+static void note_policies(struct tools *t) {
+    char *json = chela_agent_policies_json(t->agent, t->flags.channel, t->flags.sender);
+    char *ids = chela_json_get(json, strlen(json), "/policies", NULL);
+    char *approve = chela_json_get(json, strlen(json), "/approve", NULL);
+
+    if (strcmp(ids, "[]") == 0)
+        ch_console_note(&t->console, "no policy fits: as everywhere");
+    else
+        ch_console_note(&t->console, "policies that hold: %s; asking comes to: %s", ids, approve);
+    chela_free(ids);
+    chela_free(approve);
+    chela_free(json);
+}
+
 /* --- list -------------------------------------------------------------------------- */
 
 static void print_list(const struct tools *t, FILE *out) {
@@ -123,6 +144,10 @@ static int list(struct tools *t) {
 
     if (t->args.n > 0)
         return bad_usage(t, "tools list takes no words ('tools show NAME' shows one tool)");
+    if (t->flags.sender && !t->flags.channel)
+        return bad_usage(t, "--sender needs --channel: an id means nothing elsewhere");
+    if (t->flags.channel)
+        note_policies(t);
     if (t->flags.json) {
         ch_json_line(&t->console, t->json);
         return CH_EXIT_DONE;

@@ -68,6 +68,13 @@ struct ch_conf_approvals {
     const char *const *rules; /* "exec: git status"; NULL-terminated */
 };
 
+/* Bounds for those who write through a channel. */
+struct ch_conf_policy {
+    struct ch_conf_item item;
+    const char *channel, *allow, *deny, *permission, *approve;
+    const char *const *senders, *const *except;
+};
+
 /* What tools that reach outside are told. */
 struct ch_conf_outside {
     const char *const *databases; /* "databases.NAME=URL"; NULL-terminated */
@@ -90,6 +97,7 @@ struct ch_conf {
     struct ch_conf_list providers; /* struct ch_conf_provider */
     struct ch_conf_list tools;     /* struct ch_conf_tool */
     struct ch_conf_approvals approvals;
+    struct ch_conf_list policies;  /* struct ch_conf_policy */
     const char *store, *durability;
     struct ch_conf_outside outside;
     struct ch_conf_sandbox sandbox;

@@ -254,6 +254,24 @@ static const struct chela_sandbox_opts *sandbox_of(const chela_config *cfg) {
     return o;
 }
 
+static const struct chela_policy *const *policies_of(const chela_config *cfg) {
+    const struct ch_conf_policy *c = cfg->conf.policies.items;
+    size_t n = cfg->conf.policies.n;
+    if (n == 0)
+        return NULL;
+    struct chela_policy *all = ch_arena_alloc(cfg->arena, n * sizeof(*all));
+    const struct chela_policy **list = ch_arena_zalloc(cfg->arena, (n + 1) * sizeof(*list));
+    for (size_t i = 0; i < n; i++) {
+        all[i] = (struct chela_policy)CHELA_POLICY(.id = c[i].item.name, .channel = c[i].channel,
+                                                   .senders = c[i].senders, .except = c[i].except,
+                                                   .allow = c[i].allow, .deny = c[i].deny,
+                                                   .permission = permission_of(c[i].permission),
+                                                   .approve = c[i].approve);
+        list[i] = &all[i];
+    }
+    return list;
+}
+
 /* "key=value" for the library, as many as the file sets. */
 static const char *const *settings_of(const chela_config *cfg) {
     const struct ch_conf_outside *c = &cfg->conf.outside;
@@ -297,6 +315,7 @@ static void fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(permission, permission_of(EITHER(a, d, permission)));
     FILL(approvals, cfg->conf.approvals.levels);
     FILL(approved, cfg->conf.approvals.rules);
+    FILL(policies, policies_of(cfg));
     FILL(tool_choice, EITHER(a, d, choice));
     FILL(mode, EITHER(a, d, mode));
     FILL(reasoning, reasoning_of(EITHER(a, d, reasoning)));
@@ -335,6 +354,7 @@ int chela_config_agent(const chela_config *cfg, const char *id, struct chela_age
     memcpy(&whole, opts, size);
     fill(cfg, agent, &whole);
     bool bounds = whole.allow || whole.permission || whole.approvals || whole.approved ||
+                  whole.policies ||
                   memcmp(&cfg->conf.sandbox, &no_sandbox, sizeof(no_sandbox)) != 0;
     if (bounds && size < sizeof(whole))
         return ch_fail(err, CHELA_ECONFIG,

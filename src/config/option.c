@@ -8,6 +8,7 @@
 #define AGENT(member) offsetof(struct ch_conf_agent, member)
 #define PROVIDER(member) offsetof(struct ch_conf_provider, member)
 #define MODEL(member) offsetof(struct ch_conf_model, member)
+#define POLICY(member) offsetof(struct ch_conf_policy, member)
 #define TOOL(member) offsetof(struct ch_conf_tool, member)
 #define OUTSIDE(member) offsetof(struct ch_conf, outside.member)
 #define BOX(member) offsetof(struct ch_conf, sandbox.member)
@@ -34,6 +35,10 @@ const struct ch_option ch_options[] = {
      .help = "programs as tools: JSON arguments on stdin, the result on stdout"},
     {CH_SCOPE_FILE, "approvals", CH_CFG_APPROVALS, 0, offsetof(struct ch_conf, approvals),
      .help = "which calls a person must agree to, and under `allow` those that need no asking; "
+             "see policy.md"},
+    {CH_SCOPE_FILE, "policies", CH_CFG_LIST, .offset = offsetof(struct ch_conf, policies),
+     .of = CH_SCOPE_POLICY,
+     .help = "bounds for those who write through a channel, within the agent's: all that fit hold; "
              "see policy.md"},
     {CH_SCOPE_FILE, "databases", CH_CFG_DATABASES, CH_CFG_SECRET, OUTSIDE(databases),
      .help = "for `query_database`, by name: `sqlite:PATH` or `postgres://USER@HOST/DATABASE`"},
@@ -240,6 +245,25 @@ const struct ch_option ch_options[] = {
      .otherwise = "30", .help = "time of one call"},
     {CH_SCOPE_TOOL, "confirm", CH_CFG_BOOL, 0, TOOL(confirm), .otherwise = "false",
      .help = "must a person agree to each call"},
+
+    /* --- bounds for those who write through a channel */
+    {CH_SCOPE_POLICY, "id", CH_CFG_NAME, CH_CFG_REQUIRED, POLICY(item.name),
+     .help = "for messages"},
+    {CH_SCOPE_POLICY, "channel", CH_CFG_TEXT, CH_CFG_REQUIRED, POLICY(channel),
+     .help = "the channel's name or, with `*` and `?`, several"},
+    {CH_SCOPE_POLICY, "senders", CH_CFG_TEXTS, 0, POLICY(senders), .otherwise = "[\"*\"]",
+     .help = "whom it holds for, by the ids that the channel gives them; `*` and `?` are allowed"},
+    {CH_SCOPE_POLICY, "except", CH_CFG_TEXTS, 0, POLICY(except), .otherwise = "[]",
+     .help = "and whom it does not hold for, likewise"},
+    {CH_SCOPE_POLICY, "allow", CH_CFG_NAMES, 0, POLICY(allow), .otherwise = "[\"*\"]",
+     .help = "tools to offer, by name, glob or group; an empty list offers none"},
+    {CH_SCOPE_POLICY, "deny", CH_CFG_NAMES, 0, POLICY(deny), .otherwise = "[]",
+     .help = "and those to leave out; wins over `allow`"},
+    {CH_SCOPE_POLICY, "permission", CH_CFG_CHOICE, 0, POLICY(permission),
+     .words = "read|write|admin", .otherwise = "admin",
+     .help = "offer no tool that needs more than this"},
+    {CH_SCOPE_POLICY, "approve", CH_CFG_CHOICE, 0, POLICY(approve), .words = "ask|auto|deny",
+     .otherwise = "auto", .help = "what becomes at most of calls that need a person's yes"},
     {.key = NULL},
 };
 /* clang-format on */
@@ -260,6 +284,7 @@ size_t ch_scope_size(enum ch_scope scope) {
         [CH_SCOPE_PROVIDER] = sizeof(struct ch_conf_provider),
         [CH_SCOPE_MODEL] = sizeof(struct ch_conf_model),
         [CH_SCOPE_TOOL] = sizeof(struct ch_conf_tool),
+        [CH_SCOPE_POLICY] = sizeof(struct ch_conf_policy),
     };
     return sizes[scope];
 }

@@ -253,12 +253,11 @@ static bool is_name(struct ch_sv s) {
 }
 
 /* A name that no tool has is likely a slip; a glob may match nothing. */
-static void check_tool_names(struct ch_cfg_parser *p, const struct ch_json *agent) {
-    const struct ch_json *tools = ch_json_get(agent, "tools");
+static void check_tool_names(struct ch_cfg_parser *p, const struct ch_json *tools) {
     static const char *const lists[] = {"allow", "deny"};
     for (size_t i = 0; i < CH_LEN(lists); i++) {
         size_t mark = p->path.n;
-        ch_buf_addf(&p->path, ".tools.%s", lists[i]);
+        ch_buf_addf(&p->path, ".%s", lists[i]);
         for (CH_JSON_EACH(e, ch_json_get(tools, lists[i])))
             if (is_name(ch_json_str(e)))
                 warn_unknown_tool(p, e);
@@ -267,35 +266,58 @@ static void check_tool_names(struct ch_cfg_parser *p, const struct ch_json *agen
 }
 
 /* What is asked for and forbidden at once is forbidden; surely one of the two
- * was not meant. own: what an agent itself says, for the place of the warning;
- * either list may come from the defaults. */
-static void check_contradictions(struct ch_cfg_parser *p, const struct ch_json *own,
-                                 const struct ch_conf_agent *agent) {
-    const char *deny = agent->deny ? agent->deny : p->cfg->conf.defaults.deny;
+ * was not meant. tools: what the file itself says here, for the place of the
+ * warning; an agent's deny list may come from the defaults. */
+static void check_contradictions(struct ch_cfg_parser *p, const struct ch_json *tools,
+                                 const char *deny, const char *name) {
     size_t mark = p->path.n;
-    ch_buf_add_str(&p->path, ".tools.allow");
-    for (CH_JSON_EACH(e, ch_json_path(own, "tools", "allow", NULL)))
+    ch_buf_add_str(&p->path, ".allow");
+    for (CH_JSON_EACH(e, ch_json_get(tools, "allow")))
         if (deny && ch_policy_contradicts(ch_json_str(e), ch_sv_str(deny)))
-            ch_cfg_warn(p, e, "%.*s is in tools.deny as well, which wins",
-                        CH_SV_FMT(ch_json_str(e)));
+            ch_cfg_warn(p, e, "%.*s is in %s as well, which wins",
+                        CH_SV_FMT(ch_json_str(e)), name);
     leave(p, mark);
+}
+
+/* name: of the deny list, for users. */
+static void check_lists(struct ch_cfg_parser *p, const struct ch_json *tools, const char *deny,
+                        const char *name) {
+    check_tool_names(p, tools);
+    check_contradictions(p, tools, deny, name);
 }
 
 static void check_all_tool_names(struct ch_cfg_parser *p) {
     const struct ch_json *agents = ch_json_get(p->yaml.root, "agents");
     const struct ch_json *defaults = ch_json_get(agents, "defaults");
     const struct ch_conf_agent *list = p->cfg->conf.agents.items;
-    ch_buf_add_str(&p->path, "agents.defaults");
-    check_tool_names(p, defaults);
-    check_contradictions(p, defaults, &p->cfg->conf.defaults);
+    const char *deny = p->cfg->conf.defaults.deny;
+    ch_buf_add_str(&p->path, "agents.defaults.tools");
+    check_lists(p, ch_json_get(defaults, "tools"), deny, "tools.deny");
     size_t i = 0;
     for (CH_JSON_EACH(e, ch_json_get(agents, "list"))) {
         leave(p, 0);
-        ch_buf_addf(&p->path, "agents.list[%zu]", i);
-        check_tool_names(p, e);
-        check_contradictions(p, e, &list[i++]);
+        ch_buf_addf(&p->path, "agents.list[%zu].tools", i);
+        check_lists(p, ch_json_get(e, "tools"), list[i].deny ? list[i].deny : deny,
+                    "tools.deny");
+        i++;
     }
     leave(p, 0);
+}
+
+static int check_policies(struct ch_cfg_parser *p) {
+    const struct ch_conf_policy *list = p->cfg->conf.policies.items;
+    size_t i = 0;
+    for (CH_JSON_EACH(e, ch_json_get(p->yaml.root, "policies"))) {
+        const struct ch_conf_policy *c = &list[i];
+        leave(p, 0);
+        ch_buf_addf(&p->path, "policies[%zu]", i++);
+        if ((c->senders || c->except) && strpbrk(c->channel, "*?"))
+            return ch_cfg_bad(p, e, "with senders, channel must be one name: an id means nothing "
+                                    "in another channel");
+        check_lists(p, e, c->deny, "deny");
+    }
+    leave(p, 0);
+    return 0;
 }
 
 /* A misspelt tool leaves the one that was meant without its rule. What a group
@@ -324,6 +346,7 @@ static int parse(struct ch_cfg_parser *p, struct ch_sv text) {
     if (rc == 0) {
         check_all_tool_names(p);
         check_approvals(p);
+        rc = check_policies(p);
     }
     return rc;
 }

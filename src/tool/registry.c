@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "base/wild.h"
 #include "tool/contract.h"
 #include "tool/function.h"
 #include "tool/policy.h"
@@ -253,33 +254,10 @@ void ch_registry_defs(const struct ch_registry *r, struct ch_tool_def *out) {
 
 /* --- patterns ------------------------------------------------------------ */
 
-/* Without recursion: on a mismatch, the last * takes one character more. */
-static bool glob(struct ch_sv p, struct ch_sv s) {
-    size_t i = 0, j = 0, star = SIZE_MAX, from = 0;
-
-    while (j < s.n) {
-        if (i < p.n && p.p[i] == '*') {
-            star = i++;
-            from = j;
-        } else if (i < p.n && (p.p[i] == '?' || p.p[i] == s.p[j])) {
-            i++;
-            j++;
-        } else if (star != SIZE_MAX) {
-            i = star + 1;
-            j = ++from;
-        } else {
-            return false;
-        }
-    }
-    while (i < p.n && p.p[i] == '*')
-        i++;
-    return i == p.n;
-}
-
 bool ch_tool_matches(struct ch_sv patterns, struct ch_sv name) {
     while (patterns.n) {
         struct ch_sv pattern = ch_sv_trim(ch_sv_split(&patterns, ','));
-        if (pattern.n && glob(pattern, name))
+        if (pattern.n && ch_wild(pattern, name))
             return true;
     }
     return false;

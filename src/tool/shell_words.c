@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "base/wild.h"
 #include "tool/display.h"
 
 /* What is no part of any shell's syntax, wherever in a word it stands. */
@@ -229,38 +230,8 @@ struct ch_words ch_shell_words(struct ch_arena *arena, struct ch_sv text, enum c
 
 /* --- matching ----------------------------------------------------------------- */
 
-/* The pattern's character at *i, and whether it stands for itself. */
-static char pattern_char(const char *p, size_t i, bool *literal) {
-    *literal = p[i] == '\\' || (p[i] != '*' && p[i] != '?');
-    return p[i] == '\\' ? p[i + 1] : p[i];
-}
-
-static size_t pattern_step(const char *p, size_t i) {
-    return p[i] == '\\' && p[i + 1] ? 2 : 1;
-}
-
-bool ch_glob_word(const char *p, const char *s) {
-    size_t i = 0, j = 0, star = SIZE_MAX, from = 0;
-
-    if (*s == '-' && *p != '-')
+bool ch_glob_word(const char *pattern, const char *word) {
+    if (*word == '-' && *pattern != '-')
         return false;
-    while (s[j]) {
-        bool literal;
-        char c = pattern_char(p, i, &literal);
-        if (!literal && c == '*') {
-            star = i++;
-            from = j;
-        } else if (c && ((!literal && c == '?') || c == s[j])) {
-            i += pattern_step(p, i);
-            j++;
-        } else if (star != SIZE_MAX) {
-            i = star + 1;
-            j = ++from;
-        } else {
-            return false;
-        }
-    }
-    while (p[i] == '*')
-        i++;
-    return !p[i];
+    return ch_wild(ch_sv_str(pattern), ch_sv_str(word));
 }

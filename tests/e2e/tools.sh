@@ -75,6 +75,17 @@ rm -f "$space/link" && rm -rf "$space/in"
 chela tools list
 exits "tools list" 0
 for tool in read write edit ls calculate; do check "tools list has $tool" grep -qw "$tool" "$out"; done
+cat >"$space/policies.yaml" <<'YAML'
+policies:
+  - { id: strangers, channel: chat, except: [u_owner], deny: [calculate], permission: read, approve: deny }
+YAML
+chela tools list --config "$space/policies.yaml" --channel chat --sender u_x
+check "tools list --channel: what is left" sh -c "grep -qw read '$out' && ! grep -qw 'write\\|calculate' '$out'"
+check "tools list --channel: says why" grep -q '"strangers".*deny' "$err"
+chela tools list --config "$space/policies.yaml" --channel chat --sender u_owner
+check "tools list --sender: an exception" grep -qw calculate "$out"
+chela tools list --sender u_owner
+exits "tools list --sender without a channel" 2
 chela tools call calculate --args '{"expression": "2^10"}'
 exits "tools call" 0
 check "tools call: the result" grep -q 1024 "$out"

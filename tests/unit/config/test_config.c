@@ -63,6 +63,17 @@ static void tell(struct ch_buf *out, const struct chela_agent_opts *o) {
     tell_text(out, "approvals", o->approvals);
     for (const char *const *r = o->approved; r && *r; r++)
         tell_text(out, "approved", *r);
+    for (const struct chela_policy *const *p = o->policies; p && *p; p++) {
+        ch_buf_addf(out, " policy=%s@%s", (*p)->id, (*p)->channel);
+        for (const char *const *s = (*p)->senders; s && *s; s++)
+            ch_buf_addf(out, "+%s", *s);
+        for (const char *const *s = (*p)->except; s && *s; s++)
+            ch_buf_addf(out, "-%s", *s);
+        tell_text(out, "  allow", (*p)->allow);
+        tell_text(out, "  deny", (*p)->deny);
+        tell_text(out, "  approve", (*p)->approve);
+        tell_int(out, "  permission", (int)(*p)->permission);
+    }
     tell_int(out, "reasoning", o->reasoning);
     tell_int(out, "output", o->max_output_tokens);
     if (o->temperature)
@@ -155,6 +166,14 @@ static const struct {
      "approved=web_fetch: url=https://docs.example.com/*"},
     {"absolute paths stay", "agents: {defaults: {workspaceDir: /ws}}", NULL,
      "workspace=/ws tools=*"},
+    {"policies",
+     "policies:\n"
+     "  - {id: chat, channel: feishu, deny: [exec, 'web_*']}\n"
+     "  - {id: some, channel: feishu, senders: [a, b], except: [c], allow: [],\n"
+     "     permission: read, approve: ask}",
+     NULL,
+     "tools=* policy=chat@feishu   deny=exec,web_* policy=some@feishu+a+b-c   allow=   approve=ask"
+     "   permission=2"},
     {"a rule file is a path too", "agents: {defaults: {model: scripted/rules.yaml}}", NULL,
      "model=scripted//conf/rules.yaml tools=*"},
     {"the demo is none", "agents: {defaults: {model: scripted/demo}}", NULL,
@@ -315,6 +334,14 @@ static const struct {
      "1:36: agents.defaults.tools.deny: expected the name of a tool, or a glob"},
     {"agents: {defaults: {tools: {deny: ['group:file']}}}",
      "1:36: agents.defaults.tools.deny: there is no such group (there are " GROUPS ")"},
+    {"policies: [{id: a}]", "1:12: policies[0].channel: missing"},
+    {"policies: [{id: a, channel: 'w*', senders: [x]}]",
+     "1:12: policies[0]: with senders, channel must be one name: an id means nothing in another "
+     "channel"},
+    {"policies: [{id: a, channel: w, deny: ['group:x']}]",
+     "1:39: policies[0].deny: there is no such group (there are " GROUPS ")"},
+    {"policies: [{id: a, channel: w}, {id: a, channel: x}]",
+     "1:33: policies[1]: a is there already, in line 1"},
     {"approvals: {exec: maybe}", "1:19: approvals: expected ask, auto or deny, not \"maybe\""},
     {"approvals: {exec: true}", "1:19: approvals: expected ask, auto or deny, not boolean"},
     {"approvals: {'group:nets': ask}",
@@ -455,6 +482,10 @@ static const struct {
      "         list: [{id: x, tools: {allow: [write, edit]}}, {id: y, tools: {deny: [edit]}}]}",
      "c.yaml:1:43: agents.defaults.tools.allow: ls is in tools.deny as well, which wins\n"
      "c.yaml:2:41: agents.list[0].tools.allow: write is in tools.deny as well, which wins\n"},
+    {"policies: [{id: a, channel: c, allow: [raed, ls], deny: [ls], sender: [x]}]",
+     "c.yaml:1:63: policies[0].sender: unknown key, did you mean senders?\n"
+     "c.yaml:1:40: policies[0].allow: there is no tool raed, did you mean read?\n"
+     "c.yaml:1:46: policies[0].allow: ls is in deny as well, which wins\n"},
     {"approvals: {exec: ask, wirte: ask, weather: auto, 'zz*': deny, send_mail: ask, allow: []}\n"
      "tools: {custom: [{name: weather, description: d, command: [w]}]}",
      "c.yaml:1:24: approvals: there is no tool wirte, did you mean write?\n"
@@ -506,6 +537,7 @@ static char *file_with(const struct ch_option *o, const char *value, size_t *at,
         [CH_SCOPE_MODEL] = {"\"providers\": {\"p\": {\"models\": [{", "}]}}",
                             "providers.p.models[0]."},
         [CH_SCOPE_TOOL] = {"\"tools\": {\"custom\": [{", "}]}", "tools.custom[0]."},
+        [CH_SCOPE_POLICY] = {"\"policies\": [{", "}]", "policies[0]."},
     };
     struct ch_buf out = {0};
     ch_buf_addf(path, "%s%s", around[o->scope].path, o->key);
@@ -1086,6 +1118,7 @@ static void test_schema(void **state) {
         [CH_SCOPE_MODEL] = ch_json_path(top, "providers", "additionalProperties", "properties",
                                         "models", "items", NULL),
         [CH_SCOPE_TOOL] = ch_json_path(top, "tools", "properties", "custom", "items", NULL),
+        [CH_SCOPE_POLICY] = ch_json_path(top, "policies", "items", NULL),
     };
     for (const struct ch_option *o = ch_options; o->key; o++) {
         const struct ch_json *at = tops[o->scope];
