@@ -81,7 +81,7 @@ enum ch_quirk {
     CH_Q_REASONING_SWITCH = 1 << 20, /* reasoning by reasoning:{enabled} */
     CH_Q_NO_FORCED_CHOICE = 1 << 21, /* of tool_choice auto and none only */
     CH_Q_CHOICE_WORD = 1 << 22,      /* tool_choice is a word; a named tool becomes any */
-    CH_Q_ALTERNATE = 1 << 23,        /* no two messages of the user's in a row */
+    CH_Q_ALTERNATE = 1 << 23,        /* user and assistant in turn: see openai_turns.h */
     CH_Q_NO_OUTPUT_SCHEMA = 1 << 24, /* takes no schema for the answer */
 };
 
@@ -218,6 +218,9 @@ struct ch_codec {
      * results are already paired (encoder.c). */
     int (*message)(const struct ch_model_request *req, const struct ch_msg *m, struct ch_buf *out,
                    struct chela_error *err);
+    /* Optional. End the last message in out, if it was left open for what may
+     * follow it. The bytes go to the tail. */
+    void (*close)(const struct ch_model_request *req, struct ch_buf *out);
     /* Required. From the ']' on. */
     int (*tail)(const struct ch_model_request *req, struct ch_buf *out, struct chela_error *err);
     /* Optional. What ids of calls must look like; NULL: CH_ID_64. Messages then

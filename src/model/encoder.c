@@ -175,6 +175,11 @@ static int append(struct ch_encoder *e, const struct ch_model_request *req, cons
     return calls ? encode_calls(e, req, m, err) : encode_message(req, m, &e->messages, err);
 }
 
+/* The one whose bytes are sent. */
+static const struct ch_codec *wire_codec(const struct ch_encoder *e) {
+    return e->codec->inner ? e->codec->inner : e->codec;
+}
+
 static void cut_back(struct ch_buf *b, size_t n) {
     b->n = n;
     b->overflow = false;
@@ -202,42 +207,35 @@ static int append_new(struct ch_encoder *e, const struct ch_model_request *req,
     return CHELA_OK;
 }
 
-/* The made-up results are written where they would stand, so that the codec
- * separates them rightly, and then moved. */
-static int pad_tail(struct ch_encoder *e, const struct ch_model_request *req,
+/* A line that no later request has. */
+static int add_note(struct ch_encoder *e, const struct ch_model_request *req,
                     struct chela_error *err) {
-    size_t mark = e->messages.n;
-    int rc = encode_pair(e, req, NULL, err);
-    ch_buf_add(&e->tail, e->messages.p + mark, e->messages.n - mark);
-    cut_back(&e->messages, mark);
-    e->padded = true;
-    return rc;
-}
-
-/* A line that no later request has; written and moved likewise. */
-static int note_tail(struct ch_encoder *e, const struct ch_model_request *req,
-                     struct chela_error *err) {
     CH_ARENA_AUTO arena = {0};
     struct ch_sv note = e->codec->note ? e->codec->note(req, &arena) : CH_SV("");
     if (!note.n)
         return CHELA_OK;
     struct ch_msg *m = ch_msg_text(CH_MSG_USER, note, 0);
-    size_t mark = e->messages.n;
     int rc = e->codec->message(req, m, &e->messages, err);
-    ch_buf_add(&e->tail, e->messages.p + mark, e->messages.n - mark);
-    cut_back(&e->messages, mark);
-    e->padded = true;
     ch_msg_free(m);
     return rc;
 }
 
+/* What belongs to this request alone (made-up results, a note, the end of an
+ * open message) is written where it stands, so that the codec separates it
+ * rightly, and then moved. */
 static int make_tail(struct ch_encoder *e, const struct ch_model_request *req,
                      struct chela_error *err) {
+    const struct ch_codec *wire = wire_codec(e);
+    size_t mark = e->messages.n;
     ch_buf_clear(&e->tail);
-    e->padded = false;
-    int rc = e->pending ? pad_tail(e, req, err) : CHELA_OK;
+    int rc = e->pending ? encode_pair(e, req, NULL, err) : CHELA_OK;
     if (rc == CHELA_OK)
-        rc = note_tail(e, req, err);
+        rc = add_note(e, req, err);
+    if (rc == CHELA_OK && wire->close)
+        wire->close(req, &e->messages);
+    e->padded = e->messages.n > mark;
+    ch_buf_add(&e->tail, e->messages.p + mark, e->messages.n - mark);
+    cut_back(&e->messages, mark);
     return rc < 0 ? rc : e->codec->tail(req, &e->tail, err);
 }
 
@@ -259,8 +257,8 @@ int ch_encoder_update(struct ch_encoder *e, const struct ch_model_request *req,
     e->codec = req->endpoint->codec;
     e->shape = shape;
 
-    const struct ch_codec *wire = e->codec->inner ? e->codec->inner : e->codec;
-    bool grows = wire->tail_follows && e->nmessages < req->nmessages;
+    const struct ch_codec *wire = wire_codec(e);
+    bool grows = (wire->tail_follows || wire->close) && e->nmessages < req->nmessages;
     bool stale = !e->head.n || e->revision != req->revision;
     int rc = CHELA_OK;
     if (stale) {

@@ -15,6 +15,7 @@ int ch_openai_head(const struct ch_model_request *req, struct ch_buf *out, struc
 int ch_openai_message(const struct ch_model_request *req, const struct ch_msg *m,
                       struct ch_buf *out, struct chela_error *err);
 int ch_openai_tail(const struct ch_model_request *req, struct ch_buf *out, struct chela_error *err);
+void ch_openai_close(const struct ch_model_request *req, struct ch_buf *out);
 bool ch_openai_takes_schema(const struct ch_model_request *req);
 
 #endif

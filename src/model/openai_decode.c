@@ -503,6 +503,7 @@ const struct ch_codec ch_codec_openai = {
     .head = ch_openai_head,
     .message = ch_openai_message,
     .tail = ch_openai_tail,
+    .close = ch_openai_close,
     .takes_schema = ch_openai_takes_schema,
     .ids = ch_openai_ids,
     .event = on_event,

@@ -12,6 +12,8 @@
 #include "model/gpt.h"
 #include "model/ids.h"
 #include "model/openai.h"
+#include "model/openai_parts.h"
+#include "model/openai_turns.h"
 #include "model/tags.h"
 
 #define NO_OUTPUT "(no output)"
@@ -235,32 +237,10 @@ int ch_openai_tail(const struct ch_model_request *req, struct ch_buf *out,
 
 /* --- messages */
 
-/* Who speaks in the last message of out. Its text cannot be mistaken for this:
- * there, quotes are escaped. */
-static struct ch_sv last_role(const struct ch_buf *out) {
-    static const char mark[] = "{\"role\":\"";
-    size_t n = sizeof(mark) - 1;
-    for (size_t at = out->n; at-- > 0;) {
-        if (out->p[at] != '{' || out->n - at < n || memcmp(out->p + at, mark, n) != 0)
-            continue;
-        struct ch_sv rest = ch_sv(out->p + at + n, out->n - at - n);
-        return ch_sv_split(&rest, '"');
-    }
-    return CH_SV("");
-}
-
-/* Templates that know of user and assistant in turn refuse all else. */
-static void keep_turns(const struct ch_model_request *req, struct ch_buf *out, const char *role) {
-    if (!has_quirk(req, CH_Q_ALTERNATE) || strcmp(role, "user") != 0)
-        return;
-    struct ch_sv last = last_role(out);
-    if (ch_sv_is(last, "user") || ch_sv_is(last, "tool"))
-        CH_BUF_LIT(out, ",{\"role\":\"assistant\",\"content\":\"(noted)\"}");
-}
-
 static struct ch_jw begin_message(const struct ch_model_request *req, struct ch_buf *out,
                                   const char *role) {
-    keep_turns(req, out, role);
+    if (has_quirk(req, CH_Q_ALTERNATE))
+        ch_turn_next(out, role);
     ch_encode_begin(out, !out->n && ch_is_blank(req->system));
     struct ch_jw w = ch_jw(out);
     ch_jw_begin(&w, '{');
@@ -272,155 +252,59 @@ enum ch_id_rule ch_openai_ids(const struct ch_model_request *req) {
     return has_quirk(req, CH_Q_ID9) ? CH_ID_9 : CH_ID_40;
 }
 
-static void write_text_part(struct ch_jw *w, struct ch_sv text) {
-    ch_jw_begin(w, '{');
-    ch_jw_kcstr(w, "type", "text");
-    ch_jw_kstr(w, "text", text);
-    ch_jw_end(w, '}');
-}
-
-/* "data:image/png;base64,...": long, so written in place. */
-static void write_data_url(struct ch_jw *w, const char *key, const struct ch_block *b) {
-    CH_BUF_AUTO url = {0};
-    if (b->flags & CH_F_URL) {
-        ch_jw_kstr(w, key, b->text);
+/* A message of the user's with a string for its content. */
+static void write_as_text(const struct ch_model_request *req, const struct ch_msg *m,
+                          struct ch_buf *out) {
+    CH_BUF_AUTO text = {0};
+    bool turns = has_quirk(req, CH_Q_ALTERNATE);
+    ch_openai_join(req, m, &text);
+    if (turns && ch_turn_goes_on(out, "user")) {
+        ch_turn_add_text(out, ch_buf_sv(&text));
         return;
     }
-    ch_buf_addf(&url, "data:%.*s;base64,", CH_SV_FMT(b->name));
-    ch_buf_add_sv(&url, b->text);
-    ch_jw_kstr(w, key, ch_buf_sv(&url));
-}
-
-static void write_image(struct ch_jw *w, const struct ch_block *b) {
-    ch_jw_begin(w, '{');
-    ch_jw_kcstr(w, "type", "image_url");
-    ch_jw_key(w, "image_url");
-    ch_jw_begin(w, '{');
-    write_data_url(w, "url", b);
-    if (b->extra.n)
-        ch_jw_kstr(w, "detail", b->extra);
-    ch_jw_end(w, '}');
-    ch_jw_end(w, '}');
-}
-
-static void write_audio(struct ch_jw *w, const struct ch_block *b) {
-    bool mp3 = ch_sv_is(b->name, "audio/mpeg") || ch_sv_is(b->name, "audio/mp3");
-    ch_jw_begin(w, '{');
-    ch_jw_kcstr(w, "type", "input_audio");
-    ch_jw_key(w, "input_audio");
-    ch_jw_begin(w, '{');
-    ch_jw_kstr(w, "data", b->text);
-    ch_jw_kcstr(w, "format", mp3 ? "mp3" : "wav");
-    ch_jw_end(w, '}');
-    ch_jw_end(w, '}');
-}
-
-static void write_file(struct ch_jw *w, const struct ch_block *b) {
-    ch_jw_begin(w, '{');
-    ch_jw_kcstr(w, "type", "file");
-    ch_jw_key(w, "file");
-    ch_jw_begin(w, '{');
-    ch_jw_kstr(w, "filename", b->id.n ? b->id : CH_SV("document.pdf"));
-    write_data_url(w, "file_data", b);
-    ch_jw_end(w, '}');
-    ch_jw_end(w, '}');
-}
-
-/* What a part reads as where only text is taken; false: it must be sent. */
-static bool part_as_text(const struct ch_model_request *req, const struct ch_block *b,
-                         struct ch_buf *text) {
-    bool url = b->flags & CH_F_URL;
-    bool sendable =
-        !has_quirk(req, CH_Q_STRING_CONTENT) &&
-        (b->type == CH_BLOCK_IMAGE || (b->type == CH_BLOCK_AUDIO && !url) ||
-         (b->type == CH_BLOCK_DOCUMENT && ch_sv_is(b->name, "application/pdf") && !url));
-    if (sendable)
-        return false;
-    if (b->id.n)
-        ch_buf_addf(text, "[%.*s]\n", CH_SV_FMT(b->id));
-    if (b->type != CH_BLOCK_DOCUMENT || !ch_encode_document_text(b, text)) {
-        ch_buf_clear(text);
-        ch_encode_note(b, text);
-    }
-    return true;
-}
-
-static void write_part(const struct ch_model_request *req, struct ch_jw *w,
-                       const struct ch_block *b) {
-    CH_BUF_AUTO text = {0};
-    if (part_as_text(req, b, &text))
-        write_text_part(w, ch_buf_sv(&text));
-    else if (b->type == CH_BLOCK_IMAGE)
-        write_image(w, b);
-    else if (b->type == CH_BLOCK_AUDIO)
-        write_audio(w, b);
+    struct ch_jw w = begin_message(req, out, "user");
+    ch_jw_kstr(&w, "content", ch_buf_sv(&text));
+    if (turns)
+        ch_turn_leave_open(out);
     else
-        write_file(w, b);
+        ch_jw_end(&w, '}');
 }
 
-static bool is_media(const struct ch_block *b) {
-    return b->type == CH_BLOCK_IMAGE || b->type == CH_BLOCK_AUDIO || b->type == CH_BLOCK_DOCUMENT;
-}
-
-/* Blocks that a user's message is made of: text that says something, media. */
-static bool is_content(const struct ch_block *b) {
-    return is_media(b) || (b->type == CH_BLOCK_TEXT && !ch_is_blank(b->text));
-}
-
-static void write_string_content(const struct ch_model_request *req, const struct ch_msg *m,
-                                 struct ch_jw *w) {
-    CH_BUF_AUTO text = {0};
-    CH_BUF_AUTO part = {0};
-    const char *prefix = ch_msg_kind_prefix(m->kind);
-    if (prefix)
-        ch_buf_add_str(&text, prefix);
-    for (uint32_t i = 0, n = 0; i < m->nblocks; i++) {
-        const struct ch_block *b = &m->blocks[i];
-        if (is_content(b)) {
-            if (n++)
-                CH_BUF_LIT(&text, "\n\n");
-            ch_buf_clear(&part);
-            ch_buf_add_sv(&text,
-                          is_media(b) && part_as_text(req, b, &part) ? ch_buf_sv(&part) : b->text);
-        }
-        i += b->span;
+static void write_as_parts(const struct ch_model_request *req, const struct ch_msg *m,
+                           struct ch_buf *out) {
+    bool turns = has_quirk(req, CH_Q_ALTERNATE);
+    struct ch_jw w = ch_jw(out);
+    if (turns && ch_turn_goes_on(out, "user")) {
+        w.comma = true;
+        ch_openai_parts(req, m, &w);
+        return;
     }
-    ch_jw_kstr(w, "content", ch_buf_sv(&text));
-}
-
-static void write_parts(const struct ch_model_request *req, const struct ch_msg *m,
-                        struct ch_jw *w) {
-    CH_BUF_AUTO room = {0};
-    const char *prefix = ch_msg_kind_prefix(m->kind);
-    ch_jw_key(w, "content");
-    ch_jw_begin(w, '[');
-    for (uint32_t i = 0; i < m->nblocks; i++) {
-        const struct ch_block *b = &m->blocks[i];
-        if (is_media(b))
-            write_part(req, w, b);
-        else if (is_content(b))
-            write_text_part(w, ch_encode_prefixed(&prefix, b->text, &room));
-        i += b->span;
-    }
-    ch_jw_end(w, ']');
+    w = begin_message(req, out, "user");
+    ch_jw_key(&w, "content");
+    ch_jw_begin(&w, '[');
+    ch_openai_parts(req, m, &w);
+    if (turns)
+        return;
+    ch_jw_end(&w, ']');
+    ch_jw_end(&w, '}');
 }
 
 static void encode_user(const struct ch_model_request *req, const struct ch_msg *m,
                         struct ch_buf *out) {
     size_t content = 0, media = 0;
     for (uint32_t i = 0; i < m->nblocks; i++) {
-        content += is_content(&m->blocks[i]);
-        media += is_media(&m->blocks[i]);
+        content += ch_openai_is_content(&m->blocks[i]);
+        media += ch_openai_is_media(&m->blocks[i]);
         i += m->blocks[i].span;
     }
     if (!content)
         return;
-    struct ch_jw w = begin_message(req, out, "user");
-    if ((content == 1 && !media) || has_quirk(req, CH_Q_STRING_CONTENT))
-        write_string_content(req, m, &w);
+    /* Where more may follow in the same message, that may be an image. */
+    bool plain = content == 1 && !media && !has_quirk(req, CH_Q_ALTERNATE);
+    if (plain || has_quirk(req, CH_Q_STRING_CONTENT))
+        write_as_text(req, m, out);
     else
-        write_parts(req, m, &w);
-    ch_jw_end(&w, '}');
+        write_as_parts(req, m, out);
 }
 
 static void encode_result(const struct ch_model_request *req, const struct ch_block *b,
@@ -454,12 +338,10 @@ static void encode_result_media(const struct ch_model_request *req, const struct
     }
     if (n) {
         struct ch_msg *media = ch_msg_new(CH_MSG_USER, blocks, n, NULL, CH_SV(""), 0);
-        struct ch_jw w = begin_message(req, out, "user");
         if (has_quirk(req, CH_Q_STRING_CONTENT))
-            write_string_content(req, media, &w);
+            write_as_text(req, media, out);
         else
-            write_parts(req, media, &w);
-        ch_jw_end(&w, '}');
+            write_as_parts(req, media, out);
         ch_msg_free(media);
     }
     ch_free(blocks);
@@ -547,44 +429,90 @@ static void write_thinking_content(const struct ch_block *reasoning, struct ch_s
     ch_jw_kcstr(w, "type", "thinking");
     ch_jw_key(w, "thinking");
     ch_jw_begin(w, '[');
-    write_text_part(w, reasoning->text);
+    ch_openai_text_part(w, reasoning->text);
     ch_jw_end(w, ']');
     ch_jw_end(w, '}');
     if (!ch_is_blank(text))
-        write_text_part(w, text);
+        ch_openai_text_part(w, text);
     ch_jw_end(w, ']');
+}
+
+/* What an assistant's message says besides its reasoning. */
+struct said {
+    struct ch_buf text, refusal;
+    bool silent, calls;
+};
+
+static struct said said_of(const struct ch_msg *m) {
+    struct said s = {0};
+    join_blocks(m, CH_BLOCK_TEXT, &s.text);
+    join_blocks(m, CH_BLOCK_REFUSAL, &s.refusal);
+    for (uint32_t i = 0; i < m->nblocks; i++)
+        s.calls |= m->blocks[i].type == CH_BLOCK_TOOL_CALL;
+    s.silent = ch_is_blank(ch_buf_sv(&s.text));
+    return s;
+}
+
+static void write_assistant(const struct ch_model_request *req, const struct ch_msg *m,
+                            const struct said *s, struct ch_buf *out) {
+    bool own = is_own(req, m), turns = has_quirk(req, CH_Q_ALTERNATE);
+    const struct ch_block *reasoning = find_reasoning(m);
+    bool parts =
+        own && reasoning && reasoning->text.n && ch_sv_is(reasoning->name, CH_OPENAI_THINKING);
+    bool open = turns && !parts && !s->calls && !s->refusal.n;
+    struct ch_jw w = begin_message(req, out, "assistant");
+    if (open)
+        write_reasoning(req, m, own, &w);
+    if (parts)
+        write_thinking_content(reasoning, ch_buf_sv(&s->text), &w);
+    else if (!s->silent || has_quirk(req, CH_Q_STRING_CONTENT))
+        ch_jw_kstr(&w, "content", ch_buf_sv(&s->text));
+    else
+        ch_jw_kcstr(&w, "content", NULL);
+    if (open) {
+        ch_turn_leave_open(out);
+        return;
+    }
+    if (s->refusal.n)
+        ch_jw_kstr(&w, "refusal", ch_buf_sv(&s->refusal));
+    if (!parts)
+        write_reasoning(req, m, own, &w);
+    if (s->calls)
+        write_calls(req, m, own, &w);
+    ch_jw_end(&w, '}');
+}
+
+/* More in the message before, which was a text and nothing else. */
+static void continue_assistant(const struct ch_model_request *req, const struct ch_msg *m,
+                               const struct said *s, struct ch_buf *out) {
+    struct ch_jw w = {.out = out, .comma = true};
+    if (!s->silent)
+        ch_turn_add_text(out, ch_buf_sv(&s->text));
+    if (!s->calls && !s->refusal.n)
+        return;
+    ch_buf_addc(out, '"');
+    if (s->refusal.n)
+        ch_jw_kstr(&w, "refusal", ch_buf_sv(&s->refusal));
+    if (s->calls)
+        write_calls(req, m, is_own(req, m), &w);
+    ch_jw_end(&w, '}');
 }
 
 static void encode_assistant(const struct ch_model_request *req, const struct ch_msg *m,
                              struct ch_buf *out) {
-    CH_BUF_AUTO text = {0};
-    CH_BUF_AUTO refusal = {0};
-    bool own = is_own(req, m), calls = false;
-    join_blocks(m, CH_BLOCK_TEXT, &text);
-    join_blocks(m, CH_BLOCK_REFUSAL, &refusal);
-    for (uint32_t i = 0; i < m->nblocks; i++)
-        calls |= m->blocks[i].type == CH_BLOCK_TOOL_CALL;
-    bool silent = ch_is_blank(ch_buf_sv(&text));
-    if (silent && !calls && !refusal.n)
-        return;
+    struct said s = said_of(m);
+    bool turns = has_quirk(req, CH_Q_ALTERNATE);
+    if (turns && ch_turn_goes_on(out, "assistant"))
+        continue_assistant(req, m, &s, out);
+    else if (!s.silent || s.calls || s.refusal.n)
+        write_assistant(req, m, &s, out);
+    ch_buf_release(&s.text);
+    ch_buf_release(&s.refusal);
+}
 
-    const struct ch_block *reasoning = find_reasoning(m);
-    bool parts =
-        own && reasoning && reasoning->text.n && ch_sv_is(reasoning->name, CH_OPENAI_THINKING);
-    struct ch_jw w = begin_message(req, out, "assistant");
-    if (parts)
-        write_thinking_content(reasoning, ch_buf_sv(&text), &w);
-    else if (!silent || has_quirk(req, CH_Q_STRING_CONTENT))
-        ch_jw_kstr(&w, "content", ch_buf_sv(&text));
-    else
-        ch_jw_kcstr(&w, "content", NULL);
-    if (refusal.n)
-        ch_jw_kstr(&w, "refusal", ch_buf_sv(&refusal));
-    if (!parts)
-        write_reasoning(req, m, own, &w);
-    if (calls)
-        write_calls(req, m, own, &w);
-    ch_jw_end(&w, '}');
+void ch_openai_close(const struct ch_model_request *req, struct ch_buf *out) {
+    if (has_quirk(req, CH_Q_ALTERNATE))
+        ch_turn_close(out);
 }
 
 int ch_openai_message(const struct ch_model_request *req, const struct ch_msg *m,

@@ -56,6 +56,10 @@ static const struct {
     {CH_MSG_RESULTS, {RESULT("e")}, 1}, /* one is missing */
     {CH_MSG_WEBHOOK, {TEXT("done")}, 1},
     {CH_MSG_ASSISTANT, {TEXT("bye")}, 1},
+    {CH_MSG_ASSISTANT, {TEXT("or not \\\"}]")}, 1}, /* the same role again */
+    {CH_MSG_ASSISTANT, {TEXT("once more"), CALL("g")}, 2},
+    {CH_MSG_RESULTS, {RESULT("g")}, 1},
+    {CH_MSG_ASSISTANT, {TEXT("so")}, 1},
 };
 #define N CH_LEN(history)
 
@@ -120,6 +124,12 @@ static const struct ch_endpoint endpoints[] = {
     {.codec = &ch_codec_bedrock, .provider = "bedrock", .base_url = "http://x"},
     {.codec = &ch_codec_bedrock, .provider = "bedrock", .base_url = "http://x", .quirks = CH_Q_ID9},
     {.codec = &ch_codec_gemini, .provider = "gemini", .base_url = "http://x"},
+#define IN_TURN 10
+    {.codec = &ch_codec_openai, .provider = "a", .base_url = "http://x", .quirks = CH_Q_ALTERNATE},
+    {.codec = &ch_codec_openai,
+     .provider = "b",
+     .base_url = "http://x",
+     .quirks = CH_Q_ALTERNATE | CH_Q_STRING_CONTENT | CH_Q_REPLAY_REASONING},
 };
 
 static void assert_valid(struct ch_sv body) {
@@ -182,7 +192,7 @@ static void test_pairing(void **state) {
         {5, "call:call.1 call:b result:call.1 result:b call:lost result:lost "},
         {9, "call:call.1 call:b result:call.1 result:b call:lost result:lost call:c result:c "},
         {N, "call:call.1 call:b result:call.1 result:b call:lost result:lost call:c result:c "
-            "call:d call:e result:d result:e "},
+            "call:d call:e result:d result:e call:g result:g "},
     };
     struct ch_encoder e = {0};
     for (size_t i = 0; i < CH_LEN(cases); i++) {
@@ -239,6 +249,42 @@ static void test_what_is_encoded_again(void **state) {
     ch_encoder_release(&e);
 }
 
+/* As the templates of such servers count: user and assistant in turn, where calls
+ * and results do not count, and after results comes the assistant. */
+static void check_turns(struct ch_sv body) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v;
+    bool users = true, results = false;
+    assert_int_equal(ch_json_parse(&arena, body, CH_JSON_STRICT, &v, NULL, NULL), 0);
+    for (CH_JSON_EACH(m, ch_json_get(v, "messages"))) {
+        struct ch_sv role = ch_json_get_str(m, "role");
+        bool user = ch_sv_is(role, "user"), assistant = ch_sv_is(role, "assistant");
+        if ((user && results) ||
+            ((user || assistant) && !ch_json_get(m, "tool_calls") && user != users))
+            fail_msg("not in turn: %.*s", CH_SV_FMT(body));
+        results = ch_sv_is(role, "tool");
+        if (user || (assistant && !ch_json_get(m, "tool_calls")))
+            users = !user;
+    }
+}
+
+static void test_turns(void **state) {
+    (void)state;
+    for (size_t k = IN_TURN; k < CH_LEN(endpoints); k++) {
+        struct ch_encoder e = {0};
+        CH_BUF_AUTO body = {0};
+        for (size_t n = 0; n <= N; n++) {
+            struct ch_model_request req = request(&endpoints[k], n);
+            assert_int_equal(ch_encoder_update(&e, &req, NULL), 0);
+            body_of(&e, &body, true);
+            check_turns(ch_buf_sv(&body));
+        }
+        assert_non_null(
+            strstr(body.p, "bye\\n\\nor not \\\\\\\"}]\\n\\nonce more\",\"tool_calls\""));
+        ch_encoder_release(&e);
+    }
+}
+
 static int failing_message(const struct ch_model_request *req, const struct ch_msg *m,
                            struct ch_buf *out, struct chela_error *err) {
     if (m->kind != CH_MSG_TIMER)
@@ -272,6 +318,7 @@ int main(void) {
         cmocka_unit_test(test_prefix),
         cmocka_unit_test(test_pairing),
         cmocka_unit_test(test_what_is_encoded_again),
+        cmocka_unit_test(test_turns),
         cmocka_unit_test(test_failure),
     };
     return cmocka_run_group_tests(tests, build_history, free_history);
