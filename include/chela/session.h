@@ -141,6 +141,15 @@ struct chela_policy { /* all strings are copied */
                             is not made either */
 };
 #define CHELA_POLICY(...) {.size = sizeof(struct chela_policy), __VA_ARGS__}
+/* When a run goes round in circles: at so many repetitions the model is told,
+ * half as many later the run ends. 0: the default; -1: never. */
+struct chela_loop_guard {
+    int64_t repeats;       /* the same call with the same result: 5 */
+    int64_t cycles;        /* the same two or more calls in turn, likewise: 3 */
+    int64_t texts;         /* the same words and nothing new done: 3 */
+    int64_t polls;         /* asking how far something is, and no change: 12 */
+    int64_t unknown_tools; /* a tool that there is not: 3 */
+};
 
 struct chela_agent_opts { /* all strings are copied */
     size_t size; /* set by CHELA_AGENT_OPTS */
@@ -204,6 +213,10 @@ struct chela_agent_opts { /* all strings are copied */
      * none if it has no tool `read`. */
     const char *skills;
     const struct chela_policy *const *policies; /* NULL-terminated; may be NULL */
+    struct chela_loop_guard loop_guard;
+    /* At a limit of turns, calls or errors, or in a loop, the model is asked to
+     * sum up, once and without tools: one model call more than the limit. */
+    int sum_up;
 };
 #define CHELA_AGENT_OPTS(...) {.size = sizeof(struct chela_agent_opts), __VA_ARGS__}
 

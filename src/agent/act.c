@@ -271,6 +271,39 @@ static enum ch_in what_ended_it(chela_run *run, const struct ch_batch_totals *t)
     return t->stop || run->halt ? CH_IN_CANCEL : CH_IN_RESULTS;
 }
 
+static struct ch_sv said(const struct ch_msg *reply) {
+    for (uint32_t i = 0; i < reply->nblocks; i++)
+        if (reply->blocks[i].type == CH_BLOCK_TEXT)
+            return reply->blocks[i].text;
+    return CH_SV("");
+}
+
+/* The guard sees calls and results in the order of the calls. */
+static enum ch_guard_verdict watch(chela_run *run, const struct ch_msg *results) {
+    const struct ch_registry *tools = &run->session->agent->registry;
+    struct ch_sv last = CH_SV("");
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < run->reply->nblocks; i++) {
+        const struct ch_block *call = &run->reply->blocks[i];
+        if (call->type != CH_BLOCK_TOOL_CALL)
+            continue;
+        while (at < results->nblocks && results->blocks[at].type != CH_BLOCK_TOOL_RESULT)
+            at++;
+        struct ch_sv result = at < results->nblocks ? results->blocks[at++].text : CH_SV("");
+        last = call->name;
+        ch_guard_call(&run->guard, last, call->text, result, !ch_registry_find(tools, last));
+    }
+    enum ch_guard_verdict v = ch_guard_turn(&run->guard, said(run->reply));
+    if (v == CH_GUARD_FINE)
+        return v;
+    ch_buf_clear(&run->complaint);
+    ch_buf_addf(&run->complaint, "%s: ", ch_loop_name(run->guard.kind));
+    ch_guard_describe(&run->guard, last, &run->complaint);
+    if (v == CH_GUARD_END)
+        snprintf(run->error, sizeof(run->error), "%s", ch_buf_str(&run->complaint));
+    return v;
+}
+
 void ch_act_done(chela_run *run) {
     struct ch_batch_totals totals = ch_batch_totals(run->batch);
     struct ch_msg *m = ch_batch_message(run->batch, ch_run_now(run));
@@ -281,6 +314,8 @@ void ch_act_done(chela_run *run) {
                           .over_limit = totals.refused > 0,
                           .terminated = totals.terminated,
                           .unfit = run->unfit};
+    if (in.kind == CH_IN_RESULTS)
+        in.loop = watch(run, m);
     run->unfit = false;
     ch_batch_close(run->batch);
     run->batch = NULL;
@@ -294,5 +329,8 @@ void ch_act_done(chela_run *run) {
     }
     if (in.kind == CH_IN_CANCEL && !run->error[0])
         snprintf(run->error, sizeof(run->error), "stopped by a hook");
-    ch_drive(run, &in);
+    if (in.loop == CH_GUARD_NOTE)
+        ch_warn(run, "%s", ch_buf_str(&run->complaint));
+    if (!run->dead)
+        ch_drive(run, &in);
 }

@@ -34,6 +34,7 @@ static struct ch_run_limits resolve_limits(const struct chela_agent_opts *o) {
         .retries = o->max_retries < 0 ? 0
                    : o->max_retries   ? o->max_retries
                                       : CH_DEFAULT_RETRIES,
+        .sums_up = o->sum_up && !o->output_schema,
     };
 }
 
@@ -217,6 +218,7 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
                                             .first_byte = o->first_byte_timeout_ms,
                                             .idle = o->idle_timeout_ms};
     a->limits = resolve_limits(o);
+    a->loop_guard = o->loop_guard;
     a->timeout_ms = limit_or(o->limits.timeout_ms, CH_DEFAULT_RUN_MS);
     a->selection_size = o->selection_size;
     int rc = check_mode(o->mode, err);

@@ -153,6 +153,7 @@ struct chela_agent {
     bool no_stream;
     struct ch_http_timeouts timeouts;
     struct ch_run_limits limits;
+    struct chela_loop_guard loop_guard;
     int64_t timeout_ms; /* of a run; negative: none */
     /* Make the history of a run shorter and drive it on with CH_IN_COMPACTED;
      * NULL: nobody can (limits.compacts is unset). */

@@ -487,6 +487,7 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, chela_run *
     run->stop_reason = "error";
     ch_random_id("run_", run->id);
     ch_run_init(&run->m, &s->agent->limits);
+    ch_guard_init(&run->guard, &s->agent->loop_guard);
     ch_queue_init(&run->steering);
     ch_queue_init(&run->follow_ups);
     run->behalf = ch_behalf_of(opts);

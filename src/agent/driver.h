@@ -70,6 +70,7 @@ struct chela_run {
     /* acting */
     const struct ch_msg *reply; /* in the transcript */
     struct ch_batch *batch;
+    struct ch_guard guard;
 
     struct ch_timer deadline, retry;
     struct ch_task begin;

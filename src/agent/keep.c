@@ -389,6 +389,8 @@ static void write_machine(struct ch_jw *w, const chela_run *run) {
         ch_jw_kint(w, "pauses", m->pauses);
     if (m->nudged)
         ch_jw_kbool(w, "nudged", true);
+    if (m->closing != CH_REASON_NONE)
+        ch_jw_kcstr(w, "closing", ch_reason_name(m->closing));
     if (m->model)
         ch_jw_kint(w, "model", m->model);
     if (m->cost > 0) {

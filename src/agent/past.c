@@ -415,6 +415,7 @@ static int fold_state(struct reading *r) {
         .errors = (unsigned)ch_json_int(ch_json_get(v, "errors"), 0),
         .pauses = (unsigned)ch_json_int(ch_json_get(v, "pauses"), 0),
         .nudged = ch_json_bool(ch_json_get(v, "nudged"), false),
+        .closing = ch_reason_of(ch_json_get_str(v, "closing")),
         .model = (unsigned)ch_json_int(ch_json_get(v, "model"), 0),
         .cost = ch_json_double(ch_json_get(v, "cost"), 0),
         .usage = {.input = ch_json_int(ch_json_get(u, "input"), 0),

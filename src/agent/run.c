@@ -48,6 +48,13 @@ const char *ch_reason_name(enum ch_reason r) {
     return reasons[r].name;
 }
 
+enum ch_reason ch_reason_of(struct ch_sv name) {
+    for (size_t i = 0; i < CH_LEN(reasons); i++)
+        if (ch_sv_is(name, reasons[i].name))
+            return (enum ch_reason)i;
+    return CH_REASON_NONE;
+}
+
 enum ch_status ch_reason_status(enum ch_reason r) {
     return reasons[r].status;
 }
@@ -63,6 +70,8 @@ void ch_run_init(struct ch_run *r, const struct ch_run_limits *limits) {
 }
 
 size_t ch_run_calls_left(const struct ch_run *r) {
+    if (r->closing != CH_REASON_NONE)
+        return 0;
     if (r->limits.max_tool_calls < 0)
         return SIZE_MAX;
     size_t max = (size_t)r->limits.max_tool_calls;
@@ -113,11 +122,19 @@ static unsigned next_cool(const struct ch_run *r, const struct ch_input *in, uns
     return from;
 }
 
-/* A new model call, unless a limit stands against it. */
-static enum ch_do think(struct ch_run *r, const struct ch_input *in) {
-    enum ch_reason limit = exhausted(r);
-    if (limit != CH_REASON_NONE)
+/* Last words cost a model call, so they are not for what was spent or late. */
+static bool may_sum_up(const struct ch_run *r, enum ch_reason limit) {
+    return r->limits.sums_up && r->turns > 0 &&
+           (limit == CH_REASON_MAX_TURNS || limit == CH_REASON_MAX_TOOL_CALLS ||
+            limit == CH_REASON_TOO_MANY_ERRORS || limit == CH_REASON_LOOP);
+}
+
+/* A new model call, unless a limit stands against it: then one for the last
+ * words, or none. */
+static enum ch_do think_unless(struct ch_run *r, const struct ch_input *in, enum ch_reason limit) {
+    if (limit != CH_REASON_NONE && !may_sum_up(r, limit))
         return finish(r, limit);
+    r->closing = limit;
     r->turns++;
     r->attempt = 0;
     unsigned model = next_cool(r, in, r->model);
@@ -127,6 +144,10 @@ static enum ch_do think(struct ch_run *r, const struct ch_input *in) {
     }
     enter(r, CH_RUN_THINK);
     return CH_DO_CALL_MODEL;
+}
+
+static enum ch_do think(struct ch_run *r, const struct ch_input *in) {
+    return think_unless(r, in, r->closing != CH_REASON_NONE ? r->closing : exhausted(r));
 }
 
 static enum ch_do observe_and_think(struct ch_run *r, const struct ch_input *in) {
@@ -184,6 +205,8 @@ static enum ch_do on_failed(struct ch_run *r, const struct ch_input *in) {
         use_model(r, next_cool(r, in, r->model + 1));
         return CH_DO_CALL_MODEL;
     }
+    if (r->closing != CH_REASON_NONE)
+        return finish(r, r->closing);
     return finish(r,
                   in->cls == CH_ERR_OVERFLOW ? CH_REASON_CONTEXT_OVERFLOW : CH_REASON_MODEL_ERROR);
 }
@@ -229,6 +252,8 @@ static enum ch_do on_reply(struct ch_run *r, const struct ch_input *in) {
         enter(r, CH_RUN_ACT);
         return CH_DO_CALL_TOOLS;
     }
+    if (r->closing != CH_REASON_NONE)
+        return finish(r, r->closing);
     if (!in->has_text)
         return on_empty_reply(r, in);
     if (in->unfit)
@@ -239,17 +264,28 @@ static enum ch_do on_reply(struct ch_run *r, const struct ch_input *in) {
     return in->follow_ups ? observe_and_think(r, in) : finish(r, CH_REASON_COMPLETED);
 }
 
+static enum ch_do stop_at(struct ch_run *r, const struct ch_input *in, enum ch_reason limit) {
+    if (may_sum_up(r, limit))
+        enter(r, CH_RUN_OBSERVE);
+    return think_unless(r, in, limit);
+}
+
 static enum ch_do on_results(struct ch_run *r, const struct ch_input *in) {
     r->tool_calls += in->calls;
     r->errors = in->any_ok ? in->trailing_errors : r->errors + in->trailing_errors;
     if (in->terminated)
         return finish(r, CH_REASON_COMPLETED);
     enter(r, CH_RUN_REFLECT);
+    if (r->closing != CH_REASON_NONE)
+        return finish(r, r->closing);
     if (in->over_limit)
-        return finish(r, CH_REASON_MAX_TOOL_CALLS);
+        return stop_at(r, in, CH_REASON_MAX_TOOL_CALLS);
     if (in->unfit && r->reasked)
         return finish(r, CH_REASON_MODEL_ERROR);
     r->reasked |= in->unfit; /* the result of the call says what is wrong */
+    if (in->loop == CH_GUARD_END && exhausted(r) == CH_REASON_NONE)
+        return stop_at(r, in, CH_REASON_LOOP);
+    r->caution = in->loop == CH_GUARD_NOTE;
     return observe_and_think(r, in);
 }
 
@@ -286,7 +322,7 @@ static enum ch_reason interruption(enum ch_in kind) {
 enum ch_do ch_run_step(struct ch_run *r, const struct ch_input *in) {
     r->npath = 0;
     r->delay_ms = 0;
-    r->nudge = r->reask = r->fell_back = r->passed_over = false;
+    r->nudge = r->reask = r->caution = r->fell_back = r->passed_over = false;
     if (ch_run_over(r))
         return CH_DO_NOTHING;
     enum ch_reason stop = interruption(in->kind);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/guard.h"
 #include "model/codec.h"
 
 #define CH_RUN_STATES(X) X(OBSERVE) X(THINK) X(ACT) X(REFLECT) X(WAITING) X(DONE) X(ERROR)
@@ -32,6 +33,7 @@ enum ch_run_state {
     X(COST_BUDGET, "cost_budget_exceeded", STOPPED)       \
     X(DEADLINE, "deadline_exceeded", STOPPED)             \
     X(TOO_MANY_ERRORS, "too_many_errors", STOPPED)        \
+    X(LOOP, "loop_detected", STOPPED)                     \
     X(CONTEXT_OVERFLOW, "context_overflow", ERROR)        \
     X(MODEL_ERROR, "model_error", ERROR)                  \
     X(STORE, "store_error", ERROR)                        \
@@ -58,6 +60,7 @@ enum ch_status {
 
 const char *ch_run_state_name(enum ch_run_state s); /* "OBSERVE" */
 const char *ch_reason_name(enum ch_reason r);       /* "task_completed" */
+enum ch_reason ch_reason_of(struct ch_sv name);       /* NONE: there is no such */
 enum ch_status ch_reason_status(enum ch_reason r);
 const char *ch_status_name(enum ch_status s); /* "done" */
 
@@ -68,6 +71,7 @@ struct ch_run_limits { /* resolved: negative means none */
     int retries;          /* of one model call */
     unsigned models;      /* length of the fallback chain, at least 1 */
     bool compacts;        /* a history that does not fit can be made shorter */
+    bool sums_up;         /* the model is asked for last words at a limit */
 };
 
 enum ch_do {
@@ -96,6 +100,7 @@ struct ch_run {
     bool cost_unknown; /* some of it is not */
     bool compacted;    /* once is enough */
     bool reasked;      /* an answer that did not fit was asked for again */
+    enum ch_reason closing; /* the limit that these are the last words at; NONE: they are not */
 
     /* of the model call to make */
     unsigned attempt; /* 0: the first try */
@@ -104,6 +109,7 @@ struct ch_run {
     int64_t delay_ms;
     bool nudge;      /* tell the model that its reply was empty */
     bool reask;      /* tell it what is wrong with its answer */
+    bool caution;    /* tell it that it goes round in circles */
     bool fell_back;  /* this step moved on to another model */
     bool passed_over; /* because the ones before it cool down */
     bool warn_empty; /* done, but there is no answer */
@@ -154,6 +160,7 @@ struct ch_input {
     bool any_ok;
     bool over_limit; /* calls were refused because of max_tool_calls */
     bool terminated; /* a tool ended the run */
+    enum ch_guard_verdict loop;
 };
 
 void ch_run_init(struct ch_run *r, const struct ch_run_limits *limits);

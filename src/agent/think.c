@@ -18,6 +18,11 @@
 static const char nudge_text[] =
     "Your last reply was empty. Answer the request, or say what you need to go on.";
 
+static const char caution_text[] =
+    "This leads nowhere. Do something else, or say what stands in the way.";
+static const char closing_text[] =
+    "No tool can be called any more. Say what was done and found so far, and what is left to do.";
+
 /* --- messages that wait for this moment */
 
 /* seq: of the record that it was accepted by; 0: there is none. */
@@ -46,6 +51,18 @@ static bool deliver_next(chela_run *run, struct ch_queue *q, enum chela_event_ty
     return ch_emit(run, &ev);
 }
 
+/* It is the first try at the last words. */
+static bool closes(const chela_run *run) {
+    return run->m.closing != CH_REASON_NONE && run->m.attempt == 0 && !run->m.fell_back;
+}
+
+/* A word of the runtime's own to the model, about something that happened. */
+static bool remark(chela_run *run, const char *what, const char *so) {
+    CH_BUF_AUTO text = {0};
+    ch_buf_addf(&text, "%s. %s", what, so);
+    return deliver(run, CH_MSG_EVENT, ch_buf_sv(&text), 0);
+}
+
 /* All that steers, then all that happened; a follow-up only when the run would
  * have ended, one at a time. */
 static bool deliver_queued(chela_run *run) {
@@ -55,7 +72,13 @@ static bool deliver_queued(chela_run *run) {
         return false;
     if (run->m.reask && !deliver(run, CH_MSG_EVENT, ch_buf_sv(&run->complaint), 0))
         return false;
+    if (run->m.caution && !remark(run, ch_buf_str(&run->complaint), caution_text))
+        return false;
+    if (closes(run) && !remark(run, ch_reason_name(run->m.closing), closing_text))
+        return false;
     bool steered = run->steering.n > 0;
+    if (steered || (had_ended && run->follow_ups.n > 0))
+        ch_guard_reset(&run->guard);
     while (run->steering.n > 0)
         if (!deliver_next(run, &run->steering, CHELA_EV_STEERING))
             return false;
@@ -553,6 +576,8 @@ void ch_think(chela_run *run) {
         ch_interrupt(run, CH_IN_CANCEL, "stopped by a hook");
         return;
     }
+    if (run->m.closing != CH_REASON_NONE)
+        patch.tool_choice = "none"; /* described all the same: the prefix stays */
     if (encode(run, &patch, &ntools, &err) < 0) {
         ch_break(run, &err);
         return;

@@ -27,7 +27,7 @@ struct flags {
     const char *schema, *output_by;
     struct ch_texts allow, refuse;
     int64_t from_turn;
-    bool no_stream, no_session, resume_last, force;
+    bool no_stream, sum_up, no_session, resume_last, force;
 };
 
 #define AT(field) offsetof(struct flags, field)
@@ -93,6 +93,8 @@ static const struct ch_opt opts[] = {
      "US dollars of the run, where prices are known (no limit)"},
     {"timeout", 0, CH_OPT_REAL, AT(timeout), "SEC", 0.001, 31536000, "Limits",
      "time for the whole run in seconds (1800)"},
+    {"sum-up", 0, CH_OPT_SWITCH, AT(sum_up), NULL, 0, 0, "Limits",
+     "at a limit of turns, calls or errors, have the model sum up: one call more, without tools"},
     {"output", 0, CH_OPT_CHOICE, AT(output), "text|json|jsonl", 0, 0, "Output",
      "the answer as text; the end of the run as a JSON object; or all its events, one JSON object "
      "a line"},
@@ -360,7 +362,7 @@ static struct chela_agent_opts agent_opts(const struct flags *f, const struct te
             .temperature = f->temperature.set ? &f->temperature.value : NULL,
             .top_p = f->top_p.set ? &f->top_p.value : NULL,
             .stop = f->stop.n ? texts->stop : NULL, .output_schema = texts->schema.p,
-            .output_by = f->output_by, .no_stream = f->no_stream,
+            .output_by = f->output_by, .no_stream = f->no_stream, .sum_up = f->sum_up,
             .limits = {.max_turns = f->max_turns,
                        .max_tool_calls = f->max_tool_calls,
                        .max_consecutive_errors = f->max_errors,

@@ -225,6 +225,7 @@ static const struct {
     {"max_turns_exceeded", "--max-turns"},       {"max_tool_calls_exceeded", "--max-tool-calls"},
     {"token_budget_exceeded", "--token-budget"}, {"deadline_exceeded", "--timeout"},
     {"too_many_errors", "--max-errors"},         {"cost_budget_exceeded", "--cost-budget"},
+    {"loop_detected", "loopGuard"},
 };
 
 static void stopped(struct ch_console *c, const struct chela_event *end) {

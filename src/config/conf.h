@@ -38,6 +38,8 @@ struct ch_conf_agent {
     const char *output_schema, *output_by;
     int64_t idle_ms, connect_ms, first_byte_ms;
     struct chela_limits limits;
+    struct chela_loop_guard loop_guard;
+    bool sum_up;
 };
 
 struct ch_conf_model {

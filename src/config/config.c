@@ -217,6 +217,15 @@ static void fill_limits(struct chela_limits *o, const struct chela_limits *a,
         o->cost_budget_usd = a->cost_budget_usd != 0 ? a->cost_budget_usd : d->cost_budget_usd;
 }
 
+static void fill_guard(struct chela_loop_guard *o, const struct chela_loop_guard *a,
+                       const struct chela_loop_guard *d) {
+    FILL(repeats, EITHER(a, d, repeats));
+    FILL(cycles, EITHER(a, d, cycles));
+    FILL(texts, EITHER(a, d, texts));
+    FILL(polls, EITHER(a, d, polls));
+    FILL(unknown_tools, EITHER(a, d, unknown_tools));
+}
+
 /* A model that the caller chose does not fall back to the file's. */
 static void fill_models(struct chela_agent_opts *o, const char *const *models) {
     if (o->model || !models)
@@ -337,6 +346,8 @@ static void fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(selection_size, (unsigned)EITHER(a, d, selection_size));
     FILL(parallel, (unsigned)EITHER(a, d, parallel));
     fill_limits(&o->limits, &a->limits, &d->limits);
+    fill_guard(&o->loop_guard, &a->loop_guard, &d->loop_guard);
+    FILL(sum_up, EITHER(a, d, sum_up));
     FILL(settings, settings_of(cfg));
     FILL(sandbox, sandbox_of(cfg));
 }

@@ -186,6 +186,20 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_AGENT, "limits.maxConsecutiveErrors", CH_CFG_LIMIT, 0,
      AGENT(limits.max_consecutive_errors), 0, 1000000, .otherwise = "3",
      .help = "failed tool and model calls in a row"},
+    {CH_SCOPE_AGENT, "limits.sumUp", CH_CFG_BOOL, 0, AGENT(sum_up), .otherwise = "false",
+     .help = "at a limit of turns, calls or errors, or in a loop, the model sums up: one model "
+             "call more, without tools"},
+    {CH_SCOPE_AGENT, "loopGuard.repeats", CH_CFG_LIMIT, 0, AGENT(loop_guard.repeats), 0, 1000,
+     .otherwise = "5", .help = "the same call with the same result, times in a row: the model is "
+                               "told, and half as many later the run ends"},
+    {CH_SCOPE_AGENT, "loopGuard.cycles", CH_CFG_LIMIT, 0, AGENT(loop_guard.cycles), 0, 5,
+     .otherwise = "3", .help = "likewise the same two to six calls in turn"},
+    {CH_SCOPE_AGENT, "loopGuard.texts", CH_CFG_LIMIT, 0, AGENT(loop_guard.texts), 0, 1000,
+     .otherwise = "3", .help = "the same words while nothing new is done"},
+    {CH_SCOPE_AGENT, "loopGuard.polls", CH_CFG_LIMIT, 0, AGENT(loop_guard.polls), 0, 1000,
+     .otherwise = "12", .help = "asking how far something is, and no change"},
+    {CH_SCOPE_AGENT, "loopGuard.unknownTools", CH_CFG_LIMIT, 0, AGENT(loop_guard.unknown_tools), 0,
+     1000, .otherwise = "3", .help = "calls of a tool that there is not"},
 
     /* --- a provider */
     {CH_SCOPE_PROVIDER, "api", CH_CFG_CHOICE, 0, PROVIDER(api),

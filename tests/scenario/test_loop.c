@@ -349,6 +349,32 @@ static void test_memory_of_a_long_run(void **state) {
     stage_close(&st);
 }
 
+/* The model is told that it goes round in circles, then it is ended; asked to
+ * sum up, it is given no tool to go on with. */
+static void test_going_round_in_circles(void **state) {
+    (void)state;
+    static const struct fake_reply same[] = {
+        {.body = A_USE("c1", "echo", "{}")}, {.body = A_USE("c2", "echo", "{}")},
+        {.body = A_USE("c3", "echo", "{}")}, {.body = A_USE("c4", "echo", "{}")},
+        {.body = A_SAY("I was stuck.")},
+    };
+    struct chela_agent_opts opts =
+        CHELA_AGENT_OPTS(.loop_guard = {.repeats = 2}, .sum_up = 1);
+    struct stage st;
+    STAGE_OPEN(&st, &opts, same);
+    stage_tool(&st, "echo", 0);
+    stage_play(&st, "go");
+    assert_string_equal(stage_verdict(&st), "stopped/loop_detected");
+    assert_int_equal(st.model.nrequests, 4); /* two, a third after the note, the last words */
+    assert_non_null(strstr(ch_buf_str(&st.model.requests[2]), "echo was called 2 times in a row"));
+    assert_null(strstr(ch_buf_str(&st.model.requests[2]), "\"none\""));
+    assert_non_null(
+        strstr(ch_buf_str(&st.model.requests[3]), "\"tool_choice\":{\"type\":\"none\"}"));
+    assert_non_null(strstr(ch_buf_str(&st.model.requests[3]), "\"name\":\"echo\""));
+    stage_check_transcript(&st); /* also the calls of its last words have a result */
+    stage_close(&st);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answer),
@@ -358,6 +384,7 @@ int main(void) {
         cmocka_unit_test(test_failed_replies_leave_no_trace),
         cmocka_unit_test(test_fallback),
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_going_round_in_circles),
         cmocka_unit_test(test_too_many_errors),
         cmocka_unit_test(test_deadline),
         cmocka_unit_test(test_bad_arguments_never_run),
