@@ -22,17 +22,17 @@ say = @$(if $(V),:,printf '  %-5s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@)); mkdir
 LAYERS := base json io net model tool prompt agent store config
 PKGS := libuv yaml-0.1 libpcre2-8
 LIBS := -lhttp_parser -ldl -lpthread -lm
-# A module is built from src/<dir>/ and loaded on use: what only some need.
-# ALONE: uses nothing of libchela but copies of what it needs of base/.
+# A module (src/<dir>/) is loaded on use. ALONE: it has its own copy of base/.
 MODULE_tls_DIR := net/tls
 MODULE_tls_PKGS := libssl libcrypto
 MODULE_sqlite_PKGS := sqlite3
 MODULE_postgres_PKGS := libpq
+MODULE_redis_PKGS := hiredis
 MODULE_html_PKGS := libxml-2.0
 MODULE_mail_PKGS := libcurl
-$(foreach m,sqlite postgres,$(eval MODULE_store-$(m)_PKGS := $(MODULE_$(m)_PKGS)))
+$(foreach m,sqlite postgres redis,$(eval MODULE_store-$(m)_PKGS := $(MODULE_$(m)_PKGS)))
 # Built where their packages are; `make deps` installs those.
-OPTIONAL := sqlite postgres html mail store-sqlite store-postgres
+OPTIONAL := sqlite postgres html mail store-sqlite store-postgres store-redis
 MODULES := tls $(foreach m,$(OPTIONAL),$(if $(shell $(PKG_CONFIG) --exists $(MODULE_$(m)_PKGS) 2>/dev/null && echo yes),$(m)))
 LEFT_OUT := $(filter-out $(MODULES),$(OPTIONAL))
 $(foreach m,tls $(OPTIONAL),$(eval MODULE_$(m)_DIR ?= $(if $(filter store-%,$(m)),store/$(m:store-%=%),tool/$(m)))$(eval MODULE_$(m)_ALONE := yes))

@@ -19,7 +19,8 @@ struct chela_store_opts {
 };
 #define CHELA_STORE_OPTS(...) {.size = sizeof(struct chela_store_opts), __VA_ARGS__}
 
-/* "memory:" (gone with the handle) or "sqlite:PATH". opts may be NULL. */
+/* "memory:" (gone with the handle), "sqlite:PATH", "postgres://HOST/DATABASE" or
+ * "redis://HOST". opts may be NULL. */
 CHELA_API int chela_store_open(const char *url, const struct chela_store_opts *opts,
                                chela_store **out, struct chela_error *err);
 /* Give the handle back; a runtime that uses the store keeps it. NULL: no-op. */

@@ -34,6 +34,8 @@ static const struct {
 } modules[] = {
     {"tls", "tls", "https", FAIL},
     {"store-sqlite", "store", "sessions that are kept", WARN},
+    {"store-postgres", "store", "sessions in PostgreSQL", WARN},
+    {"store-redis", "store", "sessions in Redis", WARN},
     {"sqlite", "database", "query_database", WARN},
     {"postgres", "database", "query_database", WARN},
     {"html", "html", "web_fetch, to read pages", WARN},

@@ -194,6 +194,9 @@
 #define CH_LIMIT_STORE_ANSWER_MS 10000 /* a server is waited for, then connected to anew */
 #define CH_LIMIT_STORE_CALL_MS 45000  /* in all, until a call fails */
 #define CH_LIMIT_STORE_BATCH 64       /* records of one statement */
+#define CH_LIMIT_STORE_REPLY (2 * CH_LIMIT_RECORD) /* bytes of a Redis server's answer */
+#define CH_LIMIT_STORE_REPLY_ITEMS 1000000 /* of one */
+#define CH_LIMIT_STORE_COMMAND (512 * CH_MB) /* to a Redis server: one transaction */
 #define CH_LIMIT_IMPORT_LINE (64 * CH_MB) /* of an exported session */
 
 /* config */

@@ -1,8 +1,8 @@
 /* cmd_doctor.c -- `chela doctor`: will it work here, and what helps if not.
  *
  * A list of findings, each ok, warn or fail: those of the library (survey.h)
- * between our own about the configuration and the model. Keys are never shown,
- * and no service is asked. */
+ * between our own about the configuration, the store and the model. Keys are
+ * never shown, and no model is asked. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -22,6 +22,7 @@ struct flags {
 
 static const struct ch_opt opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
+    CH_SETUP_OPTS_STORE(struct flags),
     CH_SETUP_OPTS_TOOLS(struct flags),
     {"json", 0, CH_OPT_SWITCH, offsetof(struct flags, json), NULL, 0, 0, "Output",
      "a JSON array of {area, name, status, detail, mend}"},
@@ -91,6 +92,27 @@ static bool look_at_config(struct findings *f, struct ch_setup *s) {
     return true;
 }
 
+/* Opened as a reader: nothing is made, and a server is asked how it keeps its
+ * data. */
+static void look_at_store(struct findings *f, struct ch_setup *s) {
+    struct chela_error err = {0};
+    char *kind = ch_setup_store_kind(s);
+    bool chosen = s->flags->store || (s->config && chela_config_store(s->config));
+    int rc = ch_setup_store(s, CH_STORE_READ, &err);
+    const char *note = s->store ? chela_store_note(s->store) : NULL;
+
+    if (rc == 0)
+        find(f, "store", kind, note ? "warn" : "ok", ch_dup(note ? note : "it opens"),
+             "docs/promises.md has what rests on it");
+    else if (rc == CHELA_ENOENT)
+        find(f, "store", kind, "ok", ch_format("none yet: %s", err.message), NULL);
+    else
+        find(f, "store", kind, chosen ? "fail" : "warn", ch_dup(err.message), NULL);
+    chela_store_close(s->store);
+    s->store = NULL;
+    free(kind);
+}
+
 static bool look_at_providers(struct findings *f, struct ch_setup *s) {
     struct chela_error err = {0};
     if (ch_setup_runtime(s, &err) == 0)
@@ -136,7 +158,10 @@ static void look(struct findings *f, struct ch_setup *s) {
     struct chela_error err = {0};
 
     look_at_machine(f);
-    if (!look_at_config(f, s) || !look_at_providers(f, s))
+    if (!look_at_config(f, s))
+        return;
+    look_at_store(f, s);
+    if (!look_at_providers(f, s))
         return;
     if (s->config)
         chela_config_agent(s->config, s->flags->agent, &bounds, &err);
@@ -240,10 +265,11 @@ const struct ch_cmd ch_cmd_doctor = {
     .name = "doctor",
     .args = "",
     .summary = "will it work on this machine?",
-    .about = "Looks at the configuration, the modules, the keys in the environment (that they are "
-             "there, not what they are), the layers of the sandbox and the model that 'chela run' "
+    .about = "Looks at the configuration, the store (that it opens, and how a server keeps its "
+             "data), the modules, the keys in the environment (that they are there, not what they "
+             "are), the layers of the sandbox and the model that 'chela run' "
              "would use. Each line is ok, warn (it works with less) or fail (what was asked for "
-             "will not work), with what helps. No service is asked for a reply.\n\n"
+             "will not work), with what helps. No model is asked for a reply.\n\n"
              "The exit status is 1 if something failed, 0 otherwise.",
     .opts = opts,
     .run = run,

@@ -124,6 +124,13 @@ static char *choose_store(const struct ch_setup *s, enum ch_setup_store how) {
     return how == CH_STORE_IF_CHOSEN ? NULL : user_store(s->env, how == CH_STORE_WANTED);
 }
 
+char *ch_setup_store_kind(const struct ch_setup *s) {
+    char *url = choose_store(s, CH_STORE_READ);
+    if (url)
+        url[strcspn(url, ":")] = '\0';
+    return url ? url : ch_dup("none");
+}
+
 int ch_setup_store(struct ch_setup *s, enum ch_setup_store how, struct chela_error *err) {
     struct chela_store_opts opts = CHELA_STORE_OPTS(.read_only = how == CH_STORE_READ);
     char *url = choose_store(s, how);
@@ -138,7 +145,7 @@ int ch_setup_store(struct ch_setup *s, enum ch_setup_store how, struct chela_err
         err->code = rc = CHELA_EINTERNAL; /* whatever is wrong with it: exit 1 */
     if (rc < 0)
         return rc;
-    if (chela_store_note(s->store))
+    if (how != CH_STORE_READ && chela_store_note(s->store))
         ch_console_note(s->console, "warning: %s", chela_store_note(s->store));
     if (!s->rt)
         return CHELA_OK;

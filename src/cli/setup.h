@@ -27,8 +27,8 @@ struct ch_setup_flags {
      "agent of the configuration file to use; without it the first"}
 #define CH_SETUP_OPTS_STORE(type)                                                                  \
     {"store", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, store), "URL", 0, 0, "Configuration",             \
-     "where sessions are kept: sqlite:PATH, or memory: for nowhere; without it the "               \
-     "configuration file's, else the user's own database"}
+     "where sessions are kept: sqlite:PATH, postgres://HOST/DATABASE, redis://HOST, or memory: "   \
+     "for nowhere; without it the configuration file's, else the user's own database"}
 #define CH_SETUP_OPTS_TOOLS(type)                                                                  \
     {"workspace", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, workspace), "DIR", 0, 0, "Tools",             \
      "directory the file tools work in; without it the current one"},                              \
@@ -74,6 +74,8 @@ int ch_setup_runtime(struct ch_setup *s, struct chela_error *err);
  * that was made keeps its sessions there. */
 enum ch_setup_store { CH_STORE_IF_CHOSEN, CH_STORE_WANTED, CH_STORE_READ };
 int ch_setup_store(struct ch_setup *s, enum ch_setup_store how, struct chela_error *err);
+/* Of its URL, such as "redis"; yours to free. */
+char *ch_setup_store_kind(const struct ch_setup *s);
 /* Fill what opts leaves open and make the agent with its tools. */
 int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agent **out,
                    struct chela_error *err);

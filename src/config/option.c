@@ -100,7 +100,7 @@ const struct ch_option ch_options[] = {
      .otherwise = "1024", .help = "size of a command's own `/tmp`"},
     {CH_SCOPE_FILE, "store", CH_CFG_TEXT, 0, offsetof(struct ch_conf, store),
      .help = "where sessions are kept: `sqlite:PATH` (relative to this file), "
-             "`postgres://HOST/DATABASE` or `memory:`; see sessions.md"},
+             "`postgres://HOST/DATABASE`, `redis://HOST` or `memory:`; see sessions.md"},
     {CH_SCOPE_FILE, "durability", CH_CFG_CHOICE, 0, offsetof(struct ch_conf, durability),
      .words = "full|turn", .otherwise = "full",
      .help = "what a loss of power may take: nothing that was accepted or begun, or the turn that "

@@ -22,6 +22,8 @@ static const struct {
     {"sqlite:", "store-sqlite", false},
     {"postgres://", "store-postgres", true},
     {"postgresql://", "store-postgres", true},
+    {"redis://", "store-redis", true},
+    {"rediss://", "store-redis", true},
 };
 
 static int find_ops(const char *url, const char *module_path, const struct chela_store_ops **ops,
@@ -40,7 +42,8 @@ static int find_ops(const char *url, const char *module_path, const struct chela
         return ch_module_load(schemes[i].module, "store", module_path, (const void **)ops, err);
     }
     return ch_fail(err, CHELA_EINVAL,
-                   "store '%.*s...': expected sqlite:PATH, postgres://HOST/DATABASE or memory:",
+                   "store '%.*s...': expected sqlite:PATH, postgres://HOST/DATABASE, redis://HOST "
+                   "or memory:",
                    (int)CH_MIN(strcspn(url, ":/"), (size_t)20), url);
 }
 

@@ -3,6 +3,7 @@
 cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
 . tests/support/e2e.sh
+. tests/support/servers.sh
 
 chela doctor
 exits "doctor" 0
@@ -40,6 +41,40 @@ check "doctor: a model without its key: which" grep -qE '^fail  model +key .*MIS
 rm "$space/chela.yaml"
 chela doctor now
 exits "doctor: words" 2
+
+# Where sessions are kept.
+chela doctor --store "sqlite:$tmp/none.db"
+check "doctor: a store that is not there yet" grep -qE '^ok    store    sqlite +none yet: ' "$out"
+check "doctor: nothing is made" test ! -e "$tmp/none.db"
+chela doctor --store redis://127.0.0.1:1
+exits "doctor: no server" 1
+check "doctor: no server: which" grep -qE '^fail  store    redis +store redis://127.0.0.1:1/0: Connection refused$' "$out"
+# shellcheck disable=SC2119
+if start_redis; then
+    chela doctor --store "$redis"
+    check "doctor: Redis that writes" grep -qE '^ok    store    redis +it opens$' "$out"
+    check "doctor: its module" grep -qE '^ok    module   store-redis ' "$out"
+    redis_tell CONFIG SET appendonly no >/dev/null
+    chela doctor --store "$redis"
+    exits "doctor: Redis that only remembers" 0
+    check "doctor: Redis that only remembers" grep -qE '^warn  store    redis .*appendonly is no' "$out"
+    chela run --model scripted/demo --store "$redis" --session s hello
+    check "a run says it, too" grep -q 'warning: store redis://.*appendonly is no, .*once tool may start again (P2)' "$err"
+    kill_server "$redis_pid"
+else
+    skip "doctor: Redis" "it is not installed"
+fi
+if start_postgres; then
+    chela doctor --store "$postgres"
+    check "doctor: PostgreSQL, before it holds a store" grep -qE '^ok    store    postgres +none yet: ' "$out"
+    check "doctor: its module" grep -qE '^ok    module   store-postgres ' "$out"
+    chela run --model scripted/demo --store "$postgres" --session s hello
+    check "a run says what the server does not keep" grep -q 'warning: .*fsync = off' "$err"
+    chela doctor --store "$postgres"
+    check "doctor: PostgreSQL that does not sync" grep -qE '^warn  store    postgres .*fsync = off' "$out"
+else
+    skip "doctor: PostgreSQL" "it is not installed"
+fi
 
 # Without the helper there is no sandbox, and it is said.
 mkdir "$tmp/alone" && cp "$BUILD/chela" "$BUILD"/libchela.so* "$BUILD/libchela-tls.so" "$tmp/alone/"

@@ -171,7 +171,7 @@ struct chela_store_ops {
      * CHELA_ENOENT, CHELA_EPERM (cannot be written), CHELA_EPROTO (newer, or no
      * store of ours), CHELA_EPARSE (damaged), CHELA_EBUSY, CHELA_EIO,
      * CHELA_ENET, CHELA_EAUTH. *note, if set, is a line that its user should
-     * read (static): a promise that does not hold here. */
+     * read (it lives as long as the database): a promise that does not hold. */
     int (*open)(const char *target, int read_only, struct chela_store_db **out, const char **note,
                 struct chela_error *err);
     void (*close)(struct chela_store_db *db);

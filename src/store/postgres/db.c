@@ -274,11 +274,11 @@ static int describe(struct chela_store_db *db, struct chela_error *err) {
     return 0;
 }
 
-static int check_server(struct chela_store_db *db, struct chela_error *err) {
+static int check_server(struct chela_store_db *db, const char **note, struct chela_error *err) {
     PGresult *res;
     int rc = ch_pg_query(db,
                          "SELECT current_setting('server_encoding'),"
-                         " current_setting('transaction_read_only')",
+                         " current_setting('transaction_read_only'), current_setting('fsync')",
                          NULL, 0, &res, err);
 
     if (rc < 0)
@@ -289,16 +289,19 @@ static int check_server(struct chela_store_db *db, struct chela_error *err) {
     else if (!db->read_only && strcmp(PQgetvalue(res, 0, 1), "on") == 0)
         rc = ch_fail(err, CHELA_EPERM, "store %s cannot be written: the server is read-only",
                      db->shown);
+    else if (strcmp(PQgetvalue(res, 0, 2), "off") == 0)
+        *note = "the PostgreSQL server has fsync = off: a loss of power may take accepted "
+                "messages (P1), let a once tool start again (P2), or damage the whole database";
     PQclear(res);
     return rc;
 }
 
-static int prepare(struct chela_store_db *db, struct chela_error *err) {
+static int prepare(struct chela_store_db *db, const char **note, struct chela_error *err) {
     int64_t version = 0;
     int rc = ch_pg_connect(db, err);
 
     if (rc == 0)
-        rc = check_server(db, err);
+        rc = check_server(db, note, err);
     if (rc == 0)
         rc = read_version(db, &version, err);
     if (rc == 0 && version == 0 && db->read_only)
@@ -326,14 +329,13 @@ int ch_pg_open(const char *target, int read_only, struct chela_store_db **out, c
                struct chela_error *err) {
     struct chela_store_db *db = ch_alloc(sizeof(*db));
 
-    (void)note;
     db->url = ch_strdup(target);
     db->read_only = read_only;
     make_id(db->id);
     ch_pg_start(db);
     int rc = describe(db, err);
     if (rc == 0)
-        rc = prepare(db, err);
+        rc = prepare(db, note, err);
     if (rc < 0)
         ch_pg_close(db);
     else

@@ -1,0 +1,214 @@
+/* change.c -- everything that writes: changes put into words for the script,
+ * and the words that it answers. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "store/redis/db.h"
+
+static void text(struct ch_redis_cmd *cmd, const char *s) {
+    ch_redis_add(cmd, s ? s : "", s ? strlen(s) : 0);
+}
+
+static void number(struct ch_redis_cmd *cmd, int64_t n) {
+    ch_redis_addf(cmd, "%lld", (long long)n);
+}
+
+static void data(struct ch_redis_cmd *cmd, const struct chela_store_change *c) {
+    ch_redis_add(cmd, c->data ? c->data : "", c->n);
+}
+
+/* "" stands for keeping what is there. */
+static void optional(struct ch_redis_cmd *cmd, const char *s) {
+    if (s)
+        ch_redis_addf(cmd, "=%s", s);
+    else
+        text(cmd, "");
+}
+
+/* "SEQ TYPE TS SUM DATA", without a copy of the data in between. */
+static void record(struct ch_redis_cmd *cmd, const struct chela_store_record *r) {
+    CH_BUF_AUTO head = {0};
+
+    ch_buf_addf(&head, "%llu %u %lld %u ", (unsigned long long)r->seq, r->type, (long long)r->ts,
+                r->sum);
+    ch_buf_addf(&cmd->args, "$%zu\r\n", head.n + r->n);
+    ch_buf_add(&cmd->args, ch_buf_str(&head), head.n);
+    ch_buf_add(&cmd->args, r->data, r->n);
+    ch_buf_add(&cmd->args, "\r\n", 2);
+    cmd->count++;
+}
+
+static void append(struct ch_redis_cmd *cmd, const struct chela_store_change *c) {
+    text(cmd, "append");
+    text(cmd, c->key);
+    number(cmd, (int64_t)c->token);
+    number(cmd, c->nrecords ? (int64_t)c->records[0].seq - 1 : 0);
+    number(cmd, (int64_t)c->nrecords);
+    number(cmd, c->now);
+    optional(cmd, c->head.status);
+    optional(cmd, c->head.title);
+    number(cmd, (int64_t)c->head.window);
+    number(cmd, (int64_t)c->head.turns);
+    number(cmd, (int64_t)c->head.messages);
+    for (size_t i = 0; i < c->nrecords; i++)
+        record(cmd, &c->records[i]);
+}
+
+static void item(struct ch_redis_cmd *cmd, const char *name, const struct chela_store_change *c) {
+    text(cmd, name);
+    text(cmd, c->id);
+    text(cmd, c->key);
+    data(cmd, c);
+    number(cmd, c->now);
+}
+
+static void keyed(struct ch_redis_cmd *cmd, const char *name, const char *key) {
+    text(cmd, name);
+    text(cmd, key);
+}
+
+static int put(struct chela_store_db *db, struct ch_redis_cmd *cmd,
+               const struct chela_store_change *c, struct chela_error *err) {
+    switch (c->kind) {
+    case CHELA_STORE_APPEND:
+        append(cmd, c);
+        return 0;
+    case CHELA_STORE_RENEW:
+        keyed(cmd, "renew", c->key);
+        number(cmd, (int64_t)c->token);
+        number(cmd, ch_redis_server_time(db, c->until));
+        return 0;
+    case CHELA_STORE_RELEASE:
+        keyed(cmd, "release", c->key);
+        number(cmd, (int64_t)c->token);
+        return 0;
+    case CHELA_STORE_CREATE:
+        keyed(cmd, "create", c->key);
+        data(cmd, c);
+        text(cmd, c->id);
+        number(cmd, c->now);
+        return 0;
+    case CHELA_STORE_TITLE:
+        keyed(cmd, "title", c->key);
+        data(cmd, c);
+        return 0;
+    case CHELA_STORE_DELETE:
+        keyed(cmd, "delete", c->key);
+        number(cmd, ch_redis_server_time(db, c->now));
+        return 0;
+    case CHELA_STORE_ACCEPT:
+        item(cmd, "accept", c);
+        return 0;
+    case CHELA_STORE_INTENT:
+        item(cmd, "intent", c);
+        return 0;
+    case CHELA_STORE_SETTLE:
+        keyed(cmd, "settle", c->id);
+        return 0;
+    case CHELA_STORE_RECEIPT:
+        keyed(cmd, "receipt", c->id);
+        text(cmd, c->state);
+        data(cmd, c);
+        return 0;
+    }
+    return ch_fail(err, CHELA_EINVAL, "store %s: unknown change", db->shown);
+}
+
+/* --- answers -------------------------------------------------------------------- */
+
+static const struct {
+    const char *word;
+    int code;
+} answers[] = {
+    {"ok", 0},
+    {"absent", CHELA_ENOENT},
+    {"fenced", CHELA_EPERM},
+    {"misfit", CHELA_ESTATE},
+    {"damaged", CHELA_EPARSE},
+    {"there", CHELA_EEXIST},
+    {"busy", CHELA_EBUSY},
+};
+
+/* False: no word of ours. */
+static bool code_of(struct ch_sv word, int *out) {
+    for (size_t i = 0; i < CH_LEN(answers); i++)
+        if (ch_sv_is(word, answers[i].word)) {
+            *out = answers[i].code;
+            return true;
+        }
+    return false;
+}
+
+static bool needs_clock(const struct chela_store_change *c, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (c[i].kind == CHELA_STORE_RENEW || c[i].kind == CHELA_STORE_DELETE)
+            return true;
+    return false;
+}
+
+/* Whether an answer means that it is on the disk is the server's setting: sync
+ * changes nothing. */
+int ch_redis_commit(struct chela_store_db *db, struct chela_store_change *changes, size_t n,
+                    int sync, struct chela_error *err) {
+    struct ch_redis_cmd cmd = {0};
+    CH_AUTOFREE char *results = NULL;
+
+    (void)sync;
+    ch_redis_start(db);
+    int rc = needs_clock(changes, n) ? ch_redis_set_clock(db, err) : 0;
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = put(db, &cmd, &changes[i], err);
+    if (rc == 0)
+        rc = ch_redis_transact(db, &cmd, &results, err);
+    ch_buf_release(&cmd.args);
+    struct ch_sv rest = ch_sv_str(results);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        if (!code_of(ch_sv_split(&rest, ' '), &changes[i].rc))
+            rc = ch_redis_strange(db, err);
+    return rc;
+}
+
+/* --- opening a session ------------------------------------------------------------ */
+
+static void put_claim(struct chela_store_db *db, struct ch_redis_cmd *cmd,
+                      const struct chela_store_claim *c) {
+    keyed(cmd, "claim", c->key);
+    text(cmd, c->agent);
+    text(cmd, c->owner);
+    number(cmd, ch_redis_server_time(db, c->now));
+    number(cmd, ch_redis_server_time(db, c->until));
+    number(cmd, c->now);
+    number(cmd, (int64_t)c->steal);
+    number(cmd, c->create ? 1 : 0);
+    number(cmd, 0);
+}
+
+int ch_redis_open_session(struct chela_store_db *db, const struct chela_store_claim *claim,
+                          chela_store_session_fn *fn, void *user, struct chela_error *err) {
+    struct ch_redis_cmd cmd = {0};
+    CH_AUTOFREE char *results = NULL;
+    uint64_t token = 0;
+    int busy = 0;
+
+    ch_redis_start(db);
+    int rc = ch_redis_set_clock(db, err);
+    put_claim(db, &cmd, claim);
+    if (rc == 0)
+        rc = ch_redis_transact(db, &cmd, &results, err);
+    ch_buf_release(&cmd.args);
+    if (rc < 0)
+        return rc;
+    if (strncmp(results, "ok:", 3) == 0)
+        token = strtoull(results + 3, NULL, 10);
+    else if (!code_of(ch_sv_str(results), &busy))
+        return ch_redis_strange(db, err);
+    if (busy == CHELA_ENOENT)
+        return ch_fail(err, CHELA_ENOENT, "there is no session '%s'", claim->key);
+    rc = ch_redis_row(db, claim->key, token, fn, user, err);
+    if (rc == 0 && busy)
+        rc = ch_fail(err, CHELA_EBUSY, "session '%s' is in use", claim->key);
+    return rc;
+}

@@ -1,0 +1,299 @@
+/* db.c -- the database: opening it, what it does with its data, transactions.
+ *
+ * A transaction is one call of the script in script.c, under our name and a
+ * number. A call whose answer was lost is sent again with the same number, and
+ * the script knows whether it was there before: so it takes effect once.
+ *
+ * Redis answers from memory. What it has written by then is a setting of the
+ * server, so it is asked for when the store is opened, and what does not hold
+ * under it is said in a note. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "store/redis/db.h"
+
+#define CLOCK_SLACK_MS 1000 /* clocks that differ by less are the same */
+
+/* --- transactions ---------------------------------------------------------------- */
+
+static int attempt(struct chela_store_db *db, struct ch_redis_cmd *cmd, char **results,
+                   struct chela_error *err) {
+    redisReply *r = NULL;
+    int rc = ch_redis_connect(db, err);
+
+    if (rc == 0)
+        rc = ch_redis_send(db, cmd, err);
+    if (rc == 0)
+        rc = ch_redis_receive(db, &r, err);
+    if (rc < 0)
+        return rc;
+    if (r->type == REDIS_REPLY_STRING)
+        *results = ch_strndup(r->str, r->len);
+    else
+        rc = ch_redis_strange(db, err);
+    freeReplyObject(r);
+    return rc;
+}
+
+int ch_redis_transact(struct chela_store_db *db, const struct ch_redis_cmd *changes,
+                      char **results, struct chela_error *err) {
+    struct ch_redis_cmd cmd = {0};
+    int rc;
+
+    if (db->read_only)
+        return ch_fail(err, CHELA_EPERM, "store %s was opened for reading only", db->shown);
+    if (changes->args.n > CH_LIMIT_STORE_COMMAND)
+        return ch_fail(err, CHELA_ELIMIT, "store %s: a transaction of more than %u MB", db->shown,
+                       (unsigned)(CH_LIMIT_STORE_COMMAND / CH_MB));
+    ch_redis_addf(&cmd, "EVALSHA");
+    ch_redis_add(&cmd, db->script, strlen(db->script));
+    ch_redis_add(&cmd, "0", 1);
+    ch_redis_add(&cmd, db->url.prefix, strlen(db->url.prefix));
+    ch_redis_add(&cmd, db->id, strlen(db->id));
+    ch_redis_addf(&cmd, "%llu", (unsigned long long)++db->number);
+    ch_redis_addf(&cmd, "%lld", (long long)db->url.ttl);
+    ch_buf_add(&cmd.args, ch_buf_str(&changes->args), changes->args.n);
+    cmd.count += changes->count;
+    for (unsigned i = 0;; i++) {
+        struct chela_error why = {0};
+        db->again = false;
+        rc = attempt(db, &cmd, results, &why);
+        if (rc == 0 || !ch_redis_try_again(db, i)) {
+            *err = why;
+            break;
+        }
+    }
+    ch_buf_release(&cmd.args);
+    return rc;
+}
+
+/* --- clocks ------------------------------------------------------------------------ */
+
+static int ask_time(struct chela_store_db *db, int64_t *ms, struct chela_error *err) {
+    redisReply *r = NULL;
+    int rc = ch_redis_connect(db, err);
+
+    if (rc == 0)
+        rc = ch_redis_ask(db, "TIME", &r, err);
+    if (rc < 0)
+        return rc;
+    if (r->type == REDIS_REPLY_ARRAY && r->elements == 2 && r->element[0]->str &&
+        r->element[1]->str)
+        *ms = strtoll(r->element[0]->str, NULL, 10) * 1000 +
+              strtoll(r->element[1]->str, NULL, 10) / 1000;
+    else
+        rc = ch_redis_strange(db, err);
+    freeReplyObject(r);
+    return rc;
+}
+
+int ch_redis_set_clock(struct chela_store_db *db, struct chela_error *err) {
+    for (unsigned i = 0;; i++) {
+        struct chela_error why = {0};
+        int64_t before = ch_now_ms(&ch_clock_system), theirs = 0;
+        db->again = false;
+        int rc = ask_time(db, &theirs, &why);
+        if (rc == 0) {
+            int64_t ours = before + (ch_now_ms(&ch_clock_system) - before) / 2;
+            if (llabs(theirs - ours - db->skew) >= CLOCK_SLACK_MS)
+                db->skew = theirs - ours;
+            return 0;
+        }
+        if (!ch_redis_try_again(db, i)) {
+            *err = why;
+            return rc;
+        }
+    }
+}
+
+int64_t ch_redis_server_time(const struct chela_store_db *db, int64_t ours) {
+    int64_t theirs;
+
+    return __builtin_add_overflow(ours, db->skew, &theirs) ? ours : theirs;
+}
+
+/* --- what the server does with its data ------------------------------------------------ */
+
+/* "name:value" of INFO; "" if there is none. */
+static struct ch_sv field(const redisReply *info, const char *name) {
+    struct ch_sv rest = ch_sv(info->str, info->len);
+
+    while (rest.n) {
+        struct ch_sv value = ch_sv_trim(ch_sv_split(&rest, '\n'));
+        struct ch_sv key = ch_sv_split(&value, ':');
+        if (ch_sv_is(key, name))
+            return value;
+    }
+    return CH_SV("");
+}
+
+/* Owned; "" if the server does not say. */
+static char *setting(struct chela_store_db *db, const char *words) {
+    struct chela_error ignored = {0}; /* of a service that lets nobody look */
+    redisReply *r = NULL;
+    char *value = NULL;
+
+    if (ch_redis_ask(db, words, &r, &ignored) == 0 && r->type == REDIS_REPLY_ARRAY &&
+        r->elements == 2 && r->element[1]->type == REDIS_REPLY_STRING)
+        value = ch_strndup(r->element[1]->str, r->element[1]->len);
+    freeReplyObject(r);
+    return value ? value : ch_strdup("");
+}
+
+static void note(struct ch_buf *out, const char *text) {
+    if (out->n)
+        ch_buf_add_str(out, "; ");
+    ch_buf_add_str(out, text);
+}
+
+static void judge(struct chela_store_db *db, const redisReply *info) {
+    CH_AUTOFREE char *sync = setting(db, "CONFIG GET appendfsync");
+    CH_BUF_AUTO out = {0};
+
+    if (ch_sv_is(field(info, "aof_enabled"), "0"))
+        note(&out, "appendonly is no, so the end of the server takes what it has not saved: "
+                   "accepted messages may be lost (P1), a once tool may start again (P2), an "
+                   "answer may be given again (P3); set appendonly yes and appendfsync always");
+    else if (!*sync)
+        note(&out, "the server does not say how it writes; without appendonly yes and "
+                   "appendfsync always its end may take accepted messages (P1), let a once tool "
+                   "start again (P2) and an answer be given again (P3)");
+    else if (strcmp(sync, "always") != 0)
+        note(&out, "appendfsync is not always, so a loss of power may take the last seconds: "
+                   "accepted messages (P1), the knowledge that a once tool was started (P2) or an "
+                   "answer given (P3); set appendfsync always");
+    struct ch_sv policy = field(info, "maxmemory_policy");
+    if (policy.n && !ch_sv_is(policy, "noeviction") && !ch_sv_is(field(info, "maxmemory"), "0"))
+        note(&out, "maxmemory-policy lets the server throw sessions away when memory is short; "
+                   "set noeviction");
+    if (out.n == 0)
+        return;
+    CH_BUF_AUTO whole = {0};
+    ch_buf_addf(&whole, "store %s: %s", db->shown, ch_buf_str(&out));
+    db->note = ch_buf_take(&whole);
+}
+
+static int check_server(struct chela_store_db *db, struct chela_error *err) {
+    redisReply *info = NULL;
+    int rc = ch_redis_ask(db, "INFO", &info, err);
+
+    if (rc < 0)
+        return rc;
+    if (info->type != REDIS_REPLY_STRING)
+        rc = ch_redis_strange(db, err);
+    else if (ch_sv_is(field(info, "cluster_enabled"), "1"))
+        rc = ch_fail(err, CHELA_EPROTO, "store %s is a cluster; a single server is needed",
+                     db->shown);
+    else if (!db->read_only && ch_sv_is(field(info, "role"), "slave"))
+        rc = ch_fail(err, CHELA_EPERM, "store %s cannot be written: the server is a replica",
+                     db->shown);
+    else
+        judge(db, info);
+    freeReplyObject(info);
+    return rc;
+}
+
+/* --- the version -------------------------------------------------------------------- */
+
+static int check_version(struct chela_store_db *db, const redisReply *r, struct chela_error *err) {
+    char *end = NULL;
+    long long version = r->type == REDIS_REPLY_STRING ? strtoll(r->str, &end, 10) : -1;
+
+    if (!end || end == r->str || *end || version < 1)
+        return ch_fail(err, CHELA_EPROTO, "store %s: its keys %s* are no store of chela",
+                       db->shown, db->url.prefix);
+    if (version > CHELA_STORE_VERSION)
+        return ch_fail(err, CHELA_EPROTO,
+                       "store %s has format %lld, this chela knows up to %d: use a newer chela",
+                       db->shown, version, CHELA_STORE_VERSION);
+    return 0;
+}
+
+/* Version 1 is the first, so there is nothing to migrate from yet: a step goes
+ * here, in one script, for each version after it. */
+static int prepare(struct chela_store_db *db, struct chela_error *err) {
+    CH_BUF_AUTO words = {0};
+    redisReply *r = NULL;
+    int rc = 0;
+
+    if (!db->read_only) {
+        ch_buf_addf(&words, "SET %sformat %d NX", db->url.prefix, CHELA_STORE_VERSION);
+        rc = ch_redis_ask(db, ch_buf_str(&words), &r, err);
+        freeReplyObject(r);
+    }
+    ch_buf_clear(&words);
+    ch_buf_addf(&words, "GET %sformat", db->url.prefix);
+    if (rc == 0)
+        rc = ch_redis_ask(db, ch_buf_str(&words), &r, err);
+    if (rc < 0)
+        return rc;
+    if (r->type != REDIS_REPLY_NIL) /* for a reader it may well be empty */
+        rc = check_version(db, r, err);
+    freeReplyObject(r);
+    return rc;
+}
+
+/* --- opening ------------------------------------------------------------------------- */
+
+static void make_id(char out[33]) {
+    unsigned char raw[16];
+
+    if (getrandom(raw, sizeof(raw), 0) != (ssize_t)sizeof(raw))
+        abort();
+    for (size_t i = 0; i < sizeof(raw); i++)
+        snprintf(out + 2 * i, 3, "%02x", raw[i]);
+}
+
+static void describe(struct chela_store_db *db) {
+    bool six = strchr(db->url.host, ':');
+    CH_BUF_AUTO out = {0};
+
+    ch_buf_addf(&out, "redis://%s%s%s:%d/%d", six ? "[" : "", db->url.host, six ? "]" : "",
+                db->url.port, db->url.index);
+    db->shown = ch_buf_take(&out);
+}
+
+static int try_open(struct chela_store_db *db, struct chela_error *err) {
+    int rc = ch_redis_connect(db, err);
+
+    if (rc == 0)
+        rc = check_server(db, err);
+    return rc == 0 ? prepare(db, err) : rc;
+}
+
+int ch_redis_open(const char *target, int read_only, struct chela_store_db **out,
+                  const char **note_out, struct chela_error *err) {
+    struct chela_store_db *db = ch_alloc(sizeof(*db));
+    int rc = ch_redis_url_parse(target, &db->url, err);
+
+    db->read_only = read_only;
+    make_id(db->id);
+    ch_redis_start(db);
+    if (rc == 0) {
+        describe(db);
+        rc = try_open(db, err);
+    }
+    if (rc < 0) {
+        ch_redis_close(db);
+        return rc;
+    }
+    *note_out = db->note;
+    *out = db;
+    return 0;
+}
+
+void ch_redis_close(struct chela_store_db *db) {
+    if (!db)
+        return;
+    ch_redis_drop(db);
+    ch_redis_url_release(&db->url);
+    ch_free(db->shown);
+    ch_free(db->note);
+    ch_free(db);
+}

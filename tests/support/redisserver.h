@@ -1,0 +1,28 @@
+/* redisserver.h -- a Redis server of one's own, on a loopback port and below
+ * TMPDIR. */
+#ifndef TEST_SUPPORT_REDISSERVER_H
+#define TEST_SUPPORT_REDISSERVER_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define REDISSERVER_PASSWORD "open-sesame"
+
+struct redisserver {
+    char dir[128];
+    int port;
+    pid_t pid;
+};
+
+bool redisserver_installed(void);
+/* Its data goes to the disk before it answers. */
+bool redisserver_open(struct redisserver *s);
+bool redisserver_start(struct redisserver *s); /* again, after redisserver_kill */
+void redisserver_freeze(struct redisserver *s);
+void redisserver_thaw(struct redisserver *s);
+void redisserver_kill(struct redisserver *s);
+/* One command; the first line of the answer, or "" */
+void redisserver_tell(struct redisserver *s, const char *command, char *out, size_t n);
+void redisserver_close(struct redisserver *s);
+
+#endif

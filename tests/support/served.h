@@ -1,0 +1,24 @@
+/* served.h -- what only a server can do to a store (freeze, die, lose an answer,
+ * serve others too) and what the store makes of it, as tests. */
+#ifndef TEST_SUPPORT_SERVED_H
+#define TEST_SUPPORT_SERVED_H
+#include <stdbool.h>
+
+struct served {
+    const char *name;
+    const char *module_path;
+    int port;
+    const char *(*url_at)(int port); /* of the store, by way of that port of ours */
+    void (*reset)(void);             /* make it empty */
+    void (*freeze)(void), (*thaw)(void), (*kill)(void);
+    bool (*start)(void);      /* after kill */
+    void (*throw_out)(void);  /* all connections of chela */
+    const char *commit;       /* what is in the bytes that commit a transaction */
+    bool counts_tokens;       /* 1, 2, 3 ... */
+};
+
+/* Runs them; the number of failures. With CHELA_LONG set the server is frozen
+ * for half a minute instead of a moment. */
+int served_run(const struct served *s);
+
+#endif
