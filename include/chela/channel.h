@@ -50,5 +50,38 @@ struct chela_channel {
 CHELA_API int chela_session_channel(chela_session *s, const struct chela_channel *channel,
                                     struct chela_error *err);
 
+/* --- messages that come in ------------------------------------------------- */
+
+/* A message that stands beside the one that came: what it quotes, what was said
+ * before it. All of it is what people wrote. */
+struct chela_beside {
+    const char *message_id, *sender, *text; /* the first two may be NULL */
+};
+
+/* What is known about a message that came through a channel; given as `inbound`
+ * of chela_run_opts. Everything may be NULL or 0. The history keeps the text with
+ * its id and sender before it, "[message_id: om_1] Ann: text"; the rest is shown
+ * to the model in the requests of this run alone, at their end. Texts of people
+ * cannot pass for any of it: what looks like our marks is broken up in them. */
+struct chela_inbound {
+    size_t size; /* set by CHELA_INBOUND */
+    /* What the channel vouches for. */
+    const char *channel, *account; /* "telegram", and which of several */
+    const char *chat_type;         /* "direct", "group" */
+    const char *chat_id, *thread_id, *message_id, *sender_id;
+    int64_t ts;    /* ms since the epoch */
+    int mentioned; /* the agent was addressed by name */
+    /* What people chose. */
+    const char *sender, *chat; /* names */
+    const struct chela_beside *quoted;
+    const struct chela_beside *recent; /* not yet in the session; the newest last */
+    size_t nrecent;                    /* of more than 31 the newest are shown */
+};
+#define CHELA_INBOUND(...) {.size = sizeof(struct chela_inbound), __VA_ARGS__}
+
+/* A text as the history keeps it, for chela_run_steer and chela_run_follow_up,
+ * which take text alone; yours to chela_free. */
+CHELA_API char *chela_inbound_line(const struct chela_inbound *in, const char *text, size_t len);
+
 CHELA_END_DECLS
 #endif

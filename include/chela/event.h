@@ -122,6 +122,13 @@ struct chela_event {
             struct chela_usage usage;
             bool delivered; /* the text is in the conversation already, through the tool
                                `message`: do not send it once more */
+            /* In a session with a channel, what the model wrote for it and what
+             * was taken out of the text (docs/context.md). */
+            struct chela_str reply_to; /* a message's id, or "current" */
+            const struct chela_str *media; /* URLs, and paths in the workspace */
+            size_t nmedia;
+            bool voice;  /* audio among them is a voice message */
+            bool silent; /* nothing is to be said, and that was meant */
         } end;
     };
 };

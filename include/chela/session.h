@@ -305,6 +305,8 @@ struct chela_media {
     const char *name;       /* for messages and titles; may be NULL */
 };
 
+struct chela_inbound;
+
 struct chela_run_opts {
     size_t size; /* set by CHELA_RUN_OPTS */
     chela_event_fn *on_event; /* may be NULL */
@@ -328,6 +330,9 @@ struct chela_run_opts {
      * gives the sender, never a name that people choose. Copied and stored with the
      * input: a run that is resumed has the bounds that it began with. */
     const char *channel, *sender;
+    /* The message came through a channel, and this is known about it
+     * (chela/channel.h); copied. NULL: the text is all there is. */
+    const struct chela_inbound *inbound;
 };
 #define CHELA_RUN_OPTS(...) {.size = sizeof(struct chela_run_opts), __VA_ARGS__}
 

@@ -37,6 +37,12 @@ struct ch_scripted;
 struct ch_tool_settings;
 struct ch_window;
 
+/* What a channel told about a message (said.h). Owned texts; NULL: nothing. */
+struct ch_about {
+    char *blocks; /* for the model */
+    char *id;
+};
+
 /* Texts waiting to be delivered, in order. */
 struct ch_queue {
     struct ch_list list;

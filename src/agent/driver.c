@@ -6,6 +6,7 @@
  * outcome. Every run sends exactly one RUN_END (one more for each time it is
  * resumed), and only finish() and pause_run() send it. */
 #include "agent/keep.h"
+#include "agent/said.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -107,6 +108,7 @@ static void emit_end(chela_run *run) {
                                  .usage = public_usage(&run->m.usage,
                                                        run->m.cost_unknown ? -1 : run->m.cost),
                              }};
+    ch_said_tell(run, &ev);
     ch_hook_run_end(run, &ev);
     if (!run->dead)
         ch_emit(run, &ev);
@@ -611,6 +613,7 @@ void ch_run_unref(chela_run *run) {
     ch_past_free(run->past);
     ch_free(run->gates);
     ch_buf_release(&run->text);
+    ch_said_release(run);
     ch_buf_release(&run->complaint);
     ch_policy_release(&run->policy);
     ch_free(run->bounds);

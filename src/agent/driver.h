@@ -12,6 +12,7 @@
 #include "agent/agent.h"
 #include "agent/behalf.h"
 #include "agent/past.h"
+#include "prompt/directive.h"
 
 struct chela_run {
     atomic_uint refs;
@@ -81,6 +82,14 @@ struct chela_run {
     char *cancel_reason;
 
     struct ch_buf text; /* the answer so far */
+
+    /* the channel; said.c */
+    struct ch_directives said; /* of the last reply that had text */
+    bool said_before;          /* it is an earlier one */
+    struct ch_arena media_arena;
+    struct chela_str *media; /* in it: what the answer attaches */
+    size_t nmedia;
+    struct ch_about about; /* what it answers */
     char error[CHELA_ERROR_MAX];
 };
 

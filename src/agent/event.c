@@ -137,6 +137,21 @@ static void write_fallback(struct ch_jw *w, const struct chela_event *ev) {
     kstr(w, "reason", ev->fallback.reason);
 }
 
+static void write_directives(struct ch_jw *w, const struct chela_event *ev) {
+    kstr_opt(w, "reply_to", ev->end.reply_to);
+    if (ev->end.nmedia) {
+        ch_jw_key(w, "media");
+        ch_jw_begin(w, '[');
+        for (size_t i = 0; i < ev->end.nmedia; i++)
+            ch_jw_str(w, sv(ev->end.media[i]));
+        ch_jw_end(w, ']');
+    }
+    if (ev->end.voice)
+        ch_jw_kbool(w, "voice", true);
+    if (ev->end.silent)
+        ch_jw_kbool(w, "silent", true);
+}
+
 static void write_end(struct ch_jw *w, const struct chela_event *ev) {
     ch_jw_kcstr(w, "status", ev->end.status);
     ch_jw_kcstr(w, "reason", ev->end.reason);
@@ -146,6 +161,7 @@ static void write_end(struct ch_jw *w, const struct chela_event *ev) {
     ch_jw_kint(w, "tool_calls", ev->end.tool_calls);
     if (ev->end.delivered)
         ch_jw_kbool(w, "delivered", true);
+    write_directives(w, ev);
     write_usage(w, &ev->end.usage);
 }
 

@@ -6,6 +6,7 @@
  * it comes; when a run begins with it, that is stored in the same transaction.
  * Nothing is dropped without a word in what the model and the reader see. */
 #include "agent/keep.h"
+#include "agent/said.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -15,6 +16,7 @@ struct ch_inflow {
     struct chela_queue_opts opts;
     struct ch_queue waiting;
     unsigned dropped; /* of those that waited */
+    struct ch_about about; /* the newest of them */
     struct ch_timer timer;
     bool held; /* the runtime is kept from being idle */
     chela_event_fn *on_event;
@@ -62,6 +64,7 @@ void ch_inflow_free(chela_session *s) {
     ch_timer_stop(loop_of(f), &f->timer);
     hold(f, false);
     ch_queue_release(&f->waiting);
+    ch_about_release(&f->about);
     ch_free(f);
 }
 
@@ -129,6 +132,10 @@ static void start_waiting(struct ch_inflow *f) {
     int rc = chela_run_start(s, ch_buf_str(&text), text.n, &opts, NULL, &err);
     if (rc < 0)
         ch_log(CH_LOG_ERROR, "session", "%s: what waited cannot begin: %s", s->key, err.message);
+    if (rc == 0 && f->waiting.n == 0) { /* it holds the newest */
+        s->run->about = f->about;
+        f->about = (struct ch_about){0};
+    }
     for (size_t i = 0; rc == 0 && i < seqs.n / sizeof(uint64_t); i++) {
         uint64_t seq;
         memcpy(&seq, seqs.p + i * sizeof(seq), sizeof(seq));
@@ -206,16 +213,22 @@ int chela_session_send(chela_session *s, const char *text, size_t len,
         memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
     if (!opts.channel)
         opts.channel = s->channel.name;
+    if (!opts.sender && opts.inbound)
+        opts.sender = opts.inbound->sender_id;
     f->on_event = opts.on_event;
     f->user = opts.user;
     bool begins = !is_busy(s) && f->waiting.n == 0 && f->opts.mode != CHELA_QUEUE_COLLECT;
     if (begins)
         return chela_run_start(s, text, len, given, NULL, err);
+    CH_AUTOFREE char *line = opts.inbound ? chela_inbound_line(opts.inbound, text, len) : NULL;
+    text = line ? line : text;
+    len = line ? strlen(line) : len;
     if (into_run(f, &opts, text, len))
         return 0;
     int rc = put_aside(f, text, len, &opts, err);
     if (rc < 0)
         return rc;
+    ch_about_set(&f->about, s, opts.inbound);
     if (!is_busy(s))
         start_soon(f);
     else if (f->opts.mode == CHELA_QUEUE_INTERRUPT)

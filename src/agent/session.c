@@ -1,6 +1,8 @@
 /* session.c -- a conversation: its transcript, its one run at a time. */
 #include "agent/keep.h"
 #include "agent/media.h"
+#include "agent/said.h"
+#include "chela/channel.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -223,6 +225,8 @@ static struct chela_run_opts run_opts(const struct chela_run_opts *given) {
     struct chela_run_opts opts = {0};
     if (given)
         memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
+    if (!opts.sender && opts.inbound)
+        opts.sender = opts.inbound->sender_id; /* the same one: policies go by it */
     return opts;
 }
 
@@ -263,8 +267,10 @@ int chela_run_start(chela_session *s, const char *text, size_t len,
     int rc = ch_run_new(s, &opts, &run, err);
     if (rc < 0)
         return rc;
-    rc = ch_media_message(message_kind(opts.kind), ch_sv(text, len), opts.media, opts.nmedia,
-                          ch_run_now(run), &run->input, err);
+    CH_AUTOFREE char *line = opts.inbound ? chela_inbound_line(opts.inbound, text, len) : NULL;
+    ch_about_set(&run->about, s, opts.inbound);
+    rc = ch_media_message(message_kind(opts.kind), line ? ch_sv_str(line) : ch_sv(text, len),
+                          opts.media, opts.nmedia, ch_run_now(run), &run->input, err);
     if (rc < 0) {
         ch_run_unref(run);
         return rc;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "agent/keep.h"
+#include "agent/said.h"
 #include "agent/window.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -286,6 +287,7 @@ static int describe(chela_run *run, const struct chela_turn_patch *patch,
         .nstop = a->nstop,
         .cache = a->cache,
         .effort = (enum ch_effort)a->reasoning,
+        .note = ch_sv_str(run->about.blocks),
         .revision = revision(run, patch),
     };
     req->cache_key = cache_key(run);
@@ -315,9 +317,7 @@ static int encode(chela_run *run, const struct chela_turn_patch *patch, size_t *
         rc = req.endpoint->codec->http(&req, &run->arena, &run->http, err);
     if (rc < 0)
         return rc;
-    run->body[0] = ch_buf_sv(&e->head);
-    run->body[1] = ch_buf_sv(&e->messages);
-    run->body[2] = ch_buf_sv(&e->tail);
+    ch_encoder_body(e, run->body);
     run->http.body = run->body;
     run->http.nbody = CH_LEN(run->body);
     run->http.timeouts = run->session->agent->timeouts;
@@ -341,6 +341,8 @@ static void on_model_event(const struct ch_model_event *mev, void *user) {
         ev.type = mev->type == CH_MEV_TEXT ? CHELA_EV_TEXT_DELTA : CHELA_EV_REASONING_DELTA;
         ev.delta.text = ch_str(mev->text);
         ev.delta.so_far = ch_str(mev->so_far);
+        if (mev->type == CH_MEV_TEXT && !ch_said_piece(run, &ev))
+            return;
         run->output_shown |= mev->type == CH_MEV_TEXT;
     }
     if (ch_hook_delta(run, &ev))
@@ -486,6 +488,10 @@ static void on_reply(chela_run *run, struct ch_reply *r) {
     run->stop_reason = ch_stop_name(r->stop);
     run->error[0] = '\0';
     run->reply = keep_reply(run, r);
+    if (in.has_text && r->stop != CH_STOP_REFUSAL)
+        ch_said_end(run);
+    if (run->dead)
+        return;
     if (run->reply && !emit_calls(run, run->reply, &in.calls))
         return;
     in.follow_ups = (unsigned)(run->steering.n + run->follow_ups.n + run->session->events.n);
@@ -567,6 +573,7 @@ void ch_think(chela_run *run) {
     size_t ntools = 0;
     ch_arena_clear(&run->arena);
     run->output_shown = false;
+    ch_said_begin(run);
     if (!deliver_queued(run))
         return;
     bool go = ch_hook_before_model(run, &patch);

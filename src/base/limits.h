@@ -165,6 +165,17 @@
 #define CH_LIMIT_PROMPT_FILE (256 * CH_KB) /* one of them */
 #define CH_LIMIT_HOLE_NAME 64             /* the name of a value in one */
 #define CH_LIMIT_VERSION_DIGITS 9         /* one number of a version */
+#define CH_LIMIT_REPLY_MEDIA 20           /* files that one reply attaches */
+#define CH_LIMIT_PROJECT_FILE CH_MB       /* AGENTS.md and its like, what is read of one */
+#define CH_LIMIT_MINIMAL_PROMPT 1500      /* characters of the smallest system prompt */
+#define CH_LIMIT_LAYERS 64                /* that one budget is shared by */
+#define CH_LIMIT_LAYER_LEAST 100          /* tokens that are left of one that is cut */
+#define CH_LIMIT_PROMPT_RULES 100         /* rules of one agent */
+#define CH_LIMIT_INBOUND_NAME 200         /* bytes of a sender's or a chat's name */
+#define CH_LIMIT_INBOUND_ID 256           /* bytes of an id that a channel gives */
+#define CH_LIMIT_INBOUND_TEXT (8 * CH_KB) /* of a text beside a message: what it quotes */
+#define CH_LIMIT_INBOUND_BLOCKS 32        /* such texts */
+#define CH_LIMIT_INBOUND_RECENT (24 * CH_KB) /* of what was said before, in all */
 
 #define CH_LIMIT_OUTPUT_END (256 * CH_KB)  /* of a command, at either end */
 #define CH_LIMIT_EXEC_S 3600               /* seconds that a command may ask for */
@@ -223,6 +234,13 @@
 #define CH_DEFAULT_IDLE_MS (120 * 1000)
 #define CH_DEFAULT_TOTAL_MS (3600 * 1000)
 #define CH_DEFAULT_RETRIES 2
+#define CH_DEFAULT_PROJECT_FILE (20 * CH_KB)  /* of AGENTS.md and its like, in a prompt */
+#define CH_DEFAULT_PROJECT_FILES (60 * CH_KB) /* all of them together */
+#define CH_DEFAULT_PROMPT_RULES 7             /* rules that every request holds */
+#define CH_DEFAULT_TURN_RULES 3               /* and those that suit its input */
+#define CH_DEFAULT_SYSTEM_SHARE 25            /* per cent of a context: the system prompt */
+#define CH_DEFAULT_OUTPUT_SHARE 15            /* and the answer */
+#define CH_DEFAULT_SMALL_WINDOW 16384         /* tokens of a context that is small */
 #define CH_DEFAULT_GRACE_MS 2000 /* a program, from SIGTERM to SIGKILL */
 #define CH_DEFAULT_DRAIN_MS 250  /* its output, after it has exited */
 #define CH_DEFAULT_SQL_MS 20000          /* of one query */

@@ -12,6 +12,8 @@ int ch_anthropic_message(const struct ch_model_request *req, const struct ch_msg
                          struct ch_buf *out, struct chela_error *err);
 int ch_anthropic_tail(const struct ch_model_request *req, struct ch_buf *out,
                       struct chela_error *err);
+size_t ch_anthropic_mark(const struct ch_model_request *req, struct ch_sv messages,
+                         struct ch_buf *tail);
 bool ch_anthropic_takes_schema(const struct ch_model_request *req);
 
 #endif

@@ -535,6 +535,7 @@ const struct ch_codec ch_codec_anthropic = {
     .head = ch_anthropic_head,
     .message = ch_anthropic_message,
     .tail = ch_anthropic_tail,
+    .mark = ch_anthropic_mark,
     .takes_schema = ch_anthropic_takes_schema,
     .event = on_event,
     .body = on_body,

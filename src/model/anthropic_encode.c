@@ -181,11 +181,25 @@ int ch_anthropic_tail(const struct ch_model_request *req, struct ch_buf *out,
     ch_thinking_write(&p, &w);
     write_output_config(req, &p, &w);
     write_sampling(req, &p, &w);
-    write_cache_mark(req, &w);
+    if (!req->note.n) /* or else the last message has it */
+        write_cache_mark(req, &w);
     if (req->endpoint->extra_body.n)
         ch_buf_addf(out, ",%.*s", CH_SV_FMT(req->endpoint->extra_body));
     ch_jw_end(&w, '}');
     return CHELA_OK;
+}
+
+/* Into the last block of the last message. */
+size_t ch_anthropic_mark(const struct ch_model_request *req, struct ch_sv messages,
+                         struct ch_buf *tail) {
+    static const char end[] = "}]}";
+    size_t n = strlen(end);
+    if (!marks_cache(req) || messages.n < n || memcmp(messages.p + messages.n - n, end, n) != 0)
+        return 0;
+    struct ch_jw w = {.out = tail, .comma = true};
+    write_cache_mark(req, &w);
+    ch_buf_add_str(tail, end);
+    return n;
 }
 
 /* --- messages */

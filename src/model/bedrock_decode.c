@@ -578,6 +578,7 @@ const struct ch_codec ch_codec_bedrock = {
     .head = ch_bedrock_head,
     .message = ch_bedrock_message,
     .tail = ch_bedrock_tail,
+    .mark = ch_bedrock_mark,
     .event = on_event,
     .body = on_body,
     .takes_schema = ch_bedrock_takes_schema,

@@ -357,15 +357,22 @@ static bool is_given(const struct ch_model_request *req, const char *member) {
     return extra.n && memmem(extra.p, extra.n, member, strlen(member));
 }
 
+/* The last message is still open, so that the mark is one more block of it. */
+size_t ch_bedrock_mark(const struct ch_model_request *req, struct ch_sv messages CH_UNUSED,
+                       struct ch_buf *tail) {
+    struct ch_jw w = {.out = tail, .comma = true};
+    if (marks_cache(req, ch_bedrock_maker(req->model)) && ends_markable(req))
+        write_cache_mark(req, &w);
+    return 0;
+}
+
 int ch_bedrock_tail(const struct ch_model_request *req, struct ch_buf *out,
                     struct chela_error *err CH_UNUSED) {
     enum ch_maker f = ch_bedrock_maker(req->model);
     struct ch_thinking t = ch_thinking_for(req);
     struct ch_jw w = ch_jw(out);
-    if (marks_cache(req, f) && ends_markable(req)) {
-        w.comma = true;
-        write_cache_mark(req, &w);
-    }
+    if (!req->note.n)
+        ch_bedrock_mark(req, CH_SV(""), out);
     ch_buf_add_str(out, "]}]");
     w.comma = true;
     if (!is_given(req, "\"inferenceConfig\""))

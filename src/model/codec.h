@@ -111,6 +111,9 @@ struct ch_model_request {
     size_t nstop;
     struct ch_sv output_schema;     /* structured final answer, natively; empty: none */
     enum ch_cache cache;
+    /* What holds for this request alone: goes out as the user's, after all
+     * messages and behind the last cache mark. May be empty. */
+    struct ch_sv note;
     struct ch_sv cache_key;         /* same for one conversation, at most 64 ASCII; may be empty */
     /* Raised by the owner whenever anything but the messages changed; an
      * encoder with the same value keeps its head and tail. */
@@ -229,6 +232,10 @@ struct ch_codec {
     /* Optional. A line for the model that holds for this request alone; it goes
      * out as the user's, after all messages. Empty: none. */
     struct ch_sv (*note)(const struct ch_model_request *req, struct ch_arena *a);
+    /* Optional, for services that want to be told where what they may cache
+     * ends: mark the end of the messages, for a note follows. Returns how many
+     * of their last bytes are now in tail instead. */
+    size_t (*mark)(const struct ch_model_request *req, struct ch_sv messages, struct ch_buf *tail);
 
     /* Required. One event of the stream: of server-sent events, or of a binary
      * framing whose event type is then `name`. Unknown names and fields are
@@ -269,19 +276,29 @@ struct ch_call_ids {
     size_t n, cap;   /* cap: a power of two */
 };
 
-/* A zeroed struct is an empty encoder. The body to send is head, messages and
- * tail, one after the other. */
+/* A zeroed struct is an empty encoder. The body to send is head, messages but
+ * for the last `cut` bytes, and tail, one after the other. */
 struct ch_encoder {
     const struct ch_codec *codec;
     uint64_t revision;
     uint64_t shape; /* of model and quirks: what a message's bytes depend on */
     struct ch_buf head, messages, tail;
+    size_t cut;       /* bytes of messages that are in the tail, with a mark */
     size_t nmessages; /* of the transcript, already in `messages` */
     size_t pending;   /* 1 + index of the message whose calls have no results */
     struct ch_msg *renewed; /* owned: that message, if it was sent with other ids */
     struct ch_call_ids ids;
     bool padded;      /* tail begins with messages: results made up for it, a note */
+    uint64_t noted;   /* which one */
 };
+
+/* The whole body, in three pieces that are valid until the next update. */
+static inline void ch_encoder_body(const struct ch_encoder *e, struct ch_sv body[3]) {
+    body[0] = ch_buf_sv(&e->head);
+    body[1] = ch_sv(ch_buf_sv(&e->messages).p, e->messages.n - e->cut);
+    body[2] = ch_buf_sv(&e->tail);
+}
+
 void ch_encoder_release(struct ch_encoder *e);
 /* The history was rewritten (compaction): encode all of it again. */
 void ch_encoder_clear(struct ch_encoder *e);

@@ -31,7 +31,7 @@ void ch_encoder_clear(struct ch_encoder *e) {
     ch_buf_clear(&e->tail);
     ch_call_ids_release(&e->ids);
     forget_renewed(e);
-    e->nmessages = e->pending = 0;
+    e->nmessages = e->pending = e->cut = 0;
     e->padded = false;
 }
 
@@ -207,17 +207,25 @@ static int append_new(struct ch_encoder *e, const struct ch_model_request *req,
     return CHELA_OK;
 }
 
-/* A line that no later request has. */
+/* Words that no later request has. */
 static int add_note(struct ch_encoder *e, const struct ch_model_request *req,
                     struct chela_error *err) {
     CH_ARENA_AUTO arena = {0};
-    struct ch_sv note = e->codec->note ? e->codec->note(req, &arena) : CH_SV("");
+    CH_BUF_AUTO note = {0};
+    struct ch_sv own = e->codec->note ? e->codec->note(req, &arena) : CH_SV("");
+    ch_buf_add_sv(&note, req->note);
+    ch_buf_add_str(&note, req->note.n && own.n ? "\n" : "");
+    ch_buf_add_sv(&note, own);
     if (!note.n)
         return CHELA_OK;
-    struct ch_msg *m = ch_msg_text(CH_MSG_USER, note, 0);
+    struct ch_msg *m = ch_msg_text(CH_MSG_USER, ch_buf_sv(&note), 0);
     int rc = e->codec->message(req, m, &e->messages, err);
     ch_msg_free(m);
     return rc;
+}
+
+static uint64_t note_of(const struct ch_model_request *req) {
+    return req->note.n ? ch_hash(1, req->note) : 0;
 }
 
 /* What belongs to this request alone (made-up results, a note, the end of an
@@ -228,6 +236,10 @@ static int make_tail(struct ch_encoder *e, const struct ch_model_request *req,
     const struct ch_codec *wire = wire_codec(e);
     size_t mark = e->messages.n;
     ch_buf_clear(&e->tail);
+    e->cut = 0;
+    e->noted = note_of(req);
+    if (req->note.n && wire->mark && !e->pending)
+        e->cut = wire->mark(req, ch_buf_sv(&e->messages), &e->tail);
     int rc = e->pending ? encode_pair(e, req, NULL, err) : CHELA_OK;
     if (rc == CHELA_OK)
         rc = add_note(e, req, err);
@@ -260,6 +272,7 @@ int ch_encoder_update(struct ch_encoder *e, const struct ch_model_request *req,
     const struct ch_codec *wire = wire_codec(e);
     bool grows = (wire->tail_follows || wire->close) && e->nmessages < req->nmessages;
     bool stale = !e->head.n || e->revision != req->revision;
+    bool noted = e->noted != note_of(req);
     int rc = CHELA_OK;
     if (stale) {
         ch_buf_clear(&e->head);
@@ -267,7 +280,7 @@ int ch_encoder_update(struct ch_encoder *e, const struct ch_model_request *req,
     }
     if (rc == CHELA_OK)
         rc = append_new(e, req, err);
-    if (rc == CHELA_OK && (stale || grows || e->padded || e->pending))
+    if (rc == CHELA_OK && (stale || grows || noted || e->padded || e->pending))
         rc = make_tail(e, req, err);
     if (rc < 0) {
         ch_buf_clear(&e->head); /* so that the next update starts over with it */

@@ -105,8 +105,12 @@ void stage_close(struct stage *st) {
 }
 
 void stage_start(struct stage *st, const char *text) {
+    stage_start_with(st, text, NULL);
+}
+
+void stage_start_with(struct stage *st, const char *text, const struct chela_inbound *in) {
     struct chela_error err = {0};
-    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = on_event, .user = st);
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = on_event, .user = st, .inbound = in);
     chela_run_free(CH_TAKE(st->run));
     ch_buf_clear(&st->log);
     st->next_seq = 0;

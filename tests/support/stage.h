@@ -29,6 +29,7 @@ void stage_open(struct stage *st, const struct chela_agent_opts *opts,
 void stage_close(struct stage *st);
 
 void stage_start(struct stage *st, const char *text);
+void stage_start_with(struct stage *st, const char *text, const struct chela_inbound *in);
 /* Run until the run is over; time jumps to the next timer when nothing else
  * can happen. Fails the test if nothing ever could. */
 void stage_finish(struct stage *st);

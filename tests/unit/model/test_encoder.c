@@ -313,6 +313,49 @@ static void test_failure(void **state) {
     ch_encoder_release(&e);
 }
 
+/* The last place before the end where a service is told to cache. */
+static size_t last_mark(const char *body) {
+    size_t at = 0;
+    for (const char *p = body; (p = strpbrk(p, "cC")); p++)
+        if (strncmp(p, "cache_control", 13) == 0 || strncmp(p, "cachePoint", 10) == 0)
+            at = (size_t)(p - body);
+    return at;
+}
+
+/* What holds for one request alone is at its end, behind the last mark, leaves
+ * no trace in the next one, and nothing before it differs from a request that
+ * has none. */
+static void test_note(void **state) {
+    (void)state;
+    for (size_t k = 0; k < CH_LEN(endpoints); k++) {
+        struct ch_encoder with = {0}, without = {0};
+        for (size_t n = 1; n <= N; n++) {
+            CH_BUF_AUTO body = {0};
+            struct ch_sv parts[3];
+            struct ch_model_request req = request(&endpoints[k], n);
+            assert_int_equal(ch_encoder_update(&without, &req, NULL), 0);
+            req.note = n % 3 ? CH_SV("only now \"1\"") : n % 2 ? CH_SV("only now 2") : CH_SV("");
+            assert_int_equal(ch_encoder_update(&with, &req, NULL), 0);
+            assert_true(ch_sv_eq(ch_buf_sv(&with.head), ch_buf_sv(&without.head)));
+            assert_true(ch_sv_eq(ch_buf_sv(&with.messages), ch_buf_sv(&without.messages)));
+            ch_encoder_body(&with, parts);
+            for (size_t i = 0; i < 3; i++)
+                ch_buf_add_sv(&body, parts[i]);
+            assert_valid(ch_buf_sv(&body));
+            const char *note = strstr(ch_buf_str(&body), "only now");
+            assert_int_equal(note != NULL, req.note.n > 0);
+            size_t at = note ? (size_t)(note - body.p) : 0;
+            if (!note)
+                continue;
+            assert_true(at > with.head.n + with.messages.n - 8);
+            assert_true(last_mark(body.p) < at);
+            assert_null(strstr(note + 1, "only now"));
+        }
+        ch_encoder_release(&with);
+        ch_encoder_release(&without);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_prefix),
@@ -320,6 +363,7 @@ int main(void) {
         cmocka_unit_test(test_what_is_encoded_again),
         cmocka_unit_test(test_turns),
         cmocka_unit_test(test_failure),
+        cmocka_unit_test(test_note),
     };
     return cmocka_run_group_tests(tests, build_history, free_history);
 }

@@ -1,0 +1,273 @@
+/* directive.c -- see directive.h.
+ *
+ * A line is held back while it may still become a directive or a fence; once it
+ * cannot, the rest of it goes out as it comes. MEDIA and the silent word need
+ * their whole line; a line that is longer than any directive is text. */
+#include "prompt/directive.h"
+
+#include "base/mem.h"
+
+enum verdict { NONE, MAYBE, TAKEN };
+
+static const char media[] = "MEDIA:", current[] = "[[reply_to_current]]",
+                  reply[] = "[[reply_to:", voice[] = "[[audio_as_voice]]";
+
+/* One is the beginning of the other. */
+static bool agrees(struct ch_sv s, const char *word) {
+    size_t n = CH_MIN(s.n, strlen(word));
+    return memcmp(s.p, word, n) == 0;
+}
+
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t';
+}
+
+static size_t indent(struct ch_sv s) {
+    size_t n = 0;
+    while (n < s.n && s.p[n] == ' ')
+        n++;
+    return n;
+}
+
+/* --- what stands at the beginning of a line ---------------------------------------- */
+
+/* An id as channels have them: no blanks, no brackets. */
+static bool is_id(struct ch_sv s) {
+    if (!s.n || s.n > CH_LIMIT_MESSAGE_NAME)
+        return false;
+    for (size_t i = 0; i < s.n; i++)
+        if ((unsigned char)s.p[i] <= ' ' || s.p[i] == '[' || s.p[i] == ']' || s.p[i] == 0x7f)
+            return false;
+    return true;
+}
+
+static enum verdict take_reply(struct ch_directives *d, struct ch_sv s, size_t *len) {
+    size_t n = strlen(reply);
+    const char *end = memmem(s.p + n, s.n - n, "]]", 2);
+    if (!end)
+        return s.n - n <= CH_LIMIT_MESSAGE_NAME + 2 && !memchr(s.p, '\n', s.n) ? MAYBE : NONE;
+    struct ch_sv id = ch_sv_trim(ch_sv(s.p + n, (size_t)(end - s.p) - n));
+    if (!is_id(id))
+        return NONE;
+    ch_buf_clear(&d->reply_to);
+    ch_buf_add_sv(&d->reply_to, id);
+    d->reply_current = false;
+    *len = (size_t)(end - s.p) + 2;
+    return TAKEN;
+}
+
+/* s begins where a directive in brackets might. */
+static enum verdict take_brackets(struct ch_directives *d, struct ch_sv s, size_t *len) {
+    enum verdict v = NONE;
+    if (agrees(s, current)) {
+        v = s.n < strlen(current) ? MAYBE : TAKEN;
+        *len = strlen(current);
+        if (v == TAKEN) {
+            d->reply_current = true;
+            ch_buf_clear(&d->reply_to);
+        }
+    } else if (agrees(s, voice)) {
+        v = s.n < strlen(voice) ? MAYBE : TAKEN;
+        *len = strlen(voice);
+        d->voice |= v == TAKEN;
+    }
+    if (v == NONE && agrees(s, reply))
+        v = s.n < strlen(reply) ? MAYBE : take_reply(d, s, len);
+    return v;
+}
+
+/* A whole line. Quotes around what is attached are not part of it. */
+static bool take_media(struct ch_directives *d, struct ch_sv line) {
+    struct ch_sv what = ch_sv_trim(ch_sv(line.p + strlen(media), line.n - strlen(media)));
+    bool quoted = what.n > 2 && strchr("`\"'", what.p[0]) && what.p[what.n - 1] == what.p[0];
+    if (quoted)
+        what = ch_sv_trim(ch_sv(what.p + 1, what.n - 2));
+    if (!what.n || memchr(what.p, '\0', what.n))
+        return false;
+    if (d->nmedia == CH_LIMIT_REPLY_MEDIA) {
+        d->refused++;
+        return true;
+    }
+    ch_buf_add_sv(&d->media, what);
+    ch_buf_addc(&d->media, '\0');
+    d->nmedia++;
+    return true;
+}
+
+/* s: a line from its first letter on; whole: it is complete. */
+static enum verdict take_line(struct ch_directives *d, struct ch_sv s, bool whole) {
+    if (agrees(s, media) && (s.n >= strlen(media) || !whole)) {
+        if (!whole)
+            return s.n <= CH_LIMIT_PATH ? MAYBE : NONE;
+        return take_media(d, s) ? TAKEN : NONE;
+    }
+    if (!agrees(s, CH_SILENT))
+        return NONE;
+    struct ch_sv word = ch_sv_trim(s);
+    if (!whole)
+        return word.n <= strlen(CH_SILENT) && s.n <= CH_LIMIT_PATH ? MAYBE : NONE;
+    d->hushed |= ch_sv_is(word, CH_SILENT);
+    return ch_sv_is(word, CH_SILENT) ? TAKEN : NONE;
+}
+
+/* --- fences ------------------------------------------------------------------------- */
+
+/* More of a line than this is not looked at to find out. */
+#define FENCE_LINE 256
+
+static bool is_fence(char c) {
+    return c == '`' || c == '~';
+}
+
+static size_t run_of(struct ch_sv s) {
+    size_t n = 0;
+    while (n < s.n && s.p[n] == s.p[0])
+        n++;
+    return n;
+}
+
+/* A line from its first letter on: does it open or close a block? */
+static void mind_fence(struct ch_directives *d, struct ch_sv s) {
+    size_t n = s.n && is_fence(s.p[0]) ? run_of(s) : 0;
+    if (n < 3)
+        return;
+    struct ch_sv rest = ch_sv_trim(ch_sv(s.p + n, s.n - n));
+    bool ticks = s.p[0] == '`' && rest.n && memchr(rest.p, '`', rest.n); /* code in a line */
+    if (!d->fence && !ticks) {
+        d->fence = s.p[0];
+        d->fence_len = n;
+    } else if (d->fence == s.p[0] && n >= d->fence_len && !rest.n) {
+        d->fence = 0;
+    }
+}
+
+/* --- lines -------------------------------------------------------------------------- */
+
+static void new_line(struct ch_directives *d) {
+    ch_buf_clear(&d->line);
+    d->in_text = d->stripped = false;
+}
+
+/* What is held back is text after all. */
+static void let_go(struct ch_directives *d) {
+    ch_buf_add_sv(&d->text, ch_buf_sv(&d->line));
+    ch_buf_clear(&d->line);
+    d->in_text = true;
+}
+
+static void skip_blanks(struct ch_directives *d) {
+    size_t n = 0;
+    while (n < d->line.n && is_blank(d->line.p[n]))
+        n++;
+    ch_buf_consume(&d->line, n);
+}
+
+/* Take directives in brackets off the beginning, as long as there are any. */
+static enum verdict strip(struct ch_directives *d) {
+    enum verdict v;
+    do {
+        if (d->stripped)
+            skip_blanks(d);
+        struct ch_sv s = ch_buf_sv(&d->line);
+        size_t skip = indent(s), len = 0;
+        if (skip > 3)
+            return NONE;
+        if (skip == s.n)
+            return MAYBE;
+        v = take_brackets(d, ch_sv(s.p + skip, s.n - skip), &len);
+        if (v == TAKEN)
+            ch_buf_consume(&d->line, skip + len);
+        d->stripped |= v == TAKEN;
+    } while (v == TAKEN);
+    return v;
+}
+
+/* May the line, as far as it is there, still be more than text? */
+static bool is_open(struct ch_directives *d) {
+    if (!d->fence && strip(d) == MAYBE)
+        return true;
+    struct ch_sv s = ch_buf_sv(&d->line);
+    size_t skip = indent(s);
+    struct ch_sv rest = ch_sv(s.p + skip, s.n - skip);
+    if (d->stripped || skip > 3)
+        return false;
+    if (!rest.n)
+        return true;
+    if (is_fence(rest.p[0])) {
+        size_t run = run_of(rest);
+        return (run == rest.n || run >= 3) && rest.n <= FENCE_LINE;
+    }
+    return !d->fence && take_line(d, rest, false) == MAYBE;
+}
+
+/* ended: by a newline, not by the end of the reply. */
+static void finish_line(struct ch_directives *d, bool ended) {
+    struct ch_sv s = ch_buf_sv(&d->line);
+    size_t skip = indent(s);
+    struct ch_sv rest = ch_sv(s.p + skip, s.n - skip);
+    bool held = !d->in_text && skip <= 3;
+    bool gone = d->stripped && !d->in_text;
+    if (!gone && held && !d->fence && rest.n)
+        gone = take_line(d, rest, true) == TAKEN;
+    if (!gone && held)
+        mind_fence(d, rest);
+    if (!gone) {
+        ch_buf_add_sv(&d->text, s);
+        ch_buf_add_sv(&d->text, ended ? CH_SV("\n") : CH_SV(""));
+    }
+    new_line(d);
+}
+
+static void feed_byte(struct ch_directives *d, char c) {
+    if (c == '\n') {
+        finish_line(d, true);
+        return;
+    }
+    ch_buf_addc(&d->line, c);
+    if (is_open(d))
+        return;
+    size_t skip = indent(ch_buf_sv(&d->line));
+    if (skip <= 3 && !d->stripped) /* a fence with too long a tail */
+        mind_fence(d, ch_sv(d->line.p + skip, d->line.n - skip));
+    let_go(d);
+}
+
+void ch_directives_feed(struct ch_directives *d, struct ch_sv piece) {
+    while (piece.n) {
+        const char *nl = d->in_text ? memchr(piece.p, '\n', piece.n) : NULL;
+        size_t n = !d->in_text ? 0 : nl ? (size_t)(nl - piece.p) : piece.n;
+        ch_buf_add(&d->text, piece.p, n);
+        piece = ch_sv(piece.p + n, piece.n - n);
+        if (!piece.n)
+            return;
+        feed_byte(d, piece.p[0]);
+        piece = ch_sv(piece.p + 1, piece.n - 1);
+    }
+}
+
+void ch_directives_end(struct ch_directives *d) {
+    if (d->line.n || d->stripped)
+        finish_line(d, false);
+}
+
+void ch_directives_clear(struct ch_directives *d) {
+    struct ch_directives fresh = {.text = d->text, .line = d->line, .reply_to = d->reply_to,
+                                  .media = d->media};
+    ch_buf_clear(&fresh.text);
+    ch_buf_clear(&fresh.line);
+    ch_buf_clear(&fresh.reply_to);
+    ch_buf_clear(&fresh.media);
+    *d = fresh;
+}
+
+void ch_directives_release(struct ch_directives *d) {
+    ch_buf_release(&d->text);
+    ch_buf_release(&d->line);
+    ch_buf_release(&d->reply_to);
+    ch_buf_release(&d->media);
+    *d = (struct ch_directives){0};
+}
+
+bool ch_directives_silent(const struct ch_directives *d) {
+    return d->hushed && !d->nmedia && !ch_sv_trim(ch_buf_sv(&d->text)).n;
+}
