@@ -188,10 +188,29 @@ static int take_answer(chela_call *call, void *user) {
     return 0;
 }
 
+/* A way of answering that a model does not have is found before the first run. */
+static int check_output(const chela_agent *a, struct chela_error *err) {
+    enum ch_output_way way;
+    size_t tools = 0;
+    int rc = 0;
+    for (size_t i = 0; i < a->registry.n; i++)
+        tools += ch_policy_allows(&a->policy, ch_sv_str(a->registry.tools[i]->name),
+                                  a->registry.tools[i]->permission);
+    for (size_t i = 0; rc == 0 && i < a->ntargets; i++)
+        rc = ch_output_way(a->output,
+                           &(struct ch_model_request){.endpoint = &a->targets[i]->ep,
+                                                      .model = ch_sv_str(a->targets[i]->model),
+                                                      .ntools = tools},
+                           &way, err);
+    return rc;
+}
+
 static int set_output(chela_agent *a, const struct chela_agent_opts *o, struct chela_error *err) {
     if (!o->output_schema)
         return 0;
     int rc = ch_output_new(o->output_schema, o->output_by, &a->output, err);
+    if (rc == 0)
+        rc = check_output(a, err);
     if (rc < 0 || !ch_output_has_tool(a->output))
         return rc;
     struct chela_tool_opts tool = CHELA_TOOL_OPTS(

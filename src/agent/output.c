@@ -72,23 +72,26 @@ const char *ch_output_schema(const struct ch_output *o) {
     return o->text;
 }
 
-static bool takes_schema(const struct ch_output *o, const struct ch_model_request *req) {
+static bool takes_schema(const struct ch_output *o, const struct ch_model_request *req,
+                         size_t ntools) {
     const struct ch_codec *codec = req->endpoint->codec;
     if (req->endpoint->quirks & CH_Q_NO_OUTPUT_SCHEMA)
         return false;
     struct ch_model_request asked = *req;
     asked.output_schema = ch_sv_str(o->text);
+    asked.ntools = ntools;
     return !codec->takes_schema || codec->takes_schema(&asked);
 }
 
 int ch_output_way(const struct ch_output *o, const struct ch_model_request *req,
                   enum ch_output_way *way, struct chela_error *err) {
-    bool native = o->by <= CH_OUTPUT_NATIVE && takes_schema(o, req);
+    bool native = o->by <= CH_OUTPUT_NATIVE && takes_schema(o, req, req->ntools);
     if (o->by == CH_OUTPUT_NATIVE && !native)
         return ch_fail(err, CHELA_EINVAL,
-                       "%s/%.*s cannot be held to this schema by its protocol: let the answer be "
+                       "%s/%.*s cannot be held to this schema by its protocol%s: let the answer be "
                        "given by tool or prompt",
-                       req->endpoint->provider, CH_SV_FMT(req->model));
+                       req->endpoint->provider, CH_SV_FMT(req->model),
+                       takes_schema(o, req, 0) ? " while it has tools" : "");
     *way = o->by != CH_OUTPUT_AUTO ? o->by
            : native                ? CH_OUTPUT_NATIVE
            : o->is_object          ? CH_OUTPUT_BY_TOOL

@@ -216,8 +216,6 @@ static struct ch_sv cache_key(chela_run *run) {
  * fit. */
 static int choose_output(chela_run *run, struct ch_model_request *req, struct chela_error *err) {
     const struct ch_output *o = run->session->agent->output;
-    run->output_way = CH_OUTPUT_AUTO;
-    run->held = 0;
     if (!o)
         return 0;
     int rc = ch_output_way(o, req, &run->output_way, err);
@@ -291,8 +289,12 @@ static int describe(chela_run *run, const struct chela_turn_patch *patch,
         .revision = revision(run, patch),
     };
     req->cache_key = cache_key(run);
-    int rc = choose_output(run, req, err);
+    run->output_way = CH_OUTPUT_AUTO;
+    run->held = 0;
     choose_tools(run, patch->tools, req);
+    int rc = choose_output(run, req, err); /* not every model has tools and a schema at once */
+    if (run->output_way == CH_OUTPUT_BY_TOOL)
+        choose_tools(run, patch->tools, req);
     choose_choice(choice, req);
     force_output(run, req);
     return rc;

@@ -47,6 +47,12 @@ for api in "${apis[@]}" prompted+openai prompted+bedrock; do
     for way in native tool prompt auto; do
         how=text
         case $way-$api in
+            native-prompted+*) # not with tools in the prompt
+                ask "$api" text-good native
+                exits "$api, by native: the model has tools" 2
+                check "$api, by native: it says why" grep -q 'while it has tools: let the answer be given by tool or prompt' "$err"
+                continue
+                ;;
             tool-prompted+*) how=tagged ;;
             tool-*) how=call ;;
         esac
@@ -77,6 +83,7 @@ for api in "${apis[@]}" prompted+openai prompted+bedrock; do
 done
 
 play anthropic text-good --schema n.json --schema-by native -q
-exits "a model that cannot" 1
+exits "a model that cannot" 2
+same "a model that cannot: it was not asked" 0 "$(requests .n | wc -l)"
 check "a model that cannot: it says what else there is" grep -q 'let the answer be given by tool or prompt' "$err"
 tap_done

@@ -22,7 +22,11 @@ static const struct {
     size_t n; /* requests made */
     const char *verdict, *text;
 } rows[] = {
-    {"fits at once", "prompt", {{.body = A_SAY("{\\\"n\\\":5}")}}, 1, "done/task_completed",
+    {"fits at once",
+     "prompt",
+     {{.body = A_SAY("{\\\"n\\\":5}")}},
+     1,
+     "done/task_completed",
      "{\"n\":5}"},
     {"fences and words are overlooked",
      "prompt",
@@ -42,8 +46,12 @@ static const struct {
      2,
      "done/task_completed",
      "{\"n\":5}"},
-    {"given up", "prompt", {{.body = A_SAY("five")}, {.body = A_SAY("{\\\"m\\\":5}")}}, 2,
-     "error/model_error", "{\"m\":5}"},
+    {"given up",
+     "prompt",
+     {{.body = A_SAY("five")}, {.body = A_SAY("{\\\"m\\\":5}")}},
+     2,
+     "error/model_error",
+     "{\"m\":5}"},
     {"by a tool",
      "tool",
      {{.body = A_USE("a", "final_answer", "{\\\"n\\\":5}")}},
@@ -81,8 +89,12 @@ static const struct {
      1,
      "done/task_completed",
      "{\"n\":5}"},
-    {"a refusal is one", "prompt", {{.body = A_BEGIN A_TEXT(0, "no") A_END("refusal")}}, 1,
-     "done/refused", "no"},
+    {"a refusal is one",
+     "prompt",
+     {{.body = A_BEGIN A_TEXT(0, "no") A_END("refusal")}},
+     1,
+     "done/refused",
+     "no"},
 };
 
 static void test_ways(void **state) {
@@ -113,25 +125,23 @@ static void test_what_is_sent(void **state) {
         const char *by, *model;
         const char *has, *has_not;
     } cases[] = {
-        {"auto", "claude-sonnet-4-5", "\"output_config\":{\"format\"", "final_answer"},
-        {"native", "claude-opus-4-6", "\"output_config\":{\"format\"", "## Answer"},
-        {"auto", "claude-3-5-haiku-latest", "\"name\":\"final_answer\"", "output_config"},
-        {"auto", "fake-1", "\"tool_choice\":{\"type\":\"tool\",\"name\":\"final_answer\"}",
-         "output_config"},
-        {"prompt", "claude-sonnet-4-5", "one JSON value that fits", "final_answer"},
+        {"auto", "anthropic/claude-sonnet-4-5", "\"output_config\":{\"format\"", "final_answer"},
+        {"native", "anthropic/claude-opus-4-6", "\"output_config\":{\"format\"", "## Answer"},
+        {"auto", "anthropic/claude-3-5-haiku-latest", "\"name\":\"final_answer\"", "output_config"},
+        {"auto", "anthropic/fake-1",
+         "\"tool_choice\":{\"type\":\"tool\",\"name\":\"final_answer\"}", "output_config"},
+        {"prompt", "anthropic/claude-sonnet-4-5", "one JSON value that fits", "final_answer"},
     };
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         struct stage st;
         struct chela_agent_opts opts =
-            CHELA_AGENT_OPTS(.output_schema = schema, .output_by = cases[i].by);
+            CHELA_AGENT_OPTS(.output_schema = schema, .output_by = cases[i].by,
+                             .model = cases[i].model);
         STAGE_OPEN(&st, &opts, replies);
-        ch_free(st.agent->targets[0]->model);
-        st.agent->targets[0]->model = ch_strdup(cases[i].model);
         stage_play(&st, "how many?");
         assert_string_equal(stage_verdict(&st), "done/task_completed");
         if (!sent(&st, 0, cases[i].has) || sent(&st, 0, cases[i].has_not))
-            fail_msg("%s, %s: %s", cases[i].by, cases[i].model,
-                     ch_buf_str(&st.model.requests[0]));
+            fail_msg("%s, %s: %s", cases[i].by, cases[i].model, ch_buf_str(&st.model.requests[0]));
         stage_close(&st);
     }
 }
@@ -152,11 +162,26 @@ static void test_native_that_is_not(void **state) {
     (void)state;
     struct stage st;
     static const struct fake_reply replies[] = {{.body = A_SAY("5")}};
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.output_schema = schema, .output_by = "native");
-    STAGE_OPEN(&st, &opts, replies);
-    stage_play(&st, "how many?");
-    assert_string_equal(stage_verdict(&st), "error/internal_error");
-    assert_non_null(strstr(chela_run_error(st.run), "cannot be held to this schema"));
+    static const struct {
+        const char *model, *allow, *why; /* NULL: it can */
+    } cases[] = {
+        {"anthropic/fake-1", NULL, "fake-1 cannot be held to this schema by its protocol: let"},
+        {"gemini/gemini-2.5-pro", NULL, "by its protocol while it has tools: let"},
+        {"gemini/gemini-2.5-pro", "", NULL}, /* no tool is allowed */
+        {"gemini/gemini-3-pro-preview", NULL, NULL},
+    };
+    STAGE_OPEN(&st, NULL, replies);
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        struct chela_error err = {0};
+        chela_agent *agent;
+        struct chela_agent_opts opts =
+            CHELA_AGENT_OPTS(.output_schema = schema, .output_by = "native", .api_key = "k",
+                             .model = cases[i].model, .tools = "time", .allow = cases[i].allow);
+        int rc = chela_agent_new(st.rt, &opts, &agent, &err);
+        assert_int_equal(rc, cases[i].why ? CHELA_EINVAL : 0);
+        if (cases[i].why && !strstr(err.message, cases[i].why))
+            fail_msg("%s", err.message);
+    }
     stage_close(&st);
 }
 
@@ -182,10 +207,8 @@ static void test_bad_schemas(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ways),
-        cmocka_unit_test(test_what_is_sent),
-        cmocka_unit_test(test_complaint),
-        cmocka_unit_test(test_native_that_is_not),
+        cmocka_unit_test(test_ways),        cmocka_unit_test(test_what_is_sent),
+        cmocka_unit_test(test_complaint),   cmocka_unit_test(test_native_that_is_not),
         cmocka_unit_test(test_bad_schemas),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,7 +80,8 @@ void stage_open(struct stage *st, const struct chela_agent_opts *given,
     struct chela_agent_opts opts = CHELA_AGENT_OPTS(.id = NULL);
     if (given)
         opts = *given;
-    opts.model = "anthropic/fake-1";
+    if (!opts.model)
+        opts.model = "anthropic/fake-1";
     opts.api_key = "test-key-0123456789";
     if (!opts.system)
         opts.system = "Be brief.";
