@@ -205,10 +205,10 @@ static int check_output(const chela_agent *a, struct chela_error *err) {
     return rc;
 }
 
-static int set_output(chela_agent *a, const struct chela_agent_opts *o, struct chela_error *err) {
-    if (!o->output_schema)
+int ch_agent_output(chela_agent *a, const char *schema, const char *by, struct chela_error *err) {
+    if (!schema)
         return 0;
-    int rc = ch_output_new(o->output_schema, o->output_by, &a->output, err);
+    int rc = ch_output_new(schema, by, &a->output, err);
     if (rc == 0)
         rc = check_output(a, err);
     if (rc < 0 || !ch_output_has_tool(a->output))
@@ -264,7 +264,7 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
     if (rc == 0)
         rc = ch_sandbox_read(&a->arena, o->sandbox, &a->sandbox, err);
     if (rc == 0)
-        rc = set_output(a, o, err);
+        rc = ch_agent_output(a, o->output_schema, o->output_by, err);
     if (rc < 0)
         return rc;
     a->limits.models = (unsigned)a->ntargets;
@@ -300,18 +300,23 @@ void ch_agent_free(chela_agent *a) {
         chela_session_close(s);
     ch_sessions_bury(a->rt);
     ch_list_del(&a->link);
-    free_targets(a->targets, a->ntargets);
     free_targets(a->patched, a->npatched);
     ch_registry_release(&a->registry);
     ch_ranking_release(&a->ranking);
+    ch_policy_release(&a->policy);
+    ch_arena_release(&a->arena);
+    ch_free(a->hooks);
+    if (!a->base || a->output != a->base->output)
+        ch_output_free(a->output);
+    if (a->base) {
+        ch_free(a);
+        return;
+    }
+    free_targets(a->targets, a->ntargets);
     ch_skills_release(&a->skills);
     ch_settings_unref(a->settings);
-    ch_policy_release(&a->policy);
     ch_policies_free(a->policies);
     ch_approvals_free(a->approvals);
-    ch_arena_release(&a->arena);
-    ch_output_free(a->output);
-    ch_free(a->hooks);
     ch_free(a->id);
     ch_free(a->workspace);
     ch_free(a->tool_choice);

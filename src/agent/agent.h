@@ -123,6 +123,7 @@ struct chela_runtime {
 struct chela_agent {
     struct ch_link link; /* in the runtime's agents */
     chela_runtime *rt;
+    chela_agent *base; /* it is that one with changes, and owns only those; NULL */
     char *id, *workspace, *tool_choice;
     const char *instructions, *system; /* in the arena; the first may be NULL */
     struct ch_target **targets; /* the model and its fallbacks */
@@ -233,6 +234,32 @@ char *ch_discover_model(chela_runtime *rt, const char **why); /* owned by the ca
 void ch_agent_free(chela_agent *agent);
 void ch_sessions_bury(chela_runtime *rt); /* free what chela_session_close left */
 void ch_session_opened(chela_session *s); /* its journal was read, or could not be */
+/* chela_session_new; kept: in the runtime's store, if it has one. */
+int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_session **out,
+                    struct chela_error *err);
+/* chela_run_start with a message of any kind that a model can be shown next,
+ * results of tools included. Takes input, also on failure. */
+int ch_run_start(chela_session *s, struct ch_msg *input, const struct chela_run_opts *opts,
+                 chela_run **out, struct chela_error *err);
+
+/* --- derive.c: an agent for one conversation */
+struct ch_agent_patch { /* NULL, 0: as the base has it */
+    const char *system; /* added to the system prompt */
+    const char *tool_choice;
+    const double *temperature, *top_p;
+    const int64_t *seed;
+    int64_t max_output_tokens;
+    enum chela_reasoning reasoning;
+    const char *const *stop; /* NULL-terminated */
+    const char *output_schema;
+};
+int ch_agent_derive(chela_agent *base, const struct ch_agent_patch *p, chela_agent **out,
+                    struct chela_error *err);
+/* A tool that the other side of the conversation runs; it takes the place of
+ * one of the same name. Only for a derived agent. */
+int ch_agent_client_tool(chela_agent *a, const struct chela_tool_opts *tool,
+                         struct chela_error *err);
+int ch_agent_output(chela_agent *a, const char *schema, const char *by, struct chela_error *err);
 
 /* --- runtime.c */
 /* chela_runtime_new with a clock of the caller's. */

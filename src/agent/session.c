@@ -42,8 +42,8 @@ void chela_session_on_wake(chela_session *s, chela_wake_fn *fn, void *user) {
 
 /* --- life */
 
-int chela_session_new(chela_agent *agent, const char *key, chela_session **out,
-                      struct chela_error *err) {
+int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_session **out,
+                    struct chela_error *err) {
     char fresh[24];
     if (key && key_is_open(agent->rt, key))
         return ch_fail(err, CHELA_EEXIST, "session '%s' is open already", key);
@@ -55,9 +55,15 @@ int chela_session_new(chela_agent *agent, const char *key, chela_session **out,
     s->jobs = ch_jobs_new(agent->rt->loop, agent->rt->workers, on_job_end, s);
     ch_queue_init(&s->events);
     ch_list_add(&agent->sessions, &s->link);
-    ch_keep_open(s);
+    if (kept)
+        ch_keep_open(s);
     *out = s;
     return 0;
+}
+
+int chela_session_new(chela_agent *agent, const char *key, chela_session **out,
+                      struct chela_error *err) {
+    return ch_session_open(agent, key, true, out, err);
 }
 
 /* --- being stored */
@@ -251,34 +257,30 @@ static enum ch_msg_kind message_kind(enum chela_input_kind kind) {
     return CH_MSG_USER;
 }
 
-int chela_run_start(chela_session *s, const char *text, size_t len,
-                    const struct chela_run_opts *given, chela_run **out, struct chela_error *err) {
-    struct chela_run_opts opts = run_opts(given);
+static int check_idle(const chela_session *s, struct chela_error *err) {
     if (s->run && !s->run->over)
         return ch_fail(err, CHELA_EBUSY, "session '%s' is busy with a run", s->key);
     if (strcmp(chela_session_status(s), "paused") == 0)
         return ch_fail(err, CHELA_ESTATE, "session '%s' waits for answers to its tool calls",
                        s->key);
-    if (len > CH_LIMIT_INPUT)
-        return ch_fail(err, CHELA_ELIMIT, "the input is larger than %zu MB",
-                       CH_LIMIT_INPUT / CH_MB);
+    return 0;
+}
 
-    chela_run *run;
-    int rc = ch_run_new(s, &opts, &run, err);
-    if (rc < 0)
-        return rc;
-    CH_AUTOFREE char *line = opts.inbound ? chela_inbound_line(opts.inbound, text, len) : NULL;
-    ch_about_set(&run->about, s, opts.inbound);
-    rc = ch_media_message(message_kind(opts.kind), line ? ch_sv_str(line) : ch_sv(text, len),
-                          opts.media, opts.nmedia, ch_run_now(run), &run->input, err);
+int ch_run_start(chela_session *s, struct ch_msg *input, const struct chela_run_opts *given,
+                 chela_run **out, struct chela_error *err) {
+    struct chela_run_opts opts = run_opts(given);
+    chela_run *run = NULL;
+    int rc = check_idle(s, err);
+    if (rc == 0 && s->transcript.bytes + input->size > CH_LIMIT_HISTORY)
+        rc = ch_fail(err, CHELA_ELIMIT, "session '%s' is full", s->key);
+    if (rc == 0)
+        rc = ch_run_new(s, &opts, &run, err);
     if (rc < 0) {
-        ch_run_unref(run);
+        ch_msg_free(input);
         return rc;
     }
-    if (s->transcript.bytes + run->input->size > CH_LIMIT_HISTORY) {
-        ch_run_unref(run);
-        return ch_fail(err, CHELA_ELIMIT, "session '%s' is full", s->key);
-    }
+    run->input = input;
+    ch_about_set(&run->about, s, opts.inbound);
     supersede(s);
     if (s->run)
         ch_run_bury(s->run);
@@ -286,6 +288,23 @@ int chela_run_start(chela_session *s, const char *text, size_t len,
     hand_out(run, out);
     ch_run_begin(run);
     return 0;
+}
+
+int chela_run_start(chela_session *s, const char *text, size_t len,
+                    const struct chela_run_opts *given, chela_run **out, struct chela_error *err) {
+    struct chela_run_opts opts = run_opts(given);
+    int64_t now = ch_now_ms(ch_loop_clock(s->agent->rt->loop));
+    struct ch_msg *input;
+    int rc = check_idle(s, err);
+    if (rc < 0)
+        return rc;
+    if (len > CH_LIMIT_INPUT)
+        return ch_fail(err, CHELA_ELIMIT, "the input is larger than %zu MB",
+                       CH_LIMIT_INPUT / CH_MB);
+    CH_AUTOFREE char *line = opts.inbound ? chela_inbound_line(opts.inbound, text, len) : NULL;
+    rc = ch_media_message(message_kind(opts.kind), line ? ch_sv_str(line) : ch_sv(text, len),
+                          opts.media, opts.nmedia, now, &input, err);
+    return rc < 0 ? rc : ch_run_start(s, input, given, out, err);
 }
 
 int chela_run_wake(chela_session *s, const struct chela_run_opts *given, chela_run **out,
