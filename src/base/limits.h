@@ -56,6 +56,18 @@
 #define CH_LIMIT_ADDRESSES 8               /* of one host, tried in turn */
 #define CH_LIMIT_DNS_NAMES 64              /* whose addresses are remembered */
 #define CH_LIMIT_IDLE_CONNS 1024           /* kept alive per runtime */
+#define CH_LIMIT_INBOUND_HEADERS (32 * CH_KB) /* of a request that reaches us */
+#define CH_LIMIT_INBOUND_HEADER_COUNT 100  /* lines of them */
+#define CH_LIMIT_INBOUND_BODY (32 * CH_MB) /* of the same */
+#define CH_LIMIT_INBOUND_AHEAD (64 * CH_KB) /* sent before the answer to what came first */
+#define CH_LIMIT_INBOUND_HEAD_MS 10000     /* until all headers are there */
+#define CH_LIMIT_INBOUND_BODY_MS 60000     /* and all of the body */
+#define CH_LIMIT_INBOUND_IDLE_MS 60000     /* between two requests */
+#define CH_LIMIT_CLIENTS 12000             /* connections to us */
+#define CH_LIMIT_CLIENTS_UNKNOWN 1024      /* of which have not asked for anything yet */
+#define CH_LIMIT_CLIENT_BUFFER (512 * CH_KB) /* of a stream that its reader lags behind */
+#define CH_LIMIT_CLIENT_LINGER_MS 2000     /* to read the answer before we hang up */
+#define CH_LIMIT_CLIENT_STALL_MS 30000     /* without taking a byte of what it is sent */
 
 /* model */
 #define CH_LIMIT_REPLY (32 * CH_MB)    /* text, reasoning, arguments of a reply */
@@ -217,7 +229,14 @@
 #define CH_LIMIT_AWS_FILE CH_MB         /* ~/.aws/credentials, ~/.aws/config */
 #define CH_LIMIT_KEY_FILE (16 * CH_KB)
 
+/* gateway */
+#define CH_LIMIT_LANES 4096          /* sessions in use at once */
+#define CH_LIMIT_CLIENT_TOOLS 128    /* that one request brings */
+
 /* defaults that are settings, not bounds */
+#define CH_DEFAULT_PULSE_MS 15000    /* a sign of life on every stream */
+#define CH_DEFAULT_LANE_MS 60000     /* a session in memory that nobody uses */
+#define CH_DEFAULT_DRAIN_LOOK_MS 50  /* while stopping: is anybody left */
 #define CH_DEFAULT_MAX_TURNS 25
 #define CH_DEFAULT_MAX_TOOL_CALLS 200
 #define CH_DEFAULT_MAX_ERRORS 3

@@ -1,0 +1,201 @@
+/* inbound.c -- see inbound.h.
+ *
+ * http-parser is told to stop after the head, so that whoever owns the
+ * connection can refuse a request before its body is read, and after the body,
+ * so that a request that was sent ahead stays where it is. */
+#include "net/inbound.h"
+
+#include "base/limits.h"
+#include "base/mem.h"
+
+struct span {
+    uint32_t name, name_n, value, value_n;
+};
+
+static struct span *spans(const struct ch_inbound *in) {
+    return (struct span *)(void *)in->spans.p;
+}
+
+static size_t span_count(const struct ch_inbound *in) {
+    return in->spans.n / sizeof(struct span);
+}
+
+static int refuse(struct ch_inbound *in, int status, const char *why) {
+    in->refused = status;
+    in->why = why;
+    return -1;
+}
+
+static int on_url(http_parser *p, const char *at, size_t n) {
+    struct ch_inbound *in = p->data;
+    if (in->text.n + n > CH_LIMIT_URL)
+        return refuse(in, 414, "the address is too long");
+    ch_buf_add(&in->text, at, n);
+    in->target_n += n;
+    return 0;
+}
+
+static int on_field(http_parser *p, const char *at, size_t n) {
+    struct ch_inbound *in = p->data;
+    if (in->has_head)
+        return refuse(in, 400, "trailers are not taken");
+    /* Debian's http-parser is built without its strict mode and lets spaces
+     * pass: such a name means one thing to us and another to a proxy. */
+    if (memchr(at, ' ', n))
+        return refuse(in, 400, "a header's name holds a space");
+    if (in->in_value || in->spans.n == 0) {
+        struct span s = {.name = (uint32_t)in->text.n};
+        if (span_count(in) == CH_LIMIT_INBOUND_HEADER_COUNT)
+            return refuse(in, 431, "too many headers");
+        ch_buf_add(&in->spans, &s, sizeof(s));
+        in->in_value = false;
+    }
+    char *to = ch_buf_reserve(&in->text, n);
+    if (!to)
+        return refuse(in, 431, "the headers are too large");
+    for (size_t i = 0; i < n; i++)
+        to[i] = (char)(at[i] >= 'A' && at[i] <= 'Z' ? at[i] + 32 : at[i]);
+    ch_buf_commit(&in->text, n);
+    spans(in)[span_count(in) - 1].name_n += (uint32_t)n;
+    return 0;
+}
+
+static int on_value(http_parser *p, const char *at, size_t n) {
+    struct ch_inbound *in = p->data;
+    if (in->has_head)
+        return refuse(in, 400, "trailers are not taken");
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)at[i] < ' ' && at[i] != '\t')
+            return refuse(in, 400, "a header holds a control character");
+    struct span *s = &spans(in)[span_count(in) - 1];
+    if (!in->in_value)
+        s->value = (uint32_t)in->text.n;
+    in->in_value = true;
+    if (ch_buf_add(&in->text, at, n) < 0)
+        return refuse(in, 431, "the headers are too large");
+    s->value_n += (uint32_t)n;
+    return 0;
+}
+
+/* Two ways to tell where a body ends are one too many (request smuggling). */
+static int check_framing(struct ch_inbound *in) {
+    struct ch_sv coding = ch_inbound_header(in, "transfer-encoding");
+    if (ch_inbound_count(in, "content-length") > 1 || ch_inbound_count(in, "host") > 1)
+        return refuse(in, 400, "a header came twice");
+    if (coding.p && !ch_sv_eq_nocase(ch_sv_trim(coding), CH_SV("chunked")))
+        return refuse(in, 501, "only the transfer coding chunked is understood");
+    if (coding.p && ch_inbound_header(in, "content-length").p)
+        return refuse(in, 400, "both Content-Length and Transfer-Encoding");
+    if (!coding.p && in->parser.content_length != UINT64_MAX &&
+        in->parser.content_length > CH_LIMIT_INBOUND_BODY)
+        return refuse(in, 413, "the body is too large");
+    return 0;
+}
+
+static int on_head(http_parser *p) {
+    struct ch_inbound *in = p->data;
+    in->has_head = true;
+    if (check_framing(in) < 0)
+        return -1;
+    http_parser_pause(p, 1);
+    return 0;
+}
+
+static int on_body(http_parser *p, const char *at, size_t n) {
+    struct ch_inbound *in = p->data;
+    if (ch_buf_add(&in->body, at, n) < 0)
+        return refuse(in, 413, "the body is too large");
+    return 0;
+}
+
+static int on_end(http_parser *p) {
+    struct ch_inbound *in = p->data;
+    in->whole = true;
+    http_parser_pause(p, 1);
+    return 0;
+}
+
+static const http_parser_settings settings = {
+    .on_url = on_url,
+    .on_header_field = on_field,
+    .on_header_value = on_value,
+    .on_headers_complete = on_head,
+    .on_body = on_body,
+    .on_message_complete = on_end,
+};
+
+void ch_inbound_init(struct ch_inbound *in) {
+    *in = (struct ch_inbound){0};
+    http_parser_init(&in->parser, HTTP_REQUEST);
+    in->parser.data = in;
+    ch_buf_init(&in->text, CH_LIMIT_INBOUND_HEADERS);
+    ch_buf_init(&in->body, CH_LIMIT_INBOUND_BODY);
+}
+
+void ch_inbound_release(struct ch_inbound *in) {
+    ch_buf_release(&in->text);
+    ch_buf_release(&in->spans);
+    ch_buf_release(&in->body);
+}
+
+static int refuse_unread(struct ch_inbound *in) {
+    if (!in->refused)
+        refuse(in, 400, http_errno_description(HTTP_PARSER_ERRNO(&in->parser)));
+    return CH_INBOUND_REFUSED;
+}
+
+/* A paused parser gives the last byte it looked at back: it is fed again. */
+enum ch_inbound_state ch_inbound_feed(struct ch_inbound *in, struct ch_sv bytes, size_t *taken) {
+    bool had_head = in->has_head;
+    *taken = 0;
+    if (in->refused)
+        return CH_INBOUND_REFUSED;
+    if (in->whole)
+        return CH_INBOUND_WHOLE;
+    http_parser_pause(&in->parser, 0);
+    *taken = http_parser_execute(&in->parser, &settings, bytes.p, bytes.n);
+    enum http_errno error = HTTP_PARSER_ERRNO(&in->parser);
+    if (in->refused || (error != HPE_OK && error != HPE_PAUSED))
+        return refuse_unread(in);
+    if (in->has_head && !had_head)
+        return CH_INBOUND_HEAD;
+    if (in->whole)
+        return CH_INBOUND_WHOLE;
+    return CH_INBOUND_MORE;
+}
+
+const char *ch_inbound_method(const struct ch_inbound *in) {
+    return http_method_str((enum http_method)in->parser.method);
+}
+
+struct ch_sv ch_inbound_target(const struct ch_inbound *in) {
+    return ch_sv(ch_buf_str(&in->text), in->target_n);
+}
+
+static struct ch_sv text_at(const struct ch_inbound *in, uint32_t at, uint32_t n) {
+    return ch_sv(in->text.p + at, n);
+}
+
+struct ch_sv ch_inbound_header(const struct ch_inbound *in, const char *name) {
+    for (size_t i = 0; i < span_count(in); i++) {
+        const struct span *s = &spans(in)[i];
+        if (ch_sv_is(text_at(in, s->name, s->name_n), name))
+            return ch_sv_trim(text_at(in, s->value, s->value_n));
+    }
+    return ch_sv(NULL, 0);
+}
+
+size_t ch_inbound_count(const struct ch_inbound *in, const char *name) {
+    size_t n = 0;
+    for (size_t i = 0; i < span_count(in); i++)
+        n += ch_sv_is(text_at(in, spans(in)[i].name, spans(in)[i].name_n), name);
+    return n;
+}
+
+bool ch_inbound_keeps_alive(const struct ch_inbound *in) {
+    return http_should_keep_alive(&in->parser) && !in->parser.upgrade;
+}
+
+bool ch_inbound_is_old(const struct ch_inbound *in) {
+    return in->parser.http_major < 1 || (in->parser.http_major == 1 && in->parser.http_minor < 1);
+}

@@ -1,0 +1,67 @@
+/* server.h -- HTTP/1.1 for those who call us.
+ *
+ * A server listens and reads requests; what they mean is its owner's business.
+ * An exchange is one request and its answer. It is handed to the owner twice:
+ * when its head is there (an answer given then spares reading the body) and
+ * when all of it is. From then on it is the owner's, until they answered it in
+ * whole, or `gone` says that the client left: afterwards the pointer means
+ * nothing.
+ *
+ *   READ head, body --request--> ANSWER --respond, end--> READ the next one
+ *      any --deadline, bound, client left--> closed
+ *
+ * Slow clients: each phase has a deadline of its own that no trickle of bytes
+ * extends. Connections that have not shown a request yet are bounded in number,
+ * and the oldest of them makes room. A reader that lags behind its stream by
+ * more than a bound is dropped, alone. */
+#ifndef CH_NET_SERVER_H
+#define CH_NET_SERVER_H
+#include "io/loop.h"
+#include "net/inbound.h"
+
+struct ch_server;
+struct ch_exchange;
+
+struct ch_server_opts {
+    const char *listen; /* "127.0.0.1:8787", "[::1]:8787", "localhost:0" */
+    /* Both are called on the loop thread, never from inside a call below. */
+    void (*head)(struct ch_exchange *x, void *user);
+    void (*request)(struct ch_exchange *x, void *user);
+    void *user;
+};
+
+/* CHELA_EINVAL: no such form of address; CHELA_EIO: cannot listen there. */
+int ch_server_new(struct ch_loop *loop, const struct ch_server_opts *opts, struct ch_server **out,
+                  struct chela_error *err);
+/* Where it listens, with the port that the system chose: "127.0.0.1:8787". */
+const char *ch_server_address(const struct ch_server *s);
+/* Take no new connections; what is being answered goes on, and each connection
+ * is closed after its answer. */
+void ch_server_drain(struct ch_server *s);
+size_t ch_server_clients(const struct ch_server *s);
+/* Close everything; no callback after this. The loop must run once more. */
+void ch_server_close(struct ch_server *s);
+
+/* --- an exchange: what was asked. Texts are borrowed until the answer begins. */
+const struct ch_inbound *ch_exchange_inbound(const struct ch_exchange *x);
+/* The address of the other end, without its port. */
+const char *ch_exchange_peer(struct ch_exchange *x);
+
+/* Tell who answers later that the client left. Not called once the answer is
+ * complete. */
+void ch_exchange_attach(struct ch_exchange *x, void (*gone)(struct ch_exchange *x, void *user),
+                        void *user);
+
+/* --- its answer. A header of it, before respond or stream. */
+void ch_exchange_header(struct ch_exchange *x, const char *name, const char *value);
+/* All of it. type: of the content; NULL: there is none. */
+void ch_exchange_respond(struct ch_exchange *x, int status, const char *type, struct ch_sv body);
+/* In pieces: begin, write, end. */
+void ch_exchange_stream(struct ch_exchange *x, int status, const char *type);
+/* CHELA_ELIMIT: the client lags too far behind; `gone` follows. */
+int ch_exchange_write(struct ch_exchange *x, struct ch_sv bytes);
+void ch_exchange_end(struct ch_exchange *x);
+/* Cut it off: what was said is not whole. `gone` is not called. */
+void ch_exchange_abort(struct ch_exchange *x);
+
+#endif
