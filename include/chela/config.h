@@ -4,6 +4,7 @@
  * name the nearest known key; wrong types are errors with file, line, column. */
 #ifndef CHELA_CONFIG_H
 #define CHELA_CONFIG_H
+#include "chela/gateway.h"
 #include "chela/session.h"
 CHELA_BEGIN_DECLS
 
@@ -41,6 +42,14 @@ CHELA_API int chela_config_tools(const chela_config *cfg, const char *id, chela_
  * to be; NULL: it says nothing. Borrowed from cfg. */
 CHELA_API const char *chela_config_store(const chela_config *cfg);
 CHELA_API const char *chela_config_durability(const chela_config *cfg);
+
+/* The ids of its agents, in order; NULL past the last. Borrowed from cfg. */
+CHELA_API const char *chela_config_agent_id(const chela_config *cfg, size_t i);
+
+/* Fill the fields of opts that are not set from the file's gateway; the token
+ * is not there, *token_env (may be NULL) is the variable that holds it. */
+CHELA_API void chela_config_gateway(const chela_config *cfg, struct chela_gateway_opts *opts,
+                                    const char **token_env, int64_t *drain_ms);
 
 /* The JSON Schema of the file, for editors; yours to chela_free. */
 CHELA_API char *chela_config_schema(void);

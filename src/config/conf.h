@@ -93,6 +93,12 @@ struct ch_conf_sandbox {
     struct chela_sandbox_limits limits; /* sizes in MB */
 };
 
+struct ch_conf_gateway {
+    const char *listen, *token_env;
+    const char *const *hosts, *const *origins; /* NULL-terminated */
+    int64_t drain_s;
+};
+
 struct ch_conf {
     struct ch_conf_agent defaults;
     struct ch_conf_list agents;    /* struct ch_conf_agent */
@@ -103,6 +109,7 @@ struct ch_conf {
     const char *store, *durability;
     struct ch_conf_outside outside;
     struct ch_conf_sandbox sandbox;
+    struct ch_conf_gateway gateway;
 };
 
 struct chela_config {

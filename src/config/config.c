@@ -377,6 +377,23 @@ int chela_config_agent(const chela_config *cfg, const char *id, struct chela_age
 
 /* --- the store -------------------------------------------------------------------- */
 
+const char *chela_config_agent_id(const chela_config *cfg, size_t i) {
+    const struct ch_conf_agent *list = cfg->conf.agents.items;
+    return i < cfg->conf.agents.n ? list[i].item.name : NULL;
+}
+
+void chela_config_gateway(const chela_config *cfg, struct chela_gateway_opts *opts,
+                          const char **token_env, int64_t *drain_ms) {
+    const struct ch_conf_gateway *g = &cfg->conf.gateway;
+    opts->listen = opts->listen ? opts->listen : g->listen;
+    opts->hosts = opts->hosts ? opts->hosts : g->hosts;
+    opts->origins = opts->origins ? opts->origins : g->origins;
+    if (token_env && g->token_env)
+        *token_env = g->token_env;
+    if (drain_ms && g->drain_s)
+        *drain_ms = g->drain_s * 1000;
+}
+
 const char *chela_config_store(const chela_config *cfg) {
     struct ch_sv url = ch_sv_str(cfg->conf.store);
     struct ch_sv scheme = CH_SV("sqlite:");

@@ -11,6 +11,7 @@
 #define POLICY(member) offsetof(struct ch_conf_policy, member)
 #define TOOL(member) offsetof(struct ch_conf_tool, member)
 #define OUTSIDE(member) offsetof(struct ch_conf, outside.member)
+#define GATEWAY(member) offsetof(struct ch_conf, gateway.member)
 #define BOX(member) offsetof(struct ch_conf, sandbox.member)
 
 /* A key without effect that is no mistake. */
@@ -106,7 +107,20 @@ const struct ch_option ch_options[] = {
      .help = "what a loss of power may take: nothing that was accepted or begun, or the turn that "
              "was under way"},
     KNOWN(CH_SCOPE_FILE, "prompts"),
-    KNOWN(CH_SCOPE_FILE, "gateway"),
+    {CH_SCOPE_FILE, "gateway.listen", CH_CFG_TEXT, 0, GATEWAY(listen),
+     .otherwise = "127.0.0.1:8787",
+     .help = "where `chela serve` listens: an IP address and a port"},
+    {CH_SCOPE_FILE, "gateway.tokenEnv", CH_CFG_ENV, 0, GATEWAY(token_env),
+     .otherwise = "CHELA_TOKEN",
+     .help = "environment variable that holds the token its callers must show"},
+    {CH_SCOPE_FILE, "gateway.token", CH_CFG_REFUSED, CH_CFG_SECRET,
+     .help = "a token does not belong into this file: use tokenEnv"},
+    {CH_SCOPE_FILE, "gateway.hosts", CH_CFG_TEXTS, 0, GATEWAY(hosts), .otherwise = "[]",
+     .help = "names it may be called by, beside `localhost` and IP addresses"},
+    {CH_SCOPE_FILE, "gateway.origins", CH_CFG_TEXTS, 0, GATEWAY(origins), .otherwise = "[]",
+     .help = "pages that may call it, such as `https://app.example.com`"},
+    {CH_SCOPE_FILE, "gateway.drainSec", CH_CFG_INT, 0, GATEWAY(drain_s), 1, 3600,
+     .otherwise = "10", .help = "how long runs may go on after SIGTERM"},
     KNOWN(CH_SCOPE_FILE, "channels"),
 
     /* --- an agent */

@@ -153,7 +153,8 @@ static void write_type(struct ch_jw *w, const struct ch_option *o) {
 }
 
 static void write_option(struct ch_jw *w, const struct ch_option *o) {
-    bool text = o->type == CH_CFG_CHOICE || o->type == CH_CFG_TEXT;
+    bool text = o->type == CH_CFG_CHOICE || o->type == CH_CFG_TEXT ||
+                o->type == CH_CFG_ENV;
     ch_jw_begin(w, '{');
     if (o->help)
         ch_jw_kcstr(w, "description", o->help);

@@ -500,7 +500,7 @@ static const struct {
     /* Keys that other parts of chela have are no mistakes. */
     {"databases: {default: 'sqlite:x'}\nmail: {smtp: 'smtp://x'}\napprovals: {exec: ask}\n"
      "sandbox: {mode: auto}\nstore: 'sqlite:./chela.db'\nprompts: {dir: x}\n"
-     "gateway: {listen: x}\nchannels: {feishu: {appId: x}}\n"
+     "channels: {feishu: {appId: x}}\n"
      "providers: {p: {models: [{id: q, contextWindow: 32768}]}}\n",
      ""},
 };

@@ -1,0 +1,55 @@
+/* gateway.h -- agents behind HTTP.
+ *
+ * A gateway serves the agents of a runtime: to programs that speak OpenAI's
+ * protocols, to pages that speak the AI SDK's, and to whoever wants sessions
+ * and their events. docs/gateway.md describes the routes. It lives in the
+ * runtime's loop; calls are for that thread, except where "any thread" is said. */
+#ifndef CHELA_GATEWAY_H
+#define CHELA_GATEWAY_H
+#include "chela/session.h"
+#include "chela/store.h"
+CHELA_BEGIN_DECLS
+
+typedef struct chela_gateway chela_gateway;
+
+struct chela_gateway_opts { /* all texts are copied */
+    size_t size; /* set by CHELA_GATEWAY_OPTS */
+    const char *listen;         /* NULL: "127.0.0.1:8787"; port 0: any that is free */
+    const char *token;          /* what callers must show, on loopback too: at least 16
+                                   bytes; without one there is no gateway */
+    const char *const *hosts;   /* names it may be called by beside localhost and IP
+                                   addresses; NULL-terminated, may be NULL */
+    const char *const *origins; /* "https://app.example.com": pages that may call it */
+    chela_agent *const *agents; /* NULL-terminated, at least one: the first is used
+                                   when a caller names none */
+    chela_store *store;         /* of the runtime; borrowed; NULL: sessions are not kept */
+};
+#define CHELA_GATEWAY_OPTS(...) {.size = sizeof(struct chela_gateway_opts), __VA_ARGS__}
+
+/* Listen. On success the caller owns *out and closes it before the runtime.
+ * CHELA_ECONFIG: there is no token, or it is too short. */
+CHELA_API int chela_gateway_new(chela_runtime *rt, const struct chela_gateway_opts *opts,
+                                chela_gateway **out, struct chela_error *err);
+CHELA_API void chela_gateway_close(chela_gateway *gw);
+
+/* Where it listens, with the port that was chosen; borrowed. */
+CHELA_API const char *chela_gateway_address(const chela_gateway *gw);
+
+/* Serve until chela_gateway_stop (0) or chela_gateway_interrupt (1; it can be
+ * called again). Not with a host's loop: there the gateway serves whenever the
+ * loop runs. */
+CHELA_API int chela_gateway_run(chela_gateway *gw);
+CHELA_API void chela_gateway_interrupt(chela_gateway *gw); /* any thread */
+
+/* From now on: these agents, this token, these hosts and origins. Sessions in
+ * use keep the agent they have. On failure everything stays as it was. */
+CHELA_API int chela_gateway_reload(chela_gateway *gw, const struct chela_gateway_opts *opts,
+                                   struct chela_error *err);
+
+/* Any thread. Take no new requests, let those under way end, within drain_ms;
+ * what is not done by then is cut off and can be resumed from the store. A
+ * second call cuts off at once. */
+CHELA_API void chela_gateway_stop(chela_gateway *gw, int64_t drain_ms);
+
+CHELA_END_DECLS
+#endif

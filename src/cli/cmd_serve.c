@@ -1,0 +1,250 @@
+/* cmd_serve.c -- `chela serve`: the agents of the configuration, over HTTP.
+ *
+ * Signals are taken by a thread of their own: SIGTERM and SIGINT let what is
+ * under way end, a second one does not; SIGHUP reads the configuration again.
+ * A configuration that is wrong changes nothing: the last good one stays. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chela/gateway.h"
+#include "cli/cmd.h"
+#include "cli/mem.h"
+#include "cli/problem.h"
+#include "cli/setup.h"
+
+#define DRAIN_MS 10000
+#define TOKEN_ENV "CHELA_TOKEN"
+
+struct flags {
+    struct ch_setup_flags setup;
+    const char *listen, *model, *base_url, *api_key_env, *ca_file;
+};
+
+#define AT(field) offsetof(struct flags, field)
+
+static const struct ch_opt opts[] = {
+    {"listen", 0, CH_OPT_TEXT, AT(listen), "ADDR", 0, 0, "Gateway",
+     "where to listen, such as 127.0.0.1:8787 (the default) or 127.0.0.1:0 for any free port"},
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    CH_SETUP_OPTS_STORE(struct flags),
+    {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",
+     "such as anthropic/claude-sonnet-4-6 or ollama/qwen3"},
+    {"base-url", 0, CH_OPT_TEXT, AT(base_url), "URL", 0, 0, "Model",
+     "address of the service instead of the provider's own"},
+    {"api-key-env", 0, CH_OPT_TEXT, AT(api_key_env), "NAME", 0, 0, "Model",
+     "environment variable that holds the key"},
+    {"ca-file", 0, CH_OPT_TEXT, AT(ca_file), "FILE", 0, 0, "Model",
+     "certificates to trust (PEM) instead of the system's"},
+    CH_SETUP_OPTS_TOOLS(struct flags),
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+struct serve {
+    struct flags flags;
+    struct ch_args args;
+    struct ch_console console;
+    struct ch_setup setup;
+    chela_gateway *gateway;
+    int64_t drain_ms;
+    pthread_t waiter;
+    sigset_t signals;
+};
+
+/* --- agents ---------------------------------------------------------------- */
+
+static int add_agent(struct serve *s, const char *id, chela_agent **list, size_t *n,
+                     struct chela_error *err) {
+    struct flags *f = &s->flags;
+    struct chela_agent_opts opt = CHELA_AGENT_OPTS(.model = f->model, .base_url = f->base_url,
+                                                   .api_key_env = f->api_key_env);
+    const char *chosen = f->setup.agent;
+    f->setup.agent = id;
+    int rc = ch_setup_agent(&s->setup, &opt, &list[*n], err);
+    f->setup.agent = chosen;
+    *n += rc == 0;
+    return rc;
+}
+
+/* The one that was named, else all of the file, else one by default; ended by
+ * NULL, to be freed. */
+static int make_agents(struct serve *s, chela_agent ***out, struct chela_error *err) {
+    const chela_config *cfg = s->setup.config;
+    size_t max = 0, n = 0;
+    while (cfg && chela_config_agent_id(cfg, max))
+        max++;
+    chela_agent **list = ch_must(calloc(max + 2, sizeof(chela_agent *)));
+    int rc = 0;
+    if (s->flags.setup.agent || max == 0)
+        rc = add_agent(s, s->flags.setup.agent, list, &n, err);
+    for (size_t i = 0; rc == 0 && !s->flags.setup.agent && i < max; i++)
+        rc = add_agent(s, chela_config_agent_id(cfg, i), list, &n, err);
+    if (rc < 0)
+        free(list);
+    else
+        *out = list;
+    return rc;
+}
+
+/* --- the gateway ------------------------------------------------------------ */
+
+static int find_token(const char *name, const char **token, struct chela_error *err) {
+    *token = getenv(name);
+    if (*token && **token)
+        return CHELA_OK;
+    return ch_problem(err, CHELA_ECONFIG,
+                      "the gateway needs a token that its callers must show: set %s, for example "
+                      "with: export %s=$(openssl rand -hex 24)",
+                      name, name);
+}
+
+static int describe(struct serve *s, struct chela_gateway_opts *o, struct chela_error *err) {
+    const char *token_env = TOKEN_ENV;
+    s->drain_ms = DRAIN_MS;
+    o->listen = s->flags.listen;
+    o->store = s->setup.store;
+    if (s->setup.config)
+        chela_config_gateway(s->setup.config, o, &token_env, &s->drain_ms);
+    return find_token(token_env, &o->token, err);
+}
+
+static int open_gateway(struct serve *s, struct chela_error *err) {
+    struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.listen = NULL);
+    chela_agent **agents = NULL;
+    int rc = ch_setup_config(&s->setup, err);
+    if (rc == 0)
+        rc = ch_setup_runtime(&s->setup, err);
+    if (rc == 0)
+        rc = ch_setup_store(&s->setup, CH_STORE_WANTED, err);
+    if (rc == 0)
+        rc = describe(s, &o, err);
+    if (rc == 0)
+        rc = make_agents(s, &agents, err);
+    o.agents = agents;
+    if (rc == 0)
+        rc = chela_gateway_new(s->setup.rt, &o, &s->gateway, err);
+    free(agents);
+    return rc;
+}
+
+/* --- reload ------------------------------------------------------------------ */
+
+static int try_reload(struct serve *s, struct chela_error *err) {
+    struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.listen = NULL);
+    chela_agent **agents = NULL;
+    int rc = describe(s, &o, err);
+    if (rc == 0 && s->setup.config && chela_config_apply(s->setup.config, s->setup.rt, err) < 0)
+        rc = err->code;
+    if (rc == 0)
+        rc = make_agents(s, &agents, err);
+    o.agents = agents;
+    if (rc == 0)
+        rc = chela_gateway_reload(s->gateway, &o, err);
+    free(agents);
+    return rc;
+}
+
+static void reload(struct serve *s) {
+    struct chela_error err = {0};
+    chela_config *before = s->setup.config;
+    char *path = s->setup.config_path;
+    s->setup.config = NULL;
+    s->setup.config_path = NULL;
+    int rc = ch_setup_config(&s->setup, &err);
+    if (rc == 0)
+        rc = try_reload(s, &err);
+    if (rc == 0) {
+        chela_config_free(before);
+        free(path);
+        ch_console_note(&s->console, "the configuration was read again");
+        return;
+    }
+    chela_config_free(s->setup.config);
+    free(s->setup.config_path);
+    s->setup.config = before;
+    s->setup.config_path = path;
+    ch_console_error(&s->console, "the configuration stays as it was: %s", err.message);
+}
+
+/* --- signals ------------------------------------------------------------------ */
+
+static void *wait_for_signals(void *user) {
+    struct serve *s = user;
+    for (;;) {
+        int signo = sigwaitinfo(&s->signals, NULL);
+        if (signo == SIGUSR2)
+            return NULL;
+        if (signo == SIGHUP)
+            chela_gateway_interrupt(s->gateway);
+        else if (signo > 0)
+            chela_gateway_stop(s->gateway, s->drain_ms);
+    }
+}
+
+static void block_signals(struct serve *s) {
+    sigemptyset(&s->signals);
+    sigaddset(&s->signals, SIGINT);
+    sigaddset(&s->signals, SIGTERM);
+    sigaddset(&s->signals, SIGHUP);
+    sigaddset(&s->signals, SIGUSR2); /* ends the thread that waits for them */
+    pthread_sigmask(SIG_BLOCK, &s->signals, NULL);
+}
+
+static int serve(struct serve *s, struct chela_error *err) {
+    int rc = open_gateway(s, err);
+    if (rc < 0)
+        return rc;
+    if (pthread_create(&s->waiter, NULL, wait_for_signals, s) != 0)
+        return ch_problem(err, CHELA_EINTERNAL, "cannot start a thread");
+    ch_console_note(&s->console, "listening on http://%s", chela_gateway_address(s->gateway));
+    while ((rc = chela_gateway_run(s->gateway)) == 1)
+        reload(s);
+    pthread_kill(s->waiter, SIGUSR2);
+    pthread_join(s->waiter, NULL);
+    return rc < 0 ? ch_problem(err, rc, "the loop ended: %s", chela_error_text(rc)) : 0;
+}
+
+static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    struct serve s = {0};
+    struct chela_error err = {0};
+    int code = ch_cmd_parse(cmd, env, argc, argv, &s.flags, &s.args);
+
+    if (code < 0) {
+        ch_console_init(&s.console, env, ch_setup_verbosity(&s.flags.setup),
+                        s.flags.setup.no_color);
+        s.setup = (struct ch_setup){.env = env,
+                                    .flags = &s.flags.setup,
+                                    .console = &s.console,
+                                    .ca_file = s.flags.ca_file,
+                                    .nobody = true};
+        block_signals(&s);
+        code = CH_EXIT_DONE;
+        if (serve(&s, &err) < 0) {
+            ch_console_error(&s.console, "%s", err.message);
+            code = ch_problem_exit(&err);
+        }
+        chela_gateway_close(s.gateway);
+        ch_setup_release(&s.setup);
+        ch_console_release(&s.console);
+    }
+    ch_args_release(&s.args);
+    return code;
+}
+
+const struct ch_cmd ch_cmd_serve = {
+    .name = "serve",
+    .args = "",
+    .summary = "serve the agents over HTTP",
+    .about =
+        "Agents for programs and pages: OpenAI's protocols, sessions and their events. All agents "
+        "of the configuration file are served, or the one that --agent names; `model` in a "
+        "request is an agent's id.\n\n"
+        "Every caller must show a token: it is taken from CHELA_TOKEN, or the variable that "
+        "gateway.tokenEnv names.\n\n"
+        "SIGTERM lets what is under way end, for ten seconds or gateway.drainSec; SIGHUP reads "
+        "the configuration again.",
+    .opts = opts,
+    .run = run,
+};

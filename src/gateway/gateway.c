@@ -1,0 +1,216 @@
+/* gateway.c -- the gateway's life: begin to listen, serve, drain, end. */
+#include "gateway/gateway.h"
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "gateway/lane.h"
+
+#define DEFAULT_LISTEN "127.0.0.1:8787"
+
+chela_agent *ch_gateway_agent(const chela_gateway *gw, struct ch_sv id) {
+    if (!id.n)
+        return gw->agents[0];
+    for (chela_agent **a = gw->agents; *a; a++)
+        if (ch_sv_is(id, (*a)->id))
+            return *a;
+    return NULL;
+}
+
+/* --- stopping */
+
+static void finish(chela_gateway *gw) {
+    gw->over = gw->leave = true;
+}
+
+static void on_drained(struct ch_timer *t) {
+    finish(CH_CONTAINER(t, chela_gateway, drain));
+}
+
+/* Looked at again and again until nobody is left, or time is up. */
+static void on_draining(struct ch_timer *t) {
+    chela_gateway *gw = CH_CONTAINER(t, chela_gateway, drain);
+    if (gw->nvisits == 0 && !ch_lanes_busy(gw)) {
+        on_drained(t);
+        return;
+    }
+    int64_t left = atomic_load(&gw->drain_ms) - CH_DEFAULT_DRAIN_LOOK_MS;
+    atomic_store(&gw->drain_ms, left);
+    ch_timer_start(gw->rt->loop, t, CH_DEFAULT_DRAIN_LOOK_MS, left > 0 ? on_draining : on_drained);
+}
+
+static void on_stop(struct ch_post *p) {
+    chela_gateway *gw = CH_CONTAINER(p, chela_gateway, stop);
+    ch_server_drain(gw->server);
+    gw->draining = true;
+    ch_timer_start(gw->rt->loop, &gw->drain, 0, on_draining);
+}
+
+static void on_stop_now(struct ch_post *p) {
+    finish(CH_CONTAINER(p, chela_gateway, stop_now));
+}
+
+void chela_gateway_stop(chela_gateway *gw, int64_t drain_ms) {
+    unsigned before = atomic_fetch_add(&gw->stops, 1);
+    if (before == 0)
+        atomic_store(&gw->drain_ms, drain_ms);
+    if (before < 2)
+        ch_loop_post(gw->rt->loop, before ? &gw->stop_now : &gw->stop);
+}
+
+static void on_interrupt(struct ch_post *p) {
+    chela_gateway *gw = CH_CONTAINER(p, chela_gateway, interrupt);
+    atomic_store(&gw->interrupts, 0);
+    gw->interrupted = gw->leave = true;
+}
+
+void chela_gateway_interrupt(chela_gateway *gw) {
+    if (atomic_exchange(&gw->interrupts, 1) == 0)
+        ch_loop_post(gw->rt->loop, &gw->interrupt);
+}
+
+/* --- other agents */
+
+static chela_agent **copy_agents(chela_agent *const *agents, size_t *n) {
+    *n = 0;
+    while (agents && agents[*n])
+        (*n)++;
+    return *n ? ch_memdup(agents, (*n + 1) * sizeof(*agents)) : NULL;
+}
+
+static bool is_used(const chela_gateway *gw, const chela_agent *a) {
+    for (CH_LIST_EACH(k, &gw->lanes))
+        if (CH_CONTAINER(k, struct ch_lane, link)->agent->base == a)
+            return true;
+    return false;
+}
+
+static void free_retired(chela_gateway *gw) {
+    size_t n = 0;
+    for (size_t i = 0; i < gw->nretired; i++) {
+        if (is_used(gw, gw->retired[i]))
+            gw->retired[n++] = gw->retired[i];
+        else
+            ch_agent_free(gw->retired[i]);
+    }
+    gw->nretired = n;
+}
+
+static void retire(chela_gateway *gw) {
+    size_t n = 0;
+    while (gw->agents[n])
+        n++;
+    gw->retired = ch_realloc(gw->retired, (gw->nretired + n) * sizeof(*gw->retired));
+    memcpy(gw->retired + gw->nretired, gw->agents, n * sizeof(*gw->agents));
+    gw->nretired += n;
+    ch_free(gw->agents);
+}
+
+int chela_gateway_reload(chela_gateway *gw, const struct chela_gateway_opts *given,
+                         struct chela_error *err) {
+    struct chela_gateway_opts opts = {0};
+    struct ch_door door = {0};
+    size_t n;
+    memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
+    int rc = ch_door_init(&door, &opts, err);
+    if (rc < 0)
+        return rc;
+    chela_agent **agents = copy_agents(opts.agents, &n);
+    if (!agents) {
+        ch_door_release(&door);
+        return ch_fail(err, CHELA_EINVAL, "a gateway needs an agent");
+    }
+    ch_door_release(&gw->door);
+    gw->door = door;
+    retire(gw);
+    gw->agents = agents;
+    return 0;
+}
+
+/* --- time */
+
+static void on_pulse(struct ch_timer *t) {
+    chela_gateway *gw = CH_CONTAINER(t, chela_gateway, pulse);
+    ch_visits_pulse(gw);
+    ch_lanes_tidy(gw);
+    free_retired(gw);
+    ch_timer_start(gw->rt->loop, &gw->pulse, CH_DEFAULT_PULSE_MS, on_pulse);
+}
+
+/* --- life */
+
+static int fill(chela_gateway *gw, const struct chela_gateway_opts *o, struct chela_error *err) {
+    size_t n;
+    gw->agents = copy_agents(o->agents, &n);
+    if (!gw->agents)
+        return ch_fail(err, CHELA_EINVAL, "a gateway needs an agent");
+    int rc = ch_door_init(&gw->door, o, err);
+    if (rc < 0)
+        return rc;
+    struct ch_server_opts server = {.listen = o->listen ? o->listen : DEFAULT_LISTEN,
+                                    .head = ch_visit_head,
+                                    .request = ch_visit_request,
+                                    .user = gw};
+    return ch_server_new(gw->rt->loop, &server, &gw->server, err);
+}
+
+int chela_gateway_new(chela_runtime *rt, const struct chela_gateway_opts *given,
+                      chela_gateway **out, struct chela_error *err) {
+    struct chela_gateway_opts opts = {0};
+    memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
+    chela_gateway *gw = ch_alloc(sizeof(*gw));
+    gw->rt = rt;
+    gw->store = opts.store;
+    gw->began = ch_mono_ms(ch_loop_clock(rt->loop));
+    gw->stop.fn = on_stop;
+    gw->stop_now.fn = on_stop_now;
+    gw->interrupt.fn = on_interrupt;
+    ch_list_init(&gw->lanes);
+    ch_list_init(&gw->visits);
+    int rc = fill(gw, &opts, err);
+    if (rc < 0) {
+        chela_gateway_close(gw);
+        return rc;
+    }
+    ch_timer_start(rt->loop, &gw->pulse, CH_DEFAULT_PULSE_MS, on_pulse);
+    *out = gw;
+    return 0;
+}
+
+void chela_gateway_close(chela_gateway *gw) {
+    if (!gw)
+        return;
+    ch_timer_stop(gw->rt->loop, &gw->pulse);
+    ch_timer_stop(gw->rt->loop, &gw->drain);
+    ch_loop_unpost(gw->rt->loop, &gw->stop);
+    ch_loop_unpost(gw->rt->loop, &gw->stop_now);
+    ch_loop_unpost(gw->rt->loop, &gw->interrupt);
+    ch_lanes_close(gw);
+    for (struct ch_visit *v; (v = CH_LIST_FIRST(&gw->visits, struct ch_visit, link));) {
+        ch_list_del(&v->link);
+        if (v->left) {
+            v->x = NULL;
+            v->left(v);
+        }
+        ch_arena_release(&v->arena);
+        ch_free(v);
+    }
+    ch_server_close(gw->server);
+    ch_door_release(&gw->door);
+    ch_free(gw->agents);
+    ch_free(gw->retired);
+    ch_free(gw);
+}
+
+const char *chela_gateway_address(const chela_gateway *gw) {
+    return ch_server_address(gw->server);
+}
+
+int chela_gateway_run(chela_gateway *gw) {
+    if (!gw->rt->own_loop)
+        return CHELA_ESTATE;
+    gw->leave = gw->over;
+    gw->interrupted = false;
+    int rc = ch_loop_run(gw->rt->loop, &gw->leave);
+    return rc < 0 ? rc : gw->interrupted && !gw->over;
+}

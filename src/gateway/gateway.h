@@ -1,0 +1,133 @@
+/* gateway.h -- what the files of the gateway share.
+ *
+ * A visit is one request on its way through: checked at the gate (auth.c),
+ * led by the table of routes (route.c) to one function, answered once. A lane
+ * (lane.h) is a live session that visits talk to. */
+#ifndef CH_GATEWAY_GATEWAY_H
+#define CH_GATEWAY_GATEWAY_H
+#include "agent/agent.h"
+#include "base/sha256.h"
+#include "chela/gateway.h"
+#include "json/json.h"
+#include "json/writer.h"
+#include "net/server.h"
+
+/* Who may come in. */
+struct ch_door {
+    unsigned char token[CH_SHA256_SIZE]; /* digest: compared in constant time */
+    char **hosts, **origins;             /* owned, NULL-terminated */
+};
+
+struct ch_counters { /* since the start */
+    uint64_t requests[6]; /* by the first digit of the status */
+    uint64_t refused;     /* at the gate */
+    uint64_t runs, runs_failed, turns, tool_calls, tool_errors;
+    uint64_t input_tokens, output_tokens;
+    double cost_usd;
+};
+
+struct chela_gateway {
+    chela_runtime *rt;
+    chela_store *store; /* borrowed; may be NULL */
+    struct ch_server *server;
+    struct ch_door door;
+    chela_agent **agents; /* owned array of borrowed agents, NULL-terminated */
+    chela_agent **retired; /* owned array: to be freed once nobody uses them */
+    size_t nretired;
+    struct ch_list lanes, visits;
+    size_t nlanes, nvisits;
+    struct ch_counters counters;
+    int64_t began; /* ms, monotonic */
+    struct ch_timer pulse;
+    struct ch_timer drain;
+    struct ch_post stop, stop_now;
+    atomic_uint stops; /* how often it was told to */
+    atomic_uint interrupts;
+    atomic_llong drain_ms;
+    struct ch_post interrupt;
+    bool draining, over;
+    bool interrupted;
+    bool leave; /* chela_gateway_run: over or interrupted */
+};
+
+struct ch_visit;
+typedef void ch_route_fn(struct ch_visit *v);
+
+enum ch_route_flags {
+    CH_ROUTE_OPEN = 1, /* no token: says nothing that matters, or checks by itself */
+};
+
+struct ch_route {
+    const char *method;
+    const char *path; /* "/api/sessions/{}/events": {} stands for one segment */
+    unsigned flags;
+    ch_route_fn *run;
+};
+
+struct ch_visit {
+    struct ch_link link;
+    chela_gateway *gw;
+    struct ch_exchange *x;
+    const struct ch_route *route;
+    struct ch_arena arena;  /* of all that is read from the request */
+    struct ch_sv param;     /* what {} stood for, decoded */
+    struct ch_sv query;     /* after the question mark */
+    struct ch_sv session;   /* X-Chela-Session */
+    struct ch_sv last_id;   /* Last-Event-ID */
+    struct ch_sv body;
+    const struct ch_json *json; /* NULL: there is none */
+    int64_t began;
+    int status;
+    bool streams;
+    /* For who answers later: the client left. The visit is freed afterwards. */
+    void (*left)(struct ch_visit *v);
+    void *user;
+};
+
+/* --- auth.c */
+int ch_door_init(struct ch_door *g, const struct chela_gateway_opts *opts,
+                 struct chela_error *err);
+void ch_door_release(struct ch_door *g);
+struct ch_refusal {
+    int status; /* 0: come in */
+    const char *why;
+};
+/* Everything about a request but its token. */
+struct ch_refusal ch_door_check(const struct ch_door *g, const struct ch_inbound *in);
+bool ch_door_knows(const struct ch_door *g, const struct ch_inbound *in); /* its token is right */
+/* An origin of the list, to be named in the answer; NULL: none. */
+const char *ch_door_origin(const struct ch_door *g, const struct ch_inbound *in);
+
+/* --- route.c */
+/* The path, decoded once, in the arena; p NULL: it is no proper path. */
+struct ch_sv ch_path_decode(struct ch_arena *a, struct ch_sv target, struct ch_sv *query);
+/* *other: some other method would do. */
+const struct ch_route *ch_route_find(const char *method, struct ch_sv path, struct ch_sv *param,
+                                     bool *other);
+extern const struct ch_route ch_routes[]; /* ended by a NULL method */
+
+/* --- visit.c: answers. Each of the first three ends the visit: it is freed. */
+void ch_visit_json(struct ch_visit *v, int status, struct ch_buf *json);
+void ch_visit_text(struct ch_visit *v, int status, const char *type, struct ch_sv text);
+/* {"error":{"message","type","param":null,"code"}}, the shape that OpenAI's
+ * clients know. */
+void ch_visit_fail(struct ch_visit *v, int status, const char *code, const char *fmt, ...)
+    CHELA_PRINTF(4, 5);
+void ch_visit_error(struct ch_visit *v, const struct chela_error *err);
+int ch_error_status(int code); /* HTTP's for CHELA_E* */
+/* Server-sent events: begin, then data or an event with a name and an id, which
+ * may be NULL; end. CHELA_ELIMIT: the client is too slow, `left` follows. */
+void ch_visit_stream(struct ch_visit *v);
+int ch_visit_data(struct ch_visit *v, const char *name, const char *id, struct ch_sv data);
+void ch_visit_end(struct ch_visit *v);
+void ch_visit_header(struct ch_visit *v, const char *name, const char *value);
+/* The callbacks of the server. */
+void ch_visit_head(struct ch_exchange *x, void *gateway);
+void ch_visit_request(struct ch_exchange *x, void *gateway);
+void ch_visits_pulse(chela_gateway *gw); /* say something on every stream */
+
+/* --- gateway.c */
+/* By id; an empty one is the first agent. NULL: there is none. */
+chela_agent *ch_gateway_agent(const chela_gateway *gw, struct ch_sv id);
+
+#endif

@@ -1,0 +1,94 @@
+/* route.c -- from a path to the function that answers it.
+ *
+ * A path is decoded once. What could be read in two ways, an encoded slash, a
+ * segment of dots, an empty one, is no path at all: so nothing can be reached
+ * under a second name. What is not in the table does not exist. */
+#include "gateway/gateway.h"
+#include "gateway/routes.h"
+
+const struct ch_route ch_routes[] = {
+    {"GET", "/healthz", CH_ROUTE_OPEN, ch_health_live},
+    {"GET", "/readyz", CH_ROUTE_OPEN, ch_health_ready},
+    {"GET", "/v1/models", 0, ch_openai_models},
+    {"GET", "/v1/models/{}", 0, ch_openai_model},
+    {"POST", "/v1/chat/completions", 0, ch_openai_chat},
+    {.method = NULL},
+};
+
+static int hex(char c) {
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* One character of a path; -1: none that a path may hold. */
+static int next_char(struct ch_sv *rest) {
+    unsigned char c = (unsigned char)rest->p[0];
+    size_t n = 1;
+    if (c == '%') {
+        int high = rest->n > 2 ? hex(rest->p[1]) : -1, low = rest->n > 2 ? hex(rest->p[2]) : -1;
+        if (high < 0 || low < 0)
+            return -1;
+        c = (unsigned char)(high << 4 | low);
+        n = 3;
+        if (c == '/' || c == '\\' || c == '%')
+            return -1;
+    }
+    *rest = ch_sv(rest->p + n, rest->n - n);
+    return c < ' ' || c == 0x7f || c == '\\' ? -1 : c;
+}
+
+static bool is_proper(struct ch_sv path) {
+    struct ch_sv rest = path;
+    if (!path.n || path.p[0] != '/')
+        return false;
+    ch_sv_split(&rest, '/');
+    while (rest.p) {
+        struct ch_sv word = ch_sv_split(&rest, '/');
+        if (ch_sv_is(word, ".") || ch_sv_is(word, "..") || (!word.n && (rest.p || path.n > 1)))
+            return false;
+    }
+    return true;
+}
+
+struct ch_sv ch_path_decode(struct ch_arena *a, struct ch_sv target, struct ch_sv *query) {
+    struct ch_sv after = target, path = ch_sv_split(&after, '?');
+    char *out = ch_arena_bytes(a, path.n + 1);
+    size_t n = 0;
+    *query = after;
+    while (path.n) {
+        int c = next_char(&path);
+        if (c < 0)
+            return ch_sv(NULL, 0);
+        out[n++] = (char)c;
+    }
+    struct ch_sv decoded = ch_sv(out, n);
+    return is_proper(decoded) ? decoded : ch_sv(NULL, 0);
+}
+
+static bool leads_to(const struct ch_route *r, struct ch_sv path, struct ch_sv *param) {
+    struct ch_sv pattern = ch_sv_str(r->path);
+    while (pattern.p && path.p) {
+        struct ch_sv want = ch_sv_split(&pattern, '/'), word = ch_sv_split(&path, '/');
+        if (ch_sv_is(want, "{}") && word.n)
+            *param = word;
+        else if (!ch_sv_eq(want, word))
+            return false;
+    }
+    return !pattern.p && !path.p;
+}
+
+const struct ch_route *ch_route_find(const char *method, struct ch_sv path, struct ch_sv *param,
+                                     bool *other) {
+    *other = false;
+    for (const struct ch_route *r = ch_routes; r->method; r++) {
+        if (!leads_to(r, path, param))
+            continue;
+        bool reads = strcmp(method, "HEAD") == 0 && strcmp(r->method, "GET") == 0;
+        if (reads || strcmp(r->method, method) == 0)
+            return r;
+        *other = true;
+    }
+    return NULL;
+}

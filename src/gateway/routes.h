@@ -1,0 +1,13 @@
+/* routes.h -- the functions that the table of routes leads to. Each answers
+ * its visit exactly once, at once or later. */
+#ifndef CH_GATEWAY_ROUTES_H
+#define CH_GATEWAY_ROUTES_H
+#include "gateway/gateway.h"
+
+/* health.c */
+ch_route_fn ch_health_live, ch_health_ready;
+
+/* openai.c, openai_chat.c */
+ch_route_fn ch_openai_models, ch_openai_model, ch_openai_chat;
+
+#endif

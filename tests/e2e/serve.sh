@@ -1,0 +1,176 @@
+#!/usr/bin/env bash
+# `chela serve` with curl: who may come in, what is refused, Chat Completions.
+# shellcheck disable=SC2119
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+. tests/support/serve.sh
+
+cat >"$space/rules.yaml" <<'YAML'
+rules:
+  - { when: { after: none, user: "both" }, call: [{ tool: ls, args: {} }, { tool: get_place, args: {} }] }
+  - { when: { after: none, user: "where" }, say: "Let me look.", call: { tool: get_place, args: { near: "me" } } }
+  - { when: { after: none, user: "list" }, say: "Looking.", call: { tool: ls, args: {} } }
+  - { when: { after: none, user: "break" }, fail: { status: 400, message: "no such thing" } }
+  - { when: { after: none }, say: "you said: {{user}}" }
+  - { say: "it said: {{result}}" }
+YAML
+cat >"$space/chela.yaml" <<'YAML'
+store: "memory:"
+agents:
+  list:
+    - { id: coder, model: scripted/rules.yaml }
+    - { id: reader, model: scripted/rules.yaml, tools: { allow: [ls] } }
+YAML
+touch "$space/notes.txt"
+program=$(realpath "$program")
+
+# --- without a token there is nothing
+serve_token='' serve
+check "without a token it does not start" grep -q 'set CHELA_TOKEN' "$serve_log"
+serve_token=short serve
+check "nor with a short one" grep -q 'too short' "$serve_log"
+
+serve
+hello='{"model":"coder","messages":[{"role":"user","content":"hello"}]}'
+
+# --- who may come in
+anon GET /healthz
+answers "health needs no token" 200
+tells "and says little" 'keys | join(",")' status
+anon GET /v1/models
+answers "everything else does" 401
+tells "in OpenAI's shape" '.error | keys | join(",")' code,message,param,type
+while read -r name header; do
+    anon GET /v1/models -H "$header"
+    answers "a token that is $name" 401
+done <<CASES
+empty Authorization: Bearer
+wrong Authorization: Bearer wrong-wrong-wrong-wrong
+a-prefix Authorization: Bearer ${token:0:20}
+longer Authorization: Bearer ${token}x
+basic Authorization: Basic $token
+CASES
+anon GET "/v1/models?token=$token" -H "X-Api-Key: $token"
+answers "a token elsewhere" 401
+anon GET /v1/models -H "Authorization: Bearer $token" -H "Authorization: Bearer $token"
+answers "a token twice" 401
+call GET /v1/models
+answers "the right one" 200
+tells "the agents are the models" '[.data[].id] | join(",")' coder,reader
+call GET /v1/models -H 'Host: evil.example'
+answers "a name that is not ours" 421
+call GET /v1/models -H 'Origin: https://evil.example'
+answers "a page that is not ours" 403
+call GET /v1/models -H 'Origin: null'
+answers "a page of no origin" 403
+call GET /v1/models -H "Origin: $gateway"
+answers "a page of our own" 200
+anon OPTIONS /v1/models -H 'Origin: https://evil.example' -H 'Access-Control-Request-Method: POST'
+answers "asking first does not help" 403
+
+# --- paths have one name
+for path in /v1//models /v1/%2e%2e/v1/models /v1%2fmodels /V1/models /v1/models/ /%00 /v1/../v1/models '/v1\models' /; do
+    call GET "$path" --path-as-is
+    case $code in 400 | 404) ok "no second name: $path" ;; *) not_ok "no second name: $path" "$code" ;; esac
+    anon GET "$path" --path-as-is
+    case $code in 400 | 401) ok "nor without a token: $path" ;; *) not_ok "nor without a token: $path" "$code" ;; esac
+done
+call DELETE /v1/models
+answers "another method" 405
+call POST /v1/chat/completions -d "$hello"
+answers "a form is no JSON" 415
+post /v1/chat/completions '{"model":'
+answers "broken JSON" 400
+post /v1/chat/completions '[]'
+answers "JSON that is no object" 400
+call GET /v1/models -d "x" -H 'Content-Type: application/json'
+answers "a body where none is due" 400
+
+# --- raw requests
+raw() {
+    local host=${gateway#http://}
+    exec 3<>"/dev/tcp/${host%:*}/${host#*:}"
+    printf '%b' "$1" >&3
+    raw_answer=$(timeout 5 cat <&3 | tr -d '\r')
+    exec 3>&-
+}
+refuses() {
+    raw "$2"
+    case $raw_answer in "HTTP/1.1 $3 "*) ok "$1" ;; *) not_ok "$1" "${raw_answer:0:300}" ;; esac
+}
+auth="Host: localhost\r\nAuthorization: Bearer $token\r\n"
+refuses "two lengths" "POST /v1/chat/completions HTTP/1.1\r\n${auth}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}" 400
+refuses "a length and chunks" "POST /v1/chat/completions HTTP/1.1\r\n${auth}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" 400
+refuses "another coding" "POST /v1/chat/completions HTTP/1.1\r\n${auth}Transfer-Encoding: gzip\r\n\r\n" 501
+refuses "a space in a name" "GET /v1/models HTTP/1.1\r\n${auth}Content-Length : 3\r\n\r\n" 400
+refuses "no host" "GET /healthz HTTP/1.1\r\n\r\n" 400
+refuses "two hosts" "GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n" 400
+refuses "a body that is too large" "POST /v1/chat/completions HTTP/1.1\r\n${auth}Content-Type: application/json\r\nContent-Length: 99999999999\r\n\r\n" 413
+refuses "no HTTP at all" "\x16\x03\x01\x02\x00\x01\x00" 400
+refuses "headers that are too large" "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: $(head -c 40000 /dev/zero | tr '\0' x)\r\n\r\n" 431
+refuses "an address that is too long" "GET /$(head -c 9000 /dev/zero | tr '\0' x) HTTP/1.1\r\nHost: localhost\r\n\r\n" 414
+raw "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+same "requests sent ahead are answered in order" 2 "$(grep -c '"status":"ok"' <<<"$raw_answer")"
+post /v1/chat/completions "$hello" -H 'Transfer-Encoding: chunked'
+answers "a body in chunks" 200
+
+# --- Chat Completions
+post /v1/chat/completions "$hello"
+answers "an answer" 200
+tells "it is the agent's" .choices[0].message.content "you said: hello"
+tells "and done" .choices[0].finish_reason stop
+tells "with its usage" '.usage | .prompt_tokens > 0 and .total_tokens == .prompt_tokens + .completion_tokens' true
+post /v1/chat/completions '{"model":"coder","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"hello"}]}'
+answers "a stream" 200
+same "in pieces" "you said: hello" "$(chunks | jq -j '.choices[0].delta.content // ""')"
+same "with one end" stop "$(chunks | jq -r '.choices[0].finish_reason // empty')"
+same "usage comes last" true "$(chunks | tail -n 1 | jq '.usage.total_tokens > 0 and .choices == []')"
+check "and [DONE]" grep -qx 'data: \[DONE\]' "$out"
+post /v1/chat/completions '{"model":"coder","messages":[{"role":"user","content":"list"}]}'
+check "its own tools run here" grep -q notes.txt "$out"
+tells "and are not shown" '.choices[0].message | has("tool_calls")' false
+post /v1/chat/completions '{"model":"nobody","messages":[{"role":"user","content":"x"}]}'
+answers "no such agent" 404
+tells "by its name" .error.code model_not_found
+post /v1/chat/completions '{"model":"coder","messages":[{"role":"user","content":"break"}]}'
+answers "a model that fails" 502
+post /v1/chat/completions '{"model":"coder","stream":true,"messages":[{"role":"user","content":"break"}]}'
+answers "before a stream began" 502
+while IFS='|' read -r name body; do
+    post /v1/chat/completions "{\"model\":\"coder\",$body}"
+    answers "bad request: $name" 400
+done <<'CASES'
+no messages|"x":1
+none at all|"messages":[]
+a role|"messages":[{"role":"robot","content":"x"}]
+content|"messages":[{"role":"user","content":{}}]
+the last is the assistant's|"messages":[{"role":"assistant","content":"x"}]
+a result without a call|"messages":[{"role":"tool","tool_call_id":"a","content":"x"}]
+a call without a result|"messages":[{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"user","content":"x"}]
+temperature|"temperature":9,"messages":[{"role":"user","content":"x"}]
+two answers|"n":2,"messages":[{"role":"user","content":"x"}]
+a tool without a name|"tools":[{"type":"function","function":{}}],"messages":[{"role":"user","content":"x"}]
+a choice|"tool_choice":{},"messages":[{"role":"user","content":"x"}]
+CASES
+
+# --- tools of the caller
+tool='"tools":[{"type":"function","function":{"name":"get_place","description":"Where.","parameters":{"type":"object","properties":{"near":{"type":"string"}}}}}]'
+post /v1/chat/completions "{\"model\":\"reader\",$tool,\"messages\":[{\"role\":\"user\",\"content\":\"where\"}]}"
+tells "a call of the caller's tool comes back" .choices[0].finish_reason tool_calls
+tells "with its arguments" '.choices[0].message.tool_calls[0].function | .name + .arguments' 'get_place{"near":"me"}'
+message=$(jq -c .choices[0].message "$out")
+id=$(jq -r .choices[0].message.tool_calls[0].id "$out")
+post /v1/chat/completions "{\"model\":\"reader\",$tool,\"messages\":[{\"role\":\"user\",\"content\":\"where\"},$message,{\"role\":\"tool\",\"tool_call_id\":\"$id\",\"content\":\"Oslo\"}]}"
+tells "the result goes on" .choices[0].message.content "it said: Oslo"
+post /v1/chat/completions "{\"model\":\"reader\",\"stream\":true,$tool,\"messages\":[{\"role\":\"user\",\"content\":\"where\"}]}"
+same "streamed too" get_place "$(chunks | jq -r '.choices[0].delta.tool_calls[0].function.name // empty')"
+same "with its reason" tool_calls "$(chunks | jq -r '.choices[0].finish_reason // empty')"
+post /v1/chat/completions "{\"model\":\"coder\",$tool,\"messages\":[{\"role\":\"user\",\"content\":\"both\"}]}"
+tells "of two calls only the caller's is shown" '[.choices[0].message.tool_calls[].function.name] | join(",")' get_place
+
+# --- the end
+check "the log has no token" bash -c "! grep -qF '$token' '$serve_log'"
+check "SIGTERM ends it" stop_serving
+check "and it had said what it did" grep -q 'POST /v1/chat/completions 200' "$serve_log"
+tap_done

@@ -1,0 +1,71 @@
+# serve.sh -- a gateway of our own and curl. Source it after e2e.sh.
+#
+#     serve [FLAG...]       start it in $space; $gateway is its address, $gateway_pid
+#     stop_serving          SIGTERM, and wait; sets $status
+#     call METHOD PATH [CURL-FLAG...]   with the token; sets $code, $out, $err (headers)
+#     post PATH JSON [CURL-FLAG...]     the same
+#     anon METHOD PATH [...]            without the token
+# shellcheck disable=SC2034,SC2120
+token=gateway-SENTINEL-0123456789abcdef
+serve_log=$tmp/serve.log
+
+serve() {
+    : >"$serve_log"
+    : >"$tmp/serve.pid"
+    gateway=
+    # shellcheck disable=SC2016
+    (cd "$space" && with_env CHELA_TOKEN="${serve_token-$token}" sh -c 'echo $$ >"$1"; shift; exec "$@"' sh "$tmp/serve.pid" \
+        "$program" serve --listen 127.0.0.1:0 -v "$@" >>"$serve_log" 2>&1 </dev/null) &
+    until [ -s "$tmp/serve.pid" ]; do sleep 0.01; done
+    gateway_pid=$(cat "$tmp/serve.pid")
+    trap 'kill -9 $gateway_pid 2>/dev/null; kill $server_pid 2>/dev/null; rm -rf "$tmp"' EXIT
+    for _ in {1..200}; do
+        gateway=$(sed -n 's|^listening on \(http://.*\)|\1|p' "$serve_log")
+        [ -n "$gateway" ] && return
+        kill -0 "$gateway_pid" 2>/dev/null || return
+        sleep 0.05
+    done
+}
+
+stop_serving() {
+    kill -"${1:-TERM}" "$gateway_pid"
+    for _ in {1..200}; do
+        kill -0 "$gateway_pid" 2>/dev/null || return 0
+        sleep 0.05
+    done
+    return 1
+}
+
+anon() {
+    local method=$1 path=$2
+    shift 2
+    code=$(curl -sS -m 20 -X "$method" -o "$out" -D "$err" -w '%{http_code}' "$@" "$gateway$path" 2>"$tmp/curl")
+}
+
+call() {
+    anon "$@" -H "Authorization: Bearer $token"
+}
+
+post() {
+    local path=$1 body=$2
+    shift 2
+    call POST "$path" -H 'Content-Type: application/json' --data-binary "$body" "$@"
+}
+
+# The data lines of a stream, but for its last words.
+chunks() {
+    sed -n 's/^data: //p' "$out" | grep -vxF '[DONE]'
+}
+
+answers() {
+    if [ "$code" = "$2" ]; then
+        ok "$1: $2"
+    else
+        not_ok "$1: $2" "$(printf 'answered %s\n' "$code"; head -c 1000 "$out"; tail -n 5 "$serve_log")"
+    fi
+}
+
+# NAME FILTER WANT, over the JSON of the last answer
+tells() {
+    same "$1" "$3" "$(jq -r "$2" "$out" 2>&1)"
+}
