@@ -70,11 +70,6 @@ done
 
 # --- files that are not as they were left
 world files
-transcript() {
-    act -- sessions show --json s
-    got=
-    if [ "$status" = 0 ]; then got=$(jq -cS .transcript out); fi
-}
 # The last process died, so that what it wrote is still in the log beside the file.
 clean
 begin chain
@@ -164,34 +159,5 @@ else
 fi
 as=()
 
-# --- several processes at once
-# All of them with what %d is in the key; how many ended well is $won.
-together() {
-    local pids=() pid
-    clean
-    for i in 1 2 3 4 5 6; do
-        (tag=.$i && act -- run --model scripted/rules.yaml --session "${1/\%d/$i}" --output jsonl chain && exit $status) &
-        pids+=($!)
-    done
-    won=0 others=
-    for pid in "${pids[@]}"; do
-        wait "$pid"
-        case $? in 0) won=$((won + 1)) ;; 1) ;; *) others+="exit $? " ;; esac
-    done
-}
-together s%d
-same "six processes, six sessions: all end well" "6 " "$won $others$(cat err.*)"
-same "six processes, six sessions: each has its effects" "6 6 6" \
-    "$(grep -c ^read effects) $(grep -c ^keyed effects) $(grep -c ^once effects)"
-act -- sessions list --json
-same "six processes, six sessions: all are stored" 6 "$(jq 'map(select(.status == "idle" and .turns == 4)) | length' out)"
-together s
-check "six processes, one session: at least one gets it" test "$won" -ge 1
-same "six processes, one session: the others are told who has it" "$((6 - won))" \
-    "$(cat err.* | grep -cE "session 's' is in use by process [0-9]+ on ")"
-same "six processes, one session: nobody ends otherwise" "" "$others"
-transcript
-same "six processes, one session: as many messages as were accepted" "$won" \
-    "$(jq '[.[] | select(.role == "user")] | length' <<<"$got")"
-same "six processes, one session: as many effects" "$won" "$(grep -c ^once effects)"
+six_processes sqlite
 tap_done

@@ -1,13 +1,17 @@
 # crash.sh -- a turn with effects, cut off at a point and taken up again. Source
 # it after tap.sh and e2e.sh.
 #
-#     world NAME                a directory of its own for a worker; enters it
+#     world NAME [STORE]        a directory of its own for a worker; enters it.
+#                               STORE: a URL, without it a file
 #     act PLAN... -- ARG...     run chela with the shim, PLAN being its variables
 #                               without CHELA_CRASH_; sets $status, writes out, err
 #     recover PLAN...           what a user does after a crash: resume, or, when
 #                               nothing was accepted, send again
 #     look                      what is stored: $state, "" if no message was accepted
 #     verdict POINT             compare what happened with what is promised
+#     sweep WORKER [STORE KIND] a world KINDWORKER, and every point of it that is
+#                               this worker's
+#     six_processes NAME        at once, with six sessions and with one
 #
 # A world has an effect log: each tool appends its name and idempotency key when
 # it begins. Complaints go to "violations", points to "points".
@@ -18,17 +22,19 @@ absolute=$(realpath "$program")
 as=() # what runs it as somebody else
 tag=  # of "out" and "err", for several at once
 answer="all three are done"
+store=
 
 world() {
     local effect
     mkdir "$tmp/$1" && cd "$tmp/$1" || exit 2
+    store=${2:-sqlite:./chela.db}
     for effect in read keyed once; do
         printf '#!/bin/sh\nread -r _\necho "%s $CHELA_IDEMPOTENCY_KEY" >>effects\necho "%s is done"\n' \
             $effect $effect >$effect
         chmod +x $effect
     done
-    cat >chela.yaml <<'YAML'
-store: sqlite:./chela.db
+    cat >chela.yaml <<YAML
+store: $store
 sandbox: { mode: off }
 tools:
   custom:
@@ -51,7 +57,15 @@ YAML
 }
 
 clean() {
-    rm -f chela.db* effects log
+    rm -f effects log
+    case $store in
+        sqlite:*) rm -f chela.db* ;;
+        postgres:*)
+            local database=${store#postgres:///}
+            postgres_sql "DROP SCHEMA IF EXISTS chela CASCADE" "${database%%\?*}" 2>/dev/null
+            ;;
+        redis:*) redis_tell -n "${store##*/}" FLUSHDB >/dev/null ;;
+    esac
     : >effects
 }
 
@@ -82,7 +96,7 @@ look() {
             state=$(<out)
             if [[ $state == *'"transcript":[]'* ]]; then state=; fi # opened, nothing accepted
             ;;
-        2) grep -qE 'there is no session|No such file' err || complain "the stored state does not load: $(<err)" ;;
+        2) grep -qE 'there is no session|No such file|there is none yet' err || complain "the stored state does not load: $(<err)" ;;
         *) complain "the stored state does not load: exit $status, $(<err)" ;;
     esac
 }
@@ -156,4 +170,97 @@ judge_states() {
           (if $once[0].is_error != true and $point.once != 1
            then "P2: the once call succeeded but was made \($point.once) times" else empty end)
         ][] | "\($point.point): \(.)"' states >>violations || echo "the stored states are not JSON" >>violations
+}
+
+# --- sweeping
+# How many points there are is known from a run that is left alone.
+points_of() {
+    clean
+    begin "$1"
+    sed -n 's/^total //p' log
+}
+
+# One death at N, and, with M, another during recovery.
+cut() {
+    local when=$2 n=$3 m=${4-}
+    shape=$1
+    point="$shape $when $n${m:+, then $m}"
+    clean
+    begin "$shape" AT="$n" WHEN="$when"
+    [ "$status" = 137 ] || return # fewer points than last time
+    told
+    if [ -n "$m" ]; then
+        recover AT="$m" WHEN="$when"
+        if [ "$status" = 137 ]; then told; fi
+    fi
+    recover
+    echo "$point" >>points
+    verdict
+}
+
+sweep() {
+    local worker=$1 shape total n i=0
+    world "${3-}$worker" "${2-}"
+    for shape in chain batch; do
+        total=$(points_of $shape)
+        [ "${total:-0}" -gt 50 ] || complain "only ${total:-no} points"
+        for ((n = 1; n <= total + 8; n++)); do # how threads meet moves a few
+            i=$((i + 1))
+            [ $((i % workers)) = "$worker" ] || continue
+            if [ -n "${CRASH_ALL-}" ]; then
+                cut $shape before $n
+                cut $shape after $n
+                cut $shape before $n $((1 + n * 7 % 60))
+                cut $shape after $n $((1 + n * 13 % 90))
+            elif [ $((i % step)) -lt "$workers" ]; then
+                case $((i / step % 3)) in
+                    0) cut $shape before $n ;;
+                    1) cut $shape after $n ;;
+                    2) cut $shape after $n $((1 + n * 7 % 60)) ;;
+                esac
+            fi
+        done
+    done
+    judge_states
+}
+
+transcript() {
+    act -- sessions show --json s
+    got=
+    if [ "$status" = 0 ]; then got=$(jq -cS .transcript out); fi
+}
+
+# --- several processes at once
+# How many ended well is $won.
+together() {
+    local pids=() pid
+    clean
+    for i in 1 2 3 4 5 6; do
+        (tag=.$i && act -- run --model scripted/rules.yaml --session "${1/\%d/$i}" --output jsonl chain && exit $status) &
+        pids+=($!)
+    done
+    won=0 others=
+    for pid in "${pids[@]}"; do
+        wait "$pid"
+        case $? in 0) won=$((won + 1)) ;; 1) ;; *) others+="exit $? " ;; esac
+    done
+}
+
+six_processes() {
+    local kind=$1
+    together s%d
+    same "$kind: six processes, six sessions: all end well" "6 " "$won $others$(grep -hv '^warning: ' err.*)"
+    same "$kind: six processes, six sessions: each has its effects" "6 6 6" \
+        "$(grep -c ^read effects) $(grep -c ^keyed effects) $(grep -c ^once effects)"
+    act -- sessions list --json
+    same "$kind: six processes, six sessions: all are stored" 6 "$(jq 'map(select(.status == "idle" and .turns == 4)) | length' out)"
+    together s
+    check "$kind: six processes, one session: at least one gets it" test "$won" -ge 1
+    same "$kind: six processes, one session: the others are told who has it" "$((6 - won))" \
+        "$(cat err.* | grep -cE "session 's' is in use by process [0-9]+ on ")"
+    same "$kind: six processes, one session: nobody ends otherwise" "" "$others"
+    transcript
+    same "$kind: six processes, one session: as many messages as were accepted" "$won" \
+        "$(jq '[.[] | select(.role == "user")] | length' <<<"$got")"
+    same "$kind: six processes, one session: as many effects" "$won" "$(grep -c ^once effects)"
 }

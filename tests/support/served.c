@@ -139,7 +139,7 @@ static void test_frozen_and_killed(void **state) {
     w.token = claim(w.store);
     served->freeze();
     pthread_create(&thread, NULL, write_one, &w);
-    poll(NULL, 0, getenv("CHELA_LONG") ? 30000 : 1500);
+    poll(NULL, 0, getenv("CRASH_ALL") ? 30000 : 1500);
     served->thaw();
     check_written(&w, thread);
     w.seq++;

@@ -17,7 +17,7 @@ struct served {
     bool counts_tokens;       /* 1, 2, 3 ... */
 };
 
-/* Runs them; the number of failures. With CHELA_LONG set the server is frozen
+/* Runs them; the number of failures. With CRASH_ALL set the server is frozen
  * for half a minute instead of a moment. */
 int served_run(const struct served *s);
 

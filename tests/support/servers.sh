@@ -1,7 +1,8 @@
 # servers.sh -- database servers of a test's own. Source it after e2e.sh.
 #
 #     start_postgres            $postgres: its URL; false: not installed here
-#     postgres_sql SQL          as its owner
+#     postgres_url DATABASE     of another one in it
+#     postgres_sql SQL [DATABASE]  as its owner
 #     start_redis [SETTING...]  $redis: its URL, $redis_port; false likewise
 #     redis_tell WORD...        a command to it
 #     stop_servers              at the end; also called when the test is left
@@ -35,7 +36,7 @@ start_postgres() {
         -c shared_buffers=1MB -c max_connections=40 >>"$servers/pg.log" 2>&1 &
     postgres_pid=$!
     server_pids+=($postgres_pid)
-    postgres="postgres:///postgres?host=$servers/pg&user=chela"
+    postgres=$(postgres_url postgres)
     for _ in {1..300}; do
         [ "$(postgres_sql 'SELECT 42' 2>/dev/null)" = 42 ] && return
         sleep 0.05
@@ -44,8 +45,12 @@ start_postgres() {
     return 1
 }
 
+postgres_url() {
+    echo "postgres:///$1?host=$servers/pg&user=chela"
+}
+
 postgres_sql() {
-    "$postgres_bin/psql" -X -q -A -t -h "$servers/pg" -U chela -d postgres -c "$1"
+    "$postgres_bin/psql" -X -q -A -t -h "$servers/pg" -U chela -d "${2:-postgres}" -c "$1"
 }
 
 # --- Redis

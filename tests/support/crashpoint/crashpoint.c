@@ -11,6 +11,8 @@
  *                          after    make it, then die
  *                          fail     the Nth change of a file fails
  *                          failing  and so do all after it
+ *                          stop     stop the process before the call; who sends
+ *                                   it SIGCONT finds its number in the log
  *   CHELA_CRASH_ERRNO=     ENOSPC (default) or EIO
  *   CHELA_CRASH_SYNC=no    syncs are counted but not made: what is synced matters
  *                          to the death of a machine, not to that of a process
@@ -37,7 +39,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum when { COUNT, BEFORE, AFTER, FAIL, FAILING };
+enum when { COUNT, BEFORE, AFTER, STOP, FAIL, FAILING };
 
 static struct {
     enum when when;
@@ -76,7 +78,7 @@ static void report(long n, const char *call, int fd) {
 __attribute__((constructor)) static void start(void) {
     const char *at = getenv("CHELA_CRASH_AT"), *when = getenv("CHELA_CRASH_WHEN");
     const char *error = getenv("CHELA_CRASH_ERRNO"), *log = getenv("CHELA_CRASH_LOG");
-    static const char *const words[] = {"count", "before", "after", "fail", "failing"};
+    static const char *const words[] = {"count", "before", "after", "stop", "fail", "failing"};
 
     plan.when = at || when ? BEFORE : COUNT;
     for (int i = 0; when && i <= FAILING; i++)
@@ -105,6 +107,14 @@ static _Noreturn void die(void) {
         kill(plan.owner, SIGKILL);
 }
 
+static void stop(void) {
+    char text[40];
+    int len = snprintf(text, sizeof(text), "stopped %ld\n", (long)plan.owner);
+
+    say(text, (size_t)len);
+    kill(plan.owner, SIGSTOP);
+}
+
 static bool is_kept(int fd) {
     struct stat st;
     return fd > 2 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
@@ -126,7 +136,9 @@ static long enter(const char *call, int fd, bool sync) {
         die();
     if (plan.when == AFTER)
         return n;
-    if (plan.when == COUNT)
+    if (plan.when == STOP)
+        stop();
+    if (plan.when == COUNT || plan.when == STOP)
         return 0;
     errno = plan.error;
     return -1;
