@@ -263,6 +263,7 @@ static void play_body(struct ch_http_call *call) {
     const struct ch_json *body = ch_json_get(call->exchange->response, "body");
     const struct ch_json *piece = call->piece;
     CH_BUF_AUTO bytes = {0};
+    CH_BUF_AUTO shown = {0};
     if (piece) {
         call->piece = ch_json_next(piece);
         if (call->piece == ch_json_next(body))
@@ -272,8 +273,10 @@ static void play_body(struct ch_http_call *call) {
         return;
     }
     call->state = END;
-    if (ch_base64_read(ch_json_get_str(body, "base64"), &bytes) && bytes.n)
-        call->handler->on_data(ch_buf_sv(&bytes), call->user);
+    if (!ch_base64_read(ch_json_get_str(body, "base64"), &bytes) || !bytes.n)
+        return;
+    ch_tape_show_bytes(&call->owner->words, ch_buf_sv(&bytes), &shown);
+    call->handler->on_data(ch_buf_sv(&shown), call->user);
 }
 
 static void play_end(struct ch_http_call *call) {

@@ -166,3 +166,39 @@ int ch_eventstream_feed(struct ch_eventstream *s, struct ch_sv bytes, struct che
         s->stopped = true;
     return rc;
 }
+
+/* --- writing */
+
+static void add_u32(struct ch_buf *out, uint32_t n) {
+    for (int shift = 24; shift >= 0; shift -= 8)
+        ch_buf_addc(out, (char)(n >> shift));
+}
+
+static void add_message(struct ch_buf *out, struct ch_sv headers, struct ch_sv payload) {
+    size_t start = out->n;
+    add_u32(out, (uint32_t)(AROUND + headers.n + payload.n));
+    add_u32(out, (uint32_t)headers.n);
+    add_u32(out, ch_crc32(0, out->p + start, 8));
+    ch_buf_add_sv(out, headers);
+    ch_buf_add_sv(out, payload);
+    add_u32(out, ch_crc32(0, out->p + start, out->n - start));
+}
+
+size_t ch_eventstream_rewrite(struct ch_sv bytes, ch_es_payload_fn *fn, void *user,
+                              struct ch_buf *out) {
+    CH_BUF_AUTO payload = {0};
+    struct chela_error ignored;
+    size_t at = 0, size;
+    while (bytes.n - at >= PRELUDE && check_prelude(bytes.p + at, &size, &ignored) == CHELA_OK &&
+           size <= bytes.n - at) {
+        const char *p = bytes.p + at;
+        size_t headers = u32(p + 4);
+        if (ch_crc32(0, p, size - 4) != u32(p + size - 4))
+            break;
+        ch_buf_clear(&payload);
+        fn(ch_sv(p + PRELUDE + headers, size - AROUND - headers), &payload, user);
+        add_message(out, ch_sv(p + PRELUDE, headers), ch_buf_sv(&payload));
+        at += size;
+    }
+    return at;
+}

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "net/eventstream.h"
 #include "json/writer.h"
 
 #define SHOWN 60 /* bytes of a value that differs */
@@ -73,11 +74,25 @@ static bool is_one_of(struct ch_sv name, const char *const *names, size_t n) {
 
 static bool is_secret_name(struct ch_sv name) {
     static const char *const names[] = {
-        "authorization", "proxy-authorization", "cookie",       "x-api-key",
-        "api-key",       "x-goog-api-key",      "api_key",      "apikey",
-        "key",           "token",               "access_token", "refresh_token",
-        "secret",        "client_secret",       "password",     "signature",
-        "sig",           "x-amz-signature",     "x-amz-credential",
+        "authorization",
+        "proxy-authorization",
+        "cookie",
+        "x-api-key",
+        "api-key",
+        "x-goog-api-key",
+        "api_key",
+        "apikey",
+        "key",
+        "token",
+        "access_token",
+        "refresh_token",
+        "secret",
+        "client_secret",
+        "password",
+        "signature",
+        "sig",
+        "x-amz-signature",
+        "x-amz-credential",
         "x-amz-security-token",
     };
     return is_one_of(name, names, CH_LEN(names));
@@ -217,6 +232,50 @@ static void write_events(struct ch_sv text, struct ch_jw *jw) {
     ch_jw_end(jw, ']');
 }
 
+static void mask(struct ch_sv text, struct ch_buf *out, void *words) {
+    CH_BUF_AUTO hidden = {0};
+    ch_tape_hide(words, text, &hidden);
+    ch_redact_known(out, ch_buf_sv(&hidden));
+}
+
+static void unmask(struct ch_sv text, struct ch_buf *out, void *words) {
+    ch_tape_show(words, text, out);
+}
+
+/* A message that was cut off or damaged has no sizes to mend: if there is
+ * something to replace in it, it ends there. It is no whole message either way. */
+static void change_rest(struct ch_sv rest, ch_es_payload_fn *fn, void *words, struct ch_buf *out) {
+    CH_BUF_AUTO changed = {0};
+    fn(rest, &changed, words);
+    size_t n = 0;
+    while (n < rest.n && n < changed.n && rest.p[n] == changed.p[n])
+        n++;
+    ch_buf_add(out, rest.p, n);
+}
+
+static void change_bytes(const struct ch_tape_words *w, struct ch_sv bytes, ch_es_payload_fn *fn,
+                         struct ch_buf *out) {
+    void *words = (void *)w;
+    size_t n = ch_eventstream_rewrite(bytes, fn, words, out);
+    if (n)
+        change_rest(ch_sv(bytes.p + n, bytes.n - n), fn, words, out);
+    else
+        fn(bytes, out, words);
+}
+
+void ch_tape_hide_bytes(const struct ch_tape_words *w, struct ch_sv bytes, struct ch_buf *out) {
+    change_bytes(w, bytes, mask, out);
+}
+
+void ch_tape_show_bytes(const struct ch_tape_words *w, struct ch_sv bytes, struct ch_buf *out) {
+    change_bytes(w, bytes, unmask, out);
+}
+
+/* Its sizes and checksums may read as text by chance. */
+static bool is_eventstream(struct ch_sv headers) {
+    return memmem(headers.p, headers.n, "amazon.eventstream", 18) != NULL;
+}
+
 void ch_tape_response(const struct ch_tape_words *w, int status, struct ch_sv headers,
                       struct ch_sv body, struct ch_buf *out) {
     CH_BUF_AUTO hidden = {0};
@@ -226,12 +285,12 @@ void ch_tape_response(const struct ch_tape_words *w, int status, struct ch_sv he
     ch_jw_kint(&jw, "status", status);
     ch_jw_kraw(&jw, "headers", headers);
     ch_jw_key(&jw, "body");
-    if (ch_utf8_valid(body)) {
-        ch_tape_hide(w, body, &hidden);
-        ch_redact_known(&clean, ch_buf_sv(&hidden));
-        write_events(ch_buf_sv(&clean), &jw);
+    if (ch_utf8_valid(body) && !is_eventstream(headers)) {
+        mask(body, &hidden, (void *)w);
+        write_events(ch_buf_sv(&hidden), &jw);
     } else {
-        ch_base64_add(&clean, body);
+        ch_tape_hide_bytes(w, body, &hidden);
+        ch_base64_add(&clean, ch_buf_sv(&hidden));
         ch_jw_begin(&jw, '{');
         ch_jw_kstr(&jw, "base64", ch_buf_sv(&clean));
         ch_jw_end(&jw, '}');
@@ -268,8 +327,9 @@ static void show_value(const struct ch_json *v, size_t from, struct ch_buf *out)
     } else if (v->type >= CH_JSON_ARRAY) {
         ch_buf_addf(out, "%s of %u", v->type == CH_JSON_ARRAY ? "an array" : "an object", v->n);
     } else {
-        ch_buf_add_str(out, v->type == CH_JSON_NULL ? "null" : v->type == CH_JSON_TRUE ? "true"
-                                                                                    : "false");
+        ch_buf_add_str(out, v->type == CH_JSON_NULL   ? "null"
+                            : v->type == CH_JSON_TRUE ? "true"
+                                                      : "false");
     }
 }
 

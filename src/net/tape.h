@@ -32,6 +32,11 @@ void ch_tape_words_release(struct ch_tape_words *w);
 void ch_tape_hide(const struct ch_tape_words *w, struct ch_sv text, struct ch_buf *out);
 void ch_tape_show(const struct ch_tape_words *w, struct ch_sv text, struct ch_buf *out);
 
+/* Likewise in bytes that are no text, and in the messages of an event stream;
+ * hidden are also the keys that are known. */
+void ch_tape_hide_bytes(const struct ch_tape_words *w, struct ch_sv bytes, struct ch_buf *out);
+void ch_tape_show_bytes(const struct ch_tape_words *w, struct ch_sv bytes, struct ch_buf *out);
+
 /* Append the "request" object. */
 void ch_tape_request(const struct ch_tape_words *w, const struct ch_http_request *req,
                      struct ch_buf *out);

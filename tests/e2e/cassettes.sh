@@ -30,6 +30,9 @@ check "bedrock: the token of the session was sent" \
 check "bedrock: a stream of bytes is kept as such" grep -q '"base64":' "$tmp/bedrock-hello.jsonl"
 check "a cassette is its owner's alone" test "$(stat -c %a "$tmp/openai-hello.jsonl")" = 600
 check "every line is JSON" jq -e . "$tmp/anthropic-files.jsonl"
+strings_of() { jq -r '.response.body.base64 // empty' "$1" | while read -r line; do base64 -d <<<"$line"; done | tr -d '\0'; }
+check "bedrock: no key in its bytes" test "$(strings_of "$tmp/bedrock-files.jsonl" | grep -acF "${secrets[@]}")" = 0
+check "bedrock: no path of the workspace in its bytes" test "$(strings_of "$tmp/bedrock-files.jsonl" | grep -acF "$space")" = 0
 check "the workspace is a word" grep -qF '${workspace}' "$tmp/anthropic-files.jsonl"
 
 kill $server_pid
@@ -52,6 +55,13 @@ for api in "${apis[@]}"; do
         same "$name, $api: the same events" "$(cat "$tmp/$api-$name.live")" "$(plain "$out")"
         rm -rf "${space:?}"/*
     done
+done
+
+for api in "${apis[@]}"; do
+    key=sk-ant-api03-ANOTHERkeyANOTHERkey-0123456789 again "$api" files --output jsonl "go on"
+    exits "$api: replayed with another key" 0
+    same "$api: replayed with another key: the same events" "$(cat "$tmp/$api-files.live")" "$(plain "$out")"
+    rm -rf "${space:?}"/*
 done
 
 declare -A prompts=([anthropic]=messages/0/content/0/text [openai]=messages/1/content

@@ -10,9 +10,12 @@
 
 #include <cmocka.h>
 
+#include "base/base64.h"
+#include "base/crc32.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "net/cassette.h"
+#include "net/eventstream.h"
 #include "net/tape.h"
 
 static char path[] = "/tmp/chela-cassette-XXXXXX";
@@ -87,6 +90,86 @@ static void test_words(void **state) {
     ch_tape_show(&words, ch_buf_sv(&hidden), &shown);
     assert_string_equal(ch_buf_str(&shown), "in /srv/at/w and /srv/at/w/a");
     ch_tape_words_release(&words);
+}
+
+/* --- a stream of bytes */
+
+static void add_u32(struct ch_buf *out, uint32_t n) {
+    for (int shift = 24; shift >= 0; shift -= 8)
+        ch_buf_addc(out, (char)(n >> shift));
+}
+
+static void add_message(struct ch_buf *out, const char *payload) {
+    static const struct ch_sv headers = CH_SV("\x0b:event-type\x07\x00\x01x");
+    size_t start = out->n;
+    add_u32(out, (uint32_t)(16 + headers.n + strlen(payload)));
+    add_u32(out, (uint32_t)headers.n);
+    add_u32(out, ch_crc32(0, out->p + start, 8));
+    ch_buf_add_sv(out, headers);
+    ch_buf_add_str(out, payload);
+    add_u32(out, ch_crc32(0, out->p + start, out->n - start));
+}
+
+static bool note_message(const struct ch_es_message *m, void *user) {
+    ch_buf_addf(user, "%.*s=%.*s;", CH_SV_FMT(m->event), CH_SV_FMT(m->payload));
+    return true;
+}
+
+/* The messages of a stream, each checked. */
+static void read_stream(struct ch_sv bytes, struct ch_buf *out) {
+    struct ch_eventstream s;
+    struct chela_error err = {0};
+    ch_buf_clear(out);
+    ch_eventstream_init(&s, note_message, out);
+    if (ch_eventstream_feed(&s, bytes, &err) < 0)
+        ch_buf_addf(out, "%s", err.message);
+    ch_eventstream_release(&s);
+}
+
+static void test_event_streams(void **state) {
+    (void)state;
+    struct ch_tape_words words = {0}, elsewhere = {0};
+    CH_BUF_AUTO stream = {0};
+    CH_BUF_AUTO line = {0};
+    CH_BUF_AUTO hidden = {0};
+    CH_BUF_AUTO shown = {0};
+    CH_BUF_AUTO got = {0};
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v;
+    ch_redact_add("hunter2-hunter2");
+    ch_tape_words_add(&words, "/srv/at/w", "${workspace}");
+    ch_tape_words_add(&elsewhere, "/x", "${workspace}");
+    add_message(&stream, "{\"text\":\"hunter2-hunter2\"}");
+    add_message(&stream, "");
+    add_message(&stream, "{\"input\":\"/srv/at/w/a.txt /srv/at/w\"}");
+    size_t whole = stream.n;
+    add_message(&stream, "cut, and hunter2-hunter2 is in it");
+    stream.n -= 5;
+
+    ch_tape_response(&words, 200,
+                     CH_SV("{\"content-type\":\"application/vnd.amazon.eventstream\"}"),
+                     ch_buf_sv(&stream), &line);
+    assert_int_equal(ch_json_parse(&arena, ch_buf_sv(&line), CH_JSON_STRICT, &v, NULL, NULL), 0);
+    struct ch_sv base64 = ch_json_get_str(ch_json_get(v, "body"), "base64");
+    assert_true(ch_base64_read(base64, &hidden));
+    assert_null(memmem(hidden.p, hidden.n, "hunter2", 7));
+    read_stream(ch_buf_sv(&hidden), &got);
+    assert_string_equal(ch_buf_str(&got), "x={\"text\":\"***\"};x=;"
+                                          "x={\"input\":\"${workspace}/a.txt ${workspace}\"};");
+    assert_non_null(memmem(hidden.p, hidden.n, "cut, and ", 9));
+
+    ch_tape_show_bytes(&elsewhere, ch_buf_sv(&hidden), &shown);
+    read_stream(ch_buf_sv(&shown), &got);
+    assert_non_null(strstr(ch_buf_str(&got), "x={\"input\":\"/x/a.txt /x\"};"));
+
+    stream.p[whole - 1] ^= 1; /* a damaged one stays damaged */
+    ch_buf_clear(&hidden);
+    ch_tape_hide_bytes(&words, ch_sv(stream.p, whole), &hidden);
+    read_stream(ch_buf_sv(&hidden), &got);
+    assert_null(strstr(ch_buf_str(&got), "input"));
+    assert_null(memmem(hidden.p, hidden.n, "/srv", 4));
+    ch_tape_words_release(&words);
+    ch_tape_words_release(&elsewhere);
 }
 
 static void test_differences(void **state) {
@@ -209,8 +292,7 @@ static void ask(struct ch_transport *t, const char *body, const char *cancel_at,
                 struct ch_buf *log) {
     static const struct ch_http_handler handler = {on_head, on_data, on_done};
     struct ch_sv parts[] = {ch_sv_str(body)};
-    struct ch_http_request req = {
-        .method = "POST", .url = "http://x/y", .body = parts, .nbody = 1};
+    struct ch_http_request req = {.method = "POST", .url = "http://x/y", .body = parts, .nbody = 1};
     struct client c = {.transport = t, .cancel_at = cancel_at};
     c.call = ch_transport_start(t, &req, &handler, &c);
     assert_false(c.done); /* never inside start */
@@ -227,13 +309,19 @@ static const struct {
 } talks[] = {
     {"{\"q\":1}", {"a\n\nb\n\n", 200, 0, false}, NULL, "200(3) a\n\nb\n\n end", NULL},
     {"{\"q\":1}", {"again", 200, 0, false}, NULL, "200(3) again end", NULL},
-    {"{\"q\":2}", {"in /w/here", 200, 0, false}, NULL, "200(3) in /w/here end",
+    {"{\"q\":2}",
+     {"in /w/here", 200, 0, false},
+     NULL,
+     "200(3) in /w/here end",
      "200(3) in /else/w end"},
     {"{\"q\":3}", {"\xff\xfe bin", 200, 0, false}, NULL, "200(3) \xff\xfe bin end", NULL},
     {"{\"q\":4}", {"half", 200, CHELA_ENET, false}, NULL, "200(3) half it broke", NULL},
     {"{\"q\":5}", {NULL, 0, CHELA_ETIMEOUT, false}, NULL, " it broke", NULL},
     {"{\"q\":6}", {"x", 429, 0, false}, NULL, "429(3) x end", NULL},
-    {"{\"q\":7}", {"part", 200, 0, true}, "data", "200(3) part",
+    {"{\"q\":7}",
+     {"part", 200, 0, true},
+     "data",
+     "200(3) part",
      "200(3) part the recorded call was cancelled here"},
     {"no json", {"y", 200, 0, false}, NULL, "200(3) y end", NULL},
 };
@@ -306,9 +394,9 @@ static void test_bad_files(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_secrets_stay_out),  cmocka_unit_test(test_words),
-        cmocka_unit_test(test_differences),       cmocka_unit_test(test_record_and_replay),
-        cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_secrets_stay_out), cmocka_unit_test(test_words),
+        cmocka_unit_test(test_differences),      cmocka_unit_test(test_record_and_replay),
+        cmocka_unit_test(test_bad_files),        cmocka_unit_test(test_event_streams),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }
