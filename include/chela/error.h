@@ -64,5 +64,9 @@ CHELA_API const char *chela_error_name(int code);
 /* The table's text for a code. */
 CHELA_API const char *chela_error_text(int code);
 
+/* Blank out what looks like a key or a bearer token, and every key that this
+ * process has used, in place: for texts that others are to see. */
+CHELA_API void chela_redact(char *text);
+
 CHELA_END_DECLS
 #endif

@@ -217,6 +217,10 @@ void ch_redact(char *text) {
     memmove(to, rest.p, rest.n + 1);
 }
 
+void chela_redact(char *text) {
+    ch_redact(text);
+}
+
 void ch_redact_line(char *text) {
     for (char *s = text; *s; s++)
         if ((unsigned char)*s < 0x20 || *s == 0x7f)

@@ -18,6 +18,8 @@ const struct ch_cmd *const ch_cmds[] = {
     &ch_cmd_sessions_delete,
     &ch_cmd_sessions_search,
     &ch_cmd_replay,
+    &ch_cmd_trace,
+    &ch_cmd_usage,
     &ch_cmd_tools_list,
     &ch_cmd_tools_show,
     &ch_cmd_tools_call,

@@ -28,7 +28,8 @@ extern const struct ch_cmd *const ch_cmds[];
 extern const struct ch_cmd ch_cmd_run, ch_cmd_serve, ch_cmd_doctor, ch_cmd_help;
 extern const struct ch_cmd ch_cmd_sessions_list, ch_cmd_sessions_show, ch_cmd_sessions_resume,
     ch_cmd_sessions_fork, ch_cmd_sessions_export, ch_cmd_sessions_import, ch_cmd_sessions_delete,
-    ch_cmd_sessions_search, ch_cmd_replay;
+    ch_cmd_sessions_search, ch_cmd_replay, ch_cmd_trace,
+    ch_cmd_usage;
 extern const struct ch_cmd ch_cmd_skills_list, ch_cmd_skills_show;
 extern const struct ch_cmd ch_cmd_tools_list, ch_cmd_tools_show, ch_cmd_tools_call;
 extern const struct ch_cmd ch_cmd_tools_select;

@@ -1,0 +1,56 @@
+/* trace.h -- what happened in a session, as stretches of time.
+ *
+ * Made from the session's journal: what was said to the agent, each model call,
+ * each tool call, each time somebody was waited for, and how every run ended.
+ * A model call begins where the record before it ends: the journal holds what
+ * came of it, not when it was sent. */
+#ifndef CH_CLI_TRACE_H
+#define CH_CLI_TRACE_H
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "chela/store.h"
+
+enum ch_span_kind {
+    CH_SPAN_INPUT, /* a message to the agent */
+    CH_SPAN_MODEL,
+    CH_SPAN_TOOL,
+    CH_SPAN_WAIT,    /* for a person's consent */
+    CH_SPAN_REWRITE, /* the history was made shorter */
+    CH_SPAN_END,     /* of the run, or a pause */
+    CH_SPAN_KINDS
+};
+
+struct ch_span {
+    enum ch_span_kind kind;
+    char *run;          /* owned; of the runtime's making */
+    unsigned turn;      /* 0: none */
+    int64_t start, end; /* ms, wall clock */
+    bool failed;
+    char *title;      /* owned, one line: the tool, the model, the reason */
+    char *sent, *got; /* owned, may be NULL: arguments and result, reasoning and reply */
+    int64_t input, output, cached; /* tokens of a model call */
+    double cost;                   /* END: US dollars of the run; negative: unknown */
+};
+
+struct ch_trace {
+    struct ch_span *spans; /* owned, by start */
+    size_t n;
+};
+
+/* Only this run's; NULL: all, "": the last one's. CHELA_ENOENT: no such run. */
+int ch_trace_read(struct ch_trace *t, chela_store *store, const char *key, const char *run,
+                  struct chela_error *err);
+void ch_trace_release(struct ch_trace *t);
+
+const char *ch_span_name(enum ch_span_kind kind); /* "model" */
+/* "850 ms", "12.5 s", "3 min 20 s" */
+const char *ch_span_took(int64_t ms, char out[32]);
+
+/* Three ways to show it; `key` is the session's. columns: of the terminal. */
+void ch_trace_text(const struct ch_trace *t, const char *key, unsigned columns, FILE *out);
+void ch_trace_html(const struct ch_trace *t, const char *key, FILE *out);
+void ch_trace_json(const struct ch_trace *t, FILE *out);
+
+#endif
