@@ -217,6 +217,10 @@ struct chela_agent_opts { /* all strings are copied */
     /* At a limit of turns, calls or errors, or in a loop, the model is asked to
      * sum up, once and without tools: one model call more than the limit. */
     int sum_up;
+    /* "provider/model" of a service that speaks OpenAI's protocol: topk then goes by
+     * meaning too, and auto uses it for more than 50 tools. NULL: by words alone. A
+     * service that fails is worth a WARNING, and words decide. */
+    const char *embedding;
 };
 #define CHELA_AGENT_OPTS(...) {.size = sizeof(struct chela_agent_opts), __VA_ARGS__}
 

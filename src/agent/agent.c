@@ -1,5 +1,6 @@
 /* agent.c -- a definition: model, prompt, tools, limits. */
 #include "agent/agent.h"
+#include "agent/meaning.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -249,6 +250,8 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
         rc = add_target(a, o->model ? o->model : chela_default_model(a->rt, NULL), o, err);
     if (rc == 0)
         rc = add_fallbacks(a, o->fallbacks, err);
+    if (rc == 0 && o->embedding)
+        rc = ch_meaning_new(a->rt, o->embedding, &a->meaning, err);
     if (rc == 0)
         rc = add_tools(a, o, err);
     if (rc == 0) {
@@ -313,6 +316,7 @@ void ch_agent_free(chela_agent *a) {
         return;
     }
     free_targets(a->targets, a->ntargets);
+    ch_meaning_free(a->meaning);
     ch_skills_release(&a->skills);
     ch_settings_unref(a->settings);
     ch_policies_free(a->policies);

@@ -32,6 +32,7 @@ struct ch_journal;
 struct ch_aws;
 struct ch_inflow;
 struct ch_keep;
+struct ch_meaning;
 struct ch_prompts;
 struct ch_scripted;
 struct ch_tool_settings;
@@ -133,6 +134,7 @@ struct chela_agent {
     struct ch_registry registry;
     struct ch_tool_settings *settings; /* a reference */
     struct ch_ranking ranking; /* of the registry's tools */
+    struct ch_meaning *meaning; /* owned; NULL: there is no embedding model */
     struct ch_skills skills;
     enum ch_select_mode selection;
     unsigned selection_size;

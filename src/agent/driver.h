@@ -11,6 +11,7 @@
 #define CH_AGENT_DRIVER_H
 #include "agent/agent.h"
 #include "agent/behalf.h"
+#include "agent/meaning.h"
 #include "agent/past.h"
 #include "prompt/directive.h"
 
@@ -61,6 +62,8 @@ struct chela_run {
     bool unfit;              /* the answer was not of the form; `complaint` says why */
     struct ch_buf complaint;
     bool selected; /* tools for its input */
+    struct ch_pondering *pondering; /* owned: embeddings it waits for; NULL: none */
+    bool pondered;
     int64_t stamp;           /* time of the chunk being decoded, 0 between chunks */
     const char *stop_reason; /* for TURN_END */
     struct ch_usage turn_usage; /* of all its attempts */

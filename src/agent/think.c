@@ -126,21 +126,28 @@ static void select_for(chela_run *run, const struct ch_msg *m) {
     }
 }
 
+struct ch_selection *ch_session_selection(chela_session *s) {
+    const chela_agent *a = s->agent;
+    if (!s->selection)
+        s->selection = ch_selection_new(&(struct ch_selection_opts){
+            .registry = &a->registry,
+            .ranking = &s->agent->ranking,
+            .mode = a->selection,
+            .k = a->selection_size,
+            .vectors = a->meaning ? ch_meaning_vectors(a->meaning) : NULL});
+    return s->selection;
+}
+
 /* Each run's input may add tools to those that its session has. One that begins
  * with a history gets what that would have led to. */
 static void select_tools(chela_run *run) {
     chela_session *s = run->session;
     const struct ch_transcript *t = &s->transcript;
-    const chela_agent *a = s->agent;
     if (run->selected)
         return;
     run->selected = true;
     size_t i = t->n;
-    if (!s->selection) {
-        s->selection = ch_selection_new(&(struct ch_selection_opts){.registry = &a->registry,
-                                                                    .ranking = &s->agent->ranking,
-                                                                    .mode = a->selection,
-                                                                    .k = a->selection_size});
+    if (ch_selection_is_new(ch_session_selection(s))) {
         i = 0;
     } else {
         while (i > 0 && t->msgs[i - 1]->kind != CH_MSG_USER)
@@ -576,7 +583,7 @@ void ch_think(chela_run *run) {
     ch_arena_clear(&run->arena);
     run->output_shown = false;
     ch_said_begin(run);
-    if (!deliver_queued(run))
+    if (!deliver_queued(run) || ch_ponder(run))
         return;
     bool go = ch_hook_before_model(run, &patch);
     if (run->dead)
@@ -602,6 +609,7 @@ void ch_think(chela_run *run) {
 }
 
 void ch_think_abort(chela_run *run) {
+    ch_ponder_abort(run);
     struct ch_http_call *call = CH_TAKE(run->call);
     if (call)
         ch_transport_cancel(run->target->transport, call);

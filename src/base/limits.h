@@ -140,6 +140,11 @@
 #define CH_LIMIT_SELECT_TERMS 4096         /* words of one text */
 #define CH_LIMIT_SELECT_LOAD 20            /* tools that one call may ask for */
 #define CH_LIMIT_SELECT_LISTED 200         /* of which a first stage sees the summaries */
+#define CH_LIMIT_EMBED_BATCH 64            /* texts of one request for embeddings */
+#define CH_LIMIT_EMBED_TEXT (8 * CH_KB)    /* looked at of one of them */
+#define CH_LIMIT_EMBED_SIZE 8192           /* numbers of one vector */
+#define CH_LIMIT_EMBED_ANSWER (32 * CH_MB) /* bytes of an answer */
+#define CH_LIMIT_VECTORS 8192              /* of tools, kept for an agent */
 #define CH_LIMIT_SELECT_PARTS 32           /* sentences that are ranked alone */
 #define CH_LIMIT_OFFERED 128               /* tools that are chosen for a session */
 #define CH_LIMIT_SQL (64 * CH_KB)          /* a query */
@@ -245,6 +250,7 @@
 #define CH_DEFAULT_PARALLEL 8
 #define CH_DEFAULT_EXEC_S 120
 #define CH_DEFAULT_GREP_MATCHES 100
+#define CH_DEFAULT_EMBED_MS 5000 /* that anybody waits for embeddings */
 #define CH_DEFAULT_TOP_K 10 /* tools that are described for one input */
 #define CH_DEFAULT_RECORDS 5 /* of a JSON array that is too long to be shown */
 #define CH_DEFAULT_OUTPUT_TOKENS 8192

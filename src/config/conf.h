@@ -25,6 +25,7 @@ struct ch_conf_agent {
     struct ch_conf_item item;
     const char *title;
     const char *const *models; /* the first, then its fallbacks; NULL-terminated */
+    const char *embedding;     /* likewise, one */
     const char *system, *workspace;
     const char *allow, *deny; /* globs, comma separated */
     const char *skills;       /* likewise */

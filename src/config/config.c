@@ -315,6 +315,7 @@ static void fill(const chela_config *cfg, const struct ch_conf_agent *a,
     const struct ch_conf_agent *d = &cfg->conf.defaults;
     FILL(id, a->item.name);
     fill_models(o, EITHER(a, d, models));
+    FILL(embedding, EITHER(a, d, embedding));
     FILL(system, EITHER(a, d, system));
     FILL(workspace, EITHER(a, d, workspace));
     FILL(tools, "*");

@@ -129,6 +129,9 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_AGENT, "name", CH_CFG_TEXT, CH_CFG_ITEM, AGENT(title), .help = "for people"},
     {CH_SCOPE_AGENT, "model", CH_CFG_MODELS, 0, AGENT(models),
      .help = "the model; in a list, the ones after the first are tried in turn when it fails"},
+    {CH_SCOPE_AGENT, "embedding", CH_CFG_MODEL, 0, AGENT(embedding),
+     .help = "model that tells which texts mean the same, of a service that speaks OpenAI's "
+             "protocol: `topk` goes by it too; see tools.md"},
     {CH_SCOPE_AGENT, "systemPrompt", CH_CFG_TEXT, 0, AGENT(system),
      .help = "instructions; without them a short text of chela's own"},
     {CH_SCOPE_AGENT, "workspaceDir", CH_CFG_PATH, 0, AGENT(workspace),

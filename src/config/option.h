@@ -39,6 +39,7 @@ enum ch_scope { CH_SCOPE_FILE, CH_SCOPE_AGENT, CH_SCOPE_PROVIDER, CH_SCOPE_MODEL
     X(PATHS, "list of paths", const char *const *)                                              \
     X(PLACES, "list of paths", const char *const *) /* or the word `workspace` */               \
     X(INSIDE, "list of paths", const char *const *) /* of the workspace, or absolute */         \
+    X(MODEL, "PROVIDER/MODEL", const char *)                                                    \
     X(MODELS, "PROVIDER/MODEL, or a list", const char *const *)                                 \
     X(COMMAND, "list of texts", const char *const *)                                            \
     X(TEXTS, "list of texts", const char *const *)                                              \

@@ -70,6 +70,9 @@ static void write_type(struct ch_jw *w, const struct ch_option *o) {
     case CH_CFG_ENV:
         write_text(w, "^[a-zA-Z_][a-zA-Z0-9_]*$");
         return;
+    case CH_CFG_MODEL:
+        write_text(w, "^[^/]+/.+");
+        return;
     case CH_CFG_ENVS:
         ch_jw_kraw(w, "anyOf",
                    CH_SV("[" VARIABLE ",{\"type\":\"array\",\"minItems\":1,\"items\":" VARIABLE

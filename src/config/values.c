@@ -383,6 +383,14 @@ static int read_model(struct ch_cfg_parser *p, const struct ch_json *v, const ch
     return 0;
 }
 
+static int read_one_model(struct ch_cfg_parser *p, const struct ch_json *v,
+                          const struct ch_option *o, void *out) {
+    (void)o;
+    if (v->type != CH_JSON_STRING)
+        return ch_cfg_wrong_type(p, v, "PROVIDER/MODEL");
+    return read_model(p, v, out);
+}
+
 static int read_models(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
                        void *out) {
     (void)o;
@@ -606,6 +614,7 @@ int ch_cfg_value(struct ch_cfg_parser *p, const struct ch_json *v, const struct 
         [CH_CFG_LIMIT] = read_limit,     [CH_CFG_SECONDS] = read_seconds,
         [CH_CFG_BUDGET] = read_budget,   [CH_CFG_NUMBER] = read_number,
         [CH_CFG_NAMES] = read_names,     [CH_CFG_MODELS] = read_models,
+        [CH_CFG_MODEL] = read_one_model,
         [CH_CFG_COMMAND] = read_command, [CH_CFG_HEADERS] = read_headers,
         [CH_CFG_QUIRKS] = read_quirks,   [CH_CFG_JSON] = read_json,
         [CH_CFG_REFUSED] = refuse,       [CH_CFG_ANY] = leave_alone,

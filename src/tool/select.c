@@ -1,12 +1,15 @@
 /* select.c -- see select.h. */
 #include "tool/select.h"
 
+#include <stdlib.h>
+
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "json/writer.h"
+#include "model/embed.h"
 
 enum { ALL_UP_TO = 20, TOPK_UP_TO = 50, SUMMARY_BYTES = 160 };
 
@@ -16,6 +19,7 @@ struct ch_selection {
     const struct ch_policy *policy; /* of the run in progress */
     enum ch_select_mode mode;
     size_t k;
+    const struct ch_vectors *vectors; /* NULL: none */
     bool begun;
     char **offered; /* owned names, in the order they were described */
     size_t n, cap;
@@ -58,12 +62,12 @@ static size_t count_allowed(const struct ch_selection *s) {
 
 static enum ch_select_mode decide(const struct ch_selection *s, bool can_search) {
     size_t n = count_allowed(s);
-    enum ch_select_mode mode = s->mode;
+    enum ch_select_mode mode = s->mode, many = s->vectors ? CH_SELECT_TOPK : CH_SELECT_TWO_STAGE;
 
     if (mode == CH_SELECT_AUTO)
         mode = n <= ALL_UP_TO    ? CH_SELECT_ALL
                : n <= TOPK_UP_TO ? CH_SELECT_TOPK
-                                 : CH_SELECT_TWO_STAGE;
+                                 : many;
     if (n == 0 || (mode == CH_SELECT_TOPK && n <= s->k))
         return CH_SELECT_ALL; /* there is nothing to choose from */
     return mode > CH_SELECT_TOPK && !can_search ? CH_SELECT_TOPK : mode;
@@ -94,12 +98,71 @@ static struct ch_catalog *catalog_of(struct ch_selection *s) {
     return &r->catalog;
 }
 
+void ch_tool_meaning(const struct ch_tool *t, struct ch_buf *out) {
+    ch_buf_addf(out, "%s: %s", t->name, t->description);
+}
+
+static int by_score(const void *a, const void *b) {
+    const struct ch_pick *x = a, *y = b;
+
+    if (x->score != y->score)
+        return x->score > y->score ? -1 : 1;
+    return x->tool < y->tool ? -1 : x->tool > y->tool;
+}
+
+/* The tools that have vectors, the most alike first. */
+static size_t rank_by_meaning(const struct ch_selection *s, const float *query,
+                              const bool *allowed, struct ch_pick *out) {
+    CH_BUF_AUTO text = {0};
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->registry->n; i++) {
+        if (!allowed[i])
+            continue;
+        ch_buf_clear(&text);
+        ch_tool_meaning(s->registry->tools[i], &text);
+        const float *row = ch_vectors_find(s->vectors, ch_buf_sv(&text));
+        if (row)
+            out[n++] = (struct ch_pick){i, ch_embed_product(query, row, s->vectors->dim)};
+    }
+    qsort(out, n, sizeof(*out), by_score);
+    return n;
+}
+
+/* Reciprocal ranks added up: scores of the two kinds cannot be compared, places
+ * can. The constant is the usual one; it keeps a first place from deciding
+ * alone. */
+static void add_ranks(float *sums, const struct ch_pick *ranked, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        sums[ranked[i].tool] += 1.0f / (float)(60 + i + 1);
+}
+
+static size_t pick_by_both(struct ch_selection *s, struct ch_sv query, const float *meaning,
+                           const bool *allowed, size_t k, struct ch_pick *picks) {
+    size_t all = s->registry->n, n = 0;
+    CH_AUTOFREE struct ch_pick *ranked = ch_malloc((all + 1) * sizeof(*ranked));
+    CH_AUTOFREE float *sums = ch_alloc((all + 1) * sizeof(*sums));
+
+    add_ranks(sums, ranked, ch_catalog_pick(catalog_of(s), query, allowed, all, ranked));
+    add_ranks(sums, ranked, rank_by_meaning(s, meaning, allowed, ranked));
+    for (size_t i = 0; i < all; i++)
+        if (sums[i] > 0)
+            ranked[n++] = (struct ch_pick){i, sums[i]};
+    qsort(ranked, n, sizeof(*ranked), by_score);
+    n = CH_MIN(n, k);
+    memcpy(picks, ranked, n * sizeof(*picks));
+    return n;
+}
+
 /* The best k of the allowed tools; picks has room for them. */
 static size_t pick(struct ch_selection *s, struct ch_sv query, size_t k, struct ch_pick *picks) {
     CH_AUTOFREE bool *allowed = ch_malloc(s->registry->n + 1);
 
     for (size_t i = 0; i < s->registry->n; i++)
         allowed[i] = is_allowed(s, s->registry->tools[i]);
+    const float *meaning = s->vectors ? ch_vectors_question(s->vectors, query) : NULL;
+    if (meaning)
+        return pick_by_both(s, query, meaning, allowed, k, picks);
     return ch_catalog_pick(catalog_of(s), query, allowed, k, picks);
 }
 
@@ -299,6 +362,7 @@ struct ch_selection *ch_selection_new(const struct ch_selection_opts *opts) {
     s->ranking = opts->ranking;
     s->mode = opts->mode;
     s->k = opts->k ? opts->k : CH_DEFAULT_TOP_K;
+    s->vectors = opts->vectors;
     return s;
 }
 
@@ -312,13 +376,29 @@ void ch_selection_free(struct ch_selection *s) {
     ch_free(s);
 }
 
-static void begin(struct ch_selection *s, struct ch_sv input) {
-    const struct ch_policy *p = s->policy;
+static bool may_search(const struct ch_selection *s) {
     struct ch_sv name = ch_sv_str(finder_name(s));
-    bool can_search = true;
 
-    for (; p; p = p->within)
-        can_search &= !(p->deny && ch_policy_listed(ch_sv_str(p->deny), name));
+    for (const struct ch_policy *p = s->policy; p; p = p->within)
+        if (p->deny && ch_policy_listed(ch_sv_str(p->deny), name))
+            return false;
+    return true;
+}
+
+bool ch_selection_is_new(const struct ch_selection *s) {
+    return !s->begun;
+}
+
+bool ch_selection_ranks(const struct ch_selection *given, const struct ch_policy *policy) {
+    struct ch_selection s = *given;
+
+    s.policy = policy;
+    return (s.begun ? s.mode : decide(&s, may_search(&s))) == CH_SELECT_TOPK;
+}
+
+static void begin(struct ch_selection *s, struct ch_sv input) {
+    bool can_search = may_search(s);
+
     s->begun = true;
     s->mode = decide(s, can_search);
     if (s->mode != CH_SELECT_ALL && can_search)

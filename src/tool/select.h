@@ -1,10 +1,11 @@
 /* select.h -- which tools a session's requests describe, when there are many.
  *
  *   all        every tool that is allowed
- *   topk       those that suit the input best (catalog.h)
+ *   topk       those that suit the input best: by words (catalog.h) and, where
+ *              there are vectors of it and of tools, by meaning as well
  *   two_stage  at first only summaries; the model says which tools it wants
  *   search     at first none; the model looks for what it wants
- *   auto       all up to 20 tools, topk up to 50, two_stage beyond
+ *   auto       all up to 20 tools, topk up to 50, two_stage beyond (topk with vectors)
  *
  * In all but the first a tool of our own, find_tools, lets the model add more.
  * The set only grows and keeps its order: what a request describes is always a
@@ -17,6 +18,7 @@
 #include "tool/catalog.h"
 #include "tool/policy.h"
 #include "tool/registry.h"
+#include "tool/vectors.h"
 
 enum ch_select_mode {
     CH_SELECT_AUTO,
@@ -41,6 +43,7 @@ struct ch_selection_opts {
     struct ch_ranking *ranking;         /* borrowed */
     enum ch_select_mode mode;
     size_t k; /* tools that one input adds; 0: CH_DEFAULT_TOP_K */
+    const struct ch_vectors *vectors; /* borrowed; NULL: there is no embedding model */
 };
 
 struct ch_selection; /* of one session */
@@ -50,6 +53,11 @@ void ch_selection_free(struct ch_selection *s);
 /* A new input: describe what suits it as well. policy (may be NULL) is borrowed
  * until the next call; it says what there is. */
 void ch_selection_input(struct ch_selection *s, const struct ch_policy *policy, struct ch_sv text);
+bool ch_selection_is_new(const struct ch_selection *s); /* it had no input yet */
+/* Would an input be ranked? */
+bool ch_selection_ranks(const struct ch_selection *s, const struct ch_policy *policy);
+/* What an embedding model is told of a tool, and of an input. */
+void ch_tool_meaning(const struct ch_tool *t, struct ch_buf *out);
 /* Describe this tool from now on, if there is one of that name. */
 void ch_selection_offer(struct ch_selection *s, struct ch_sv name);
 

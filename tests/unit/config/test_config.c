@@ -570,6 +570,7 @@ static bool takes(const struct ch_option *o, char kind) {
     case CH_CFG_SMTP:
     case CH_CFG_ENV:
     case CH_CFG_CHOICE:
+    case CH_CFG_MODEL:
         return kind == 's';
     case CH_CFG_BOOL:
         return kind == 'b';

@@ -1,0 +1,36 @@
+/* meaning.h -- tools chosen by what they mean, with an embedding model.
+ *
+ * Before a run chooses its tools, its input and those descriptions that are not
+ * known yet are turned into vectors (model/embed.h). Each description is sent
+ * once in the agent's life. The run waits for a few seconds at most: what is
+ * there by then counts, and without the input's vector words decide alone. A
+ * service that failed is left alone for a minute. */
+#ifndef CH_AGENT_MEANING_H
+#define CH_AGENT_MEANING_H
+#include "agent/agent.h"
+
+struct ch_meaning { /* of an agent */
+    struct ch_target *target; /* owned */
+    struct ch_vectors vectors;
+    const chela_run *asking; /* for tools; NULL: nobody */
+    int64_t again;           /* monotonic: until then nobody asks */
+};
+
+struct ch_pondering; /* of a run that waits */
+
+/* CHELA_ECONFIG: there is no such provider, or it has no embeddings. A key that is
+ * missing is a warning: *out is then NULL. */
+int ch_meaning_new(chela_runtime *rt, const char *spec, struct ch_meaning **out,
+                   struct chela_error *err);
+void ch_meaning_free(struct ch_meaning *m);
+const struct ch_vectors *ch_meaning_vectors(const struct ch_meaning *m);
+
+/* Must the run wait before it thinks? ch_think is called again then. True also
+ * when it died meanwhile. */
+bool ch_ponder(chela_run *run);
+void ch_ponder_abort(chela_run *run);
+
+/* --- think.c */
+struct ch_selection *ch_session_selection(chela_session *s);
+
+#endif

@@ -1,0 +1,175 @@
+/* test_meaning.c -- tools chosen with an embedding model: what it is asked, what
+ * comes of it, and that a run never depends on it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+/* after the headers it needs */
+#include <cmocka.h>
+
+#include "agent/meaning.h"
+#include "base/arena.h"
+#include "json/json.h"
+#include "support/stage.h"
+
+#define TOOLS 30
+#define LIKE 17 /* the tool that means the same as the input, with no word in common */
+
+static const struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+        .selection = "topk", .selection_size = 2, .embedding = "ollama/nomic-embed-text");
+
+static const struct fake_reply says[] = {{.body = A_SAY("one")}, {.body = A_SAY("two")}};
+
+static char warning[256];
+
+static void keep_warning(struct stage *st, const struct chela_event *ev) {
+    (void)st;
+    if (ev->type == CHELA_EV_WARNING)
+        snprintf(warning, sizeof(warning), "%.*s", (int)ev->note.text.n, ev->note.text.p);
+}
+
+static void open_both(struct stage *st, struct fake_model *embedder,
+                      const struct fake_reply *replies, size_t n) {
+    warning[0] = '\0';
+    STAGE_OPEN(st, &opts, says);
+    st->on_event = keep_warning;
+    stage_tool(st, "bake_bread", 0);
+    for (int i = 1; i < TOOLS; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "lever%d", i);
+        stage_tool(st, name, 0);
+    }
+    fake_model_init(embedder, st->rt->loop, replies, n);
+    st->agent->meaning->target->transport = &embedder->transport;
+}
+
+static void close_both(struct stage *st, struct fake_model *embedder) {
+    stage_check_transcript(st);
+    stage_close(st);
+    fake_model_release(embedder);
+}
+
+/* Vectors for `n` texts: the first, and the one at `like`, point the same way.
+ * Their lengths differ, which must not count. */
+static void write_vectors(struct ch_buf *out, int n, int like) {
+    ch_buf_add_str(out, "{\"object\":\"list\",\"data\":[");
+    for (int i = n - 1; i >= 0; i--) /* told by index, not by place */
+        ch_buf_addf(out, "{\"index\":%d,\"embedding\":%s}%s", i,
+                    i == 0 || i == like ? "[0.25,0]" : "[1e-3,4]", i ? "," : "]}");
+}
+
+static void check_described(const struct stage *st, size_t request, const char *want) {
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO got = {0};
+    const struct ch_json *body;
+    assert_int_equal(ch_json_parse(&arena, ch_buf_sv(&st->model.requests[request]), CH_JSON_STRICT,
+                                   &body, NULL, NULL),
+                     0);
+    for (CH_JSON_EACH(tool, ch_json_get(body, "tools")))
+        ch_buf_addf(&got, "%.*s ", CH_SV_FMT(ch_json_get_str(tool, "name")));
+    assert_string_equal(ch_buf_str(&got), want);
+}
+
+static size_t count_texts(const struct fake_model *m, size_t request) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *body;
+    assert_int_equal(ch_json_parse(&arena, ch_buf_sv(&m->requests[request]), CH_JSON_STRICT, &body,
+                                   NULL, NULL),
+                     0);
+    assert_true(ch_sv_is(ch_json_get_str(body, "model"), "nomic-embed-text"));
+    return ch_json_get(body, "input")->n;
+}
+
+/* Words find one tool, meaning another; the tools are sent once. */
+static void test_by_both(void **state) {
+    (void)state;
+    CH_BUF_AUTO first = {0}, second = {0};
+    write_vectors(&first, TOOLS + 1, LIKE + 1);
+    write_vectors(&second, 1, 0);
+    const struct fake_reply replies[] = {
+        {.body = first.p, .status = 200, .content_type = "application/json"},
+        {.body = second.p, .status = 200, .content_type = "application/json"}};
+    struct fake_model embedder;
+    struct stage st;
+    open_both(&st, &embedder, replies, CH_LEN(replies));
+    stage_play(&st, "bake bread");
+    check_described(&st, 0, "find_tools bake_bread lever17 ");
+    assert_int_equal(count_texts(&embedder, 0), TOOLS + 1);
+    stage_play(&st, "and something else");
+    assert_int_equal(embedder.nrequests, 2);
+    assert_int_equal(count_texts(&embedder, 1), 1);
+    assert_string_equal(warning, "");
+    close_both(&st, &embedder);
+}
+
+/* Whatever the service does, words decide, and a warning says why. */
+static void test_failures(void **state) {
+    (void)state;
+    static const struct {
+        struct fake_reply reply;
+        const char *why;
+    } cases[] = {
+        {{.body = "{\"error\":{\"message\":\"no\"}}", .status = 500}, "HTTP status 500"},
+        {{.body = "<html>", .status = 200}, "it is no JSON"},
+        {{.body = "{\"data\":[]}", .status = 200}, "not one vector for each text"},
+        {{.fail = "reset"}, "reset"},
+        {{.hang = true}, "no answer in time"},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        struct fake_model embedder;
+        struct stage st;
+        open_both(&st, &embedder, &cases[i].reply, 1);
+        stage_play(&st, "bake bread");
+        check_described(&st, 0, "find_tools bake_bread ");
+        if (!strstr(warning, cases[i].why) || !strstr(warning, "ollama/nomic-embed-text"))
+            fail_msg("case %zu: '%s'", i, warning);
+        assert_string_equal(stage_verdict(&st), "done/task_completed");
+        stage_play(&st, "bake it"); /* and it is left alone for a while */
+        assert_int_equal(embedder.nrequests, 1);
+        assert_int_equal(embedder.open, 0);
+        close_both(&st, &embedder);
+    }
+}
+
+static void test_cancelled(void **state) {
+    (void)state;
+    static const struct fake_reply hangs[] = {{.hang = true}};
+    struct fake_model embedder;
+    struct stage st;
+    open_both(&st, &embedder, hangs, 1);
+    stage_start(&st, "bake bread");
+    for (int i = 0; i < 20; i++)
+        ch_loop_tick(st.rt->loop);
+    assert_int_equal(embedder.open, 1);
+    chela_cancel(st.run, NULL);
+    stage_finish(&st);
+    assert_int_equal(embedder.open, 0);
+    assert_int_equal(st.model.nrequests, 0);
+    close_both(&st, &embedder);
+}
+
+/* Nothing is sent where nothing is chosen. */
+static void test_few_tools(void **state) {
+    (void)state;
+    static const struct chela_agent_opts few =
+        CHELA_AGENT_OPTS(.embedding = "ollama/nomic-embed-text");
+    struct fake_model embedder;
+    struct stage st;
+    STAGE_OPEN(&st, &few, says);
+    stage_tool(&st, "bake_bread", 0);
+    fake_model_init(&embedder, st.rt->loop, NULL, 0);
+    st.agent->meaning->target->transport = &embedder.transport;
+    stage_play(&st, "bake bread");
+    assert_int_equal(embedder.nrequests, 0);
+    close_both(&st, &embedder);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_by_both),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_cancelled),
+        cmocka_unit_test(test_few_tools),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
