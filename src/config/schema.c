@@ -49,29 +49,27 @@ static void write_quirk_names(struct ch_jw *w) {
 #define VARIABLE "{\"type\":\"string\",\"pattern\":\"^[a-zA-Z_][a-zA-Z0-9_]*$\"}"
 #define MODEL "{\"type\":\"string\",\"pattern\":\"^[^/]+/.+\"}"
 
+static const char *const text_patterns[] = {
+    [CH_CFG_TEXT] = NULL,
+    [CH_CFG_PATH] = "^.+",
+    [CH_CFG_NAME] = "^[a-zA-Z0-9_-]{1,64}$",
+    [CH_CFG_URL] = "^https?://",
+    [CH_CFG_SMTP] = "^smtps?://",
+    [CH_CFG_ENV] = "^[a-zA-Z_][a-zA-Z0-9_]*$",
+    [CH_CFG_MODEL] = "^[^/]+/.+",
+};
+
 /* The keywords that say what a value of this type is. */
 static void write_type(struct ch_jw *w, const struct ch_option *o) {
     switch (o->type) {
     case CH_CFG_TEXT:
-        write_text(w, NULL);
-        return;
     case CH_CFG_PATH:
-        write_text(w, "^.+");
-        return;
     case CH_CFG_NAME:
-        write_text(w, "^[a-zA-Z0-9_-]{1,64}$");
-        return;
     case CH_CFG_URL:
-        write_text(w, "^https?://");
-        return;
     case CH_CFG_SMTP:
-        write_text(w, "^smtps?://");
-        return;
     case CH_CFG_ENV:
-        write_text(w, "^[a-zA-Z_][a-zA-Z0-9_]*$");
-        return;
     case CH_CFG_MODEL:
-        write_text(w, "^[^/]+/.+");
+        write_text(w, text_patterns[o->type]);
         return;
     case CH_CFG_ENVS:
         ch_jw_kraw(w, "anyOf",
