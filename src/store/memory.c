@@ -282,7 +282,8 @@ static int memory_open_session(struct chela_store_db *db, const struct chela_sto
         return ch_fail(err, CHELA_ENOENT, "there is no session '%s'", c->key);
     if (!s)
         s = add_session(db, c->key, c->agent, strlen(c->agent), "", c->now);
-    bool busy = *s->row.owner && s->row.until > c->now && !(c->steal && c->steal == s->row.token);
+    bool holds = *s->row.owner && (c->judge || s->row.until > c->now);
+    bool busy = holds && !(c->steal && c->steal == s->row.token);
     if (!busy) {
         set_str(&s->row.owner, c->owner);
         s->row.until = c->until;

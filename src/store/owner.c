@@ -2,8 +2,9 @@
  *
  * "HOST BOOT NAMESPACE PID START NONCE", so that a process of the same boot and
  * the same pid namespace can see whether the holder still lives: then a session
- * whose process was killed can be opened at once. Everybody else waits until
- * the lease ends. */
+ * whose process was killed can be opened at once, and one whose process lives
+ * is held, whatever a clock says that somebody has set meanwhile. Everybody
+ * else waits until the lease ends. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -87,17 +88,29 @@ static bool parse(const char *text, struct owner *o) {
                   o->start) == 5;
 }
 
-bool ch_owner_is_dead(const char *text) {
+enum life { UNKNOWN, LIVES, DEAD };
+
+static enum life look_at(const char *text) {
     struct owner other, me;
     char start[24];
 
     if (!parse(text, &other))
-        return false;
+        return UNKNOWN;
     identify(&me);
     if (strcmp(other.boot, me.boot) != 0 || strcmp(other.space, me.space) != 0 || !*me.boot ||
         !*me.space || strcmp(other.start, "?") == 0)
-        return false;
-    return start_time(other.pid, start, sizeof(start)) && strcmp(start, other.start) != 0;
+        return UNKNOWN;
+    if (!start_time(other.pid, start, sizeof(start)))
+        return UNKNOWN;
+    return strcmp(start, other.start) == 0 ? LIVES : DEAD;
+}
+
+bool ch_owner_is_dead(const char *text) {
+    return look_at(text) == DEAD;
+}
+
+bool ch_owner_lives(const char *text) {
+    return look_at(text) == LIVES;
 }
 
 void ch_owner_show(const char *text, struct ch_buf *out) {

@@ -223,13 +223,16 @@ static int owner_of(const struct chela_store_session *row, void *user) {
     return 0;
 }
 
-/* The lease of a process that died lasts for a while; no need to wait. */
+/* The lease of a process that died lasts for a while; no need to wait. That of
+ * one that lives here has not ended, whatever the clock says. */
 static int64_t when_free(chela_store *s, const char *key) {
     CH_BUF_AUTO owner = {0};
     struct chela_error ignored = {0};
 
     chela_store_session(s, key, owner_of, &owner, &ignored);
-    return owner.n && ch_owner_is_dead(ch_buf_str(&owner)) ? INT64_MAX : ch_store_now();
+    if (owner.n && ch_owner_is_dead(ch_buf_str(&owner)))
+        return INT64_MAX;
+    return owner.n && ch_owner_lives(ch_buf_str(&owner)) ? 0 : ch_store_now();
 }
 
 int chela_store_delete(chela_store *s, const char *key, struct chela_error *err) {

@@ -34,6 +34,7 @@ int64_t ch_store_now(void); /* ms, wall clock */
 /* --- owner.c: who holds a lease, in words that another process can judge */
 void ch_owner_make(struct ch_buf *out);
 bool ch_owner_is_dead(const char *owner); /* known to be; false when in doubt */
+bool ch_owner_lives(const char *owner);   /* likewise: a process on this machine */
 void ch_owner_show(const char *owner, struct ch_buf *out); /* "process 12 on host" */
 
 /* --- writer.c: a runtime's journal over a store */

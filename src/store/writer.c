@@ -132,6 +132,7 @@ static void drop_lease(struct writer *w, const struct ch_log *log) {
 
 struct opening {
     uint64_t token, last, window;
+    int64_t until;
     struct ch_buf owner;
     const struct job *job;
     int rc;
@@ -144,6 +145,7 @@ static int on_row(const struct chela_store_session *row, void *user) {
     o->token = row->token;
     o->last = row->last;
     o->window = row->window;
+    o->until = row->until;
     ch_buf_clear(&o->owner);
     ch_buf_add_str(&o->owner, row->owner);
     return 0;
@@ -163,6 +165,20 @@ static int say_busy(const struct ch_log *log, const struct opening *o, struct ch
     return ch_fail(err, CHELA_EBUSY, "session '%s' is in use by %s", log->key, ch_buf_str(&who));
 }
 
+/* May somebody else's lease be taken? A holder on this machine is looked at. For
+ * others there is the clock; a lease that ends later than any can was written
+ * under another time. */
+static bool is_over(const struct writer *w, const struct opening *o) {
+    const char *owner = ch_buf_str(&o->owner);
+    int64_t now = ch_store_now();
+
+    if (strcmp(owner, w->owner) == 0) /* it could not be given back; no log of ours has it */
+        return true;
+    if (ch_owner_lives(owner))
+        return false;
+    return ch_owner_is_dead(owner) || o->until <= now || o->until - now > 2 * LEASE_MS;
+}
+
 static int claim(struct writer *w, struct ch_log *log, struct opening *o,
                  struct chela_error *err) {
     int64_t now = ch_store_now();
@@ -171,14 +187,13 @@ static int claim(struct writer *w, struct ch_log *log, struct opening *o,
                                   .owner = w->owner,
                                   .now = now,
                                   .until = w->instant ? INT64_MAX : now + LEASE_MS,
-                                  .create = 1};
+                                  .create = 1,
+                                  .judge = 1};
     int rc = ch_store_open_session(w->store, &c, on_row, o, err);
 
     if (rc != CHELA_EBUSY || o->owner.n == 0)
         return rc;
-    /* Ourselves: the lease could not be given back, and no log of ours has it. */
-    bool ours = strcmp(ch_buf_str(&o->owner), w->owner) == 0;
-    if (!ours && !ch_owner_is_dead(ch_buf_str(&o->owner)))
+    if (!is_over(w, o))
         return say_busy(log, o, err);
     *err = (struct chela_error){0};
     c.steal = o->token;

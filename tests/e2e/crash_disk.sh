@@ -154,6 +154,20 @@ if [ "$status" = 0 ]; then
     check "a read-only store: reason store_error" grep -q '"reason":"store_error"' out
     check "a read-only store: nothing was done" cmp effects effects.before
     chmod 755 .
+    # The files beside it belong to it.
+    for end in wal shm; do
+        (as=() && clean && begin chain)
+        chmod 666 chela.db*
+        for mode in 000 444; do
+            chmod $mode chela.db-$end
+            begin chain
+            same "chela.db-$end with mode $mode: exit 1" 1 "$status"
+            check "chela.db-$end with mode $mode: it is named" \
+                grep -qE "chela.db: .*chela.db-$end cannot be (read|written): Permission denied" err
+            check "chela.db-$end with mode $mode: reason store_error" grep -q '"reason":"store_error"' out
+        done
+        chmod 666 chela.db-$end
+    done
 else
     skip "a read-only store" "another user cannot run the program"
 fi

@@ -313,6 +313,23 @@ static void test_stealing_from_the_dead(void **state) {
     assert_int_equal(append("a", mine.token, 1, "{}"), CHELA_EPERM);
 }
 
+/* For who knows better than a clock. */
+static void test_an_expired_lease_to_be_judged(void **state) {
+    (void)state;
+    struct row mine, theirs = {0};
+    assert_int_equal(claim_at("a", "me", 100, 0, &mine), 0);
+    struct chela_store_claim c = {
+        .key = "a", .agent = "", .owner = "you", .now = 9000, .until = 9900, .judge = 1};
+    err = (struct chela_error){0};
+    assert_int_equal(ch_store_open_session(store, &c, keep_row, &theirs, &err), CHELA_EBUSY);
+    assert_string_equal(theirs.owner, "me");
+    assert_int_equal(theirs.until, 1100);
+    c.steal = theirs.token;
+    assert_int_equal(ch_store_open_session(store, &c, keep_row, &theirs, &err), 0);
+    assert_true(theirs.token > mine.token);
+    assert_int_equal(append("a", mine.token, 1, "{}"), CHELA_EPERM);
+}
+
 static void test_renewing_and_giving_back(void **state) {
     (void)state;
     struct row mine, theirs;
@@ -542,6 +559,7 @@ int conformance_run(const struct conformance *c) {
         CASE(test_takeover_after_expiry),
         CASE(test_an_expired_lease_still_writes_until_taken),
         CASE(test_stealing_from_the_dead),
+        CASE(test_an_expired_lease_to_be_judged),
         CASE(test_renewing_and_giving_back),
         CASE(test_lists),
         CASE(test_titles),

@@ -113,6 +113,8 @@ struct chela_store_claim {
     int64_t now, until;
     uint64_t steal;    /* the token of a lease whose holder is known to be dead; 0: none */
     int create;        /* make the session if there is none; else CHELA_ENOENT */
+    int judge;         /* a lease that has expired is CHELA_EBUSY too: the caller knows better
+                          than a clock, and comes back with `steal` */
 };
 
 /* An event of the inbox or a message of the outbox. */
@@ -182,7 +184,7 @@ struct chela_store_ops {
     int (*commit)(struct chela_store_db *db, struct chela_store_change *changes, size_t n, int sync,
                   struct chela_error *err);
 
-    /* Take the lease: free, expired, or of `steal`. The row is handed to fn with
+    /* Take the lease: free, expired (unless `judge`), or of `steal`. The row is handed to fn with
      * the new token. CHELA_EBUSY: somebody holds it, and fn was given the row
      * that says who. */
     int (*open_session)(struct chela_store_db *db, const struct chela_store_claim *claim,

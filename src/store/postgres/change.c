@@ -310,11 +310,12 @@ static int take_lease(struct chela_store_db *db, struct claiming *k, struct chel
         ch_pg_number(ch_pg_server_time(db, c->until)),
         ch_pg_number(ch_pg_server_time(db, c->now)),
         ch_pg_number((int64_t)c->steal),
+        ch_pg_number(c->judge ? 1 : 0),
     };
 
     return ch_pg_query(db,
                        "UPDATE chela.sessions SET owner = $2, until = $3, token = token + 1"
-                       " WHERE key = $1 AND (owner = '' OR until <= $4 OR"
+                       " WHERE key = $1 AND (owner = '' OR ($6 = 0 AND until <= $4) OR"
                        " ($5 <> 0 AND token = $5)) RETURNING " CH_PG_COLUMNS,
                        args, CH_LEN(args), &k->row, err);
 }

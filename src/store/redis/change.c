@@ -183,7 +183,7 @@ static void put_claim(struct chela_store_db *db, struct ch_redis_cmd *cmd,
     number(cmd, c->now);
     number(cmd, (int64_t)c->steal);
     number(cmd, c->create ? 1 : 0);
-    number(cmd, 0);
+    number(cmd, c->judge ? 1 : 0);
 }
 
 int ch_redis_open_session(struct chela_store_db *db, const struct chela_store_claim *claim,

@@ -317,7 +317,8 @@ static int claim_it(struct chela_store_db *db, const struct chela_store_claim *c
     if (rc == 0 && !there)
         rc = c->create ? insert_session(db, c->key, c->agent, strlen(c->agent), "", c->now, err)
                        : ch_fail(err, CHELA_ENOENT, "there is no session '%s'", c->key);
-    *busy = there && row.held && row.until > c->now && !(c->steal && c->steal == row.token);
+    bool holds = there && row.held && (c->judge || row.until > c->now);
+    *busy = holds && !(c->steal && c->steal == row.token);
     return rc == 0 && !*busy ? take_lease(db, c, err) : rc;
 }
 

@@ -65,7 +65,50 @@ static int code_of(int rc) {
     return CHELA_EIO;
 }
 
+/* Why a file of ours cannot be used; NULL: no reason to be seen. Nothing is
+ * opened to find out: closing it again would give up this process's locks. */
+static const char *trouble_with(const char *file, const char **verb) {
+    struct stat st;
+
+    *verb = "read";
+    if (stat(file, &st) < 0)
+        return errno == ENOENT ? NULL : strerror(errno);
+    if (!S_ISREG(st.st_mode))
+        return "it is not a file";
+    if (faccessat(AT_FDCWD, file, R_OK, AT_EACCESS) < 0)
+        return strerror(errno);
+    *verb = "written";
+    return faccessat(AT_FDCWD, file, W_OK, AT_EACCESS) < 0 ? strerror(errno) : NULL;
+}
+
+/* SQLite does not say which of its files it has no access to. */
+static bool name_culprit(struct chela_store_db *db, struct chela_error *err) {
+    static const char *const ends[] = {"", "-wal", "-shm"};
+
+    for (size_t i = 0; i < CH_LEN(ends); i++) {
+        CH_BUF_AUTO name = {0};
+        const char *verb;
+        ch_buf_addf(&name, "%s%s", db->path, ends[i]);
+        const char *why = trouble_with(ch_buf_str(&name), &verb);
+        if (!why)
+            continue;
+        ch_fail(err, CHELA_EPERM, "store %s: %s cannot be %s: %s", db->path, ch_buf_str(&name),
+                verb, why);
+        return true;
+    }
+    return false;
+}
+
 int ch_sqlite_fail(struct chela_store_db *db, int rc, struct chela_error *err) {
+    switch (rc & 0xff) {
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+    case SQLITE_READONLY:
+        if (name_culprit(db, err))
+            return err->code;
+        break;
+    }
     switch (rc & 0xff) {
     case SQLITE_NOTADB:
     case SQLITE_CORRUPT:

@@ -16,6 +16,7 @@
  *   CHELA_CRASH_ERRNO=     ENOSPC (default) or EIO
  *   CHELA_CRASH_SYNC=no    syncs are counted but not made: what is synced matters
  *                          to the death of a machine, not to that of a process
+ *   CHELA_CRASH_CLOCK=FILE holds a number of seconds: the wall clock is as much ahead
  *   CHELA_CRASH_LOG=FILE   where it says what happened: "N CALL WHERE" for the
  *                          point that was hit; if none was, "total N" at exit
  *
@@ -37,6 +38,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 enum when { COUNT, BEFORE, AFTER, STOP, FAIL, FAILING };
@@ -46,7 +48,7 @@ static struct {
     long at;
     int error;
     bool no_sync;
-    char log[512];
+    char log[512], clock[512];
     pid_t owner; /* a forked child is another process */
 } plan;
 static atomic_long counter;
@@ -89,6 +91,8 @@ __attribute__((constructor)) static void start(void) {
     const char *sync = getenv("CHELA_CRASH_SYNC");
     plan.no_sync = sync && strcmp(sync, "no") == 0;
     snprintf(plan.log, sizeof(plan.log), "%s", log ? log : "");
+    const char *clock = getenv("CHELA_CRASH_CLOCK");
+    snprintf(plan.clock, sizeof(plan.clock), "%s", clock ? clock : "");
     plan.owner = getpid();
 }
 
@@ -196,3 +200,23 @@ COUNTED(int, posix_spawnp, -1, false,
         (pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
          const posix_spawnattr_t *attr, char *const argv[], char *const env[]),
         (pid, path, actions, attr, argv, env))
+
+/* Somebody sets the clock; read anew each time, since they may do it at any. */
+static long ahead(void) {
+    char text[32] = "";
+    long fd = syscall(SYS_openat, AT_FDCWD, plan.clock, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return 0;
+    syscall(SYS_read, fd, text, sizeof(text) - 1);
+    syscall(SYS_close, fd);
+    return strtol(text, NULL, 10);
+}
+
+__attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct timespec *out) {
+    int rc = (int)syscall(SYS_clock_gettime, id, out);
+
+    if (rc == 0 && id == CLOCK_REALTIME && plan.clock[0])
+        out->tv_sec += ahead();
+    return rc;
+}

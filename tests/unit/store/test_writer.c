@@ -190,7 +190,7 @@ static void test_a_lease_that_was_taken(void **state) {
                                       .agent = "",
                                       .owner = "somebody else",
                                       .now = 1,
-                                      .until = INT64_MAX,
+                                      .until = ch_store_now() + 30000,
                                       .steal = token};
     assert_int_equal(ch_store_open_session(r.store, &thief, ignore_row, &token, &err), 0);
     s.wanted = put(&r, &s, CH_SYNC_DISK);
@@ -204,6 +204,58 @@ static void test_a_lease_that_was_taken(void **state) {
     assert_int_equal(s.rc, CHELA_EBUSY);
     r.j->ops->close(s.log);
     rig_close(&r);
+}
+
+static char *owner_here(void) {
+    CH_BUF_AUTO owner = {0};
+    ch_owner_make(&owner);
+    return ch_buf_take(&owner);
+}
+
+/* Whose lease may be taken when it says that it ends then: clocks are set, and
+ * processes on this machine can be looked at. */
+static void test_clocks_that_jump(void **state) {
+    enum { HOUR = 3600 * 1000 };
+    CH_AUTOFREE char *here = owner_here();
+    static const char dead[] = "host boot space 1 2 3";
+    const struct {
+        const char *name, *owner;
+        int64_t until; /* from now */
+        int rc;
+    } cases[] = {
+        {"far away, not over", dead, 20000, CHELA_EBUSY},
+        {"far away, over", dead, -1, 0},
+        {"far away, over for long", dead, -HOUR, 0},
+        {"far away, our clock was set back", dead, HOUR, 0},
+        {"lives here, not over", here, 20000, CHELA_EBUSY},
+        {"lives here, our clock was set forward", here, -HOUR, CHELA_EBUSY},
+        {"lives here, our clock was set back", here, HOUR, CHELA_EBUSY},
+    };
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        struct rig r;
+        struct side s;
+        uint64_t token = 0;
+        struct chela_error err = {0};
+        char key[16];
+        snprintf(key, sizeof(key), "clock%zu", i);
+        rig_open(&r);
+        struct chela_store_claim other = {.key = key,
+                                          .agent = "",
+                                          .owner = cases[i].owner,
+                                          .now = 1,
+                                          .until = ch_store_now() + cases[i].until,
+                                          .create = 1};
+        assert_int_equal(ch_store_open_session(r.store, &other, ignore_row, &token, &err), 0);
+        side_open(&r, &s, key);
+        side_wait(&r, &s);
+        if (s.rc != cases[i].rc)
+            fail_msg("%s: %d", cases[i].name, s.rc);
+        if (cases[i].owner == here)
+            assert_int_equal(chela_store_delete(r.store, key, &err), CHELA_EBUSY);
+        r.j->ops->close(s.log);
+        rig_close(&r);
+    }
 }
 
 static void test_closed_before_it_was_opened(void **state) {
@@ -253,6 +305,7 @@ int main(void) {
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_one_writer),
         cmocka_unit_test(test_a_lease_that_was_taken),
+        cmocka_unit_test(test_clocks_that_jump),
         cmocka_unit_test(test_closed_before_it_was_opened),
         cmocka_unit_test(test_boxes),
     };
