@@ -237,6 +237,9 @@
 /* gateway */
 #define CH_LIMIT_LANES 4096          /* sessions in use at once */
 #define CH_LIMIT_CLIENT_TOOLS 128    /* that one request brings */
+#define CH_LIMIT_TOLD 2048           /* events of a session for those who come back */
+#define CH_LIMIT_TOLD_BYTES CH_MB    /* of the same */
+#define CH_LIMIT_LISTED 1000         /* sessions in one answer */
 
 /* defaults that are settings, not bounds */
 #define CH_DEFAULT_PULSE_MS 15000    /* a sign of life on every stream */

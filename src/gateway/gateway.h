@@ -36,6 +36,7 @@ struct chela_gateway {
     size_t nretired;
     struct ch_list lanes, visits;
     size_t nlanes, nvisits;
+    size_t ninvocations; /* of single tools, which use their agent directly */
     struct ch_counters counters;
     int64_t began; /* ms, monotonic */
     struct ch_timer pulse;

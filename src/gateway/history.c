@@ -154,6 +154,18 @@ int ch_history_end(struct ch_history *h, struct ch_msg **input, struct chela_err
     return 0;
 }
 
+struct ch_msg *ch_history_join(struct ch_history *h) {
+    flush(h);
+    for (size_t i = 0; i < h->n; i++)
+        for (uint32_t k = 0; h->msgs[i]->kind == CH_MSG_USER && k < h->msgs[i]->nblocks; k++)
+            ch_history_block(h, &h->msgs[i]->blocks[k]);
+    struct ch_msg *all = h->nblocks ? ch_msg_new(CH_MSG_USER, h->blocks, h->nblocks, NULL,
+                                                 CH_SV(""), h->now)
+                                    : NULL;
+    h->nblocks = 0;
+    return all;
+}
+
 void ch_history_only_new(struct ch_history *h) {
     size_t keep = 0;
     flush(h);

@@ -39,6 +39,9 @@ int ch_history_media(struct ch_history *h, enum ch_block_type type, struct ch_sv
  * says what is wrong. */
 int ch_history_end(struct ch_history *h, struct ch_msg **input, struct chela_error *err);
 
+/* All messages of the user as one; NULL: there is none. */
+struct ch_msg *ch_history_join(struct ch_history *h);
+
 /* Forget everything up to and with the last message of the assistant. */
 void ch_history_only_new(struct ch_history *h);
 

@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/utf8.h"
+#include "gateway/history.h"
 
 /* --- events */
 
@@ -29,10 +31,34 @@ static void rest(struct ch_lane *l) {
     l->rested = ch_mono_ms(ch_loop_clock(l->gw->rt->loop));
 }
 
+static void forget_oldest(struct ch_lane *l) {
+    struct ch_told *t = &l->told[l->told_first];
+    l->told_bytes -= strlen(t->json);
+    ch_free(t->id);
+    ch_free(t->json);
+    l->told_first = (l->told_first + 1) % CH_LIMIT_TOLD;
+    l->told_n--;
+}
+
+static void remember(struct ch_lane *l, const struct chela_event *ev) {
+    CH_BUF_AUTO id = {0};
+    char *json = chela_event_json(ev);
+    if (!l->told)
+        l->told = ch_alloc(CH_LIMIT_TOLD * sizeof(*l->told));
+    while (l->told_n == CH_LIMIT_TOLD || (l->told_n && l->told_bytes > CH_LIMIT_TOLD_BYTES))
+        forget_oldest(l);
+    ch_buf_addf(&id, "%s:%llu", ev->run, (unsigned long long)ev->seq);
+    l->told[(l->told_first + l->told_n++) % CH_LIMIT_TOLD] =
+        (struct ch_told){.id = ch_buf_take(&id), .json = json};
+    l->told_bytes += strlen(json);
+}
+
 static void on_event(const struct chela_event *ev, void *user) {
     struct ch_lane *l = user;
     struct ch_link *k = l->watchers.head.next, *next;
     count(&l->gw->counters, ev);
+    if (l->kept)
+        remember(l, ev);
     if (ev->type == CHELA_EV_RUN_END)
         rest(l);
     for (; k != &l->watchers.head; k = next) {
@@ -68,35 +94,145 @@ static int make_agent(const struct ch_lane_opts *o, chela_agent **out, struct ch
 
 static void free_lane(struct ch_task *t) {
     struct ch_lane *l = CH_CONTAINER(t, struct ch_lane, bury);
+    while (l->told_n)
+        forget_oldest(l);
+    ch_free(l->told);
     chela_run_free(l->run);
-    ch_agent_free(l->agent);
+    if (l->agent)
+        ch_agent_free(l->agent);
     ch_free(l);
+}
+
+static void digest(const struct ch_lane_opts *o, unsigned char out[CH_SHA256_SIZE]) {
+    const struct ch_agent_patch *p = &o->patch;
+    CH_BUF_AUTO text = {0};
+    struct ch_sha256 h;
+    ch_buf_addf(&text, "%p %g %g %lld %lld %d %s %s %s", (void *)o->agent,
+                p->temperature ? *p->temperature : -1, p->top_p ? *p->top_p : -1,
+                p->seed ? (long long)*p->seed : -1, (long long)p->max_output_tokens,
+                (int)p->reasoning, p->tool_choice ? p->tool_choice : "",
+                p->output_schema ? p->output_schema : "", p->system ? p->system : "");
+    for (size_t i = 0; p->stop && p->stop[i]; i++)
+        ch_buf_addf(&text, "%c%s", 1, p->stop[i]);
+    for (size_t i = 0; i < o->ntools; i++)
+        ch_buf_addf(&text, "%c%s%c%s%c%s", 2, o->tools[i].name, 3, o->tools[i].description, 3,
+                    o->tools[i].schema ? o->tools[i].schema : "");
+    ch_sha256_init(&h);
+    ch_sha256_add(&h, text.p, text.n);
+    ch_sha256_end(&h, out);
+}
+
+/* --- reading its journal */
+
+static void tell_ready(struct ch_lane *l, const struct chela_error *err) {
+    struct ch_lane_wait *w;
+    while ((w = CH_LIST_FIRST(&l->waits, struct ch_lane_wait, link))) {
+        ch_list_del(&w->link);
+        w->ready(w, l, err);
+    }
+}
+
+static void on_ready(chela_session *s, const struct chela_error *err, void *user) {
+    struct ch_lane *l = user;
+    (void)s;
+    l->ready = true;
+    struct chela_error copy = err ? *err : (struct chela_error){0};
+    tell_ready(l, err ? &copy : NULL);
+    if (err)
+        ch_lane_close(l);
+}
+
+void ch_lane_when_ready(struct ch_lane *l, struct ch_lane_wait *w) {
+    if (l->ready)
+        w->ready(w, l, NULL);
+    else
+        ch_list_add(&l->waits, &w->link);
+}
+
+static int furnish(struct ch_lane *l, const struct ch_lane_opts *o, struct chela_error *err) {
+    int rc = make_agent(o, &l->agent, err);
+    if (rc == 0)
+        rc = ch_session_open(l->agent, o->key, o->key != NULL, &l->session, err);
+    if (rc < 0) {
+        if (l->agent)
+            ch_agent_free(CH_TAKE(l->agent));
+        return rc;
+    }
+    digest(o, l->wants);
+    l->ready = !l->session->keep;
+    chela_session_on_ready(l->session, on_ready, l);
+    return 0;
 }
 
 int ch_lane_open(chela_gateway *gw, const struct ch_lane_opts *o, struct ch_lane **out,
                  struct chela_error *err) {
-    chela_agent *agent;
-    chela_session *session;
     if (gw->nlanes >= CH_LIMIT_LANES)
         return ch_fail(err, CHELA_EBUSY, "too many sessions are in use at once");
-    int rc = make_agent(o, &agent, err);
-    if (rc < 0)
-        return rc;
-    rc = ch_session_open(agent, o->key, o->key != NULL, &session, err);
-    if (rc < 0) {
-        ch_agent_free(agent);
-        return rc;
-    }
     struct ch_lane *l = ch_alloc(sizeof(*l));
     l->gw = gw;
-    l->agent = agent;
-    l->session = session;
     l->kept = o->key != NULL;
     l->bury.fn = free_lane;
     ch_list_init(&l->watchers);
+    ch_list_init(&l->waits);
+    int rc = furnish(l, o, err);
+    if (rc < 0) {
+        ch_free(l);
+        return rc;
+    }
     ch_list_add(&gw->lanes, &l->link);
     gw->nlanes++;
     rest(l);
+    *out = l;
+    return 0;
+}
+
+int ch_lane_key_check(struct ch_sv key, struct chela_error *err) {
+    bool plain = ch_utf8_valid(key);
+    for (size_t i = 0; i < key.n; i++)
+        plain &= (unsigned char)key.p[i] >= ' ' && key.p[i] != 0x7f;
+    if (plain && key.n >= 1 && key.n <= CH_LIMIT_SESSION_KEY)
+        return 0;
+    return ch_fail(err, CHELA_EINVAL,
+                   "a session's key has 1 to %d bytes and no control characters",
+                   CH_LIMIT_SESSION_KEY);
+}
+
+struct ch_lane *ch_lane_find(const chela_gateway *gw, struct ch_sv key) {
+    for (CH_LIST_EACH(k, &gw->lanes)) {
+        struct ch_lane *l = CH_CONTAINER(k, struct ch_lane, link);
+        if (l->kept && ch_sv_is(key, l->session->key))
+            return l;
+    }
+    return NULL;
+}
+
+/* The journal has all of the session: it is opened anew, with another agent. */
+static int refurnish(struct ch_lane *l, const struct ch_lane_opts *o, struct chela_error *err) {
+    struct ch_lane_opts opts = *o;
+    chela_agent *before = CH_TAKE(l->agent);
+    opts.key = ch_strdup(l->session->key);
+    chela_run_free(CH_TAKE(l->run));
+    chela_session_close(l->session);
+    ch_agent_free(before);
+    int rc = furnish(l, &opts, err);
+    ch_free((char *)opts.key);
+    return rc;
+}
+
+int ch_lane_use(chela_gateway *gw, const struct ch_lane_opts *o, struct ch_lane **out,
+                struct chela_error *err) {
+    unsigned char wants[CH_SHA256_SIZE];
+    struct ch_lane *l = ch_lane_find(gw, ch_sv_str(o->key));
+    if (!l)
+        return ch_lane_open(gw, o, out, err);
+    digest(o, wants);
+    if (!l->running && l->ready && memcmp(wants, l->wants, sizeof(wants)) != 0) {
+        int rc = refurnish(l, o, err);
+        if (rc < 0) {
+            ch_lane_close(l);
+            return rc;
+        }
+    }
     *out = l;
     return 0;
 }
@@ -106,7 +242,10 @@ static void leave(struct ch_lane *l) {
     l->gw->nlanes--;
     while (!ch_list_empty(&l->watchers))
         ch_list_del(l->watchers.head.next);
-    chela_session_close(l->session);
+    while (!ch_list_empty(&l->waits))
+        ch_list_del(l->waits.head.next);
+    if (l->agent)
+        chela_session_close(l->session);
 }
 
 void ch_lane_close(struct ch_lane *l) {
@@ -122,18 +261,53 @@ int ch_lane_recall(struct ch_lane *l, struct ch_msg *m, struct chela_error *err)
     return rc < 0 ? ch_fail(err, rc, "the history is too long") : 0;
 }
 
+static void runs(struct ch_lane *l, chela_run *run) {
+    chela_run_free(l->run);
+    l->run = run;
+    l->running = true;
+}
+
 int ch_lane_start(struct ch_lane *l, struct ch_msg *input, const char *approve,
                   struct chela_error *err) {
     struct chela_run_opts opts =
         CHELA_RUN_OPTS(.on_event = on_event, .user = l, .approve = approve);
     chela_run *run;
     int rc = ch_run_start(l->session, input, &opts, &run, err);
-    if (rc < 0)
-        return rc;
-    chela_run_free(l->run);
-    l->run = run;
-    l->running = true;
-    return 0;
+    if (rc == 0)
+        runs(l, run);
+    return rc;
+}
+
+int ch_lane_resume(struct ch_lane *l, struct chela_error *err) {
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = on_event, .user = l, .approve = "ask");
+    chela_run *run;
+    int rc = chela_run_resume(l->session, &opts, &run, err);
+    if (rc == 0)
+        runs(l, run);
+    return rc;
+}
+
+static int give_result(struct ch_lane *l, const struct ch_block *b, struct chela_error *err) {
+    if (b->type != CH_BLOCK_TOOL_RESULT)
+        return 0;
+    CH_AUTOFREE char *id = ch_strndup(b->id.p, b->id.n);
+    return chela_session_answer(l->session, id, b->text.p, b->text.n, b->flags & CH_F_ERROR, err);
+}
+
+int ch_lane_answer(struct ch_lane *l, struct ch_history *h, struct chela_error *err) {
+    const struct ch_msg *results = h->msgs[0];
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < results->nblocks; i++)
+        rc = give_result(l, &results->blocks[i], err);
+    if (rc == 0)
+        rc = ch_lane_resume(l, err);
+    for (size_t i = 1; rc == 0 && i < h->n; i++)
+        for (uint32_t k = 0; rc == 0 && k < h->msgs[i]->nblocks; k++) {
+            const struct ch_block *b = &h->msgs[i]->blocks[k];
+            if (b->type == CH_BLOCK_TEXT)
+                rc = chela_run_follow_up(l->run, b->text.p, b->text.n);
+        }
+    return rc;
 }
 
 /* --- all of them */
@@ -151,7 +325,8 @@ void ch_lanes_tidy(chela_gateway *gw) {
     for (; k != &gw->lanes.head; k = next) {
         struct ch_lane *l = CH_CONTAINER(k, struct ch_lane, link);
         next = k->next;
-        if (!l->running && ch_list_empty(&l->watchers) && now - l->rested > CH_DEFAULT_LANE_MS)
+        bool used = !l->ready || l->running || !ch_list_empty(&l->watchers);
+        if (!used && now - l->rested > CH_DEFAULT_LANE_MS)
             ch_lane_close(l);
     }
 }

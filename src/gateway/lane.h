@@ -21,6 +21,19 @@ struct ch_watcher {
     void (*event)(struct ch_watcher *w, const struct chela_event *ev);
 };
 
+/* Who waits for a lane's journal to be read; embedded likewise. */
+struct ch_lane_wait {
+    struct ch_link link;
+    /* err NULL: it can be used. Otherwise the lane is gone when this returns. */
+    void (*ready)(struct ch_lane_wait *w, struct ch_lane *l, const struct chela_error *err);
+};
+
+/* An event that was told, for those who come back. */
+struct ch_told {
+    char *id;   /* owned: "run:seq" */
+    char *json; /* owned */
+};
+
 /* What a request wants of its agent. */
 struct ch_lane_opts {
     chela_agent *agent;
@@ -36,9 +49,13 @@ struct ch_lane {
     chela_agent *agent;     /* owned */
     chela_session *session; /* owned by the agent */
     chela_run *run;         /* owned handle of the last run; NULL: none yet */
-    struct ch_list watchers;
+    struct ch_list watchers, waits;
+    struct ch_told *told; /* owned: a ring of the newest */
+    size_t told_first, told_n, told_bytes;
     bool kept;
+    bool ready; /* its journal was read */
     bool running;
+    unsigned char wants[CH_SHA256_SIZE]; /* digest of what its agent was made from */
     int64_t rested; /* since when nothing happens, monotonic */
     struct ch_task bury;
 };
@@ -49,6 +66,18 @@ int ch_lane_open(chela_gateway *gw, const struct ch_lane_opts *opts, struct ch_l
 /* End it; from inside an event too. What runs is cut off. */
 void ch_lane_close(struct ch_lane *l);
 
+/* CHELA_EINVAL: no session can have that key. */
+int ch_lane_key_check(struct ch_sv key, struct chela_error *err);
+/* The live lane of a key; NULL: there is none. */
+struct ch_lane *ch_lane_find(const chela_gateway *gw, struct ch_sv key);
+/* The same, or a new one. If it is at rest and its agent was made from other
+ * wishes, it gets another agent. */
+int ch_lane_use(chela_gateway *gw, const struct ch_lane_opts *opts, struct ch_lane **out,
+                struct chela_error *err);
+/* Call w->ready once it can be used: now, if it can. ch_list_del(&w->link)
+ * takes it back. */
+void ch_lane_when_ready(struct ch_lane *l, struct ch_lane_wait *w);
+
 void ch_lane_watch(struct ch_lane *l, struct ch_watcher *w);
 void ch_lane_unwatch(struct ch_watcher *w);
 
@@ -57,6 +86,13 @@ int ch_lane_recall(struct ch_lane *l, struct ch_msg *m, struct chela_error *err)
 /* Begin a run with input, which is taken. approve: as in chela_run_opts. */
 int ch_lane_start(struct ch_lane *l, struct ch_msg *input, const char *approve,
                   struct chela_error *err);
+
+struct ch_history;
+/* The results that stand first in h answer the calls that a paused run waits
+ * for, and it goes on; what the user says after them follows. */
+int ch_lane_answer(struct ch_lane *l, struct ch_history *h, struct chela_error *err);
+/* Go on with a paused run, or one that an earlier process left. */
+int ch_lane_resume(struct ch_lane *l, struct chela_error *err);
 
 /* All of a gateway's. */
 bool ch_lanes_busy(const chela_gateway *gw);

@@ -16,7 +16,9 @@
 struct chat {
     struct ch_visit *visit;
     struct ch_watcher watcher;
-    struct ch_lane *lane;
+    struct ch_lane_wait wait;
+    struct ch_lane *lane; /* NULL: not yet. Ours, unless it is kept */
+    struct ch_history history;
     char id[40];
     char *agent; /* owned: its id */
     int64_t created;
@@ -29,8 +31,10 @@ struct chat {
 
 static void free_chat(struct chat *c) {
     ch_lane_unwatch(&c->watcher);
-    if (c->lane)
+    ch_list_del(&c->wait.link);
+    if (c->lane && !c->lane->kept)
         ch_lane_close(c->lane);
+    ch_history_release(&c->history);
     ch_buf_release(&c->calls);
     ch_free(c->agent);
     ch_free(c);
@@ -65,6 +69,19 @@ static void begin_object(const struct chat *c, struct ch_jw *w, const char *obje
     ch_jw_kcstr(w, "object", object);
     ch_jw_kint(w, "created", c->created);
     ch_jw_kcstr(w, "model", c->agent);
+}
+
+/* What OpenAI's protocol has no words for: which session, and how it stands. */
+static void write_session(const struct chat *c, struct ch_jw *w, const struct chela_event *ev) {
+    if (!c->lane->kept)
+        return;
+    ch_jw_key(w, "chela");
+    ch_jw_begin(w, '{');
+    ch_jw_kcstr(w, "session", c->lane->session->key);
+    ch_jw_kcstr(w, "run", ev->run);
+    ch_jw_kcstr(w, "status", ev->end.status);
+    ch_jw_kcstr(w, "reason", ev->end.reason);
+    ch_jw_end(w, '}');
 }
 
 /* delta: members of it, JSON; finish: NULL while there is more. */
@@ -188,6 +205,7 @@ static void end_whole(struct chat *c, const struct chela_event *ev) {
     ch_jw_end(&w, '}');
     ch_jw_end(&w, ']');
     write_usage(&w, &ev->end.usage);
+    write_session(c, &w, ev);
     ch_jw_end(&w, '}');
     ch_visit_json(c->visit, 200, &out);
 }
@@ -217,6 +235,7 @@ static void end_failed(struct chat *c, const struct chela_event *ev) {
 }
 
 static void on_end(struct chat *c, const struct chela_event *ev) {
+    c->visit->left = NULL;
     if (has_failed(ev))
         end_failed(c, ev);
     else if (c->stream)
@@ -298,77 +317,97 @@ static int read_request(struct ch_visit *v, struct ch_openai_params *p, struct c
     return rc < 0 ? rc : read_format(v, o, err);
 }
 
-/* A lane with what was said before, begun with what is new. */
-static int begin(struct ch_visit *v, struct ch_lane_opts *o, struct ch_history *h,
-                 struct ch_msg *input, struct ch_watcher *w, struct ch_lane **out,
-                 struct chela_error *err) {
-    struct ch_lane *lane;
-    int rc = ch_lane_open(v->gw, o, &lane, err);
-    if (rc < 0) {
-        ch_msg_free(input);
-        return rc;
+/* What was said before, then what is new. */
+static int begin(struct chat *c, struct chela_error *err) {
+    struct ch_history *h = &c->history;
+    struct ch_msg *input;
+    int rc = ch_history_end(h, &input, err);
+    for (size_t i = 0; rc == 0 && i < h->n; i++) {
+        rc = ch_lane_recall(c->lane, CH_TAKE(h->msgs[i]), err);
+        if (rc < 0)
+            ch_msg_free(input);
     }
-    for (size_t i = 0; rc == 0 && i < h->n; i++)
-        rc = ch_lane_recall(lane, CH_TAKE(h->msgs[i]), err);
-    if (rc < 0)
-        ch_msg_free(input);
-    else
-        rc = ch_lane_start(lane, input, "deny", err);
-    if (rc < 0) {
-        ch_lane_close(lane);
-        return rc;
-    }
-    ch_lane_watch(lane, w);
-    *out = lane;
-    return 0;
+    return rc < 0 ? rc : ch_lane_start(c->lane, input, "deny", err);
 }
 
-static struct chat *new_chat(struct ch_visit *v, const chela_agent *agent) {
+/* A session has its history: only what stands after the last reply is new. */
+static int go_on(struct chat *c, struct chela_error *err) {
+    struct ch_history *h = &c->history;
+    chela_session *s = c->lane->session;
+    ch_history_only_new(h);
+    if (h->n && h->msgs[0]->kind == CH_MSG_RESULTS)
+        return ch_lane_answer(c->lane, h, err);
+    struct ch_msg *input = ch_history_join(h);
+    if (!input)
+        return ch_fail(err, CHELA_EINVAL, "there is no new message for session '%s'", s->key);
+    return ch_lane_start(c->lane, input, "ask", err);
+}
+
+static void on_ready(struct ch_lane_wait *w, struct ch_lane *l, const struct chela_error *failed) {
+    struct chat *c = CH_CONTAINER(w, struct chat, wait);
+    struct ch_visit *v = c->visit;
+    struct chela_error err = failed ? *failed : (struct chela_error){0};
+    int rc = failed ? err.code : l->kept ? go_on(c, &err) : begin(c, &err);
+    if (rc == 0) {
+        ch_lane_watch(l, &c->watcher);
+        return;
+    }
+    v->left = NULL;
+    free_chat(c);
+    ch_visit_error(v, &err);
+}
+
+static struct chat *new_chat(struct ch_visit *v) {
     struct chat *c = ch_alloc(sizeof(*c));
     char id[24];
     ch_random_id("", id);
     snprintf(c->id, sizeof(c->id), "chatcmpl-%s", id);
     c->visit = v;
-    c->agent = ch_strdup(agent->id);
     c->created = ch_now_ms(ch_loop_clock(v->gw->rt->loop)) / 1000;
     c->stream = ch_json_bool(ch_json_get(v->json, "stream"), false);
     c->with_usage = ch_json_bool(
         ch_json_path(v->json, "stream_options", "include_usage", NULL), false);
     c->watcher.event = on_event;
+    c->wait.ready = on_ready;
+    ch_history_init(&c->history, &v->arena, ch_now_ms(ch_loop_clock(v->gw->rt->loop)));
     return c;
 }
 
-static int converse(struct ch_visit *v, struct ch_history *h, struct chela_error *err) {
+static int converse(struct chat *c, struct chela_error *err) {
+    struct ch_visit *v = c->visit;
     struct ch_openai_params params = {0};
     struct ch_lane_opts opts = {0};
-    struct ch_msg *input;
     int rc = read_request(v, &params, &opts, err);
     if (rc == 0)
-        rc = ch_openai_messages(ch_json_get(v->json, "messages"), h, err);
-    if (rc == 0)
-        rc = ch_history_end(h, &input, err);
+        rc = ch_openai_messages(ch_json_get(v->json, "messages"), &c->history, err);
+    if (rc == 0 && v->session.p)
+        rc = ch_lane_key_check(v->session, err);
     if (rc < 0)
         return rc;
-    opts.patch.system = ch_buf_str(&h->system);
-    struct chat *c = new_chat(v, opts.agent);
-    rc = begin(v, &opts, h, input, &c->watcher, &c->lane, err);
-    if (rc < 0) {
-        free_chat(c);
-        return rc;
-    }
-    v->user = c;
-    v->left = on_left;
-    return 0;
+    c->agent = ch_strdup(opts.agent->id);
+    opts.patch.system = ch_buf_str(&c->history.system);
+    opts.key = v->session.p ? ch_arena_str(&v->arena, v->session) : NULL;
+    return opts.key ? ch_lane_use(v->gw, &opts, &c->lane, err)
+                    : ch_lane_open(v->gw, &opts, &c->lane, err);
 }
 
 void ch_openai_chat(struct ch_visit *v) {
     struct chela_error err = {0};
-    struct ch_history h;
-    ch_history_init(&h, &v->arena, ch_now_ms(ch_loop_clock(v->gw->rt->loop)));
-    int rc = converse(v, &h, &err);
-    ch_history_release(&h);
+    if (v->session.p && !v->gw->store) {
+        ch_visit_fail(v, 501, NULL, "this gateway keeps no sessions");
+        return;
+    }
+    struct chat *c = new_chat(v);
+    int rc = converse(c, &err);
+    if (rc == 0) {
+        v->user = c;
+        v->left = on_left;
+        ch_lane_when_ready(c->lane, &c->wait);
+        return;
+    }
+    free_chat(c);
     if (rc == CHELA_ENOENT)
         ch_visit_fail(v, 404, "model_not_found", "%s", err.message);
-    else if (rc < 0)
+    else
         ch_visit_error(v, &err);
 }

@@ -12,6 +12,16 @@ const struct ch_route ch_routes[] = {
     {"GET", "/v1/models", 0, ch_openai_models},
     {"GET", "/v1/models/{}", 0, ch_openai_model},
     {"POST", "/v1/chat/completions", 0, ch_openai_chat},
+    {"GET", "/api/sessions", 0, ch_sessions_list},
+    {"GET", "/api/sessions/{}", 0, ch_sessions_show},
+    {"DELETE", "/api/sessions/{}", 0, ch_sessions_delete},
+    {"GET", "/api/sessions/{}/events", 0, ch_sessions_events},
+    {"POST", "/api/sessions/{}/messages", 0, ch_sessions_message},
+    {"POST", "/api/sessions/{}/cancel", 0, ch_sessions_cancel},
+    {"GET", "/api/approvals", 0, ch_approvals_list},
+    {"POST", "/api/approvals/{}", 0, ch_approvals_decide},
+    {"POST", "/tools/invoke", 0, ch_tools_invoke},
+    {"GET", "/metrics", 0, ch_metrics},
     {.method = NULL},
 };
 

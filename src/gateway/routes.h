@@ -10,4 +10,14 @@ ch_route_fn ch_health_live, ch_health_ready;
 /* openai.c, openai_chat.c */
 ch_route_fn ch_openai_models, ch_openai_model, ch_openai_chat;
 
+/* sessions_api.c, events.c */
+ch_route_fn ch_sessions_list, ch_sessions_show, ch_sessions_delete, ch_sessions_cancel,
+    ch_sessions_message, ch_sessions_events;
+
+/* approvals_api.c */
+ch_route_fn ch_approvals_list, ch_approvals_decide;
+
+/* tools_api.c, metrics.c */
+ch_route_fn ch_tools_invoke, ch_metrics;
+
 #endif

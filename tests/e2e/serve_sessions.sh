@@ -1,0 +1,205 @@
+#!/usr/bin/env bash
+# `chela serve`: sessions over HTTP, their events, approvals, single tools.
+# shellcheck disable=SC2119
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+. tests/support/serve.sh
+
+cat >"$space/rules.yaml" <<'YAML'
+rules:
+  - { when: { after: none, user: "where" }, call: { tool: get_place, args: {} } }
+  - { when: { after: none, user: "ask me" }, call: { tool: t_ask, args: { n: 1 } } }
+  - { when: { after: none, user: "wait" }, call: { tool: t_wait, args: {} } }
+  - { when: { after: none }, say: "you said: {{user}}" }
+  - { say: "it said: {{result}}" }
+YAML
+cat >"$space/waiter" <<'SCRIPT'
+#!/bin/sh
+touch waiting
+while [ ! -e go ]; do sleep 0.05; done
+echo done waiting
+SCRIPT
+printf '#!/bin/sh\necho ran >>asked.log\necho it ran\n' >"$space/asker"
+chmod +x "$space/waiter" "$space/asker"
+cat >"$space/chela.yaml" <<'YAML'
+store: sqlite:./chela.db
+sandbox: { mode: off }
+agents:
+  list: [{ id: coder, model: scripted/rules.yaml }]
+tools:
+  custom:
+    - { name: t_ask, description: Asks., command: [./asker], effect: once, permission: write, confirm: true, parameters: { type: object } }
+    - { name: t_wait, description: Waits., command: [./waiter], effect: read, permission: read, timeoutSec: 60 }
+YAML
+program=$(realpath "$program")
+serve
+
+until_idle() {
+    for _ in {1..200}; do
+        call GET "/api/sessions/$1"
+        [ "$(jq -r .status "$out" 2>/dev/null)" = "${2:-idle}" ] && return 0
+        sleep 0.05
+    done
+    return 1
+}
+last_words() {
+    jq -r '[.transcript[] | select(.role == "assistant")] | last | [.content[] | .text // empty] | join("")' "$out"
+}
+
+# --- a session, from its first message
+post /api/sessions/one/messages '{"text":"hello"}'
+answers "a message is accepted" 202
+tells "and begins a run" '.delivery + " " + .session' "run one"
+check "which ends" until_idle one
+same "with an answer" "you said: hello" "$(last_words)"
+post /api/sessions/one/messages '{"text":"again","stream":true}'
+answers "or is followed" 200
+same "up to its end" run_end "$(chunks | tail -n 1 | jq -r .type)"
+same "each event under its id" true "$(paste -d' ' <(sed -n 's/^id: //p' "$out") <(chunks | jq -r '.run + ":" + (.seq | tostring)') | awk '$1 != $2 { bad = 1 } END { print bad ? "false" : "true" }')"
+call GET '/api/sessions?limit=5'
+tells "it is listed" '[.sessions[].key] | join(",")' one
+call GET /api/sessions/nobody
+answers "one that is not" 404
+call GET /api/sessions/nobody/events
+answers "has no events either" 404
+call GET /api/sessions
+tells "and did not come about by that" '.sessions | length' 1
+post "/api/sessions/$(head -c 300 /dev/zero | tr '\0' k)/messages" '{"text":"x"}'
+answers "a key that is too long" 400
+post /api/sessions/one/messages '{}'
+answers "a message without words" 400
+post /api/sessions/two/messages '{"text":"x","agent":"nobody"}'
+answers "an agent that is not there" 404
+
+# --- while a run is in progress
+post /api/sessions/busy/messages '{"text":"wait"}'
+for _ in {1..100}; do [ -e "$space/waiting" ] && break; sleep 0.05; done
+curl -sN -m 20 -H "Authorization: Bearer $token" "$gateway/api/sessions/busy/events" >"$tmp/events" &
+follower=$!
+for _ in {1..100}; do [ -s "$tmp/events" ] && break; sleep 0.05; done
+post /api/sessions/busy/messages '{"text":"also this","mode":"follow_up"}'
+tells "a message waits for the end" .delivery follow_up
+post /api/sessions/busy/messages '{"text":"now this"}'
+tells "or steers" .delivery steer
+post /api/sessions/busy/messages '{"text":"x","mode":"run"}'
+answers "but is no second run" 409
+call DELETE /api/sessions/busy
+answers "nor is it deleted" 409
+touch "$space/go"
+check "it ends" until_idle busy
+same "and all was said" "now this,also this" "$(jq -r '[.transcript[] | select(.role == "user") | .content[0].text][1:] | join(",")' "$out")"
+for _ in {1..100}; do grep -q '"type":"run_end"' "$tmp/events" && break; sleep 0.05; done
+kill $follower 2>/dev/null
+wait $follower 2>/dev/null
+check "a follower saw it end" grep -q '"type":"run_end"' "$tmp/events"
+
+# --- coming back
+first=$(sed -n 's/^id: //p' "$tmp/events" | sed -n 3p)
+curl -sN -m 1 -H "Authorization: Bearer $token" -H "Last-Event-ID: $first" "$gateway/api/sessions/busy/events" >"$tmp/again"
+same "Last-Event-ID goes on behind it" "$(sed -n 's/^id: //p' "$tmp/events" | sed 1,3d)" "$(sed -n 's/^id: //p' "$tmp/again")"
+curl -sN -m 1 -H "Authorization: Bearer $token" -H "Last-Event-ID: run_0:7" "$gateway/api/sessions/busy/events" >"$tmp/again"
+check "an unknown one is told of the gap" grep -qx 'event: gap' "$tmp/again"
+
+# --- cancel
+rm -f "$space/go" "$space/waiting"
+call POST /api/sessions/one/cancel -H 'Content-Type: application/json' -d '{}'
+answers "nothing to cancel" 409
+post /api/sessions/stop/messages '{"text":"wait"}'
+for _ in {1..100}; do [ -e "$space/waiting" ] && break; sleep 0.05; done
+post /api/sessions/stop/cancel '{}'
+answers "a run is cancelled" 202
+check "and rests" until_idle stop
+touch "$space/go"
+
+# --- consent
+post /api/sessions/careful/messages '{"text":"ask me","stream":true}'
+same "a run waits for consent" approval_required "$(chunks | tail -n 1 | jq -r .reason)"
+call GET /api/approvals
+tells "which is listed" '.approvals | map(.session + " " + .name) | join(",")' "careful t_ask"
+id=$(jq -r .approvals[0].approval_id "$out")
+post /api/sessions/careful/messages '{"text":"hello?"}'
+answers "it takes no words meanwhile" 409
+post "/api/approvals/$id" '{"decision":"maybe"}'
+answers "no such decision" 400
+post /api/approvals/nothing '{"decision":"deny"}'
+answers "no such approval" 404
+check "nothing ran so far" [ ! -e "$space/asked.log" ]
+
+# The decision may come after a restart.
+check "the gateway stops" stop_serving
+serve
+post "/api/approvals/$id" '{"decision":"allow-once"}'
+answers "a decision" 200
+tells "and the run goes on" .resumed true
+check "to its end" until_idle careful
+same "the tool ran" "it said: it ran" "$(last_words)"
+same "once" 1 "$(wc -l <"$space/asked.log" | tr -d ' ')"
+post "/api/approvals/$id" '{"decision":"allow-once"}'
+answers "a second decision comes too late" 404
+call GET /api/approvals
+tells "nothing waits any more" '.approvals | length' 0
+
+# --- tools of the caller
+post /api/sessions/place/messages '{"text":"where","tools":[{"name":"get_place","description":"Where."}],"stream":true}'
+same "a run waits for its caller" client_tool_required "$(chunks | tail -n 1 | jq -r .reason)"
+id=$(chunks | jq -r 'select(.type == "client_tool_required").id')
+post /api/sessions/place/messages '{"results":[{"id":"forged","content":"x"}]}'
+answers "a result for no call" 404
+post /api/sessions/place/messages "{\"results\":[{\"id\":\"$id\",\"content\":\"Oslo\"}],\"stream\":true}"
+same "its result" "it said: Oslo" "$(chunks | tail -n 1 | jq -r .text)"
+post /api/sessions/place/messages "{\"results\":[{\"id\":\"$id\",\"content\":\"Rome\"}]}"
+case $code in 404 | 409) ok "a second one comes too late" ;; *) not_ok "a second one comes too late" "$code" ;; esac
+
+# --- Chat Completions in a session: history is not doubled
+hello() {
+    post /v1/chat/completions "{\"model\":\"coder\",\"messages\":[$1]}" -H 'X-Chela-Session: openai'
+}
+hello '{"role":"user","content":"first"}'
+tells "a session by its name" '.chela.session + " " + .choices[0].message.content' "openai you said: first"
+hello '{"role":"user","content":"first"},{"role":"assistant","content":"you said: first"},{"role":"user","content":"second"}'
+tells "goes on" .choices[0].message.content "you said: second"
+call GET /api/sessions/openai
+tells "without doubling" '[.transcript[] | .role] | join(",")' "user,assistant,user,assistant"
+hello '{"role":"user","content":"first"},{"role":"assistant","content":"x"}'
+answers "nothing new" 400
+
+# --- single tools
+post /tools/invoke '{"tool":"calculate","args":{"expression":"6*7"}}'
+tells "a tool alone" '.content | contains("42")' true
+post /tools/invoke '{"tool":"t_ask","args":{}}'
+tells "one that needs consent is refused" .is_error true
+post /tools/invoke '{"tool":"nothing"}'
+tells "one that is not there" .is_error true
+post /tools/invoke '{"args":{}}'
+answers "no name" 400
+
+# --- what it counts
+call GET /metrics
+check "metrics are there" grep -q '^chela_runs_total [1-9]' "$out"
+anon GET /metrics
+answers "for those who may see them" 401
+
+call DELETE /api/sessions/one
+answers "a session is deleted" 200
+call GET /api/sessions/one
+answers "and gone" 404
+
+# --- reload
+cp "$space/chela.yaml" "$tmp/good.yaml"
+echo 'agents: 7' >"$space/chela.yaml"
+kill -HUP "$gateway_pid"
+for _ in {1..100}; do grep -q 'stays as it was' "$serve_log" && break; sleep 0.05; done
+check "a wrong configuration is refused" grep -q 'stays as it was: .*chela.yaml:1' "$serve_log"
+call GET /v1/models
+tells "and the last good one holds" '.data[0].id' coder
+sed 's/id: coder/id: painter/' "$tmp/good.yaml" >"$space/chela.yaml"
+kill -HUP "$gateway_pid"
+for _ in {1..100}; do grep -q 'read again' "$serve_log" && break; sleep 0.05; done
+call GET /v1/models
+tells "a good one is taken" '.data[0].id' painter
+post /v1/chat/completions '{"model":"painter","messages":[{"role":"user","content":"hi"}]}'
+answers "and works" 200
+check "the token is not in the log" bash -c "! grep -qF '$token' '$serve_log'"
+check "SIGTERM ends it" stop_serving
+tap_done
