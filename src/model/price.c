@@ -6,6 +6,7 @@
 #include "model/price.h"
 
 #include "base/mem.h"
+#include "model/claude.h"
 
 /* clang-format off */
 #define AS_INPUT (-1)
@@ -129,23 +130,48 @@ static bool is_digit(char c) {
 
 /* "-20250929", "-2025-04-14", "-2512", "-001" or "-latest". */
 static bool is_version(struct ch_sv end) {
-    size_t digits = 0;
+    if (ch_sv_is(end, "-latest"))
+        return true;
     if (!ch_sv_starts(end, "-"))
         return false;
-    for (size_t i = 1; i < end.n; i++) {
-        if (!is_digit(end.p[i]) && end.p[i] != '-')
-            return ch_sv_is(end, "-latest");
-        digits += is_digit(end.p[i]);
-    }
-    return digits >= 3;
+    for (size_t i = 1; i < end.n; i++)
+        if (!is_digit(end.p[i]) && (end.p[i] != '-' || i < 4)) /* "-5-..." is another model */
+            return false;
+    return end.n >= 4;
 }
 
-/* Both protocols of OpenAI's are one service. */
+/* Both protocols of OpenAI's are one service; Azure sells its models at the
+ * same prices, under the names that deployments usually have. */
 static const char *seller(const char *provider) {
-    return strcmp(provider, "openai-responses") == 0 ? "openai" : provider;
+    static const char *const openai[] = {"openai-responses", "azure", "azure-responses"};
+    for (size_t i = 0; i < CH_LEN(openai); i++)
+        if (strcmp(provider, openai[i]) == 0)
+            return "openai";
+    return provider;
+}
+
+/* Bedrock sells Claude at Anthropic's prices: from 4.5 on only by its global
+ * profiles, those of regions cost more. "global.anthropic.NAME-v1:0" gives NAME,
+ * what is sold otherwise nothing. */
+static struct ch_sv sold_by_bedrock(struct ch_sv id) {
+    static const struct ch_sv maker = CH_SV("anthropic.");
+    if (ch_sv_starts(id, "arn:")) /* the id of a profile is its last part */
+        while (memchr(id.p, '/', id.n))
+            ch_sv_split(&id, '/');
+    const char *at = id.n ? memmem(id.p, id.n, maker.p, maker.n) : NULL;
+    bool global = ch_sv_starts(id, "global.");
+    if (!at || (!global && ch_claude_from(ch_claude_parse(id), 4, 5)))
+        return CH_SV("");
+    struct ch_sv name = ch_sv(at + maker.n, id.n - (size_t)(at - id.p) - maker.n);
+    const char *version = memmem(name.p, name.n, "-v", 2);
+    return version ? ch_sv(name.p, (size_t)(version - name.p)) : name;
 }
 
 bool ch_price_find(const char *provider, struct ch_sv model, struct ch_price *out) {
+    if (strcmp(provider, "bedrock") == 0) {
+        model = sold_by_bedrock(model);
+        provider = "anthropic";
+    }
     for (size_t i = 0; i < CH_LEN(prices); i++) {
         size_t n = strlen(prices[i].model);
         if (strcmp(prices[i].provider, seller(provider)) != 0 ||
