@@ -44,7 +44,9 @@ enum chela_tool_flags {
     CHELA_TOOL_HUMAN = 128,    /* with CLIENT: only a person can answer, and the run
                                   pauses with human_required */
     CHELA_TOOL_TERMINATES = 8, /* the run is done once it succeeded */
-    CHELA_TOOL_RISKY = 16,     /* runs code from elsewhere: asked about, as exec is */
+    CHELA_TOOL_RISKY = 16,     /* runs code from elsewhere: asked about and in the sandbox, as
+                                  exec is. For programs (chela_agent_add_command) alone: a C
+                                  function that is flagged so is refused */
     CHELA_TOOL_CONFIRM = 32,   /* a person must agree to each call, unless the
                                   agent's rules say otherwise */
     CHELA_TOOL_FORGIVING = 64  /* takes more than its schema shows: arguments that do

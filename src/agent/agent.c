@@ -344,6 +344,12 @@ int chela_agent_add_tool(chela_agent *a, const struct chela_tool_opts *given,
                          struct chela_error *err) {
     struct chela_tool_opts opts = {0};
     memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
+    if (opts.flags & CHELA_TOOL_RISKY)
+        return ch_fail(err, CHELA_EINVAL,
+                       "tool %s: what is risky runs in the sandbox, and a C function cannot: make "
+                       "it a program (chela_agent_add_command), or have it asked about "
+                       "(CHELA_TOOL_CONFIRM)",
+                       opts.name ? opts.name : "?");
     return ch_registry_add(&a->registry, &opts, NULL, NULL, err);
 }
 

@@ -45,7 +45,7 @@ struct ch_conf_agent {
 
 struct ch_conf_model {
     struct ch_conf_item item;
-    int64_t context_window, max_output;
+    int64_t context_window;
     const double *input, *output, *cache_read, *cache_write; /* US dollars a million tokens */
 };
 

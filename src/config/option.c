@@ -253,8 +253,6 @@ const struct ch_option ch_options[] = {
      .help = "for those it was asked to keep; likewise"},
     {CH_SCOPE_MODEL, "contextWindow", CH_CFG_INT, 0, MODEL(context_window), 1, 1e12,
      .help = "tokens of context it has: results of tools are cut to suit it"},
-    {CH_SCOPE_MODEL, "maxOutput", CH_CFG_INT, CH_CFG_UNUSED, MODEL(max_output), 1, 1e12,
-     .help = NULL},
 
     /* --- a program as a tool */
     {CH_SCOPE_TOOL, "name", CH_CFG_NAME, CH_CFG_REQUIRED, TOOL(item.name),

@@ -706,8 +706,32 @@ static void test_cancel_between_attempts(void **state) {
     stage_close(&st);
 }
 
+/* What is risky runs in the sandbox; a function of this process cannot. */
+static void test_risky_functions_are_refused(void **state) {
+    (void)state;
+    static const char *const argv[] = {"true", NULL};
+    struct chela_tool_opts fn = CHELA_TOOL_OPTS(.name = "eval", .description = "Evaluate.",
+                                                .flags = CHELA_TOOL_RISKY | CHELA_TOOL_CLIENT);
+    struct chela_command_opts program = CHELA_COMMAND_OPTS(.tool = fn, .argv = argv);
+    static const struct fake_reply replies[] = {{.body = A_USE("c1", "eval", "{}")},
+                                                {.body = A_SAY("not done")}};
+    static const struct chela_agent_opts nobody = CHELA_AGENT_OPTS(.approve = "deny");
+    struct chela_error err = {0};
+    struct stage st;
+    STAGE_OPEN(&st, &nobody, replies);
+    assert_int_equal(chela_agent_add_tool(st.agent, &fn, &err), CHELA_EINVAL);
+    assert_non_null(strstr(err.message, "tool eval: "));
+    assert_non_null(strstr(err.message, "CHELA_TOOL_CONFIRM"));
+    program.tool.flags = CHELA_TOOL_RISKY;
+    assert_int_equal(chela_agent_add_command(st.agent, &program, &err), 0);
+    stage_play(&st, "go"); /* it needs a yes, as exec does */
+    assert_non_null(strstr(ch_buf_str(&st.model.requests[1]), "permission_denied"));
+    stage_close(&st);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_risky_functions_are_refused),
         cmocka_unit_test(test_approve),
         cmocka_unit_test(test_deny),
         cmocka_unit_test(test_one_of_two),
