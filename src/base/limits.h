@@ -181,6 +181,8 @@
 #define CH_LIMIT_PROMPTS 1000             /* versions and variants of all prompts */
 #define CH_LIMIT_PROMPT_FILE (256 * CH_KB) /* one of them */
 #define CH_LIMIT_HOLE_NAME 64             /* the name of a value in one */
+#define CH_LIMIT_CASES 1000               /* test cases of one prompt */
+#define CH_LIMIT_CASE_RUNS 1000           /* runs of each */
 #define CH_LIMIT_VERSION_DIGITS 9         /* one number of a version */
 #define CH_LIMIT_REPLY_MEDIA 20           /* files that one reply attaches */
 #define CH_LIMIT_PROJECT_FILE CH_MB       /* AGENTS.md and its like, what is read of one */
