@@ -67,6 +67,7 @@ struct chela_event {
     union {
         struct {
             const char *session, *agent, *model, *mode;
+            const char *prompt; /* fingerprint of what the model is told: "NAME@VERSION#..." */
         } start;
         struct {
             const char *from, *to; /* OBSERVE THINK ACT REFLECT WAITING DONE ERROR */

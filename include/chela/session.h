@@ -337,6 +337,7 @@ struct chela_run_opts {
     /* The message came through a channel, and this is known about it
      * (chela/channel.h); copied. NULL: the text is all there is. */
     const struct chela_inbound *inbound;
+    const char *prompt; /* fingerprint to record (chela/prompt.h); NULL: the agent's own */
 };
 #define CHELA_RUN_OPTS(...) {.size = sizeof(struct chela_run_opts), __VA_ARGS__}
 

@@ -127,6 +127,7 @@ struct chela_agent {
     chela_agent *base; /* it is that one with changes, and owns only those; NULL */
     char *id, *workspace, *tool_choice;
     const char *instructions, *system; /* in the arena; the first may be NULL */
+    const char *printed, *fingerprint; /* the system text that was last printed, and so */
     struct ch_target **targets; /* the model and its fallbacks */
     size_t ntargets;
     struct ch_target **patched; /* models that hooks asked for */

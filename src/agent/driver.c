@@ -14,6 +14,7 @@
 
 #include "base/limits.h"
 #include "base/log.h"
+#include "prompt/prompt.h"
 #include "tool/builtin.h"
 #include "tool/delivery.h"
 
@@ -59,12 +60,25 @@ static struct chela_usage public_usage(const struct ch_usage *u, double cost) {
     };
 }
 
+/* The instructions of an agent change with its tools, not from run to run. */
+const char *ch_run_prompt(chela_run *run) {
+    chela_agent *a = run->session->agent;
+    if (run->prompt)
+        return run->prompt;
+    if (a->printed != a->system)
+        a->fingerprint = ch_prompt_fingerprint(&a->arena, "system", CHELA_VERSION,
+                                               ch_sv_str(a->system), ch_sv("", 0));
+    a->printed = a->system;
+    return a->fingerprint;
+}
+
 static bool emit_start(chela_run *run) {
     const chela_agent *a = run->session->agent;
     run->begun = true;
     struct chela_event ev = {
         .type = CHELA_EV_RUN_START,
-        .start = {run->session->key, a->id, a->targets[run->m.model]->spec, "react"}};
+        .start = {run->session->key, a->id, a->targets[run->m.model]->spec, "react",
+                  ch_run_prompt(run)}};
     return ch_emit(run, &ev);
 }
 
@@ -485,6 +499,7 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, chela_run *
     run->on_event = opts->on_event;
     run->user = opts->user;
     run->may_redo = opts->may_redo;
+    run->prompt = opts->prompt ? ch_strdup(opts->prompt) : NULL;
     run->interrupt = CH_IN_INPUT;
     run->stop_reason = "error";
     ch_random_id("run_", run->id);
@@ -619,6 +634,7 @@ void ch_run_unref(chela_run *run) {
     ch_free(run->bounds);
     ch_behalf_release(&run->behalf);
     ch_free(run->cancel_reason);
+    ch_free(run->prompt);
     ch_free(run);
 }
 

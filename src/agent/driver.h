@@ -29,6 +29,7 @@ struct chela_run {
     bool forgets; /* what was allowed always counts for nothing */
     bool own_policy;         /* it says more than the agent's */
     enum ch_consent ask_means;
+    char *prompt; /* owned: fingerprint of what the model is told; NULL: the agent's */
 
     bool active;          /* counted in rt->running, the loop is held */
     bool over;            /* ended or paused; RUN_END was sent */
@@ -112,6 +113,8 @@ void ch_interrupt(chela_run *run, enum ch_in kind, const char *why);
 void ch_warn(chela_run *run, const char *fmt, ...) CHELA_PRINTF(2, 3);
 /* The runtime itself failed: end the run with err's message. */
 void ch_break(chela_run *run, const struct chela_error *err);
+/* The fingerprint of what its model is told; until the agent changes. */
+const char *ch_run_prompt(chela_run *run);
 int64_t ch_run_now(const chela_run *run);
 /* The run's time does not pass while a person thinks: give back what it took. */
 void ch_run_extend(chela_run *run, int64_t ms);

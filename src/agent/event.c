@@ -52,6 +52,8 @@ static void write_start(struct ch_jw *w, const struct chela_event *ev) {
     ch_jw_kcstr(w, "agent", ev->start.agent);
     ch_jw_kcstr(w, "model", ev->start.model);
     ch_jw_kcstr(w, "mode", ev->start.mode);
+    if (ev->start.prompt)
+        ch_jw_kcstr(w, "prompt", ev->start.prompt);
 }
 
 static void write_state(struct ch_jw *w, const struct chela_event *ev) {

@@ -15,7 +15,9 @@
  * to one; a message is the neutral JSON of model/message.h):
  *
  *   INBOUND     accepted from outside. {"run","mode":"start|steer|follow_up|
- *               collect","message"}. mode start: it joins the transcript here;
+ *               collect",["prompt"],"message"}. mode start: it joins the
+ *               transcript here, and prompt is the fingerprint of what the
+ *               model is told;
  *               otherwise it waits for a MESSAGE that delivers it. collect: it
  *               belongs to no run yet.
  *   MESSAGE     joins the transcript. {"run","turn","message",["stop","usage"]},

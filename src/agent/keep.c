@@ -182,6 +182,8 @@ uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m) {
     count(run, 1, 0);
     struct ch_jw w = begin(k, run);
     ch_jw_kcstr(&w, "mode", "start");
+    if (ch_run_prompt(run))
+        ch_jw_kcstr(&w, "prompt", ch_run_prompt(run));
     ch_behalf_write(&run->behalf, &w);
     kmsg(&w, m);
     end(run->session, &w, CH_REC_INBOUND, gate(run));

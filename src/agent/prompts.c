@@ -40,10 +40,16 @@ int chela_prompts_load(chela_runtime *rt, const char *dir, struct chela_error *e
     return rc < 0 ? rc : ch_prompts_link(rt->prompts, err);
 }
 
-int chela_prompts_rule(chela_runtime *rt, const char *name, const char *version,
-                       unsigned percent, struct chela_error *err) {
+int chela_prompts_pin(chela_runtime *rt, const char *name, const char *version,
+                      struct chela_error *err) {
     int rc = open_prompts(rt, err);
-    return rc < 0 ? rc : ch_prompts_rule(rt->prompts, name, version, percent, err);
+    return rc < 0 ? rc : ch_prompts_pin(rt->prompts, name, version, err);
+}
+
+int chela_prompts_rollout(chela_runtime *rt, const char *name, const char *version,
+                          unsigned percent, struct chela_error *err) {
+    int rc = open_prompts(rt, err);
+    return rc < 0 ? rc : ch_prompts_rollout(rt->prompts, name, version, percent, err);
 }
 
 /* --- as JSON ---------------------------------------------------------------------- */
@@ -69,13 +75,19 @@ static void write_variables(struct ch_jw *w, const struct ch_prompt *t) {
     ch_jw_end(w, ']');
 }
 
+static bool is_used(const struct ch_prompts *c, const struct ch_prompt_entry *e) {
+    struct ch_prompt_query q = {.name = e->prompt.name, .model = e->variant};
+    return ch_prompts_pick(c, &q, NULL) == &e->prompt;
+}
+
 /* The members, without the braces. */
-static void write_prompt(struct ch_jw *w, const struct ch_prompt_entry *e, bool used) {
+static void write_prompt(struct ch_jw *w, const struct ch_prompts *c,
+                         const struct ch_prompt_entry *e) {
     const struct ch_prompt *t = &e->prompt;
     ch_jw_kcstr(w, "name", t->name);
     ch_jw_kcstr(w, "version", t->version);
     ch_jw_kcstr(w, "variant", e->variant);
-    ch_jw_kbool(w, "used", used);
+    ch_jw_kbool(w, "used", is_used(c, e));
     ch_jw_kcstr(w, "fingerprint", t->fingerprint);
     ch_jw_kcstr(w, "description", t->head.description);
     ch_jw_kcstr(w, "changelog", t->head.changelog);
@@ -84,12 +96,8 @@ static void write_prompt(struct ch_jw *w, const struct ch_prompt_entry *e, bool 
     ch_jw_value(w, t->head.schema);
     write_texts(w, "headings", t->head.headings);
     write_texts(w, "modules", t->head.modules);
+    ch_jw_kbool(w, "cases", ch_prompts_has_cases(c, t->name));
     ch_jw_kcstr(w, "where", t->where);
-}
-
-static bool is_used(const struct ch_prompts *c, const struct ch_prompt_entry *e) {
-    struct ch_prompt_query q = {.name = e->prompt.name, .model = e->variant};
-    return ch_prompts_pick(c, &q, NULL) == &e->prompt;
 }
 
 char *chela_prompts_json(chela_runtime *rt, struct chela_error *err) {
@@ -101,7 +109,7 @@ char *chela_prompts_json(chela_runtime *rt, struct chela_error *err) {
     ch_jw_begin(&w, '[');
     for (size_t i = 0; i < c->n; i++) {
         ch_jw_begin(&w, '{');
-        write_prompt(&w, &c->list[i], is_used(c, &c->list[i]));
+        write_prompt(&w, c, &c->list[i]);
         ch_jw_end(&w, '}');
     }
     ch_jw_end(&w, ']');
@@ -131,7 +139,7 @@ char *chela_prompt_json(chela_runtime *rt, const struct chela_prompt_query *q,
         return NULL;
     const struct ch_prompt_entry *e = entry_of(c, t);
     ch_jw_begin(&w, '{');
-    write_prompt(&w, e, is_used(c, e));
+    write_prompt(&w, c, e);
     ch_jw_kstr(&w, "text", t->body);
     ch_jw_end(&w, '}');
     return ch_buf_take(&out);
@@ -149,6 +157,8 @@ static int read_values(struct ch_arena *a, struct ch_sv json, struct ch_prompt_v
         return ch_fail(err, CHELA_EINVAL, "the values of a prompt are a JSON object");
     *out = ch_arena_zalloc(a, (root->n + 1) * sizeof(**out));
     for (CH_JSON_MEMBERS(k, v, root)) {
+        if (ch_json_get_sv(root, ch_json_str(k)) != v)
+            continue; /* of members with one name the last counts */
         struct ch_prompt_value *value = &(*out)[(*n)++];
         value->name = ch_arena_str(a, ch_json_str(k));
         value->text = ch_json_str(v);

@@ -31,6 +31,8 @@ extern const struct ch_cmd ch_cmd_sessions_list, ch_cmd_sessions_show, ch_cmd_se
     ch_cmd_sessions_search, ch_cmd_replay, ch_cmd_trace,
     ch_cmd_usage;
 extern const struct ch_cmd ch_cmd_skills_list, ch_cmd_skills_show;
+extern const struct ch_cmd ch_cmd_prompt_list, ch_cmd_prompt_show, ch_cmd_prompt_render,
+    ch_cmd_prompt_test;
 extern const struct ch_cmd ch_cmd_tools_list, ch_cmd_tools_show, ch_cmd_tools_call;
 extern const struct ch_cmd ch_cmd_tools_select;
 extern const struct ch_cmd ch_cmd_schema_check, ch_cmd_schema_validate, ch_cmd_schema_clean;

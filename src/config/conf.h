@@ -100,6 +100,17 @@ struct ch_conf_gateway {
     int64_t drain_s;
 };
 
+struct ch_conf_prompt_rule {
+    struct ch_conf_item item; /* named as the prompt */
+    const char *version;
+    unsigned percent; /* of the sessions; of a roll-out */
+};
+
+struct ch_conf_prompts {
+    struct ch_conf_item dir;           /* its name is the path */
+    struct ch_conf_list pins, rollout; /* struct ch_conf_prompt_rule */
+};
+
 struct ch_conf {
     struct ch_conf_agent defaults;
     struct ch_conf_list agents;    /* struct ch_conf_agent */
@@ -111,6 +122,7 @@ struct ch_conf {
     struct ch_conf_outside outside;
     struct ch_conf_sandbox sandbox;
     struct ch_conf_gateway gateway;
+    struct ch_conf_prompts prompts;
 };
 
 struct chela_config {
@@ -125,6 +137,9 @@ struct chela_config {
 int ch_config_parse(struct ch_sv text, const char *name, const char *dir,
                     chela_config_warn_fn *warn, void *user, chela_config **out,
                     struct chela_error *err);
+
+/* Load the file's prompts into rt; errors name the place. */
+int ch_conf_prompts_apply(const chela_config *cfg, chela_runtime *rt, struct chela_error *err);
 
 /* path against the directory of the file; absolute ones stay as they are. */
 const char *ch_conf_path(const chela_config *cfg, struct ch_sv path);

@@ -135,7 +135,7 @@ int chela_config_apply(const chela_config *cfg, chela_runtime *rt, struct chela_
         if (rc < 0)
             return rc;
     }
-    return 0;
+    return ch_conf_prompts_apply(cfg, rt, err);
 }
 
 /* --- agents ------------------------------------------------------------------ */

@@ -106,7 +106,6 @@ const struct ch_option ch_options[] = {
      .words = "full|turn", .otherwise = "full",
      .help = "what a loss of power may take: nothing that was accepted or begun, or the turn that "
              "was under way"},
-    KNOWN(CH_SCOPE_FILE, "prompts"),
     {CH_SCOPE_FILE, "gateway.listen", CH_CFG_TEXT, 0, GATEWAY(listen),
      .otherwise = "127.0.0.1:8787",
      .help = "where `chela serve` listens: an IP address and a port"},
@@ -121,6 +120,13 @@ const struct ch_option ch_options[] = {
      .help = "pages that may call it, such as `https://app.example.com`"},
     {CH_SCOPE_FILE, "gateway.drainSec", CH_CFG_INT, 0, GATEWAY(drain_s), 1, 3600,
      .otherwise = "10", .help = "how long runs may go on after SIGTERM"},
+    {CH_SCOPE_FILE, "prompts.dir", CH_CFG_FOLDER, 0, offsetof(struct ch_conf, prompts.dir),
+     .help = "prompt files of your own, `NAME/vVERSION.txt`; see prompts.md"},
+    {CH_SCOPE_FILE, "prompts.pin", CH_CFG_PINS, 0, offsetof(struct ch_conf, prompts.pins),
+     .help = "the version to use instead of the newest: `{ router: \"2.0\" }`"},
+    {CH_SCOPE_FILE, "prompts.rollout", CH_CFG_ROLLOUT, 0,
+     offsetof(struct ch_conf, prompts.rollout),
+     .help = "a version for some sessions in a hundred: `{ router: { \"2.1\": 10 } }`"},
     KNOWN(CH_SCOPE_FILE, "channels"),
 
     /* --- an agent */

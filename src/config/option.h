@@ -48,6 +48,9 @@ enum ch_scope { CH_SCOPE_FILE, CH_SCOPE_AGENT, CH_SCOPE_PROVIDER, CH_SCOPE_MODEL
     X(QUIRKS, "mapping of true or false", const char *) /* "a,-b" */                            \
     X(JSON, "mapping", const char *)                    /* as compact JSON */                   \
     X(APPROVALS, "mapping of tools to ask, auto or deny", struct ch_conf_approvals)             \
+    X(FOLDER, "path", struct ch_conf_item) /* and where it stands */                            \
+    X(PINS, "mapping of prompts to versions", struct ch_conf_list)                              \
+    X(ROLLOUT, "mapping of prompts to versions and percentages", struct ch_conf_list)           \
     X(REFUSED, "refused", void)                         /* an error that says `help` */         \
     X(ANY, "anything", void)                            /* known, not looked into */            \
     X(ONE, "mapping", struct of its scope)              /* one mapping of scope `of` */         \

@@ -28,4 +28,12 @@ int ch_cfg_wrong_type(struct ch_cfg_parser *p, const struct ch_json *v, const ch
 int ch_cfg_value(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
                  void *out);
 
+/* Readers that are not in values.c. */
+int ch_cfg_read_folder(struct ch_cfg_parser *p, const struct ch_json *v,
+                       const struct ch_option *o, void *out);
+int ch_cfg_read_pins(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                     void *out);
+int ch_cfg_read_rollout(struct ch_cfg_parser *p, const struct ch_json *v,
+                        const struct ch_option *o, void *out);
+
 #endif

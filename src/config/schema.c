@@ -57,13 +57,37 @@ static const char *const text_patterns[] = {
     [CH_CFG_SMTP] = "^smtps?://",
     [CH_CFG_ENV] = "^[a-zA-Z_][a-zA-Z0-9_]*$",
     [CH_CFG_MODEL] = "^[^/]+/.+",
+    [CH_CFG_FOLDER] = "^.+",
 };
+
+/* Of an approval: text, or the mapping that YAML makes of `TOOL: PATTERN`. */
+#define RULES                                                                     \
+    "{\"type\":\"array\",\"items\":{\"anyOf\":[" TEXTS ",{\"type\":\"object\","       \
+    "\"minProperties\":1,\"maxProperties\":1,\"additionalProperties\":" TEXTS "}]}}"
+/* Of a roll-out: versions and percentages. */
+#define SHARES                                                                    \
+    "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"integer\",\"minimum\":0," \
+    "\"maximum\":100}}"
+
+static void write_mapping(struct ch_jw *w, struct ch_sv of) {
+    ch_jw_kcstr(w, "type", "object");
+    ch_jw_kraw(w, "additionalProperties", of);
+}
+
+/* What each entry of a list or map is. */
+static void write_entry(struct ch_jw *w, const char *keyword, const struct ch_option *o) {
+    ch_jw_key(w, keyword);
+    ch_jw_begin(w, '{');
+    write_scope(w, o->of, true, CH_SV(""));
+    ch_jw_end(w, '}');
+}
 
 /* The keywords that say what a value of this type is. */
 static void write_type(struct ch_jw *w, const struct ch_option *o) {
     switch (o->type) {
     case CH_CFG_TEXT:
     case CH_CFG_PATH:
+    case CH_CFG_FOLDER:
     case CH_CFG_NAME:
     case CH_CFG_URL:
     case CH_CFG_SMTP:
@@ -110,21 +134,21 @@ static void write_type(struct ch_jw *w, const struct ch_option *o) {
         return;
     case CH_CFG_DATABASES:
     case CH_CFG_HEADERS:
-        ch_jw_kcstr(w, "type", "object");
-        ch_jw_kraw(w, "additionalProperties", CH_SV(TEXTS));
+        write_mapping(w, CH_SV(TEXTS));
+        return;
+    case CH_CFG_PINS:
+        write_mapping(w, CH_SV("{\"type\":[\"string\",\"number\"]}"));
+        return;
+    case CH_CFG_ROLLOUT:
+        write_mapping(w, CH_SV(SHARES));
         return;
     case CH_CFG_QUIRKS:
-        ch_jw_kcstr(w, "type", "object");
-        ch_jw_kraw(w, "additionalProperties", CH_SV("{\"type\":\"boolean\"}"));
+        write_mapping(w, CH_SV("{\"type\":\"boolean\"}"));
         write_quirk_names(w);
         return;
     case CH_CFG_APPROVALS:
-        ch_jw_kcstr(w, "type", "object");
-        ch_jw_kraw(w, "properties",
-                   CH_SV("{\"allow\":{\"type\":\"array\",\"items\":{\"anyOf\":[" TEXTS
-                         ",{\"type\":\"object\",\"minProperties\":1,\"maxProperties\":1,"
-                         "\"additionalProperties\":" TEXTS "}]}}}"));
-        ch_jw_kraw(w, "additionalProperties", CH_SV("{\"enum\":[\"ask\",\"auto\",\"deny\"]}"));
+        write_mapping(w, CH_SV("{\"enum\":[\"ask\",\"auto\",\"deny\"]}"));
+        ch_jw_kraw(w, "properties", CH_SV("{\"allow\":" RULES "}"));
         return;
     case CH_CFG_JSON:
         ch_jw_kcstr(w, "type", "object");
@@ -134,17 +158,11 @@ static void write_type(struct ch_jw *w, const struct ch_option *o) {
         return;
     case CH_CFG_LIST:
         ch_jw_kcstr(w, "type", "array");
-        ch_jw_key(w, "items");
-        ch_jw_begin(w, '{');
-        write_scope(w, o->of, true, CH_SV(""));
-        ch_jw_end(w, '}');
+        write_entry(w, "items", o);
         return;
     case CH_CFG_MAP:
         ch_jw_kcstr(w, "type", "object");
-        ch_jw_key(w, "additionalProperties");
-        ch_jw_begin(w, '{');
-        write_scope(w, o->of, true, CH_SV(""));
-        ch_jw_end(w, '}');
+        write_entry(w, "additionalProperties", o);
         return;
     case CH_CFG_ANY:
     case CH_CFG_REFUSED:

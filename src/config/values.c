@@ -622,7 +622,8 @@ int ch_cfg_value(struct ch_cfg_parser *p, const struct ch_json *v, const struct 
         [CH_CFG_TEXTS] = read_texts,     [CH_CFG_COUNT] = read_limit,
         [CH_CFG_PATTERNS] = read_patterns, [CH_CFG_DATABASES] = read_databases,
         [CH_CFG_PATHS] = read_paths,     [CH_CFG_PLACES] = read_paths,
-        [CH_CFG_INSIDE] = read_paths,
+        [CH_CFG_INSIDE] = read_paths,    [CH_CFG_FOLDER] = ch_cfg_read_folder,
+        [CH_CFG_PINS] = ch_cfg_read_pins, [CH_CFG_ROLLOUT] = ch_cfg_read_rollout,
     };
     return readers[o->type](p, v, o, out);
 }

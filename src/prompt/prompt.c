@@ -114,16 +114,16 @@ static void list_variables(struct ch_arena *a, struct ch_prompt *t) {
     }
 }
 
-static const char *fingerprint(struct ch_arena *a, const struct ch_prompt *t, struct ch_sv text,
-                               struct ch_sv more) {
+const char *ch_prompt_fingerprint(struct ch_arena *a, const char *name, const char *version,
+                                  struct ch_sv text, struct ch_sv more) {
     unsigned char d[CH_SHA256_SIZE];
     struct ch_sha256 h;
     ch_sha256_init(&h);
     ch_sha256_add(&h, text.p, text.n);
     ch_sha256_add(&h, more.p, more.n);
     ch_sha256_end(&h, d);
-    return ch_arena_printf(a, "%s@%s#%02x%02x%02x%02x%02x%02x", t->name, t->version, d[0], d[1],
-                           d[2], d[3], d[4], d[5]);
+    return ch_arena_printf(a, "%s@%s#%02x%02x%02x%02x%02x%02x", name, version, d[0], d[1], d[2],
+                           d[3], d[4], d[5]);
 }
 
 int ch_prompt_read(struct ch_arena *a, const char *name, const char *version, const char *where,
@@ -144,7 +144,7 @@ int ch_prompt_read(struct ch_arena *a, const char *name, const char *version, co
     if ((rc = read_pieces(out, file, user, err)) < 0)
         return rc;
     list_variables(a, out);
-    out->fingerprint = fingerprint(a, out, file, ch_sv("", 0));
+    out->fingerprint = ch_prompt_fingerprint(a, name, version, file, ch_sv("", 0));
     return ch_prompt_head_check(out, err);
 }
 
@@ -180,8 +180,8 @@ void ch_prompt_append(struct ch_arena *a, struct ch_prompt *t, const struct ch_p
     t->pieces = pieces;
     t->user += more + 1;
     t->n += more + 1;
-    t->fingerprint =
-        fingerprint(a, t, ch_sv_str(t->fingerprint), ch_sv_str(module->fingerprint));
+    t->fingerprint = ch_prompt_fingerprint(a, t->name, t->version, ch_sv_str(t->fingerprint),
+                                           ch_sv_str(module->fingerprint));
 }
 
 bool ch_prompt_has(const struct ch_prompt *t, struct ch_sv hole) {

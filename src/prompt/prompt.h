@@ -74,6 +74,10 @@ struct ch_prompt { /* all of it in the arena it was read into */
 int ch_prompt_read(struct ch_arena *a, const char *name, const char *version, const char *where,
                    struct ch_sv text, struct ch_prompt *out, struct chela_error *err);
 
+/* "NAME@VERSION#" and twelve digits of the digest of both texts. */
+const char *ch_prompt_fingerprint(struct ch_arena *a, const char *name, const char *version,
+                                  struct ch_sv text, struct ch_sv more);
+
 bool ch_prompt_has(const struct ch_prompt *t, struct ch_sv hole);
 
 /* Append the text of a module to the system prompt, under its title, and count

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -160,9 +161,32 @@ static int load_folder(struct ch_prompts *c, const char *dir, const char *name, 
 
 int ch_prompts_load(struct ch_prompts *c, const char *dir, struct chela_error *err) {
     int rc = each_entry(dir, NULL, load_folder, c, dir, err);
+    c->dir = ch_arena_str(&c->arena, ch_sv_str(dir));
     if (rc == -ENOENT || rc == -ENOTDIR || rc == -EACCES)
         return ch_fail(err, CHELA_ENOENT, "%s: %s", dir, strerror(-rc));
     return rc;
+}
+
+int ch_prompts_cases(struct ch_prompts *c, const char *name, struct ch_buf *out,
+                     const char **where, struct chela_error *err) {
+    struct ch_sv own = ch_prompts_builtin_cases(name);
+    *where = ch_arena_printf(&c->arena, "%s/%s/cases.yaml", c->dir ? c->dir : "prompts", name);
+    int rc = c->dir ? ch_file_load(*where, CH_LIMIT_PROMPT_FILE, out, err) : CHELA_ENOENT;
+    if (rc != CHELA_ENOENT)
+        return rc;
+    *where = ch_arena_printf(&c->arena, "prompts/%s/cases.yaml", name);
+    if (own.p)
+        return ch_buf_add_sv(out, own);
+    return ch_fail(err, CHELA_ENOENT, "prompt %s has no cases: write %s/%s/cases.yaml, or name a "
+                   "file", name, c->dir ? c->dir : "prompts", name);
+}
+
+bool ch_prompts_has_cases(const struct ch_prompts *c, const char *name) {
+    CH_BUF_AUTO path = {0};
+    if (ch_prompts_builtin_cases(name).p)
+        return true;
+    ch_buf_addf(&path, "%s/%s/cases.yaml", c->dir ? c->dir : "", name);
+    return c->dir && access(path.p, R_OK) == 0;
 }
 
 /* --- modules ----------------------------------------------------------------------- */
@@ -224,7 +248,7 @@ static const char *ruled(const struct ch_prompts *c, const struct ch_prompt_quer
         const struct ch_prompt_rule *r = &c->rules[i];
         if (strcmp(r->name, q->name) != 0)
             continue;
-        if (!r->percent)
+        if (r->pinned)
             pinned = r->version;
         else if (q->session && share_of(q->session, r->name, r->version) < r->percent)
             return r->version;
@@ -234,7 +258,7 @@ static const char *ruled(const struct ch_prompts *c, const struct ch_prompt_quer
 
 static bool held_back(const struct ch_prompts *c, const char *name, const char *version) {
     for (size_t i = 0; i < c->nrules; i++)
-        if (c->rules[i].percent && strcmp(c->rules[i].name, name) == 0 &&
+        if (!c->rules[i].pinned && strcmp(c->rules[i].name, name) == 0 &&
             ch_version_compare(c->rules[i].version, version) == 0)
             return true;
     return false;
@@ -301,12 +325,9 @@ const struct ch_prompt *ch_prompts_pick(const struct ch_prompts *c,
     return found;
 }
 
-int ch_prompts_rule(struct ch_prompts *c, const char *name, const char *version,
-                    unsigned percent, struct chela_error *err) {
-    if (!is_version(version) || !find(c, name, version, NULL))
-        return no_version(c, name, version, err);
-    if (percent > 100)
-        return ch_fail(err, CHELA_EINVAL, "%s@%s: %u is no percentage", name, version, percent);
+static int add_rule(struct ch_prompts *c, struct ch_prompt_rule rule, struct chela_error *err) {
+    if (!is_version(rule.version) || !find(c, rule.name, rule.version, NULL))
+        return no_version(c, rule.name, rule.version, err);
     if (c->nrules == c->rules_cap) {
         size_t cap = c->rules_cap ? 2 * c->rules_cap : 8;
         struct ch_prompt_rule *rules = ch_arena_zalloc(&c->arena, cap * sizeof(*rules));
@@ -315,10 +336,22 @@ int ch_prompts_rule(struct ch_prompts *c, const char *name, const char *version,
         c->rules = rules;
         c->rules_cap = cap;
     }
-    c->rules[c->nrules++] =
-        (struct ch_prompt_rule){ch_arena_str(&c->arena, ch_sv_str(name)),
-                                ch_arena_str(&c->arena, ch_sv_str(version)), percent};
+    rule.name = ch_arena_str(&c->arena, ch_sv_str(rule.name));
+    rule.version = ch_arena_str(&c->arena, ch_sv_str(rule.version));
+    c->rules[c->nrules++] = rule;
     return 0;
+}
+
+int ch_prompts_pin(struct ch_prompts *c, const char *name, const char *version,
+                   struct chela_error *err) {
+    return add_rule(c, (struct ch_prompt_rule){name, version, true, 0}, err);
+}
+
+int ch_prompts_rollout(struct ch_prompts *c, const char *name, const char *version,
+                       unsigned percent, struct chela_error *err) {
+    if (percent > 100)
+        return ch_fail(err, CHELA_EINVAL, "%s@%s: %u is no percentage", name, version, percent);
+    return add_rule(c, (struct ch_prompt_rule){name, version, false, percent}, err);
 }
 
 int ch_prompts_render(const struct ch_prompts *c, const struct ch_prompt_query *q,

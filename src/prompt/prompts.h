@@ -29,7 +29,8 @@ struct ch_prompt_entry {
 struct ch_prompt_rule {
     const char *name;    /* of the prompt */
     const char *version; /* pinned, or rolled out */
-    unsigned percent;    /* of the sessions; 0: pinned, for all the others */
+    bool pinned;         /* for all that no roll-out takes */
+    unsigned percent;    /* of the sessions, otherwise */
 };
 
 struct ch_prompts { /* zeroed: empty */
@@ -38,6 +39,7 @@ struct ch_prompts { /* zeroed: empty */
     size_t n, cap;
     struct ch_prompt_rule *rules;
     size_t nrules, rules_cap;
+    const char *dir; /* that was loaded last; NULL: none */
 };
 
 void ch_prompts_release(struct ch_prompts *c);
@@ -53,6 +55,11 @@ int ch_prompts_add(struct ch_prompts *c, const char *name, const char *version,
 int ch_prompts_builtin(struct ch_prompts *c, struct chela_error *err);
 /* Their test cases, the text of a YAML file; {NULL,0}: there are none. */
 struct ch_sv ch_prompts_builtin_cases(const char *name);
+/* The cases of a prompt, DIR/NAME/cases.yaml or else as above, appended; *where
+ * is the name to use in messages, in c. CHELA_ENOENT: it has none. */
+int ch_prompts_cases(struct ch_prompts *c, const char *name, struct ch_buf *out,
+                     const char **where, struct chela_error *err);
+bool ch_prompts_has_cases(const struct ch_prompts *c, const char *name);
 
 /* Every DIR/NAME/vVERSION[.VARIANT].txt. Blocking. The first file that is
  * broken ends it; err names the file. */
@@ -62,9 +69,12 @@ int ch_prompts_load(struct ch_prompts *c, const char *dir, struct chela_error *e
  * after more were added. CHELA_ENOENT: there is no such module. */
 int ch_prompts_link(struct ch_prompts *c, struct chela_error *err);
 
-/* Pin a version (percent 0) or roll one out. CHELA_ENOENT: there is none. */
-int ch_prompts_rule(struct ch_prompts *c, const char *name, const char *version,
-                    unsigned percent, struct chela_error *err);
+/* Use a version instead of the newest; or for so many sessions in a hundred, and
+ * for no others unless it is pinned. CHELA_ENOENT: there is none. */
+int ch_prompts_pin(struct ch_prompts *c, const char *name, const char *version,
+                   struct chela_error *err);
+int ch_prompts_rollout(struct ch_prompts *c, const char *name, const char *version,
+                       unsigned percent, struct chela_error *err);
 
 struct ch_prompt_query {
     const char *name;

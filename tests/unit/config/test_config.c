@@ -268,6 +268,16 @@ static void test_unknown_agents(void **state) {
 static const struct {
     const char *yaml, *want; /* after "c.yaml:" */
 } bad[] = {
+    {"prompts: {pin: {router: new}}",
+     "1:25: prompts.pin: expected a version such as \"2.0\""},
+    {"prompts: {pin: {router: [1]}}",
+     "1:25: prompts.pin: expected a version such as \"2.0\", not array"},
+    {"prompts: {rollout: {router: 10}}",
+     "1:29: prompts.rollout: expected { VERSION: PERCENT }, not number"},
+    {"prompts: {rollout: {router: {'2.1': 101}}}",
+     "1:37: prompts.rollout: expected a percentage from 0 to 100"},
+    {"prompts: {rollout: {router: {x: 1}}}",
+     "1:30: prompts.rollout: expected a version such as \"2.0\""},
     {"databases: {default: 'mysql://x'}",
      "1:22: databases: expected sqlite:PATH or postgres://HOST/DATABASE"},
     {"databases: {default: 'sqlite:'}",
@@ -566,6 +576,7 @@ static bool takes(const struct ch_option *o, char kind) {
     case CH_CFG_TEXT:
     case CH_CFG_NAME:
     case CH_CFG_PATH:
+    case CH_CFG_FOLDER:
     case CH_CFG_URL:
     case CH_CFG_SMTP:
     case CH_CFG_ENV:
@@ -596,6 +607,8 @@ static bool takes(const struct ch_option *o, char kind) {
     case CH_CFG_HEADERS:
     case CH_CFG_DATABASES:
     case CH_CFG_QUIRKS:
+    case CH_CFG_PINS:
+    case CH_CFG_ROLLOUT:
     case CH_CFG_JSON:
     case CH_CFG_APPROVALS:
     case CH_CFG_ONE:
@@ -990,6 +1003,37 @@ static void test_tools_of_an_agent(void **state) {
     }
 }
 
+/* Whether there are such prompts is known when the file is applied; the place is
+ * named all the same. */
+static void test_prompts(void **state) {
+    (void)state;
+    static const struct {
+        const char *yaml, *want; /* NULL: fine */
+    } cases[] = {
+        {"prompts: {pin: {router: 1.0}, rollout: {planner: {'1.0': 10}}}", NULL},
+        {"prompts: {dir: /nonexistent/prompts}",
+         "c.yaml:1:16: prompts.dir: /nonexistent/prompts: No such file or directory"},
+        {"prompts: {pin: {router: '9.9'}}",
+         "c.yaml:1:25: prompts.pin: prompt router has no version 9.9; it has 1.0"},
+        {"prompts:\n  rollout:\n    ruoter: {'1.0': 10}",
+         "c.yaml:3:14: prompts.rollout: there is no prompt ruoter (did you mean router?)"},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        chela_config *cfg = NULL;
+        chela_runtime *rt = NULL;
+        struct chela_error err = {0};
+        CH_BUF_AUTO warnings = {0};
+        assert_int_equal(parse(cases[i].yaml, &warnings, &cfg, &err), 0);
+        assert_int_equal(chela_runtime_new(NULL, &rt, NULL), 0);
+        int rc = chela_config_apply(cfg, rt, &err);
+        assert_int_equal(rc < 0, cases[i].want != NULL);
+        if (cases[i].want)
+            assert_string_equal(err.message, cases[i].want);
+        chela_runtime_close(rt);
+        chela_config_free(cfg);
+    }
+}
+
 static void test_what_a_tool_is_made_of(void **state) {
     (void)state;
     chela_config *cfg = NULL;
@@ -1249,6 +1293,7 @@ int main(void) {
         cmocka_unit_test(test_what_apply_refuses),
         cmocka_unit_test(test_tools_of_an_agent),
         cmocka_unit_test(test_what_a_tool_is_made_of),
+        cmocka_unit_test(test_prompts),
         cmocka_unit_test(test_tools_that_cannot_be_added),
         cmocka_unit_test(test_settings),
         cmocka_unit_test(test_load),

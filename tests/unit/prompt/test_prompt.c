@@ -282,14 +282,14 @@ static void test_pick(void **state) {
         "router 2.0 claude");
     assert_string_equal(
         picked(&c, (struct ch_prompt_query){.name = "router", .version = "1.9"}), "router 1.9 ");
-    assert_int_equal(ch_prompts_rule(&c, "router", "1.10", 0, NULL), 0);
+    assert_int_equal(ch_prompts_pin(&c, "router", "1.10", NULL), 0);
     assert_string_equal(picked(&c, (struct ch_prompt_query){.name = "router"}), "router 1.10 ");
     assert_string_equal(picked(&c, (struct ch_prompt_query){.name = "planner"}), "planner 1.0 ");
     assert_string_equal(picked(&c, (struct ch_prompt_query){.name = "rooter"}),
                         "there is no prompt rooter (did you mean router?)");
-    assert_int_equal(ch_prompts_rule(&c, "router", "3.0", 0, &err), CHELA_ENOENT);
+    assert_int_equal(ch_prompts_pin(&c, "router", "3.0", &err), CHELA_ENOENT);
     assert_string_equal(err.message, "prompt router has no version 3.0; it has 1.9, 1.10, 2.0");
-    assert_int_equal(ch_prompts_rule(&c, "router", "2.0", 101, &err), CHELA_EINVAL);
+    assert_int_equal(ch_prompts_rollout(&c, "router", "2.0", 101, &err), CHELA_EINVAL);
     ch_prompts_release(&c);
 }
 
@@ -299,8 +299,8 @@ static void test_rollout(void **state) {
     (void)state;
     fill(&some);
     fill(&more);
-    assert_int_equal(ch_prompts_rule(&some, "router", "2.0", 10, NULL), 0);
-    assert_int_equal(ch_prompts_rule(&more, "router", "2.0", 50, NULL), 0);
+    assert_int_equal(ch_prompts_rollout(&some, "router", "2.0", 10, NULL), 0);
+    assert_int_equal(ch_prompts_rollout(&more, "router", "2.0", 50, NULL), 0);
     for (int i = 0; i < 2000; i++) {
         char key[32];
         snprintf(key, sizeof(key), "session-%d", i);
@@ -316,6 +316,18 @@ static void test_rollout(void **state) {
     /* Without a session, and for the other sessions: the newest before it. */
     struct ch_prompt_query q = {.name = "router"};
     assert_string_equal(picked(&some, q), "router 1.10 ");
+    /* A roll-out to nobody holds it back, one to all beats a pin. */
+    struct ch_prompts none = {0}, whole = {0};
+    fill(&none);
+    fill(&whole);
+    assert_int_equal(ch_prompts_rollout(&none, "router", "2.0", 0, NULL), 0);
+    assert_int_equal(ch_prompts_pin(&whole, "router", "1.9", NULL), 0);
+    assert_int_equal(ch_prompts_rollout(&whole, "router", "2.0", 100, NULL), 0);
+    q.session = "s";
+    assert_string_equal(picked(&none, q), "router 1.10 ");
+    assert_string_equal(picked(&whole, q), "router 2.0 ");
+    ch_prompts_release(&none);
+    ch_prompts_release(&whole);
     ch_prompts_release(&some);
     ch_prompts_release(&more);
 }

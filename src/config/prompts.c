@@ -1,0 +1,135 @@
+/* prompts.c -- the `prompts` section: where prompt files are, which version is
+ * used, and for whom. What is read here is rules; whether there are such
+ * prompts is known once the files are loaded (ch_conf_prompts_apply). */
+#include "base/error.h"
+#include "base/limits.h"
+#include "chela/prompt.h"
+#include "config/parse.h"
+
+int ch_cfg_read_folder(struct ch_cfg_parser *p, const struct ch_json *v,
+                       const struct ch_option *o, void *out) {
+    struct ch_option path = *o;
+    struct ch_conf_item *item = out;
+    path.type = CH_CFG_PATH;
+    item->where = ch_yaml_where(&p->yaml, v);
+    return ch_cfg_value(p, v, &path, &item->name);
+}
+
+/* 2.0 without quotes is a number, whose text is what was meant. */
+static int read_version(struct ch_cfg_parser *p, const struct ch_json *v, struct ch_sv version,
+                        struct ch_conf_prompt_rule *out) {
+    bool digits = version.n > 0;
+    for (size_t i = 0; i < version.n; i++)
+        digits &= (version.p[i] >= '0' && version.p[i] <= '9') || version.p[i] == '.';
+    if (!digits)
+        return ch_cfg_bad(p, v, "expected a version such as \"2.0\"");
+    out->version = ch_arena_str(p->cfg->arena, version);
+    return 0;
+}
+
+static int read_share(struct ch_cfg_parser *p, const struct ch_json *v,
+                      struct ch_conf_prompt_rule *out) {
+    int64_t percent;
+    if (v->type != CH_JSON_NUMBER)
+        return ch_cfg_wrong_type(p, v, "a percentage");
+    if (!ch_json_as_int(v, &percent) || percent < 0 || percent > 100)
+        return ch_cfg_bad(p, v, "expected a percentage from 0 to 100");
+    out->percent = (unsigned)percent;
+    return 0;
+}
+
+static struct ch_conf_prompt_rule *add_rule(struct ch_cfg_parser *p, struct ch_conf_list *list,
+                                            const struct ch_json *name, const struct ch_json *at) {
+    struct ch_conf_prompt_rule *rules = list->items, *r = &rules[list->n++];
+    r->item.name = ch_arena_str(p->cfg->arena, ch_json_str(name));
+    r->item.where = ch_yaml_where(&p->yaml, at);
+    return r;
+}
+
+static size_t count_rules(const struct ch_json *v) {
+    size_t n = 0;
+    for (CH_JSON_MEMBERS(name, value, v)) {
+        (void)name;
+        n += value->type == CH_JSON_OBJECT ? value->n : 1;
+    }
+    return n;
+}
+
+int ch_cfg_read_pins(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                     void *out) {
+    struct ch_conf_list *list = out;
+    (void)o;
+    if (v->type != CH_JSON_OBJECT)
+        return ch_cfg_wrong_type(p, v, "a mapping of prompts to versions");
+    if (v->n > CH_LIMIT_RULES)
+        return ch_cfg_bad(p, v, "more than %d entries", CH_LIMIT_RULES);
+    list->items = ch_arena_zalloc(p->cfg->arena,
+                                  (v->n + 1) * sizeof(struct ch_conf_prompt_rule));
+    for (CH_JSON_MEMBERS(name, version, v)) {
+        if (version->type != CH_JSON_STRING && version->type != CH_JSON_NUMBER)
+            return ch_cfg_wrong_type(p, version, "a version such as \"2.0\"");
+        int rc = read_version(p, version, ch_sv(version->s, version->n),
+                              add_rule(p, list, name, version));
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+int ch_cfg_read_rollout(struct ch_cfg_parser *p, const struct ch_json *v,
+                        const struct ch_option *o, void *out) {
+    struct ch_conf_list *list = out;
+    (void)o;
+    if (v->type != CH_JSON_OBJECT)
+        return ch_cfg_wrong_type(p, v, "a mapping of prompts to { VERSION: PERCENT }");
+    if (count_rules(v) > CH_LIMIT_RULES)
+        return ch_cfg_bad(p, v, "more than %d entries", CH_LIMIT_RULES);
+    list->items = ch_arena_zalloc(p->cfg->arena,
+                                  (count_rules(v) + 1) * sizeof(struct ch_conf_prompt_rule));
+    for (CH_JSON_MEMBERS(name, shares, v)) {
+        if (shares->type != CH_JSON_OBJECT)
+            return ch_cfg_wrong_type(p, shares, "{ VERSION: PERCENT }");
+        for (CH_JSON_MEMBERS(version, share, shares)) {
+            struct ch_conf_prompt_rule *r = add_rule(p, list, name, version);
+            int rc = read_version(p, version, ch_json_str(version), r);
+            if (rc == 0)
+                rc = read_share(p, share, r);
+            if (rc < 0)
+                return rc;
+        }
+    }
+    return 0;
+}
+
+/* --- applying them -------------------------------------------------------------------- */
+
+static int blame(const chela_config *cfg, const struct ch_conf_item *item, const char *key,
+                 int rc, struct chela_error *err) {
+    if (rc < 0 && err)
+        ch_fail(err, rc, "%s:%u:%u: prompts.%s: %s", cfg->file, item->where.line,
+                item->where.column, key, err->message);
+    return rc;
+}
+
+static int apply_rules(const chela_config *cfg, const struct ch_conf_list *list, const char *key,
+                       chela_runtime *rt, struct chela_error *err) {
+    const struct ch_conf_prompt_rule *r = list->items;
+    for (size_t i = 0; i < list->n; i++) {
+        int rc = list == &cfg->conf.prompts.pins
+                     ? chela_prompts_pin(rt, r[i].item.name, r[i].version, err)
+                     : chela_prompts_rollout(rt, r[i].item.name, r[i].version, r[i].percent, err);
+        if (rc < 0)
+            return blame(cfg, &r[i].item, key, rc, err);
+    }
+    return 0;
+}
+
+int ch_conf_prompts_apply(const chela_config *cfg, chela_runtime *rt, struct chela_error *err) {
+    const struct ch_conf_prompts *c = &cfg->conf.prompts;
+    int rc = 0;
+    if (c->dir.name)
+        rc = blame(cfg, &c->dir, "dir", chela_prompts_load(rt, c->dir.name, err), err);
+    if (rc == 0)
+        rc = apply_rules(cfg, &c->pins, "pin", rt, err);
+    return rc < 0 ? rc : apply_rules(cfg, &c->rollout, "rollout", rt, err);
+}
