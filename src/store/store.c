@@ -9,6 +9,7 @@
 #include "base/checksum.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "io/module.h"
 #include "json/json.h"
 
@@ -244,7 +245,7 @@ int chela_store_delete(chela_store *s, const char *key, struct chela_error *err)
 }
 
 struct keys {
-    char **list;
+    char **list, **titles;
     size_t n;
 };
 
@@ -252,14 +253,19 @@ static int add_key(const struct chela_store_session *row, void *user) {
     struct keys *keys = user;
 
     keys->list = ch_realloc(keys->list, (keys->n + 1) * sizeof(*keys->list));
+    keys->titles = ch_realloc(keys->titles, (keys->n + 1) * sizeof(*keys->titles));
+    keys->titles[keys->n] = ch_strdup(row->title);
     keys->list[keys->n++] = ch_strdup(row->key);
     return 0;
 }
 
 static void keys_release(struct keys *keys) {
-    for (size_t i = 0; i < keys->n; i++)
+    for (size_t i = 0; i < keys->n; i++) {
         ch_free(keys->list[i]);
+        ch_free(keys->titles[i]);
+    }
     ch_free(keys->list);
+    ch_free(keys->titles);
 }
 
 int chela_store_prune(chela_store *s, int64_t before, size_t *n, struct chela_error *err) {
@@ -301,6 +307,8 @@ static void text_of(const struct chela_store_record *r,
         add("\n", 1, to);
     }
 }
+
+#define EXCERPT_BYTES 80 /* on each side of what was found */
 
 struct scan {
     const char *key, *title, *text;
@@ -345,8 +353,12 @@ static int scan_record(const struct chela_store_record *r, void *user) {
     if (!at)
         return 0;
     CH_BUF_AUTO excerpt = {0};
-    size_t before = CH_MIN((size_t)(at - text), (size_t)80);
-    ch_buf_addf(&excerpt, "%.*s\x01%.*s\x02%.80s", (int)before, at - before, (int)n, at, at + n);
+    size_t before = CH_MIN((size_t)(at - text), (size_t)EXCERPT_BYTES);
+    while (before < (size_t)(at - text) && ((unsigned char)at[-(ptrdiff_t)before] & 0xc0) == 0x80)
+        before++; /* not into a character */
+    struct ch_sv after = ch_utf8_cut(ch_sv_str(at + n), EXCERPT_BYTES);
+    ch_buf_addf(&excerpt, "%.*s\x01%.*s\x02%.*s", (int)before, at - before, (int)n, at,
+                CH_SV_FMT(after));
     struct chela_store_hit hit = {.key = s->key,
                                   .title = s->title,
                                   .seq = r->seq,
@@ -365,7 +377,7 @@ static int scan_all(chela_store *s, const struct chela_store_query *q, chela_sto
     int rc = chela_store_list(s, NULL, add_key, &keys, err);
     for (size_t i = 0; rc == 0 && scan.left && i < keys.n; i++) {
         scan.key = keys.list[i];
-        scan.title = "";
+        scan.title = keys.titles[i];
         if (!q->key || strcmp(q->key, scan.key) == 0)
             rc = chela_store_records(s, scan.key, 1, scan_record, &scan, err);
     }

@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "store/store.h"
 
 static const struct conformance *under_test;
@@ -468,6 +469,11 @@ static void test_an_intent_has_one_receipt(void **state) {
 
 /* --- searching --------------------------------------------------------------------------- */
 
+static int keep_excerpt(const struct chela_store_hit *h, void *user) {
+    ch_buf_addf(user, "%s/%s", h->title, h->excerpt);
+    return 0;
+}
+
 static int add_hit(const struct chela_store_hit *h, void *user) {
     ch_buf_addf(user, "%s/%llu;", h->key, (unsigned long long)h->seq);
     return 0;
@@ -506,6 +512,26 @@ static void test_search(void **state) {
     check_search("%", NULL, "a/2;");
     assert_int_equal(chela_store_delete(store, "b", &err), 0);
     check_search("三张表", NULL, "");
+}
+
+/* What stands around it, cut between two characters. */
+static void test_excerpts(void **state) {
+    (void)state;
+    char text[1024], words[700] = "";
+    for (int i = 0; i < 50; i++)
+        strncat(words, "天地", sizeof(words) - strlen(words) - 1);
+    strncat(words, " needle ", sizeof(words) - strlen(words) - 1);
+    for (int i = 0; i < 50; i++)
+        strncat(words, "玄黄", sizeof(words) - strlen(words) - 1);
+    append("a", open_session("a"), 1, say(text, sizeof(text), words));
+    assert_int_equal(chela_store_title(store, "a", "hay", &err), 0);
+    CH_BUF_AUTO got = {0};
+    err = (struct chela_error){0};
+    assert_int_equal(chela_store_search(store, "needle", NULL, 10, keep_excerpt, &got, &err), 0);
+    assert_true(ch_utf8_valid(ch_buf_sv(&got)));
+    assert_ptr_equal(strstr(ch_buf_str(&got), "hay/"), ch_buf_str(&got));
+    assert_non_null(strstr(ch_buf_str(&got), "地 \x01needle\x02 玄"));
+    assert_true(got.n < 300);
 }
 
 /* --- lasting ------------------------------------------------------------------------------- */
@@ -568,6 +594,7 @@ int conformance_run(const struct conformance *c) {
         CASE(test_an_event_is_accepted_once),
         CASE(test_an_intent_has_one_receipt),
         CASE(test_search),
+        CASE(test_excerpts),
         CASE(test_what_was_committed_stays),
         CASE(test_two_handles),
     };
