@@ -1,24 +1,41 @@
 /* store.c -- what keeping sessions costs.
  *
- *   store URL turns N       one run of N turns, each with a tool call
+ *   store URL turns N       one run of N turns, each with a tool call that reads
+ *   store URL writes N      the same, with a call that may be made once
  *   store URL open N        open a session of N messages and go on
  *   store URL sessions N    N sessions, each in a run that waits for its model
  *
- * turns prints CPU and wall time of a turn and what the store has grown by;
- * compare it with the URL "none". The model is a scripted one. Modules are
- * looked for in CHELA_MODULE_PATH. */
+ * turns prints CPU and wall time of a turn, what the store has grown by (SQLite:
+ * with its log of up to 4 MB), and how often this process asked for a sync;
+ * compare it with the URL "none". The model is a scripted one. Modules are looked
+ * for in CHELA_MODULE_PATH. scripts/bench-store does it all for every backend. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <chela.h>
 
 static char rules[] = "/tmp/chela-bench-XXXXXX.yaml";
+
+/* In place of the C library's, also for modules: they are counted here. */
+static atomic_long syncs;
+
+int fsync(int fd) {
+    atomic_fetch_add(&syncs, 1);
+    return (int)syscall(SYS_fsync, fd);
+}
+
+int fdatasync(int fd) {
+    atomic_fetch_add(&syncs, 1);
+    return (int)syscall(SYS_fdatasync, fd);
+}
 
 static void check(int rc, const struct chela_error *err) {
     if (rc == 0)
@@ -63,9 +80,13 @@ static long file_bytes(const char *url) {
     return sum;
 }
 
+/* Never the same: a run whose calls repeat themselves is stopped. */
 static int note(chela_call *call, void *user) {
+    static unsigned long n;
+    char text[40];
     (void)user;
-    chela_result_text(call, "noted", 5);
+    int len = snprintf(text, sizeof(text), "noted as number %lu", ++n);
+    chela_result_text(call, text, (size_t)len);
     return 0;
 }
 
@@ -78,7 +99,7 @@ static void write_rules(const char *text) {
     fclose(f);
 }
 
-static chela_agent *new_agent(chela_runtime *rt, long turns) {
+static chela_agent *new_agent(chela_runtime *rt, long turns, enum chela_effect effect) {
     struct chela_error err = {0};
     chela_agent *agent;
     char model[64];
@@ -88,7 +109,7 @@ static chela_agent *new_agent(chela_runtime *rt, long turns) {
     check(chela_agent_new(rt, &opts, &agent, &err), &err);
     struct chela_tool_opts tool =
         CHELA_TOOL_OPTS(.name = "note", .description = "Notes.", .fn = note,
-                        .effect = CHELA_EFFECT_READ, .flags = CHELA_TOOL_ON_LOOP);
+                        .effect = effect, .flags = CHELA_TOOL_ON_LOOP);
     check(chela_agent_add_tool(agent, &tool, &err), &err);
     return agent;
 }
@@ -117,7 +138,7 @@ static void on_event(const struct chela_event *ev, void *user) {
         fprintf(stderr, "store: %s %.*s\n", ev->end.reason, (int)ev->end.error.n, ev->end.error.p);
 }
 
-static int turns(const char *url, long n) {
+static int turns(const char *url, long n, enum chela_effect effect) {
     struct chela_error err = {0};
     chela_store *store;
     char text[256];
@@ -127,7 +148,7 @@ static int turns(const char *url, long n) {
              n);
     write_rules(text);
     chela_runtime *rt = new_runtime(url, &store);
-    chela_agent *agent = new_agent(rt, n);
+    chela_agent *agent = new_agent(rt, n, effect);
     struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = on_event);
     chela_session *s;
     chela_run *run;
@@ -135,15 +156,18 @@ static int turns(const char *url, long n) {
     check(chela_session_wait(s, &err), &err);
     long before = file_bytes(url);
     double cpu = cpu_us(), wall = wall_us();
+    long synced = atomic_load(&syncs);
     check(chela_run_start(s, "go", 2, &opts, &run, &err), &err);
     chela_run_wait(run);
+    synced = atomic_load(&syncs) - synced;
     cpu = cpu_us() - cpu;
     wall = wall_us() - wall;
     chela_run_free(run);
     chela_runtime_close(rt);
     chela_store_close(store);
-    printf("turns=%ld cpu_us_per_turn=%.1f wall_us_per_turn=%.1f bytes_per_turn=%.0f\n", n,
-           cpu / (double)n, wall / (double)n, (double)(file_bytes(url) - before) / (double)n);
+    printf("turns=%ld cpu_us_per_turn=%.1f wall_us_per_turn=%.1f bytes_per_turn=%.0f syncs=%ld\n",
+           n, cpu / (double)n, wall / (double)n, (double)(file_bytes(url) - before) / (double)n,
+           synced);
     return 0;
 }
 
@@ -187,7 +211,7 @@ static int open_long(const char *url, long n) {
     }
     check(chela_store_import(store, text, size, NULL, NULL, &err), &err);
     free(text);
-    chela_agent *agent = new_agent(rt, 10);
+    chela_agent *agent = new_agent(rt, 10, CHELA_EFFECT_READ);
     chela_session *s;
     chela_run *run;
     double wall = wall_us(), cpu = cpu_us();
@@ -196,14 +220,41 @@ static int open_long(const char *url, long n) {
     double opened = wall_us(), cpu_opened = cpu_us();
     check(chela_run_start(s, "go", 2, NULL, &run, &err), &err);
     chela_run_wait(run);
-    double over = wall_us();
-    printf("messages=%ld open_ms=%.1f open_cpu_ms=%.1f first_answer_ms=%.1f status=%s\n", n,
-           (opened - wall) / 1e3, (cpu_opened - cpu) / 1e3, (over - opened) / 1e3,
-           chela_run_status(run));
+    double over = wall_us(), cpu_over = cpu_us();
+    printf("messages=%ld open_ms=%.1f open_cpu_ms=%.1f first_answer_ms=%.1f "
+           "first_answer_cpu_ms=%.1f status=%s\n",
+           n, (opened - wall) / 1e3, (cpu_opened - cpu) / 1e3, (over - opened) / 1e3,
+           (cpu_over - cpu_opened) / 1e3, chela_run_status(run));
     chela_run_free(run);
     chela_runtime_close(rt);
     chela_store_close(store);
     return 0;
+}
+
+static long speaking; /* runs whose model has begun */
+
+static void on_word(const struct chela_event *ev, void *user) {
+    (void)user;
+    speaking += ev->type == CHELA_EV_TEXT_DELTA;
+}
+
+static int count_held(const struct chela_store_session *row, void *user) {
+    *(long *)user += row->owner[0] != '\0';
+    return 0;
+}
+
+/* Until nobody has a session any more; a server takes its time. */
+static void wait_idle(chela_runtime *rt, chela_store *store) {
+    double until = wall_us() + 3e7;
+    long held = 1;
+    while (held && wall_us() < until) {
+        double pause = wall_us() + 2e5;
+        while (wall_us() < pause)
+            chela_runtime_poll(rt);
+        held = 0;
+        if (store)
+            chela_store_list(store, NULL, count_held, &held, NULL);
+    }
 }
 
 static int sessions(const char *url, long n) {
@@ -211,7 +262,7 @@ static int sessions(const char *url, long n) {
     chela_store *store;
     write_rules("rules: [{ say: a slow answer, stall_after: 1 }]\n");
     chela_runtime *rt = new_runtime(url, &store);
-    chela_agent *agent = new_agent(rt, 10);
+    chela_agent *agent = new_agent(rt, 10, CHELA_EFFECT_READ);
     chela_session **all = calloc((size_t)n, sizeof(*all));
     for (int i = 0; i < 50; i++)
         chela_runtime_poll(rt);
@@ -220,19 +271,18 @@ static int sessions(const char *url, long n) {
         char key[32];
         snprintf(key, sizeof(key), "s%ld", i);
         check(chela_session_new(agent, key, &all[i], &err), &err);
-        check(chela_run_start(all[i], "go", 2, NULL, NULL, &err), &err);
+        struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = on_word);
+        check(chela_run_start(all[i], "go", 2, &opts, NULL, &err), &err);
     }
-    double until = wall_us() + 2e6;
-    while (wall_us() < until)
+    double until = wall_us() + 3e7;
+    while (speaking < n && wall_us() < until)
         chela_runtime_poll(rt);
     long waiting = rss_kb();
     for (long i = 0; i < n; i++)
         chela_session_close(all[i]);
-    until = wall_us() + 5e5;
-    while (wall_us() < until)
-        chela_runtime_poll(rt);
+    wait_idle(rt, store);
     malloc_trim(0); /* what is left is in use */
-    printf("sessions=%ld kb_each=%.1f kb_each_after=%.1f\n", n,
+    printf("sessions=%ld waiting=%ld kb_each=%.1f kb_each_after=%.1f\n", n, speaking,
            (double)(waiting - before) / (double)n, (double)(rss_kb() - before) / (double)n);
     free(all);
     chela_runtime_close(rt);
@@ -244,7 +294,8 @@ int main(int argc, char **argv) {
     if (argc != 4)
         return 2;
     long n = strtol(argv[3], NULL, 10);
-    int rc = strcmp(argv[2], "turns") == 0      ? turns(argv[1], n)
+    int rc = strcmp(argv[2], "turns") == 0      ? turns(argv[1], n, CHELA_EFFECT_READ)
+             : strcmp(argv[2], "writes") == 0   ? turns(argv[1], n, CHELA_EFFECT_ONCE)
              : strcmp(argv[2], "open") == 0     ? open_long(argv[1], n)
              : strcmp(argv[2], "sessions") == 0 ? sessions(argv[1], n)
                                                 : 2;
