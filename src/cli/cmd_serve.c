@@ -238,9 +238,9 @@ const struct ch_cmd ch_cmd_serve = {
     .args = "",
     .summary = "serve the agents over HTTP",
     .about =
-        "Agents for programs and pages: OpenAI's protocols, sessions and their events. All agents "
-        "of the configuration file are served, or the one that --agent names; `model` in a "
-        "request is an agent's id.\n\n"
+        "Agents for programs and pages: OpenAI's protocols, the AI SDK's, sessions and their "
+        "events. All agents of the configuration file are served, or the one that --agent names; "
+        "`model` in a request is an agent's id.\n\n"
         "Every caller must show a token: it is taken from CHELA_TOKEN, or the variable that "
         "gateway.tokenEnv names.\n\n"
         "SIGTERM lets what is under way end, for ten seconds or gateway.drainSec; SIGHUP reads "

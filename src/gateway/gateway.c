@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "gateway/lane.h"
+#include "gateway/ui_stream.h"
 
 #define DEFAULT_LISTEN "127.0.0.1:8787"
 
@@ -167,6 +168,7 @@ int chela_gateway_new(chela_runtime *rt, const struct chela_gateway_opts *given,
     gw->interrupt.fn = on_interrupt;
     ch_list_init(&gw->lanes);
     ch_list_init(&gw->visits);
+    ch_list_init(&gw->talks);
     int rc = fill(gw, &opts, err);
     if (rc < 0) {
         chela_gateway_close(gw);
@@ -185,6 +187,7 @@ void chela_gateway_close(chela_gateway *gw) {
     ch_loop_unpost(gw->rt->loop, &gw->stop);
     ch_loop_unpost(gw->rt->loop, &gw->stop_now);
     ch_loop_unpost(gw->rt->loop, &gw->interrupt);
+    ch_ui_talks_close(gw);
     ch_lanes_close(gw);
     for (struct ch_visit *v; (v = CH_LIST_FIRST(&gw->visits, struct ch_visit, link));) {
         ch_list_del(&v->link);

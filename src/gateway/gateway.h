@@ -34,7 +34,7 @@ struct chela_gateway {
     chela_agent **agents; /* owned array of borrowed agents, NULL-terminated */
     chela_agent **retired; /* owned array: to be freed once nobody uses them */
     size_t nretired;
-    struct ch_list lanes, visits;
+    struct ch_list lanes, visits, talks;
     size_t nlanes, nvisits;
     size_t ninvocations; /* of single tools, which use their agent directly */
     struct ch_counters counters;

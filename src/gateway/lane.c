@@ -310,6 +310,43 @@ int ch_lane_answer(struct ch_lane *l, struct ch_history *h, struct chela_error *
     return rc;
 }
 
+int ch_lane_for(struct ch_visit *v, struct ch_lane_opts *o, struct ch_lane **out,
+                struct chela_error *err) {
+    if (!v->session.p)
+        return ch_lane_open(v->gw, o, out, err);
+    if (!v->gw->store)
+        return ch_fail(err, CHELA_EINVAL, "this gateway keeps no sessions");
+    int rc = ch_lane_key_check(v->session, err);
+    o->key = ch_arena_str(&v->arena, v->session);
+    return rc < 0 ? rc : ch_lane_use(v->gw, o, out, err);
+}
+
+static int begin(struct ch_lane *l, struct ch_history *h, struct chela_error *err) {
+    struct ch_msg *input;
+    int rc = ch_history_end(h, &input, err);
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; rc == 0 && i < h->n; i++)
+        rc = ch_lane_recall(l, CH_TAKE(h->msgs[i]), err);
+    if (rc == 0)
+        return ch_lane_start(l, input, "deny", err);
+    ch_msg_free(input);
+    return rc;
+}
+
+int ch_lane_converse(struct ch_lane *l, struct ch_history *h, struct chela_error *err) {
+    if (!l->kept)
+        return begin(l, h, err);
+    ch_history_only_new(h);
+    if (h->n && h->msgs[0]->kind == CH_MSG_RESULTS)
+        return ch_lane_answer(l, h, err);
+    struct ch_msg *input = ch_history_join(h);
+    if (!input)
+        return ch_fail(err, CHELA_EINVAL, "there is no new message for session '%s'",
+                       l->session->key);
+    return ch_lane_start(l, input, "ask", err);
+}
+
 /* --- all of them */
 
 bool ch_lanes_busy(const chela_gateway *gw) {

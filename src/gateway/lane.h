@@ -91,6 +91,14 @@ struct ch_history;
 /* The results that stand first in h answer the calls that a paused run waits
  * for, and it goes on; what the user says after them follows. */
 int ch_lane_answer(struct ch_lane *l, struct ch_history *h, struct chela_error *err);
+/* The lane of a request: that of its session if it names one, else a passing
+ * one. */
+int ch_lane_for(struct ch_visit *v, struct ch_lane_opts *opts, struct ch_lane **out,
+                struct chela_error *err);
+/* Begin with what h holds. Of a passing lane all but the last is history; a kept
+ * one has its own, and only what stands after the last reply is new: results for
+ * the calls it waits for, or words. */
+int ch_lane_converse(struct ch_lane *l, struct ch_history *h, struct chela_error *err);
 /* Go on with a paused run, or one that an earlier process left. */
 int ch_lane_resume(struct ch_lane *l, struct chela_error *err);
 

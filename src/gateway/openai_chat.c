@@ -317,37 +317,11 @@ static int read_request(struct ch_visit *v, struct ch_openai_params *p, struct c
     return rc < 0 ? rc : read_format(v, o, err);
 }
 
-/* What was said before, then what is new. */
-static int begin(struct chat *c, struct chela_error *err) {
-    struct ch_history *h = &c->history;
-    struct ch_msg *input;
-    int rc = ch_history_end(h, &input, err);
-    for (size_t i = 0; rc == 0 && i < h->n; i++) {
-        rc = ch_lane_recall(c->lane, CH_TAKE(h->msgs[i]), err);
-        if (rc < 0)
-            ch_msg_free(input);
-    }
-    return rc < 0 ? rc : ch_lane_start(c->lane, input, "deny", err);
-}
-
-/* A session has its history: only what stands after the last reply is new. */
-static int go_on(struct chat *c, struct chela_error *err) {
-    struct ch_history *h = &c->history;
-    chela_session *s = c->lane->session;
-    ch_history_only_new(h);
-    if (h->n && h->msgs[0]->kind == CH_MSG_RESULTS)
-        return ch_lane_answer(c->lane, h, err);
-    struct ch_msg *input = ch_history_join(h);
-    if (!input)
-        return ch_fail(err, CHELA_EINVAL, "there is no new message for session '%s'", s->key);
-    return ch_lane_start(c->lane, input, "ask", err);
-}
-
 static void on_ready(struct ch_lane_wait *w, struct ch_lane *l, const struct chela_error *failed) {
     struct chat *c = CH_CONTAINER(w, struct chat, wait);
     struct ch_visit *v = c->visit;
     struct chela_error err = failed ? *failed : (struct chela_error){0};
-    int rc = failed ? err.code : l->kept ? go_on(c, &err) : begin(c, &err);
+    int rc = failed ? err.code : ch_lane_converse(l, &c->history, &err);
     if (rc == 0) {
         ch_lane_watch(l, &c->watcher);
         return;
@@ -380,23 +354,15 @@ static int converse(struct chat *c, struct chela_error *err) {
     int rc = read_request(v, &params, &opts, err);
     if (rc == 0)
         rc = ch_openai_messages(ch_json_get(v->json, "messages"), &c->history, err);
-    if (rc == 0 && v->session.p)
-        rc = ch_lane_key_check(v->session, err);
     if (rc < 0)
         return rc;
     c->agent = ch_strdup(opts.agent->id);
     opts.patch.system = ch_buf_str(&c->history.system);
-    opts.key = v->session.p ? ch_arena_str(&v->arena, v->session) : NULL;
-    return opts.key ? ch_lane_use(v->gw, &opts, &c->lane, err)
-                    : ch_lane_open(v->gw, &opts, &c->lane, err);
+    return ch_lane_for(v, &opts, &c->lane, err);
 }
 
 void ch_openai_chat(struct ch_visit *v) {
     struct chela_error err = {0};
-    if (v->session.p && !v->gw->store) {
-        ch_visit_fail(v, 501, NULL, "this gateway keeps no sessions");
-        return;
-    }
     struct chat *c = new_chat(v);
     int rc = converse(c, &err);
     if (rc == 0) {

@@ -7,8 +7,8 @@
 /* health.c */
 ch_route_fn ch_health_live, ch_health_ready;
 
-/* openai.c, openai_chat.c */
-ch_route_fn ch_openai_models, ch_openai_model, ch_openai_chat;
+/* openai.c, openai_chat.c, openai_responses.c */
+ch_route_fn ch_openai_models, ch_openai_model, ch_openai_chat, ch_openai_responses;
 
 /* sessions_api.c, events.c */
 ch_route_fn ch_sessions_list, ch_sessions_show, ch_sessions_delete, ch_sessions_cancel,
@@ -16,6 +16,9 @@ ch_route_fn ch_sessions_list, ch_sessions_show, ch_sessions_delete, ch_sessions_
 
 /* approvals_api.c */
 ch_route_fn ch_approvals_list, ch_approvals_decide;
+
+/* ui_chat.c */
+ch_route_fn ch_ui_chat, ch_ui_resume;
 
 /* tools_api.c, metrics.c */
 ch_route_fn ch_tools_invoke, ch_metrics;

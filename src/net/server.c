@@ -271,7 +271,9 @@ void ch_exchange_respond(struct ch_exchange *x, int status, const char *type, st
         return;
     settle_keeping(x);
     add_head(x, &out, status, type);
-    ch_buf_addf(&out, "Content-Length: %zu\r\n\r\n", body.n);
+    if (status != 204)
+        ch_buf_addf(&out, "Content-Length: %zu\r\n", body.n);
+    ch_buf_add_str(&out, "\r\n");
     if (!x->headless)
         ch_buf_add_sv(&out, body);
     send_bytes(x, ch_buf_sv(&out));

@@ -169,6 +169,23 @@ same "with its reason" tool_calls "$(chunks | jq -r '.choices[0].finish_reason /
 post /v1/chat/completions "{\"model\":\"coder\",$tool,\"messages\":[{\"role\":\"user\",\"content\":\"both\"}]}"
 tells "of two calls only the caller's is shown" '[.choices[0].message.tool_calls[].function.name] | join(",")' get_place
 
+# --- Responses
+post /v1/responses '{"model":"coder","input":"hello"}'
+tells "a response" '.status + " " + .output[0].content[0].text' "completed you said: hello"
+post /v1/responses '{"model":"coder","input":"hello","stream":true}'
+same "streamed, from its beginning to its end" "response.created response.completed" "$(chunks | jq -r .type | sed -n '1p;$p' | paste -sd' ')"
+same "numbered without gaps" true "$(chunks | jq -s '[.[].sequence_number] == [range(length)]')"
+post /v1/responses '{"model":"coder","input":"where","tools":[{"type":"function","name":"get_place","parameters":{"type":"object"}}]}'
+tells "with a call of the caller's tool" '[.output[].type] | join(",")' message,function_call
+items=$(jq -c '.output | map(tostring) | join(",")' -r "$out")
+id=$(jq -r .output[1].call_id "$out")
+post /v1/responses "{\"model\":\"coder\",\"input\":[{\"role\":\"user\",\"content\":\"where\"},$items,{\"type\":\"function_call_output\",\"call_id\":\"$id\",\"output\":\"Oslo\"}]}"
+tells "which its result answers" .output[0].content[0].text "it said: Oslo"
+post /v1/responses '{"model":"coder","input":"x","previous_response_id":"resp_1"}'
+answers "nothing is kept by id" 400
+post /v1/responses '{"model":"coder","input":"break","stream":true}'
+answers "a failure before the first word" 502
+
 # --- the end
 check "the log has no token" bash -c "! grep -qF '$token' '$serve_log'"
 check "SIGTERM ends it" stop_serving

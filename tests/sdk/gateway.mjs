@@ -1,0 +1,156 @@
+// The gateway as real clients see it: OpenAI's, and the AI SDK's transport in
+// each of its versions, with the page's own tools and with approvals.
+import { spawn } from 'node:child_process';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import OpenAI from 'openai';
+import * as ai5 from 'ai5';
+import * as ai6 from 'ai6';
+import * as ai7 from 'ai7';
+import { build, check, done, same } from './lib.mjs';
+
+const token = 'gateway-sdk-0123456789abcdef';
+const space = mkdtempSync(join(tmpdir(), 'gateway-'));
+writeFileSync(join(space, 'rules.yaml'), `
+rules:
+  - { when: { after: none, user: "where" }, say: "Let me look.", call: { tool: getPlace, args: { near: "me" } } }
+  - { when: { after: none, user: "count" }, call: { tool: calculate, args: { expression: "6*7" } } }
+  - { when: { after: none, user: "ask me" }, call: { tool: t_ask, args: {} } }
+  - { when: { after: none, user: "break" }, fail: { status: 400, message: "no such thing" } }
+  - { when: { after: none }, think: "hm", say: "you said: {{user}}" }
+  - { say: "it said: {{result}}" }
+`);
+writeFileSync(join(space, 'asker'), '#!/bin/sh\necho it ran\n');
+chmodSync(join(space, 'asker'), 0o755);
+writeFileSync(join(space, 'chela.yaml'), `
+store: "memory:"
+sandbox: { mode: off }
+agents: { list: [{ id: coder, model: scripted/rules.yaml }] }
+tools:
+  custom: [{ name: t_ask, description: Asks., command: [./asker], effect: once, permission: write, confirm: true }]
+`);
+
+const gateway = spawn(join(build, 'chela'), ['serve', '--listen', '127.0.0.1:0'], {
+  cwd: space, stdio: ['ignore', 'ignore', 'pipe'],
+  env: { PATH: process.env.PATH, HOME: space, CHELA_TOKEN: token, CHELA_TEST: process.env.CHELA_TEST, CHELA_TEST_RUN: process.env.CHELA_TEST_RUN },
+});
+const url = await new Promise((resolve, reject) => {
+  gateway.stderr.on('data', (data) => { const m = /listening on (\S+)/.exec(data); if (m) resolve(m[1]); });
+  gateway.on('exit', () => reject(new Error('the gateway ended')));
+});
+
+const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: token, maxRetries: 0 });
+const user = (content) => ({ model: 'coder', messages: [{ role: 'user', content }] });
+const parameters = { type: 'object', properties: { near: { type: 'string' } } };
+
+await check('openai: models', async () => {
+  const ids = [];
+  for await (const model of openai.models.list()) ids.push(model.id);
+  same(ids, ['coder'], 'the agents');
+});
+await check('openai: a completion', async () => {
+  const got = await openai.chat.completions.create(user('hello'));
+  same(got.choices[0].message.content, 'you said: hello', 'the answer');
+  same(got.usage.total_tokens > 0, true, 'usage');
+});
+await check('openai: a stream, put together by the client', async () => {
+  const stream = openai.chat.completions.stream({ ...user('hello'), stream_options: { include_usage: true } });
+  const got = await stream.finalChatCompletion();
+  same(got.choices[0].message.content, 'you said: hello', 'the answer');
+  same(got.choices[0].finish_reason, 'stop', 'its end');
+  same((await stream.totalUsage()).total_tokens > 0, true, 'usage');
+});
+for (const stream of [false, true]) {
+  await check(`openai: the client runs its own tool${stream ? ', streamed' : ''}`, async () => {
+    let asked;
+    const runner = openai.chat.completions.runTools({
+      ...user('where'), stream,
+      tools: [{ type: 'function', function: { name: 'getPlace', description: 'Where.', parameters, parse: JSON.parse, function: (args) => { asked = args; return 'Oslo'; } } }],
+    });
+    same(await runner.finalContent(), 'it said: Oslo', 'the answer');
+    same(asked, { near: 'me' }, 'its arguments');
+  });
+}
+await check('openai: errors', async () => {
+  const failure = async (promise) => { try { await promise; } catch (error) { return error; } throw new Error('it did not fail'); };
+  const wrong = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'wrong-wrong-wrong-wrong', maxRetries: 0 });
+  same((await failure(wrong.models.list())) instanceof OpenAI.AuthenticationError, true, 'the token');
+  same((await failure(openai.chat.completions.create({ ...user('x'), model: 'nobody' }))).code, 'model_not_found', 'the model');
+  same((await failure(openai.chat.completions.create({ model: 'coder', messages: [] }))) instanceof OpenAI.BadRequestError, true, 'no messages');
+  same((await failure(openai.chat.completions.create(user('break')))).status, 502, 'the model fails');
+});
+await check('openai: a response', async () => {
+  const got = await openai.responses.create({ model: 'coder', input: 'hello' });
+  same([got.status, got.output_text], ['completed', 'you said: hello'], 'the answer');
+});
+await check('openai: a response, streamed', async () => {
+  const got = await openai.responses.stream({ model: 'coder', input: [{ role: 'user', content: [{ type: 'input_text', text: 'hello' }] }] }).finalResponse();
+  same([got.status, got.output_text], ['completed', 'you said: hello'], 'the answer');
+});
+await check('openai: a response that asks for the caller\'s tool', async () => {
+  const tools = [{ type: 'function', name: 'getPlace', description: 'Where.', parameters, strict: false }];
+  const input = [{ role: 'user', content: 'where' }];
+  const first = await openai.responses.stream({ model: 'coder', input, tools }).finalResponse();
+  const call = first.output.find((item) => item.type === 'function_call');
+  same([call.name, JSON.parse(call.arguments)], ['getPlace', { near: 'me' }], 'the call');
+  const next = await openai.responses.create({ model: 'coder', tools, input: [...input, ...first.output, { type: 'function_call_output', call_id: call.call_id, output: 'Oslo' }] });
+  same(next.output_text, 'it said: Oslo', 'the answer');
+});
+
+// What a page does: send, read the stream into a message, go on with that.
+async function page(ai, chatId, messages) {
+  const transport = new ai.DefaultChatTransport({ api: `${url}/api/chat`, headers: { Authorization: `Bearer ${token}` }, body: { tools: { getPlace: { description: 'Where.', parameters } } } });
+  const stream = await transport.sendMessages({ chatId, messages, trigger: 'submit-message', messageId: messages.at(-1).id, abortSignal: undefined });
+  const last = messages.at(-1);
+  let message = last.role === 'assistant' ? last : undefined;
+  const errors = [];
+  for await (const next of ai.readUIMessageStream({ message, stream, terminateOnError: false, onError: (e) => errors.push(e) })) message = next;
+  if (errors.length) throw errors[0];
+  return message;
+}
+const said = (text) => [{ id: 'u1', role: 'user', parts: [{ type: 'text', text }] }];
+const words = (message) => message.parts.filter((p) => p.type === 'text').map((p) => p.text);
+
+for (const [version, ai] of [[5, ai5], [6, ai6], [7, ai7]]) {
+  await check(`ai ${version}: text and reasoning`, async () => {
+    const got = await page(ai, `text-${version}`, said('hello'));
+    same(got.parts.map((p) => p.type), ['step-start', 'reasoning', 'text'], 'the parts');
+    same(words(got), ['you said: hello'], 'the text');
+  });
+  await check(`ai ${version}: a tool that runs at the server`, async () => {
+    const got = await page(ai, `tool-${version}`, said('count'));
+    const tool = got.parts.find((p) => p.type === 'dynamic-tool');
+    same([tool.toolName, tool.state, tool.input], ['calculate', 'output-available', { expression: '6*7' }], 'the tool');
+  });
+  await check(`ai ${version}: a tool of the page`, async () => {
+    const messages = said('where');
+    const got = await page(ai, `page-${version}`, messages);
+    const tool = got.parts.find((p) => p.type === 'tool-getPlace');
+    same([tool.state, tool.input], ['input-available', { near: 'me' }], 'the call');
+    Object.assign(tool, { state: 'output-available', output: { city: 'Oslo' } });
+    const next = await page(ai, `page-${version}`, [...messages, got]);
+    same(next.id, got.id, 'the same message');
+    same(words(next), ['Let me look.', 'it said: {"city":"Oslo"}'], 'the text');
+  });
+}
+for (const [version, ai] of [[6, ai6], [7, ai7]]) {
+  for (const approved of [true, false]) {
+    await check(`ai ${version}: consent ${approved ? 'given' : 'refused'}`, async () => {
+      const messages = said('ask me');
+      const got = await page(ai, `ask-${version}-${approved}`, messages);
+      const tool = got.parts.find((p) => p.type === 'dynamic-tool');
+      same(tool.state, 'approval-requested', 'the question');
+      Object.assign(tool, { state: 'approval-responded', approval: { ...tool.approval, approved } });
+      const next = await page(ai, `ask-${version}-${approved}`, [...messages, got]);
+      same(next.parts.find((p) => p.type === 'dynamic-tool').state, approved ? 'output-available' : 'output-denied', 'what became of it');
+    });
+  }
+}
+
+gateway.removeAllListeners('exit');
+const ended = new Promise((resolve) => gateway.on('exit', resolve));
+gateway.kill();
+await check('it ends when told to', async () => same(await ended, 0, 'exit code'));
+rmSync(space, { recursive: true });
+done();
