@@ -1,6 +1,8 @@
 /* test_redis.c -- the Redis store: what every store does, what a server can do
  * to it, what it says about the server's settings, and how long it keeps what.
  * The server is a real one, started here. */
+#include <arpa/inet.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -320,6 +323,52 @@ static void test_no_room(void **state) {
     chela_store_close(s);
 }
 
+/* --- servers that are none ----------------------------------------------------------- */
+
+struct liar { /* says the same to whatever it is asked */
+    int listener, port;
+    const char *words;
+    pthread_t thread;
+};
+
+static void *lie(void *arg) {
+    struct liar *l = arg;
+    char ignored[4096];
+    int fd = accept(l->listener, NULL, NULL);
+    while (recv(fd, ignored, sizeof(ignored), 0) > 0)
+        send(fd, l->words, strlen(l->words), MSG_NOSIGNAL);
+    close(fd);
+    return NULL;
+}
+
+static void check_lie(const char *words, int code, const char *message) {
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof(at);
+    struct liar l = {.words = words, .listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    char where[64];
+    assert_int_equal(bind(l.listener, (struct sockaddr *)&at, n), 0);
+    assert_int_equal(listen(l.listener, 1), 0);
+    assert_int_equal(getsockname(l.listener, (struct sockaddr *)&at, &n), 0);
+    pthread_create(&l.thread, NULL, lie, &l);
+    snprintf(where, sizeof(where), "redis://127.0.0.1:%d", ntohs(at.sin_port));
+    check_refused(where, 0, code, message);
+    pthread_join(l.thread, NULL);
+    close(l.listener);
+}
+
+static void test_servers_that_are_none(void **state) {
+    (void)state;
+    check_lie("HTTP/1.1 400 Bad Request\r\n\r\n", CHELA_EPROTO, "does not give");
+    check_lie("*2000000000\r\n", CHELA_ELIMIT, "1000000 items");
+    check_lie("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n", CHELA_EPROTO,
+              "does not give");
+    check_lie("+OK\r\n", CHELA_EPROTO, "does not give");
+    check_lie(":1\r\n", CHELA_EPROTO, "does not give");
+    check_lie("$-1\r\n", CHELA_EPROTO, "does not give");
+    check_lie("-ERR unknown command\r\n", CHELA_EIO, "unknown command");
+    check_lie("-MOVED 1 127.0.0.1:2\r\n", CHELA_EPROTO, "MOVED");
+}
+
 /* --- the server's part ------------------------------------------------------------- */
 
 static const char *url_at(int port) {
@@ -361,6 +410,7 @@ int main(void) {
         cmocka_unit_test(test_prefixes_are_apart),
         cmocka_unit_test(test_records_that_are_gone),
         cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_servers_that_are_none),
     };
     if (!modules_have("store-redis") || !redisserver_installed()) {
         printf("1..1\nok 1 - redis # SKIP no Redis here: scripts/install-deps test\n");
