@@ -44,5 +44,5 @@ char *ch_system_prompt(const char *given, const char *workspace, const struct ch
         ch_buf_addf(&b, text, workspace);
     if (list.n)
         ch_buf_addf(&b, "%s%s\n%s", given && *given ? "\n" : "", about_skills, ch_buf_str(&list));
-    return b.n ? ch_buf_take(&b) : ch_strdup("");
+    return ch_buf_take(&b);
 }
