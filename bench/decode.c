@@ -49,6 +49,14 @@ static const struct shape {
      "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":"
      "{\"type\":\"input_json_delta\",\"partial_json\":\"%s\"}}\n\n",
      "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n", "\\\"key\\\": \\\"va"},
+    {"anthropic text, spaced", &ch_codec_anthropic, "",
+     "event: content_block_delta\ndata: {\"type\": \"content_block_delta\", \"index\": 0, "
+     "\"delta\": {\"type\": \"text_delta\", \"text\": \"%s\"}}\n\n",
+     "event: message_stop\ndata: {\"type\": \"message_stop\"}\n\n", " and so the story goes"},
+    {"anthropic text, sorted", &ch_codec_anthropic, "",
+     "event: content_block_delta\ndata: {\"delta\":{\"text\":\"%s\",\"type\":\"text_delta\"},"
+     "\"index\":0,\"type\":\"content_block_delta\"}\n\n",
+     "event: message_stop\ndata: {\"type\": \"message_stop\"}\n\n", " and so the story goes"},
     {"responses text", &ch_codec_responses,
      "event: response.created\ndata: {\"type\":\"response.created\",\"sequence_number\":0,"
      "\"response\":{\"id\":\"resp_1\",\"model\":\"gpt-5-2025-08-07\",\"output\":[]}}\n\n",
@@ -127,6 +135,38 @@ static const struct shape {
      "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
      "data: [DONE]\n\n",
      "\\\"key\\\": \\\"va"},
+#define OPENAI_CHUNK                                                                    \
+    "data: {\"id\":\"chatcmpl-CGxfA0x0xg8aYmv3bMIhE0tPxzBBc\",\"object\":"              \
+    "\"chat.completion.chunk\",\"created\":1758128768,\"model\":\"gpt-4o-2024-08-06\"," \
+    "\"choices\":[{\"index\":0,\"delta\":"
+#define OPENAI_CHUNK_END ",\"finish_reason\":null,\"logprobs\":null}]}\n\n"
+#define OPENAI_END                                                                    \
+    "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n" \
+    "data: [DONE]\n\n"
+    {"openai text, \\u", &ch_codec_openai, "", OPENAI_CHUNK "{\"content\":\"%s\"}" OPENAI_CHUNK_END,
+     OPENAI_END, "\\u4ee3\\u7801\\u52a9\\u624b"},
+    {"openai reasoning, details", &ch_codec_openai, "",
+     OPENAI_CHUNK "{\"role\":\"assistant\",\"content\":\"\",\"reasoning\":\"%s\","
+                  "\"reasoning_details\":[{\"type\":\"reasoning.text\",\"text\":\"%s\",\"format\":"
+                  "\"anthropic-claude-v1\",\"index\":0}]}" OPENAI_CHUNK_END,
+     OPENAI_END, " and so the story goes"},
+    {"openai reasoning, twice", &ch_codec_openai, "",
+     OPENAI_CHUNK
+     "{\"content\":null,\"reasoning\":\"%s\",\"reasoning_content\":\"%s\"}" OPENAI_CHUNK_END,
+     OPENAI_END, " and so the story goes"},
+    {"openai reasoning, parts", &ch_codec_openai, "",
+     OPENAI_CHUNK "{\"content\":[{\"type\":\"thinking\",\"thinking\":[{\"type\":\"text\","
+                  "\"text\":\"%s\"}]}]}" OPENAI_CHUNK_END,
+     OPENAI_END, " and so the story goes"},
+    {"openai text, log probs", &ch_codec_openai, "",
+     OPENAI_CHUNK
+     "{\"content\":\"%s\"},\"finish_reason\":null,\"logprobs\":{\"content\":["
+     "{\"token\":\"%s\",\"logprob\":-0.%u,\"bytes\":[32,97,110,100],\"top_logprobs\":[]}]}}]}\n\n",
+     OPENAI_END, " and so the story goes"},
+    {"openai arguments, ids", &ch_codec_openai, "",
+     OPENAI_CHUNK "{\"tool_calls\":[{\"index\":0,\"id\":\"call_1\",\"type\":\"function\","
+                  "\"function\":{\"name\":\"f\",\"arguments\":\"%s\"}}]}" OPENAI_CHUNK_END,
+     OPENAI_END, "\\\"key\\\": \\\"va"},
     {"gemini text", &ch_codec_gemini, "",
      "data: {\"candidates\": [{\"content\": {\"parts\": [{\"text\": \"%s\"}],\"role\": \"model\"},"
      "\"index\": 0}],\"usageMetadata\": {\"promptTokenCount\": 15,\"candidatesTokenCount\": %u,"

@@ -149,6 +149,14 @@ bool ch_pull_str(struct ch_pull *p, struct ch_sv *out) {
     return at ? ended(p, at) : fail(p);
 }
 
+bool ch_pull_str_raw(struct ch_pull *p, struct ch_sv *out, struct ch_sv *raw) {
+    const char *start = ch_pull_peek(p) ? p->at + 1 : NULL;
+    if (!ch_pull_str(p, out))
+        return false;
+    *raw = ch_sv(start, (size_t)(p->at - 1 - start));
+    return true;
+}
+
 /* A number as a node, for the functions that know what it is worth. */
 static inline bool take_number(struct ch_pull *p, struct ch_json *v) {
     struct ch_scan_fail why;

@@ -47,6 +47,9 @@ bool ch_pull_enter(struct ch_pull *p, char open);       /* '{' or '[' */
 bool ch_pull_key(struct ch_pull *p, struct ch_sv *key); /* false: object ended */
 bool ch_pull_item(struct ch_pull *p);                   /* false: array ended */
 bool ch_pull_str(struct ch_pull *p, struct ch_sv *out);
+/* The same of a member or an item; raw: what stands between the quotes, a slice
+ * of the text. */
+bool ch_pull_str_raw(struct ch_pull *p, struct ch_sv *out, struct ch_sv *raw);
 bool ch_pull_int(struct ch_pull *p, int64_t *out);
 bool ch_pull_double(struct ch_pull *p, double *out);
 bool ch_pull_bool(struct ch_pull *p, bool *out);

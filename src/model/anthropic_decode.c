@@ -3,8 +3,9 @@
  * The key of a block in the fold is its index on the wire. Events are routed
  * by the JSON's own "type"; the event's name only repeats it. Members may come
  * in any order: the pieces of an event are found first and used after. Deltas,
- * which are nearly all of a stream, have a path of their own for the order in
- * which they always come; whatever looks different takes the general one.
+ * which are nearly all of a stream, have a path of their own for the way in
+ * which Anthropic writes them; other servers' are read once and not again while
+ * they differ in their text alone (quick.h).
  *
  * Blocks of types not known here (server tools and their results, compaction,
  * what is yet to come) are kept as JSON and go back as they came. Usage is
@@ -21,6 +22,8 @@
 
 #define REFUSAL_KEY (CH_FOLD_KEYS - 1) /* indices are below it */
 
+enum delta { D_TEXT, D_JSON, D_THINKING, D_SIGNATURE, D_OTHER };
+
 struct state {
     int64_t input, cache_write, cache_read, output, thinking;
 
@@ -31,6 +34,10 @@ struct state {
     struct ch_buf start;  /* that input, or the whole of an opaque block */
     struct ch_buf deltas; /* an opaque block's deltas, a JSON array without its end */
     struct ch_sv type;    /* an opaque block's type, in the arena; else empty */
+
+    struct ch_template template; /* of deltas as another server writes them: */
+    enum delta repeats;          /* of this kind */
+    unsigned repeats_key;        /* for this block */
 };
 
 static struct state *state_of(struct ch_decoder *d) {
@@ -219,8 +226,6 @@ static int end_block(struct ch_decoder *d, unsigned key, struct chela_error *err
 
 /* --- deltas */
 
-enum delta { D_TEXT, D_JSON, D_THINKING, D_SIGNATURE, D_OTHER };
-
 static const struct {
     struct ch_sv type, lead; /* lead: how the delta begins, up to its string */
 } deltas[] = {
@@ -257,42 +262,79 @@ static int cite(struct ch_decoder *d, unsigned key, struct ch_sv citation) {
     return rc < 0 ? rc : ch_fold_extra(d->fold, key, citation);
 }
 
-/* A delta in whatever order; `json` is the delta alone. */
-static int fold_delta(struct ch_decoder *d, unsigned key, struct ch_sv json,
+/* A delta in whatever order. */
+struct pieces {
+    struct ch_sv type, of[D_OTHER], citation;
+    struct ch_sv raw; /* the last of the pieces as it is written */
+    unsigned n;       /* pieces */
+};
+
+static void read_pieces(struct ch_pull *p, struct pieces *x) {
+    static const char *const members[] = {
+        [D_TEXT] = "text",
+        [D_JSON] = "partial_json",
+        [D_THINKING] = "thinking",
+        [D_SIGNATURE] = "signature",
+    };
+    struct ch_sv name;
+    *x = (struct pieces){0};
+    if (!ch_pull_enter(p, '{'))
+        return;
+    while (ch_pull_key(p, &name)) {
+        int kind = 0;
+        while (kind < D_OTHER && !ch_sv_is(name, members[kind]))
+            kind++;
+        if (kind < D_OTHER)
+            x->n += ch_pull_str_raw(p, &x->of[kind], &x->raw);
+        else if (ch_sv_is(name, "type"))
+            ch_pull_str(p, &x->type);
+        else if (ch_sv_is(name, "citation"))
+            ch_pull_raw(p, &x->citation);
+        else
+            ch_pull_skip(p);
+    }
+}
+
+static void learn(struct ch_decoder *d, struct ch_sv data, unsigned key, enum delta kind,
+                  struct ch_sv raw) {
+    struct state *st = state_of(d);
+    st->repeats = kind;
+    st->repeats_key = key;
+    ch_template_learn(&st->template, &(struct ch_template_event){.data = data, .piece = raw});
+}
+
+static bool repeat(struct ch_decoder *d, struct ch_sv data, int *rc) {
+    struct state *st = state_of(d);
+    struct ch_template_match m;
+    if (!ch_template_match(&st->template, data, &d->scratch, &m))
+        return false;
+    *rc = fold_piece(d, st->repeats_key, st->repeats, m.piece);
+    return true;
+}
+
+/* `json` is the delta alone, a part of `data`. */
+static int fold_delta(struct ch_decoder *d, struct ch_sv data, unsigned key, struct ch_sv json,
                       struct chela_error *err) {
     struct state *st = state_of(d);
-    struct ch_sv name, type = {0}, pieces[D_OTHER] = {{0}}, citation = {0};
+    struct pieces x;
     struct ch_pull p;
     if (st->type.p && key == st->key) {
         ch_buf_addc(&st->deltas, st->deltas.n ? ',' : '[');
         return ch_buf_add_sv(&st->deltas, json) < 0 ? ch_decode_too_large(err) : CHELA_OK;
     }
     ch_pull_init(&p, json, &d->scratch);
-    if (ch_pull_enter(&p, '{'))
-        while (ch_pull_key(&p, &name)) {
-            if (ch_sv_is(name, "type"))
-                ch_pull_str(&p, &type);
-            else if (ch_sv_is(name, "text"))
-                ch_pull_str(&p, &pieces[D_TEXT]);
-            else if (ch_sv_is(name, "partial_json"))
-                ch_pull_str(&p, &pieces[D_JSON]);
-            else if (ch_sv_is(name, "thinking"))
-                ch_pull_str(&p, &pieces[D_THINKING]);
-            else if (ch_sv_is(name, "signature"))
-                ch_pull_str(&p, &pieces[D_SIGNATURE]);
-            else if (ch_sv_is(name, "citation"))
-                ch_pull_raw(&p, &citation);
-            else
-                ch_pull_skip(&p);
-        }
+    read_pieces(&p, &x);
     if (ch_pull_failed(&p))
         return ch_decode_malformed(err);
     int rc = CHELA_OK;
     for (int kind = 0; kind < D_OTHER; kind++)
-        if (ch_sv_eq(type, deltas[kind].type))
-            rc = fold_piece(d, key, kind, pieces[kind]);
-    if (ch_sv_is(type, "citations_delta"))
-        rc = cite(d, key, citation);
+        if (ch_sv_eq(x.type, deltas[kind].type)) {
+            rc = fold_piece(d, key, kind, x.of[kind]);
+            if (x.n == 1 && x.of[kind].n)
+                learn(d, data, key, kind, x.raw);
+        }
+    if (ch_sv_is(x.type, "citations_delta"))
+        rc = cite(d, key, x.citation);
     return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
 }
 
@@ -436,12 +478,13 @@ static void use_envelope(struct ch_decoder *d, const struct envelope *e) {
     read_stop_details(d, e->details);
 }
 
-static int block_event(struct ch_decoder *d, const struct event *e, struct chela_error *err) {
+static int block_event(struct ch_decoder *d, struct ch_sv data, const struct event *e,
+                       struct chela_error *err) {
     if (e->index < 0 || e->index >= REFUSAL_KEY)
         return ch_decode_too_large(err);
     unsigned key = (unsigned)e->index;
     if (ch_sv_is(e->type, "content_block_delta"))
-        return fold_delta(d, key, e->delta, err);
+        return fold_delta(d, data, key, e->delta, err);
     if (ch_sv_is(e->type, "content_block_start"))
         return begin_block(d, key, e->block, err);
     return ch_sv_is(e->type, "content_block_stop") ? end_block(d, key, err) : CHELA_OK;
@@ -464,10 +507,11 @@ static int message_event(struct ch_decoder *d, const struct event *e, struct che
 static int on_event(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
                     struct chela_error *err) {
     int rc;
-    if (quick_delta(d, data, &rc))
+    if (quick_delta(d, data, &rc) || repeat(d, data, &rc))
         return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
     if (ch_sv_starts(data, "[DONE]"))
         return CHELA_OK;
+    ch_template_clear(&state_of(d)->template);
     struct event e;
     if (!read_event(d, data, &e))
         return ch_decode_malformed(err);
@@ -478,7 +522,7 @@ static int on_event(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
                    ch_sv_is(e.type, "message_stop");
     d->recognised |= block || message || ping;
     if (block)
-        return block_event(d, &e, err);
+        return block_event(d, data, &e, err);
     return message ? message_event(d, &e, err) : CHELA_OK;
 }
 
@@ -525,6 +569,7 @@ static void on_end(struct ch_decoder *d) {
 static void on_release(struct ch_decoder *d) {
     ch_buf_release(&state_of(d)->start);
     ch_buf_release(&state_of(d)->deltas);
+    ch_template_release(&state_of(d)->template);
 }
 
 const struct ch_codec ch_codec_anthropic = {

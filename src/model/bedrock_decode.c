@@ -262,9 +262,7 @@ struct pieces {
 };
 
 static void take(struct ch_pull *p, struct pieces *x, enum delta kind) {
-    const char *start = ch_pull_peek(p) == '"' ? p->at + 1 : NULL;
-    if (ch_pull_str(p, &x->of[kind]) && start)
-        x->raw = ch_sv(start, (size_t)(p->at - 1 - start));
+    ch_pull_str_raw(p, &x->of[kind], &x->raw);
 }
 
 static void read_inner(struct ch_pull *p, struct pieces *x) {
@@ -318,7 +316,8 @@ static void learn(struct ch_decoder *d, struct ch_sv data, unsigned key, const s
             continue;
         st->repeats = (enum delta)kind;
         st->key = key;
-        ch_template_learn(&st->template, data, x->raw, ch_sv(NULL, 0), NULL);
+        ch_template_learn(&st->template,
+                          &(struct ch_template_event){.data = data, .piece = x->raw});
     }
 }
 

@@ -150,10 +150,7 @@ static void read_part(struct ch_pull *p, struct part *x) {
         return;
     while (ch_pull_key(p, &key)) {
         if (ch_sv_is(key, "text")) {
-            ch_pull_peek(p);
-            const char *quote = p->at;
-            if (ch_pull_str(p, &x->text))
-                x->source = ch_sv(quote + 1, (size_t)(p->at - quote) - 2);
+            ch_pull_str_raw(p, &x->text, &x->source);
         } else if (ch_sv_is(key, "thought")) {
             ch_pull_bool(p, &x->thought);
         } else if (ch_sv_is(key, "thoughtSignature")) {
@@ -518,8 +515,9 @@ static int on_event(struct ch_decoder *d, struct ch_sv name CH_UNUSED, struct ch
         return CHELA_OK; /* proxies add it */
     rc = read_all(d, data, &c, &array, err);
     struct ch_sv text = rc < 0 || array ? ch_sv(NULL, 0) : only_text(st, &c);
+    struct ch_template_event e = {.data = data, .piece = text, .figures = c.usage};
     if (text.n)
-        ch_template_learn(&st->template, data, text, c.usage, NULL);
+        ch_template_learn(&st->template, &e);
     return rc;
 }
 

@@ -13,6 +13,7 @@
 struct wire_call {
     int64_t index; /* -1: none */
     struct ch_sv id, name, arguments;
+    struct ch_sv raw;   /* the arguments as they are written, if that is a string */
     struct ch_sv extra; /* JSON */
 };
 
@@ -29,7 +30,7 @@ static void read_function(struct ch_pull *p, struct wire_call *c) {
         else if (ch_pull_peek(p) == '{') /* an object, where a string is due */
             ch_pull_raw(p, &c->arguments);
         else
-            ch_pull_str(p, &c->arguments);
+            ch_pull_str_raw(p, &c->arguments, &c->raw);
     }
 }
 
@@ -99,6 +100,7 @@ static int fold_call(struct ch_openai_calls *calls, struct ch_fold *f, const str
     call->name = call->name ? call->name : hash_of(c->name);
     calls->last_key = CH_OPENAI_CALL_KEYS + (unsigned)at;
     calls->fragments++;
+    calls->said = c->extra.n ? ch_sv(NULL, 0) : c->raw;
     CH_BUF_AUTO clean = {0};
     struct ch_sv arguments = c->arguments;
     if (!ch_utf8_valid(arguments)) { /* an object's bytes were not looked at */

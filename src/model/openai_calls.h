@@ -18,6 +18,8 @@ struct ch_openai_calls {
     unsigned fragments; /* since it was set to 0: pieces of calls known before;
                            many, if one was new */
     unsigned last_key;  /* of the last piece */
+    struct ch_sv said;  /* its arguments as they are written in the array, if it
+                           has nothing besides; else {NULL,0} */
     struct ch_buf scratch;
 };
 

@@ -22,6 +22,14 @@
 /* Keys in the fold; calls have those from CH_OPENAI_CALL_KEYS on. */
 enum { KEY_REASONING, KEY_TEXT, KEY_REFUSAL };
 
+/* What the chunk at hand says, if that is one string. */
+struct said {
+    struct ch_sv raw[4]; /* it, wherever it stands in the chunk, as it is written */
+    size_t n;
+    unsigned key; /* of the block it is for */
+    bool more;    /* it says more */
+};
+
 struct state {
     struct ch_openai_calls calls;
     bool finished;      /* a finish_reason came */
@@ -33,8 +41,10 @@ struct state {
     struct ch_buf usage; /* the last one, JSON */
     struct ch_buf inner; /* scratch for parts of an event */
 
+    struct said said;
     struct ch_template template; /* of chunks that say one thing: */
     unsigned repeats;            /* more for the block with this key */
+    bool detailed;               /* and for the last of the details */
 };
 
 static struct state *state_of(struct ch_decoder *d) {
@@ -88,16 +98,25 @@ static void fail_by_reason(struct ch_decoder *d) {
 /* Reasoning, in the order in which it is looked for. */
 static const char *const reasoning_members[] = {"reasoning_content", "reasoning", "reasoning_text"};
 
+/* A string: what it says, and how it is written. */
+struct text {
+    struct ch_sv says, raw;
+};
+
 struct delta {
-    struct ch_sv content, refusal;
-    struct ch_sv reasoning[CH_LEN(reasoning_members)];
+    struct text content, reasoning[CH_LEN(reasoning_members)];
+    struct ch_sv refusal;
     struct ch_sv parts, calls, details; /* JSON arrays */
 };
+
+static void take(struct ch_pull *p, struct text *out) {
+    ch_pull_str_raw(p, &out->says, &out->raw);
+}
 
 static bool take_reasoning(struct ch_pull *p, struct ch_sv key, struct delta *x) {
     for (size_t i = 0; i < CH_LEN(reasoning_members); i++)
         if (ch_sv_is(key, reasoning_members[i])) {
-            ch_pull_str(p, &x->reasoning[i]);
+            take(p, &x->reasoning[i]);
             return true;
         }
     return false;
@@ -112,7 +131,7 @@ static void read_delta(struct ch_pull *p, struct delta *x) {
             if (ch_pull_peek(p) == '[')
                 ch_pull_raw(p, &x->parts);
             else
-                ch_pull_str(p, &x->content);
+                take(p, &x->content);
         } else if (ch_sv_is(key, "tool_calls")) {
             ch_pull_raw(p, &x->calls);
         } else if (ch_sv_is(key, "refusal")) {
@@ -125,9 +144,28 @@ static void read_delta(struct ch_pull *p, struct delta *x) {
     }
 }
 
-static int fold_reasoning(struct ch_decoder *d, struct ch_sv piece, const char *member) {
+static void note_again(struct said *s, struct ch_sv raw) {
+    if (s->n < CH_LEN(s->raw))
+        s->raw[s->n++] = raw;
+    else
+        s->more = true;
+}
+
+static void note(struct said *s, unsigned key, struct ch_sv raw) {
+    s->more |= s->n > 0 || !raw.n;
+    s->key = key;
+    note_again(s, raw);
+}
+
+static int fold_text(struct ch_decoder *d, struct text piece) {
+    note(&state_of(d)->said, KEY_TEXT, piece.raw);
+    return ch_fold_text(d->fold, KEY_TEXT, piece.says);
+}
+
+static int fold_reasoning(struct ch_decoder *d, struct text piece, const char *member) {
     struct state *st = state_of(d);
-    int rc = ch_fold_reasoning(d->fold, KEY_REASONING, piece);
+    int rc = ch_fold_reasoning(d->fold, KEY_REASONING, piece.says);
+    note(&st->said, KEY_REASONING, piece.raw);
     if (rc < 0 || st->member == member)
         return rc;
     st->member = member;
@@ -136,10 +174,11 @@ static int fold_reasoning(struct ch_decoder *d, struct ch_sv piece, const char *
 
 /* The text of a part: "..", or [{"text":".."},..] (Mistral's thinking). */
 static int fold_thought(struct ch_decoder *d, struct ch_pull *p) {
-    struct ch_sv key, text;
+    struct ch_sv key;
+    struct text text;
     int rc = CHELA_OK;
     if (ch_pull_peek(p) == '"') {
-        if (ch_pull_str(p, &text))
+        if (ch_pull_str_raw(p, &text.says, &text.raw))
             rc = fold_reasoning(d, text, CH_OPENAI_THINKING);
         return rc;
     }
@@ -151,7 +190,7 @@ static int fold_thought(struct ch_decoder *d, struct ch_pull *p) {
         while (ch_pull_key(p, &key)) {
             if (!ch_sv_is(key, "text"))
                 ch_pull_skip(p);
-            else if (ch_pull_str(p, &text) && rc == CHELA_OK)
+            else if (ch_pull_str_raw(p, &text.says, &text.raw) && rc == CHELA_OK)
                 rc = fold_reasoning(d, text, CH_OPENAI_THINKING);
         }
     }
@@ -161,7 +200,8 @@ static int fold_thought(struct ch_decoder *d, struct ch_pull *p) {
 /* Content as parts: text, Mistral's thinking, Databricks' reasoning. */
 static int fold_parts(struct ch_decoder *d, struct ch_sv array) {
     struct ch_pull p;
-    struct ch_sv key, text;
+    struct ch_sv key;
+    struct text text;
     int rc = CHELA_OK;
     ch_pull_init(&p, array, &state_of(d)->inner);
     if (!ch_pull_enter(&p, '['))
@@ -171,8 +211,8 @@ static int fold_parts(struct ch_decoder *d, struct ch_sv array) {
             continue;
         while (ch_pull_key(&p, &key)) {
             if (ch_sv_is(key, "text")) {
-                if (ch_pull_str(&p, &text) && text.n)
-                    rc = ch_fold_text(d->fold, KEY_TEXT, text);
+                if (ch_pull_str_raw(&p, &text.says, &text.raw) && text.says.n)
+                    rc = fold_text(d, text);
             } else if (ch_sv_is(key, "thinking") || ch_sv_is(key, "summary")) {
                 rc = fold_thought(d, &p);
             } else {
@@ -185,30 +225,51 @@ static int fold_parts(struct ch_decoder *d, struct ch_sv array) {
 
 /* Details repeat a reasoning member; their text counts only without one. */
 static int fold_details(struct ch_decoder *d, struct ch_sv array, bool told) {
+    struct state *st = state_of(d);
     CH_BUF_AUTO text = {0};
-    int rc = ch_details_add(&state_of(d)->details, array);
+    int rc = ch_details_add(&st->details, array);
+    if (told && st->details.said.n)
+        note_again(&st->said, st->details.said);
+    else if (told)
+        st->said.more = true;
     if (rc < 0 || told)
         return rc;
     ch_details_text(array, &text);
-    return fold_reasoning(d, ch_buf_sv(&text), reasoning_members[1]);
+    return fold_reasoning(d, (struct text){ch_buf_sv(&text), st->details.said},
+                          reasoning_members[1]);
+}
+
+static int fold_calls(struct ch_decoder *d, struct ch_sv array, bool whole) {
+    struct state *st = state_of(d);
+    st->calls.fragments = 0;
+    int rc = ch_openai_fold_calls(&st->calls, d->fold, array, whole);
+    note(&st->said, st->calls.last_key, st->calls.said);
+    st->said.more |= st->calls.fragments != 1;
+    return rc;
 }
 
 static int fold_delta(struct ch_decoder *d, const struct delta *x, bool whole) {
     int rc = CHELA_OK;
     bool told = false; /* some send the same reasoning under two names */
-    for (size_t i = 0; i < CH_LEN(reasoning_members) && !told; i++)
-        if ((told = x->reasoning[i].n > 0))
+    for (size_t i = 0; i < CH_LEN(reasoning_members); i++) {
+        if (!x->reasoning[i].says.n)
+            continue;
+        if (told)
+            note_again(&state_of(d)->said, x->reasoning[i].raw);
+        else
             rc = fold_reasoning(d, x->reasoning[i], reasoning_members[i]);
+        told = true;
+    }
     if (rc == CHELA_OK && x->details.n)
         rc = fold_details(d, x->details, told);
-    if (rc == CHELA_OK && x->content.n)
-        rc = ch_fold_text(d->fold, KEY_TEXT, x->content);
+    if (rc == CHELA_OK && x->content.says.n)
+        rc = fold_text(d, x->content);
     if (rc == CHELA_OK && x->parts.n)
         rc = fold_parts(d, x->parts);
     if (rc == CHELA_OK && x->refusal.n)
         rc = ch_fold_refusal(d->fold, KEY_REFUSAL, x->refusal);
     if (rc == CHELA_OK && x->calls.n)
-        rc = ch_openai_fold_calls(&state_of(d)->calls, d->fold, x->calls, whole);
+        rc = fold_calls(d, x->calls, whole);
     return rc;
 }
 
@@ -369,48 +430,20 @@ static int use_chunk(struct ch_decoder *d, struct ch_sv data, struct chunk *c,
 
 /* --- chunks that repeat */
 
-/* Where in data the one thing is that a chunk says, as the contents of a JSON
- * string; {NULL,0} if it says more, or less. */
-static struct ch_sv only_piece(const struct state *st, const struct chunk *c, unsigned *key) {
-    static const struct ch_sv arguments = CH_SV("\"arguments\":\"");
-    const struct choice *x = &c->choice;
-    const struct delta *delta = &x->delta;
-    const struct ch_sv *one = &delta->content;
-    size_t reasoning = 0;
-    bool more = !c->has_choice || c->has_error || x->late.n || x->message.n || x->usage.n ||
-                x->error.n || x->reason.n || x->native.n || delta->refusal.n || delta->parts.n ||
-                delta->details.n;
-    *key = KEY_TEXT;
-    for (size_t i = 0; i < CH_LEN(reasoning_members); i++)
-        if (delta->reasoning[i].n) {
-            one = &delta->reasoning[i];
-            *key = KEY_REASONING;
-            reasoning++;
-        }
-    if (more || reasoning + (delta->content.n > 0) + (delta->calls.n > 0) != 1)
-        return ch_sv(NULL, 0);
-    if (!delta->calls.n)
-        return *one;
-    *key = st->calls.last_key;
-    const char *at = memmem(delta->calls.p, delta->calls.n, arguments.p, arguments.n);
-    if (!at || st->calls.fragments != 1)
-        return ch_sv(NULL, 0);
-    const char *start = at + arguments.n;
-    CH_BUF_AUTO scratch = {0};
-    struct ch_sv piece;
-    const char *end = ch_quick_string(start, delta->calls.p + delta->calls.n, &scratch, &piece);
-    return end ? ch_sv(start, (size_t)(end - 1 - start)) : ch_sv(NULL, 0);
-}
-
 static void learn(struct ch_decoder *d, struct ch_sv data, const struct chunk *c) {
     struct state *st = state_of(d);
-    unsigned key;
-    struct ch_sv piece = only_piece(st, c, &key);
-    /* A string with escapes was decoded elsewhere: wait for one without. */
-    if (!piece.n || piece.p < data.p || piece.p >= data.p + data.n)
+    const struct said *said = &st->said;
+    const struct choice *x = &c->choice;
+    struct ch_template_event e = {.data = data, .figures = c->usage, .unread = &c->unread};
+    if (said->more || !said->n || c->has_error || x->message.n || x->usage.n || x->error.n ||
+        x->reason.n || x->native.n || x->delta.refusal.n)
         return;
-    st->repeats = key;
-    ch_template_learn(&st->template, data, piece, c->usage, &c->unread);
+    st->repeats = said->key;
+    st->detailed = x->delta.details.n > 0;
+    e.piece = said->raw[0];
+    for (size_t i = 1; i < said->n; i++)
+        e.again[i - 1] = said->raw[i];
+    ch_template_learn(&st->template, &e);
 }
 
 static bool repeat(struct ch_decoder *d, struct ch_sv data, int *rc) {
@@ -428,6 +461,8 @@ static bool repeat(struct ch_decoder *d, struct ch_sv data, int *rc) {
         *rc = ch_fold_reasoning(d->fold, KEY_REASONING, piece);
     else
         *rc = ch_fold_call(d->fold, st->repeats, CH_SV(""), CH_SV(""), piece);
+    if (*rc == CHELA_OK && st->detailed)
+        *rc = ch_details_add_like(&st->details, piece);
     return true;
 }
 
@@ -446,7 +481,7 @@ static int on_event(struct ch_decoder *d, struct ch_sv name CH_UNUSED, struct ch
     }
     if (!read_chunk(d, data, &c))
         return ch_decode_malformed(err);
-    st->calls.fragments = 0;
+    st->said = (struct said){0};
     rc = use_chunk(d, data, &c, err);
     if (rc == CHELA_OK)
         learn(d, data, &c);

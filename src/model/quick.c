@@ -170,8 +170,20 @@ static bool assemble(struct ch_template *t, struct ch_sv data, const struct cuts
     return true;
 }
 
-void ch_template_learn(struct ch_template *t, struct ch_sv data, struct ch_sv piece,
-                       struct ch_sv figures, const struct ch_template_unread *unread) {
+/* The first in the text is the piece, the others have to be like it. False: they
+ * are not even now. */
+static bool cut_piece(struct cuts *c, const struct ch_template_event *e) {
+    cut(c, CH_HOLE_AGAIN, e->piece.p, e->piece.p + e->piece.n);
+    for (size_t i = 0; i < CH_LEN(e->again) && e->again[i].n; i++) {
+        if (!ch_sv_eq(e->again[i], e->piece))
+            return false;
+        cut(c, CH_HOLE_AGAIN, e->again[i].p, e->again[i].p + e->again[i].n);
+    }
+    c->list[0].kind = CH_HOLE_PIECE;
+    return true;
+}
+
+void ch_template_learn(struct ch_template *t, const struct ch_template_event *e) {
     struct cuts cuts = {0};
     ch_buf_clear(&t->bytes);
     t->nholes = t->nfigures = t->first_figure = 0;
@@ -179,27 +191,46 @@ void ch_template_learn(struct ch_template *t, struct ch_sv data, struct ch_sv pi
         t->missed++;
         return;
     }
-    const char *after = piece.p + piece.n;
-    cut(&cuts, CH_HOLE_PIECE, piece.p, after);
-    if (unread && t->missed)
-        cut_unread(&cuts, unread);
+    if (!cut_piece(&cuts, e))
+        return;
+    if (e->unread && t->missed)
+        cut_unread(&cuts, e->unread);
     else
-        cut_known(&cuts, data, after);
-    if (figures.n)
-        cut_figures(&cuts, figures);
+        cut_known(&cuts, e->data, e->piece.p + e->piece.n);
+    if (e->figures.n)
+        cut_figures(&cuts, e->figures);
     if (cuts.overflow)
         return;
 
     for (size_t i = 0; i < cuts.n; i++)
-        note_figure(t, &cuts.list[i], i, figures);
-    t->nholes = assemble(t, data, &cuts) ? cuts.n : 0;
+        note_figure(t, &cuts.list[i], i, e->figures);
+    t->nholes = assemble(t, e->data, &cuts) ? cuts.n : 0;
 }
 
 /* --- matching */
 
+/* The piece of an event: how it is written, and what it says. */
+struct found {
+    struct ch_sv raw, *piece;
+    struct ch_buf *scratch;
+};
+
+static const char *past_piece(const char *at, const char *end, struct found *f) {
+    const char *stop = ch_quick_string(at, end, f->scratch, f->piece);
+    if (!stop)
+        return NULL;
+    f->raw = ch_sv(at, (size_t)(stop - 1 - at)); /* the quote is in the template */
+    return stop - 1;
+}
+
+static const char *past_again(const char *at, const char *end, struct ch_sv raw) {
+    bool same = (size_t)(end - at) >= raw.n && memcmp(at, raw.p, raw.n) == 0;
+    return same ? at + raw.n : NULL;
+}
+
 /* Past what stands in a hole; NULL: it is not what belongs there. */
 static const char *past_hole(enum ch_template_kind kind, const char *at, const char *end,
-                             struct ch_buf *scratch, struct ch_sv *piece) {
+                             struct found *f) {
     struct ch_scan_fail why;
     bool integer;
     switch (kind) {
@@ -208,8 +239,9 @@ static const char *past_hole(enum ch_template_kind kind, const char *at, const c
     case CH_HOLE_PADDING:
         return ch_scan_plain(at, end);
     case CH_HOLE_PIECE:
-        at = ch_quick_string(at, end, scratch, piece);
-        return at ? at - 1 : NULL; /* the quote is in the template */
+        return past_piece(at, end, f);
+    case CH_HOLE_AGAIN:
+        return past_again(at, end, f->raw);
     case CH_HOLE_VALUE:
         return ch_pull_past(at, end);
     }
@@ -219,6 +251,7 @@ static const char *past_hole(enum ch_template_kind kind, const char *at, const c
 bool ch_template_match(struct ch_template *t, struct ch_sv data, struct ch_buf *scratch,
                        struct ch_template_match *out) {
     const char *at = data.p, *end = data.p + data.n, *figures = NULL;
+    struct found found = {.piece = &out->piece, .scratch = scratch};
     size_t from = 0, last = t->first_figure + t->nfigures;
     if (!t->nholes)
         return false;
@@ -231,7 +264,7 @@ bool ch_template_match(struct ch_template *t, struct ch_sv data, struct ch_buf *
         from = t->holes[i].at;
         if (t->nfigures && i == t->first_figure)
             figures = at - t->lead;
-        at = past_hole(t->holes[i].kind, at, end, scratch, &out->piece);
+        at = past_hole(t->holes[i].kind, at, end, &found);
         if (!at)
             return false;
         if (figures && i + 1 == last)

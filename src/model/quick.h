@@ -36,6 +36,7 @@ struct ch_template {
         size_t at; /* in bytes */
         enum ch_template_kind {
             CH_HOLE_PIECE,
+            CH_HOLE_AGAIN, /* the piece once more, byte for byte */
             CH_HOLE_PADDING,
             CH_HOLE_NUMBER,
             CH_HOLE_VALUE,
@@ -58,11 +59,16 @@ void ch_template_release(struct ch_template *t);
 /* An event came that has to be read in full. */
 void ch_template_clear(struct ch_template *t);
 
-/* data is an event that was read in full and is all said by `piece`, the
- * contents of a string, and `figures`, an object of numbers ({NULL,0}: none);
- * both are slices of it. unread may be NULL. */
-void ch_template_learn(struct ch_template *t, struct ch_sv data, struct ch_sv piece,
-                       struct ch_sv figures, const struct ch_template_unread *unread);
+/* An event that was read in full, and what it is all said by; {NULL,0} and NULL
+ * where there is nothing. The slices are of data. */
+struct ch_template_event {
+    struct ch_sv data;
+    struct ch_sv piece;    /* the contents of a string, as they are written */
+    struct ch_sv again[3]; /* other strings that have to be the same */
+    struct ch_sv figures;  /* an object of numbers */
+    const struct ch_template_unread *unread;
+};
+void ch_template_learn(struct ch_template *t, const struct ch_template_event *e);
 
 /* An event like the one learnt; false: read it in full. */
 bool ch_template_match(struct ch_template *t, struct ch_sv data, struct ch_buf *scratch,

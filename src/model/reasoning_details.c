@@ -17,6 +17,7 @@ struct ch_detail {
 /* One object as read from the wire. */
 struct piece {
     struct ch_sv type, text, summary, signature;
+    struct ch_sv raw; /* the text or the summary as it is written */
     int64_t index;
 };
 
@@ -41,9 +42,9 @@ static struct piece read_piece(struct ch_sv json, struct ch_buf *scratch) {
         if (ch_sv_is(key, "type"))
             ch_pull_str(&p, &piece.type);
         else if (ch_sv_is(key, "text"))
-            ch_pull_str(&p, &piece.text);
+            ch_pull_str_raw(&p, &piece.text, &piece.raw);
         else if (ch_sv_is(key, "summary"))
-            ch_pull_str(&p, &piece.summary);
+            ch_pull_str_raw(&p, &piece.summary, &piece.raw);
         else if (ch_sv_is(key, "signature"))
             ch_pull_str(&p, &piece.signature);
         else if (ch_sv_is(key, "index"))
@@ -88,7 +89,16 @@ static int add_piece(struct ch_details *d, const struct piece *p, struct ch_sv j
         return CHELA_ELIMIT;
     ch_buf_add_sv(&last->text, last->summary ? p->summary : p->text);
     ch_buf_add_sv(&last->signature, p->signature);
+    bool one = last->joins && !p->signature.n && !(p->text.n && p->summary.n);
+    d->said = one ? p->raw : ch_sv(NULL, 0);
     return CHELA_OK;
+}
+
+int ch_details_add_like(struct ch_details *d, struct ch_sv text) {
+    if (text.n > CH_LIMIT_REPLY - d->bytes)
+        return CHELA_ELIMIT;
+    d->bytes += text.n;
+    return ch_buf_add_sv(&d->items[d->n - 1].text, text);
 }
 
 int ch_details_add(struct ch_details *d, struct ch_sv array) {
@@ -97,12 +107,16 @@ int ch_details_add(struct ch_details *d, struct ch_sv array) {
     struct ch_pull p;
     struct ch_sv json;
     int rc = CHELA_OK;
+    size_t n = 0;
+    d->said = ch_sv(NULL, 0);
     ch_pull_init(&p, array, &outer);
     if (ch_pull_enter(&p, '['))
-        while (rc == CHELA_OK && ch_pull_item(&p) && ch_pull_raw(&p, &json)) {
+        for (; rc == CHELA_OK && ch_pull_item(&p) && ch_pull_raw(&p, &json); n++) {
             struct piece piece = read_piece(json, &inner);
             rc = add_piece(d, &piece, json);
         }
+    if (n != 1)
+        d->said = ch_sv(NULL, 0);
     return rc;
 }
 

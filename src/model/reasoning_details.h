@@ -14,12 +14,17 @@ struct ch_details {
     struct ch_detail *items; /* owned */
     size_t n, cap;
     size_t bytes;
+    struct ch_sv said; /* all that the array added last says, as it is written
+                          there, if that is one text without end; else {NULL,0} */
 };
 
 void ch_details_release(struct ch_details *d);
 
 /* Add one streamed array. CHELA_ELIMIT past the reply's limits. */
 int ch_details_add(struct ch_details *d, struct ch_sv array);
+
+/* Add an array like the last one, which said this text in its place. */
+int ch_details_add_like(struct ch_details *d, struct ch_sv text);
 
 /* The whole as a JSON array. */
 void ch_details_write(const struct ch_details *d, struct ch_buf *out);

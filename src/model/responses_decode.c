@@ -274,7 +274,7 @@ static void learn(struct ch_decoder *d, struct ch_sv data, struct ch_sv piece,
         return;
     st->repeats = kind;
     st->key = key;
-    ch_template_learn(&st->template, data, piece, ch_sv(NULL, 0), NULL);
+    ch_template_learn(&st->template, &(struct ch_template_event){.data = data, .piece = piece});
 }
 
 static bool repeat(struct ch_decoder *d, struct ch_sv data, int *rc) {
