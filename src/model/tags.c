@@ -379,13 +379,30 @@ static bool may_open(const struct ch_tags *t, struct ch_sv s) {
     }
 }
 
-static size_t step_text(struct ch_tags *t, struct ch_sv s, bool ended) {
+static bool has_byte(uint64_t word, char c) {
+    const uint64_t ones = UINT64_MAX / 255;
+    uint64_t x = word ^ ones * (unsigned char)c;
+    return ((x - ones) & ~x & ones << 7) != 0;
+}
+
+/* The first byte at or after n that decides something, or the end. */
+static size_t next_mark(struct ch_sv s, size_t n) {
     static const bool decides[256] = {['<'] = true, ['`'] = true, ['~'] = true, ['\n'] = true};
-    size_t n = 0;
-    for (; n < s.n; n++)
-        if (decides[(unsigned char)s.p[n]] &&
-            (s.p[n] != '<' || may_open(t, ch_sv(s.p + n, s.n - n))))
+    uint64_t word;
+    for (; s.n - n >= sizeof(word); n += sizeof(word)) {
+        memcpy(&word, s.p + n, sizeof(word));
+        if (has_byte(word, '<') | has_byte(word, '`') | has_byte(word, '~') | has_byte(word, '\n'))
             break;
+    }
+    while (n < s.n && !decides[(unsigned char)s.p[n]])
+        n++;
+    return n;
+}
+
+static size_t step_text(struct ch_tags *t, struct ch_sv s, bool ended) {
+    size_t n = next_mark(s, 0);
+    while (n < s.n && s.p[n] == '<' && !may_open(t, ch_sv(s.p + n, s.n - n)))
+        n = next_mark(s, n + 1);
     if (n)
         return say_some(t, s, n);
     if (*s.p == '<')
