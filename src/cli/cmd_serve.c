@@ -19,7 +19,7 @@
 
 struct flags {
     struct ch_setup_flags setup;
-    const char *listen, *model, *base_url, *api_key_env, *ca_file;
+    const char *listen, *log_format, *model, *base_url, *api_key_env, *ca_file;
 };
 
 #define AT(field) offsetof(struct flags, field)
@@ -27,6 +27,8 @@ struct flags {
 static const struct ch_opt opts[] = {
     {"listen", 0, CH_OPT_TEXT, AT(listen), "ADDR", 0, 0, "Gateway",
      "where to listen, such as 127.0.0.1:8787 (the default) or 127.0.0.1:0 for any free port"},
+    {"log-format", 0, CH_OPT_CHOICE, AT(log_format), "text|json", 0, 0, "Gateway",
+     "the log on standard error: lines for people, or a JSON object a line, requests included"},
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_STORE(struct flags),
     {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",
@@ -52,6 +54,11 @@ struct serve {
     pthread_t waiter;
     sigset_t signals;
 };
+
+static void log_json(enum chela_log_level level, const char *area, const char *text, void *user) {
+    static const char *const names[] = {"trace", "info", "warn", "error"};
+    ch_console_json(user, names[level], area, text);
+}
 
 /* --- agents ---------------------------------------------------------------- */
 
@@ -219,6 +226,8 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
                                     .console = &s.console,
                                     .ca_file = s.flags.ca_file,
                                     .nobody = true};
+        s.console.json = s.flags.log_format && strcmp(s.flags.log_format, "json") == 0;
+        s.setup.log = s.console.json ? log_json : NULL;
         block_signals(&s);
         code = CH_EXIT_DONE;
         if (serve(&s, &err) < 0) {

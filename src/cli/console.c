@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/draft.h"
@@ -183,6 +184,33 @@ void ch_console_progress(struct ch_console *c, const char *label, const char *p,
     free(d.p);
 }
 
+static void write_quoted(FILE *out, const char *text) {
+    fputc('"', out);
+    for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
+        if (*p == '"' || *p == '\\')
+            fprintf(out, "\\%c", *p);
+        else if (*p < ' ')
+            fprintf(out, "\\u%04x", *p);
+        else
+            fputc(*p, out);
+    }
+    fputc('"', out);
+}
+
+void ch_console_json(struct ch_console *c, const char *level, const char *area, const char *text) {
+    struct timespec now;
+    struct ch_draft d;
+    clock_gettime(CLOCK_REALTIME, &now);
+    ch_draft_init(&d);
+    fprintf(d.f, "{\"ts\":%lld%03ld,\"level\":\"%s\",\"area\":\"%s\",\"message\":",
+            (long long)now.tv_sec, now.tv_nsec / 1000000, level, area);
+    write_quoted(d.f, text);
+    fputs("}\n", d.f);
+    ch_draft_finish(&d);
+    ch_console_complain(c, d.p, d.n);
+    free(d.p);
+}
+
 CHELA_PRINTF(4, 0)
 static void line(struct ch_console *c, bool dim, const char *lead, const char *fmt, va_list ap) {
     char *text = NULL;
@@ -192,6 +220,11 @@ static void line(struct ch_console *c, bool dim, const char *lead, const char *f
 
     if (n < 0)
         abort();
+    if (c->json) {
+        ch_console_json(c, *lead ? "error" : "info", "chela", text);
+        free(text);
+        return;
+    }
     ch_draft_init(&d);
     fprintf(d.f, "%s%s", dim ? DIM : "", lead);
     ch_escape_feed(&safe, d.f, text, (size_t)n);

@@ -21,6 +21,7 @@
 struct ch_console {
     struct ch_term out, err;
     bool quiet, verbose;
+    bool json; /* lines on stderr are JSON objects; set before the first */
 
     pthread_mutex_t lock;              /* of what follows */
     struct ch_escape answer, progress; /* filters of the two open streams */
@@ -55,6 +56,8 @@ void ch_console_progress(struct ch_console *c, const char *label, const char *p,
 void ch_console_note(struct ch_console *c, const char *fmt, ...) CHELA_PRINTF(2, 3);
 void ch_console_verbose(struct ch_console *c, const char *fmt, ...) CHELA_PRINTF(2, 3);
 void ch_console_error(struct ch_console *c, const char *fmt, ...) CHELA_PRINTF(2, 3);
+/* One line on stderr as a JSON object {ts, level, area, message}. */
+void ch_console_json(struct ch_console *c, const char *level, const char *area, const char *text);
 /* Text of several lines on stderr, made safe, always. */
 void ch_console_complain(struct ch_console *c, const char *p, size_t n);
 /* What was asked for by CHELA_TRACE comes even when quiet. */

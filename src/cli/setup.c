@@ -78,7 +78,8 @@ static void on_log(enum chela_log_level level, const char *area, const char *lin
 }
 
 int ch_setup_runtime(struct ch_setup *s, struct chela_error *err) {
-    struct chela_runtime_opts opts = CHELA_RUNTIME_OPTS(.log = on_log, .trace = s->env->trace,
+    struct chela_runtime_opts opts = CHELA_RUNTIME_OPTS(.log = s->log ? s->log : on_log,
+                                                        .trace = s->env->trace,
                                                         .ca_file = s->ca_file, .user = s->console,
                                                         .record = s->record, .replay = s->replay);
     int rc = chela_runtime_new(&opts, &s->rt, err);

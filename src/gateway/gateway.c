@@ -28,10 +28,18 @@ static void on_drained(struct ch_timer *t) {
     finish(CH_CONTAINER(t, chela_gateway, drain));
 }
 
+/* Who follows the events of a session that rests is not waited for. */
+static bool is_busy(const chela_gateway *gw) {
+    for (CH_LIST_EACH(k, &gw->visits))
+        if (!CH_CONTAINER(k, struct ch_visit, link)->streams)
+            return true;
+    return ch_lanes_busy(gw);
+}
+
 /* Looked at again and again until nobody is left, or time is up. */
 static void on_draining(struct ch_timer *t) {
     chela_gateway *gw = CH_CONTAINER(t, chela_gateway, drain);
-    if (gw->nvisits == 0 && !ch_lanes_busy(gw)) {
+    if (!is_busy(gw)) {
         on_drained(t);
         return;
     }

@@ -190,4 +190,11 @@ answers "a failure before the first word" 502
 check "the log has no token" bash -c "! grep -qF '$token' '$serve_log'"
 check "SIGTERM ends it" stop_serving
 check "and it had said what it did" grep -q 'POST /v1/chat/completions 200' "$serve_log"
+
+# --- the log as JSON
+serve --log-format json
+anon GET /healthz
+for _ in {1..100}; do grep -q /healthz "$serve_log" && break; sleep 0.05; done
+same "a log for programs" "info gateway" "$(jq -r 'select(.message | test("/healthz 200")) | .level + " " + .area' "$serve_log")"
+check "which ends too" stop_serving
 tap_done
