@@ -64,8 +64,8 @@
 #define CH_LIMIT_INBOUND_BODY_MS 60000     /* and all of the body */
 #define CH_LIMIT_INBOUND_IDLE_MS 60000     /* between two requests */
 #define CH_LIMIT_CLIENTS 12000             /* connections to us */
-#define CH_LIMIT_CLIENTS_UNKNOWN 1024      /* of which have not asked for anything yet */
-#define CH_LIMIT_CLIENT_BUFFER (512 * CH_KB) /* of a stream that its reader lags behind */
+#define CH_LIMIT_CLIENTS_UNKNOWN 1024      /* of which are asking for nothing */
+#define CH_LIMIT_CLIENT_BUFFER CH_MB       /* of a stream that its reader lags behind */
 #define CH_LIMIT_CLIENT_LINGER_MS 2000     /* to read the answer before we hang up */
 #define CH_LIMIT_CLIENT_STALL_MS 30000     /* without taking a byte of what it is sent */
 
@@ -240,7 +240,7 @@
 #define CH_LIMIT_LANES 4096          /* sessions in use at once */
 #define CH_LIMIT_CLIENT_TOOLS 128    /* that one request brings */
 #define CH_LIMIT_TOLD 2048           /* events of a session for those who come back */
-#define CH_LIMIT_TOLD_BYTES CH_MB    /* of the same */
+#define CH_LIMIT_TOLD_BYTES (512 * CH_KB) /* of the same */
 #define CH_LIMIT_LISTED 1000         /* sessions in one answer */
 
 /* defaults that are settings, not bounds */

@@ -94,6 +94,18 @@ static void known(struct ch_exchange *x) {
     x->server->nunknown--;
 }
 
+static void drop(struct ch_exchange *x);
+
+/* One that shows nothing is welcome as long as there is room; the oldest of
+ * these makes it. */
+static void unknown(struct ch_exchange *x) {
+    struct ch_server *s = x->server;
+    ch_list_add(&s->unknown, &x->waiting);
+    s->nunknown++;
+    if (s->nunknown > CH_LIMIT_CLIENTS_UNKNOWN || s->nclients > CH_LIMIT_CLIENTS)
+        drop(CH_LIST_FIRST(&s->unknown, struct ch_exchange, waiting));
+}
+
 static void drop(struct ch_exchange *x) {
     struct ch_server *s = x->server;
     if (x->phase == CLOSED)
@@ -240,6 +252,9 @@ static void go_on(struct ch_task *t) {
     x->phase = READ_HEAD;
     if (unsent(x) == 0)
         wait_until(x, CH_LIMIT_INBOUND_IDLE_MS);
+    unknown(x);
+    if (x->phase == CLOSED)
+        return;
     struct ch_buf ahead = x->ahead;
     x->ahead = (struct ch_buf){0};
     if (ahead.n)
@@ -301,7 +316,7 @@ int ch_exchange_write(struct ch_exchange *x, struct ch_sv bytes) {
         return CHELA_ESTATE;
     if (bytes.n == 0 || x->headless)
         return 0;
-    if (unsent(x) + bytes.n > CH_LIMIT_CLIENT_BUFFER) {
+    if (unsent(x) > CH_LIMIT_CLIENT_BUFFER) {
         leave_soon(x);
         return CHELA_ELIMIT;
     }
@@ -358,6 +373,8 @@ static void show_head(struct ch_exchange *x) {
     wait_until(x, CH_LIMIT_INBOUND_BODY_MS);
     struct ch_sv expect = ch_inbound_header(&x->in, "expect");
     x->server->opts.head(x, x->server->opts.user);
+    if (x->phase == READ_BODY)
+        known(x);
     if (x->phase == READ_BODY && ch_sv_eq_nocase(expect, CH_SV("100-continue")))
         send_bytes(x, CH_SV("HTTP/1.1 100 Continue\r\n\r\n"));
 }
@@ -416,14 +433,6 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf) {
 
 /* --- accepting */
 
-static void make_room(struct ch_server *s) {
-    if (s->nunknown <= CH_LIMIT_CLIENTS_UNKNOWN && s->nclients <= CH_LIMIT_CLIENTS)
-        return;
-    struct ch_exchange *oldest = CH_LIST_FIRST(&s->unknown, struct ch_exchange, waiting);
-    if (oldest)
-        drop(oldest);
-}
-
 static void on_connection(uv_stream_t *listener, int status) {
     struct ch_server *s = listener->data;
     if (status < 0 || s->draining) {
@@ -437,9 +446,7 @@ static void on_connection(uv_stream_t *listener, int status) {
     x->tcp.data = x;
     s->handles++;
     s->nclients++;
-    s->nunknown++;
     ch_list_add(&s->clients, &x->link);
-    ch_list_add(&s->unknown, &x->waiting);
     ch_inbound_init(&x->in);
     if (uv_accept(listener, (uv_stream_t *)&x->tcp) < 0) {
         drop(x);
@@ -449,7 +456,8 @@ static void on_connection(uv_stream_t *listener, int status) {
     wait_until(x, CH_LIMIT_INBOUND_HEAD_MS);
     if (uv_read_start((uv_stream_t *)&x->tcp, on_alloc, on_read) < 0)
         drop(x);
-    make_room(s);
+    else
+        unknown(x);
 }
 
 /* --- life */

@@ -11,8 +11,8 @@
  *      any --deadline, bound, client left--> closed
  *
  * Slow clients: each phase has a deadline of its own that no trickle of bytes
- * extends. Connections that have not shown a request yet are bounded in number,
- * and the oldest of them makes room. A reader that lags behind its stream by
+ * extends. Connections that show no request, not yet or not any more, are bounded
+ * in number, and the oldest of them makes room. A reader that lags behind its stream by
  * more than a bound is dropped, alone. */
 #ifndef CH_NET_SERVER_H
 #define CH_NET_SERVER_H
