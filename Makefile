@@ -204,7 +204,7 @@ check-now: tests sdk
 	    -n 'tier 1 under $(SANITIZED)' -t 3 -b $(BUILD)-$(subst $(comma),-,$(SANITIZED)) $(filter-out lint,$(TIER1))
 endif
 check-long-now: check-now
-	@CRASH_ALL=1 tests/run -b $(BUILD) -t 10 e2e/crash unit/store
+	@CRASH_ALL=1 tests/run -b $(BUILD) -t 10 e2e/crash e2e/crash_mailbox unit/store
 	@$(MAKE) --no-print-directory CC=clang BUILD=$(BUILD)-clang tests && $(MAKE) --no-print-directory SANITIZE=thread tests
 	@tests/run -b $(BUILD)-thread unit scenario e2e
 	@tests/run -b $(BUILD) -w 'valgrind -q --error-exitcode=99 --leak-check=full' -t 20 unit scenario

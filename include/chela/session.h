@@ -338,6 +338,10 @@ struct chela_run_opts {
      * (chela/channel.h); copied. NULL: the text is all there is. */
     const struct chela_inbound *inbound;
     const char *prompt; /* fingerprint to record (chela/prompt.h); NULL: the agent's own */
+    /* For channels (mailbox.h), in sessions that are kept; copied. event_id: of
+     * the accepted event that this is. answer_to: where the answer goes, in the
+     * words of the session's channel; NULL: nowhere. */
+    const char *event_id, *answer_to;
 };
 #define CHELA_RUN_OPTS(...) {.size = sizeof(struct chela_run_opts), __VA_ARGS__}
 
@@ -392,7 +396,9 @@ struct chela_queue_opts {
 #define CHELA_QUEUE_OPTS(...) {.size = sizeof(struct chela_queue_opts), __VA_ARGS__}
 CHELA_API int chela_session_queue(chela_session *s, const struct chela_queue_opts *opts,
                                   struct chela_error *err);
-/* opts: of the run that begins with it; may be NULL. text is copied. */
+/* opts: of the run that begins with it; may be NULL. text is copied; NULL:
+ * nothing new, but what waits since an earlier process begins (CHELA_ENOENT:
+ * nothing does). */
 CHELA_API int chela_session_send(chela_session *s, const char *text, size_t len,
                                  const struct chela_run_opts *opts, struct chela_error *err);
 

@@ -57,6 +57,11 @@ CHELA_API int chela_store_search(chela_store *store, const char *text, const cha
                                  size_t limit, chela_store_hit_fn *fn, void *user,
                                  struct chela_error *err);
 
+/* Events that were accepted and not settled, or messages that were not sent;
+ * the oldest first. fn must not call the store. For mailbox.h. */
+CHELA_API int chela_store_items(chela_store *store, enum chela_store_box box,
+                                chela_store_item_fn *fn, void *user, struct chela_error *err);
+
 /* As JSON objects; yours to chela_free. The last has everything: {"key",...,
  * "waiting":[{"approval_id","id","name","arguments","summary"}],
  * "transcript":[messages]}. */

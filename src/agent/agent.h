@@ -33,6 +33,7 @@ struct ch_aws;
 struct ch_inflow;
 struct ch_keep;
 struct ch_meaning;
+struct ch_outbox;
 struct ch_prompts;
 struct ch_scripted;
 struct ch_tool_settings;
@@ -96,6 +97,7 @@ struct ch_target {
 struct chela_runtime {
     struct ch_loop *loop;
     struct ch_journal *journal; /* owned; NULL: sessions are not kept */
+    struct ch_outbox *outbox;   /* owned; NULL: nothing was to be sent yet */
     struct ch_workers *workers;
     struct ch_http *http;
     struct ch_cassette *cassette;   /* NULL: none */
@@ -115,7 +117,7 @@ struct chela_runtime {
     struct ch_list agents;
     struct ch_list closed; /* sessions to be freed once the stack is clear */
     struct ch_task bury;
-    unsigned running; /* runs in progress */
+    unsigned running; /* runs and whatever else is in progress */
     bool idle;        /* running == 0, for ch_loop_run */
     char *default_model;
     const char *default_model_why;
@@ -236,6 +238,7 @@ char *ch_discover_model(chela_runtime *rt, const char **why); /* owned by the ca
 /* --- agent.c, session.c: freeing what the runtime owns */
 void ch_agent_free(chela_agent *agent);
 void ch_sessions_bury(chela_runtime *rt); /* free what chela_session_close left */
+chela_session *ch_session_find(const chela_runtime *rt, const char *key); /* open; NULL */
 void ch_session_opened(chela_session *s); /* its journal was read, or could not be */
 /* chela_session_new; kept: in the runtime's store, if it has one. */
 int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_session **out,
@@ -268,6 +271,8 @@ int ch_agent_output(chela_agent *a, const char *schema, const char *by, struct c
 /* chela_runtime_new with a clock of the caller's. */
 int ch_runtime_open(const struct chela_runtime_opts *opts, const struct ch_clock *clock,
                     chela_runtime **out, struct chela_error *err);
+/* One more thing, or one less, is in progress: the loop is held meanwhile. */
+void ch_runtime_busy(chela_runtime *rt, bool busy);
 const char *ch_runtime_env(const chela_runtime *rt, const char *name);
 
 /* "run_3f9c..." from the system's random source; out holds 24 bytes. */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <sys/random.h>
 
+#include "agent/mailbox.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "prompt/prompt.h"
@@ -108,6 +109,10 @@ static bool emit_states(chela_run *run, enum ch_run_state from) {
     return true;
 }
 
+static bool is_delivered(chela_run *run) {
+    return ch_delivery_has(&run->session->state, run->id, ch_buf_sv(&run->text));
+}
+
 static void emit_end(chela_run *run) {
     struct chela_event ev = {.type = CHELA_EV_RUN_END,
                              .end = {
@@ -117,8 +122,7 @@ static void emit_end(chela_run *run) {
                                  .error = ch_str(ch_sv_str(run->error)),
                                  .turns = run->m.turns,
                                  .tool_calls = run->m.tool_calls,
-                                 .delivered = ch_delivery_has(&run->session->state, run->id,
-                                                              ch_buf_sv(&run->text)),
+                                 .delivered = is_delivered(run),
                                  .usage = public_usage(&run->m.usage,
                                                        run->m.cost_unknown ? -1 : run->m.cost),
                              }};
@@ -133,14 +137,8 @@ static void emit_end(chela_run *run) {
 static void set_active(chela_run *run, bool active) {
     if (run->active == active)
         return;
-    chela_runtime *rt = runtime(run);
     run->active = active;
-    rt->running += active ? 1 : -1u;
-    rt->idle = rt->running == 0;
-    if (active)
-        ch_loop_hold(rt->loop);
-    else
-        ch_loop_release(rt->loop);
+    ch_runtime_busy(runtime(run), active);
 }
 
 static void on_deadline(struct ch_timer *t) {
@@ -206,25 +204,36 @@ static void store_end(chela_run *run, enum ch_past_status status) {
         come_to_rest(run);
 }
 
-static void drop_queue(chela_run *run, struct ch_queue *q) {
+/* What the run does not get to: what was sent to the session waits there, what
+ * was meant for the run alone is dropped. How many were. */
+static size_t empty_queue(chela_run *run, struct ch_queue *q) {
+    size_t dropped = 0;
     while (q->n > 0) {
+        if (ch_queue_stays(q)) {
+            ch_inflow_return(run, q);
+            continue;
+        }
         ch_keep_delivered(run, ch_queue_seq(q), true);
         ch_free(ch_queue_pop(q, NULL));
+        dropped++;
     }
+    return dropped;
 }
 
 static void finish(chela_run *run) {
-    size_t unread = run->steering.n + run->follow_ups.n;
     if (run->m.warn_empty)
         ch_warn(run, "the model gave no answer");
-    if (unread && !run->dead)
+    if (run->dead)
+        return;
+    size_t unread = empty_queue(run, &run->steering) + empty_queue(run, &run->follow_ups);
+    if (unread)
         ch_warn(run, "%zu queued message%s not delivered: the run ended first", unread,
                 unread == 1 ? " was" : "s were");
     if (run->dead)
         return;
-    drop_queue(run, &run->steering);
-    drop_queue(run, &run->follow_ups);
     drop_work(run);
+    if (!run->input)
+        ch_outbox_answer(run, run->m.turns, is_delivered(run));
     store_end(run, CH_PAST_IDLE);
 }
 
@@ -397,14 +406,18 @@ static bool turn_is_over(enum ch_do todo, const struct ch_input *in) {
 
 void ch_drive(chela_run *run, const struct ch_input *given) {
     enum ch_run_state from = run->m.state;
+    unsigned turn = run->m.turns;
     struct ch_input input = *given, *in = &input;
     note_outcome(run, in);
     in->mended |= change_key(run, in);
     in->cooling = cooling_models(run);
     enum ch_do todo = ch_run_step(&run->m, in);
     note_giving_up(run, in, todo);
-    if (in->kind == CH_IN_REPLY && todo != CH_DO_FINISH)
+    if (in->kind == CH_IN_REPLY && todo != CH_DO_FINISH) {
+        if (todo == CH_DO_CALL_MODEL && run->deliver_follow_up && run->follow_ups.n > 0)
+            ch_outbox_answer(run, turn, is_delivered(run)); /* what follows is another matter */
         ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT);
+    }
     if (turn_is_over(todo, in) && !emit_turn_end(run))
         return;
     if (!emit_states(run, from))
@@ -625,6 +638,8 @@ void ch_run_unref(chela_run *run) {
     ch_queue_release(&run->steering);
     ch_queue_release(&run->follow_ups);
     ch_msg_free(run->input);
+    ch_free(run->event);
+    ch_free(run->answer_to);
     ch_past_free(run->past);
     ch_free(run->gates);
     ch_buf_release(&run->text);

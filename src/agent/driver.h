@@ -40,6 +40,8 @@ struct chela_run {
 
     /* being stored */
     struct ch_msg *input; /* owned: what it begins with, until it is admitted */
+    char *event;          /* owned: of the inbox, that this is; NULL */
+    char *answer_to;      /* owned: where its answer goes; NULL: nowhere */
     bool begun;           /* RUN_START was sent in this life */
     uint64_t admit_seq;   /* once committed it begins; 0: does not wait */
     uint64_t end_seq;     /* once committed it has ended, or is paused; 0: likewise */
@@ -149,7 +151,10 @@ int ch_recover_approve(chela_session *s, const char *approval_id, enum chela_dec
 
 /* --- inflow.c */
 void ch_inflow_rested(chela_session *s); /* its run has ended or paused */
-void ch_inflow_recall(chela_session *s, struct ch_past_note *n); /* from a journal */
+/* From a journal; n's parts are taken. */
+void ch_inflow_recall(chela_session *s, struct ch_past_note *n);
+/* The oldest of a run's queue, that the run did not get to. */
+void ch_inflow_return(chela_run *run, struct ch_queue *q);
 void ch_inflow_free(chela_session *s);
 
 /* --- queue.c */
@@ -163,6 +168,12 @@ uint64_t ch_queue_seq(const struct ch_queue *q);
  * empty. */
 void ch_queue_for(struct ch_queue *q, struct ch_behalf behalf);
 const struct ch_behalf *ch_queue_whose(const struct ch_queue *q);
+/* Mark the text pushed last, and ask about the oldest: if its run does not get
+ * to deliver it, it goes on waiting in the session. to: where the answer to it
+ * goes; NULL. */
+void ch_queue_keep(struct ch_queue *q, const char *to);
+bool ch_queue_stays(const struct ch_queue *q);
+char *ch_queue_take_to(struct ch_queue *q); /* yours to ch_free; NULL */
 /* The oldest text; the caller frees it (ch_free). NULL when empty. */
 char *ch_queue_pop(struct ch_queue *q, size_t *len);
 

@@ -6,6 +6,7 @@
  * it comes; when a run begins with it, that is stored in the same transaction.
  * Nothing is dropped without a word in what the model and the reader see. */
 #include "agent/keep.h"
+#include "agent/mailbox.h"
 #include "agent/said.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -32,17 +33,10 @@ static struct ch_loop *loop_of(const struct ch_inflow *f) {
 
 /* While something waits, the runtime has work. */
 static void hold(struct ch_inflow *f, bool held) {
-    chela_runtime *rt = f->session->agent->rt;
-
     if (f->held == held)
         return;
     f->held = held;
-    rt->running += held ? 1 : -1u;
-    rt->idle = rt->running == 0;
-    if (held)
-        ch_loop_hold(rt->loop);
-    else
-        ch_loop_release(rt->loop);
+    ch_runtime_busy(f->session->agent->rt, held);
 }
 
 static struct ch_inflow *inflow(chela_session *s) {
@@ -91,9 +85,12 @@ static bool same(const struct ch_inflow *f, const struct ch_behalf *a, const str
     return ch_behalf_same(a, b, f->session->agent->policies);
 }
 
-/* Those at the front that have the same bounds. */
-static void join(struct ch_inflow *f, const struct ch_behalf *whose, struct ch_buf *text,
-                 struct ch_buf *seqs) {
+/* Those at the front that have the same bounds. Where the answer goes, by the
+ * newest that says so: yours to free. */
+static char *join(struct ch_inflow *f, const struct ch_behalf *whose, struct ch_buf *text,
+                  struct ch_buf *seqs) {
+    char *to = NULL;
+
     if (f->dropped)
         ch_buf_addf(text, "[%u earlier message%s dropped: too many came at once]", f->dropped,
                     f->dropped == 1 ? " was" : "s were");
@@ -101,11 +98,17 @@ static void join(struct ch_inflow *f, const struct ch_behalf *whose, struct ch_b
     while (f->waiting.n > 0 && same(f, whose, ch_queue_whose(&f->waiting))) {
         size_t len;
         uint64_t seq = ch_queue_seq(&f->waiting);
+        char *this_to = ch_queue_take_to(&f->waiting);
         CH_AUTOFREE char *one = ch_queue_pop(&f->waiting, &len);
+        if (this_to) {
+            ch_free(to);
+            to = this_to;
+        }
         ch_buf_add_str(text, text->n ? "\n\n" : "");
         ch_buf_add(text, one, len);
         ch_buf_add(seqs, &seq, sizeof(seq));
     }
+    return to;
 }
 
 static bool is_busy(const chela_session *s) {
@@ -127,7 +130,8 @@ static void start_waiting(struct ch_inflow *f) {
     ch_behalf_apply(ch_queue_whose(&f->waiting), &opts);
     struct ch_behalf whose = ch_behalf_of(&opts); /* the queue's goes with its message */
     ch_behalf_apply(&whose, &opts);
-    join(f, &whose, &text, &seqs);
+    CH_AUTOFREE char *to = join(f, &whose, &text, &seqs);
+    opts.answer_to = s->channel.name ? to : NULL;
     hold(f, false);
     int rc = chela_run_start(s, ch_buf_str(&text), text.n, &opts, NULL, &err);
     if (rc < 0)
@@ -179,8 +183,10 @@ static int put_aside(struct ch_inflow *f, const char *text, size_t len,
     }
     struct ch_behalf behalf = ch_behalf_of(opts);
     ch_queue_push(&f->waiting, text, len);
-    ch_queue_mark(&f->waiting, ch_keep_waiting(f->session, ch_sv(text, len), &behalf));
+    struct ch_origin from = {opts->event_id, opts->answer_to};
+    ch_queue_mark(&f->waiting, ch_keep_waiting(f->session, ch_sv(text, len), &behalf, &from));
     ch_queue_for(&f->waiting, behalf);
+    ch_queue_keep(&f->waiting, opts->answer_to);
     return 0;
 }
 
@@ -188,20 +194,24 @@ static int put_aside(struct ch_inflow *f, const char *text, size_t len,
 static bool into_run(const struct ch_inflow *f, const struct chela_run_opts *opts,
                      const char *text, size_t len) {
     chela_session *s = f->session;
-    enum chela_queue_mode mode = f->opts.mode;
+    bool follow_up = f->opts.mode == CHELA_QUEUE_FOLLOW_UP;
+    struct ch_origin from = {opts->event_id, opts->answer_to};
 
-    if (!is_busy(s))
+    if (!is_busy(s) || (f->opts.mode != CHELA_QUEUE_STEER && !follow_up))
         return false;
     struct ch_behalf behalf = ch_behalf_of(opts);
     bool fits = same(f, &behalf, &s->run->behalf);
     ch_behalf_release(&behalf);
-    if (!fits)
-        return false;
-    if (mode == CHELA_QUEUE_STEER)
-        return chela_run_steer(s->run, text, len) == 0;
-    if (mode == CHELA_QUEUE_FOLLOW_UP)
-        return chela_run_follow_up(s->run, text, len) == 0;
-    return false;
+    return fits && ch_run_enqueue(s->run, follow_up, ch_sv(text, len), &from) == 0;
+}
+
+/* What waits since an earlier process. */
+static int begin_waiting(struct ch_inflow *f, struct chela_error *err) {
+    if (f->waiting.n == 0)
+        return ch_fail(err, CHELA_ENOENT, "nothing waits in session '%s'", f->session->key);
+    if (!is_busy(f->session))
+        start_soon(f);
+    return 0;
 }
 
 int chela_session_send(chela_session *s, const char *text, size_t len,
@@ -217,15 +227,20 @@ int chela_session_send(chela_session *s, const char *text, size_t len,
         opts.sender = opts.inbound->sender_id;
     f->on_event = opts.on_event;
     f->user = opts.user;
+    if (!text)
+        return begin_waiting(f, err);
     bool begins = !is_busy(s) && f->waiting.n == 0 && f->opts.mode != CHELA_QUEUE_COLLECT;
     if (begins)
         return chela_run_start(s, text, len, given, NULL, err);
+    int rc = ch_inbox_check(s, &opts, err);
+    if (rc < 0)
+        return rc;
     CH_AUTOFREE char *line = opts.inbound ? chela_inbound_line(opts.inbound, text, len) : NULL;
     text = line ? line : text;
     len = line ? strlen(line) : len;
     if (into_run(f, &opts, text, len))
         return 0;
-    int rc = put_aside(f, text, len, &opts, err);
+    rc = put_aside(f, text, len, &opts, err);
     if (rc < 0)
         return rc;
     ch_about_set(&f->about, s, opts.inbound);
@@ -236,13 +251,28 @@ int chela_session_send(chela_session *s, const char *text, size_t len,
     return 0;
 }
 
-void ch_inflow_recall(chela_session *s, struct ch_past_note *n) {
-    struct ch_inflow *f = inflow(s);
-    struct ch_sv text = n->msg->blocks[0].text;
+static void wait_again(struct ch_inflow *f, struct ch_sv text, uint64_t seq,
+                       struct ch_behalf behalf, const char *to) {
+    if (ch_queue_push(&f->waiting, text.p, text.n) < 0) {
+        ch_behalf_release(&behalf);
+        return; /* it waits in the journal */
+    }
+    ch_queue_mark(&f->waiting, seq);
+    ch_queue_for(&f->waiting, behalf);
+    ch_queue_keep(&f->waiting, to);
+}
 
-    if (ch_queue_push(&f->waiting, text.p, text.n) < 0)
-        return;
-    ch_queue_mark(&f->waiting, n->seq);
-    ch_queue_for(&f->waiting, n->behalf);
+void ch_inflow_recall(chela_session *s, struct ch_past_note *n) {
+    wait_again(inflow(s), n->msg->blocks[0].text, n->seq, n->behalf, n->answer_to);
     n->behalf = (struct ch_behalf){0};
+}
+
+void ch_inflow_return(chela_run *run, struct ch_queue *q) {
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = NULL);
+    size_t len;
+    uint64_t seq = ch_queue_seq(q);
+    CH_AUTOFREE char *to = ch_queue_take_to(q), *text = ch_queue_pop(q, &len);
+
+    ch_behalf_apply(&run->behalf, &opts);
+    wait_again(inflow(run->session), ch_sv(text, len), seq, ch_behalf_of(&opts), to);
 }

@@ -15,9 +15,10 @@
  * to one; a message is the neutral JSON of model/message.h):
  *
  *   INBOUND     accepted from outside. {"run","mode":"start|steer|follow_up|
- *               collect",["prompt"],"message"}. mode start: it joins the
- *               transcript here, and prompt is the fingerprint of what the
- *               model is told;
+ *               collect",["prompt"],"message",["event","to"]}. event: its id in
+ *               the inbox; to: where the answer goes (mailbox.h). mode start: it
+ *               joins the transcript here, and prompt is the fingerprint of what
+ *               the model is told;
  *               otherwise it waits for a MESSAGE that delivers it. collect: it
  *               belongs to no run yet.
  *   MESSAGE     joins the transcript. {"run","turn","message",["stop","usage"]},
@@ -37,8 +38,9 @@
  *               the message says stands for all records before `keep`.
  *   STATE       the machine after a step: {"run","state","status","reason",
  *               counters, "usage", "seq", ["model","recoveries","error"]}
- *   OUTBOUND    for channels: an answer is to be sent. {"run","id",...}
- *   RECEIPT     and was. {"id","state",...}
+ *   OUTBOUND    for channels: an answer is to be sent. {"run","id"}; what it
+ *               says is in the outbox
+ *   RECEIPT     and was, or was not. {"id","state"}
  *
  * A reader ignores members it does not know, and types above the last. */
 #ifndef CH_AGENT_JOURNAL_H

@@ -1,6 +1,7 @@
 /* keep.c -- see keep.h. */
 #include "agent/keep.h"
 
+#include "agent/mailbox.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "json/writer.h"
@@ -16,6 +17,7 @@ static void fail(chela_session *s, const struct chela_error *err) {
 
     k->state = CH_KEEP_FAILED;
     k->err = *err;
+    ch_inbox_forget(s);
     ops(s)->close(CH_TAKE(k->log));
 }
 
@@ -35,6 +37,9 @@ static void take_over(chela_session *s, struct ch_past *past) {
     ch_memory_release(&s->memory);
     s->memory = past->memory;
     past->memory = (struct ch_memory){0};
+    ch_seen_release(&s->keep->seen);
+    s->keep->seen = past->seen;
+    past->seen = (struct ch_seen){0};
     ch_encoder_release(&s->encoder);
     s->encoder = (struct ch_encoder){0};
     s->revision = 0;
@@ -68,6 +73,7 @@ static void on_opened(const struct ch_log_head *head, void *past, const struct c
 static void on_committed(uint64_t seq, void *user) {
     chela_session *s = user;
 
+    ch_inbox_committed(s, seq);
     if (s->run)
         ch_run_committed(s->run, seq);
 }
@@ -97,8 +103,10 @@ void ch_keep_open(chela_session *s) {
 
     if (!j)
         return;
-    if (!s->keep)
+    if (!s->keep) {
         s->keep = ch_alloc(sizeof(*s->keep));
+        ch_list_init(&s->keep->noted);
+    }
     ch_keep_forget(s);
     s->keep->state = CH_KEEP_OPENING;
     s->keep->opened = false;
@@ -121,6 +129,8 @@ void ch_keep_free(chela_session *s) {
         return;
     ch_keep_close(s);
     ch_keep_forget(s);
+    ch_inbox_forget(s);
+    ch_seen_release(&s->keep->seen);
     ch_buf_release(&s->keep->scratch);
     ch_free(s->keep);
     s->keep = NULL;
@@ -173,6 +183,19 @@ static void count(chela_run *run, unsigned messages, unsigned turns) {
                &(struct chela_store_head){.messages = messages, .turns = turns});
 }
 
+/* A message that comes in. One that is in the inbox is safe there, so that it
+ * need not wait for the disk once more. */
+static uint64_t end_inbound(chela_session *s, struct ch_jw *w, const struct ch_origin *from) {
+    if (from->event)
+        ch_jw_kcstr(w, "event", from->event);
+    if (from->to)
+        ch_jw_kcstr(w, "to", from->to);
+    uint64_t seq = end(s, w, CH_REC_INBOUND,
+                       from->event ? CH_SYNC_COMMIT : s->agent->rt->journal->gate);
+    ch_inbox_noted(s, from->event, seq);
+    return seq;
+}
+
 uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m) {
     struct ch_keep *k = ch_kept(run);
 
@@ -186,19 +209,21 @@ uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m) {
         ch_jw_kcstr(&w, "prompt", ch_run_prompt(run));
     ch_behalf_write(&run->behalf, &w);
     kmsg(&w, m);
-    end(run->session, &w, CH_REC_INBOUND, gate(run));
-    return ch_keep_state(run, CH_PAST_RUNNING, gate(run));
+    end_inbound(run->session, &w, &(struct ch_origin){run->event, run->answer_to});
+    return ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT); /* in the same transaction */
 }
 
-uint64_t ch_keep_queued(chela_run *run, const struct ch_msg *m, bool follow_up) {
+uint64_t ch_keep_queued(chela_run *run, const struct ch_msg *m, bool follow_up,
+                        const struct ch_origin *from) {
     struct ch_keep *k = ch_kept(run);
 
     if (!k)
         return 0;
     struct ch_jw w = begin(k, run);
     ch_jw_kcstr(&w, "mode", follow_up ? "follow_up" : "steer");
+    ch_behalf_write(&run->behalf, &w);
     kmsg(&w, m);
-    return end(run->session, &w, CH_REC_INBOUND, gate(run));
+    return end_inbound(run->session, &w, from);
 }
 
 static struct ch_jw begin_alone(struct ch_keep *k) {
@@ -208,7 +233,8 @@ static struct ch_jw begin_alone(struct ch_keep *k) {
     return w;
 }
 
-uint64_t ch_keep_waiting(chela_session *s, struct ch_sv text, const struct ch_behalf *behalf) {
+uint64_t ch_keep_waiting(chela_session *s, struct ch_sv text, const struct ch_behalf *behalf,
+                         const struct ch_origin *from) {
     struct ch_keep *k = ch_session_kept(s);
 
     if (!k)
@@ -220,18 +246,27 @@ uint64_t ch_keep_waiting(chela_session *s, struct ch_sv text, const struct ch_be
         ch_msg_text(CH_MSG_USER, text, ch_now_ms(ch_loop_clock(s->agent->rt->loop)));
     kmsg(&w, m);
     ch_msg_free(m);
-    return end(s, &w, CH_REC_INBOUND, s->agent->rt->journal->gate);
+    return end_inbound(s, &w, from);
 }
 
-void ch_keep_forgotten(chela_session *s, uint64_t seq) {
+static void end_waiting(chela_session *s, uint64_t seq, bool dropped) {
     struct ch_keep *k = ch_session_kept(s);
 
     if (!k || !seq)
         return;
     struct ch_jw w = begin_alone(k);
     ch_jw_kint(&w, "of", (int64_t)seq);
-    ch_jw_kbool(&w, "dropped", true);
+    if (dropped)
+        ch_jw_kbool(&w, "dropped", true);
     end(s, &w, CH_REC_MESSAGE, CH_SYNC_LATER);
+}
+
+void ch_keep_forgotten(chela_session *s, uint64_t seq) {
+    end_waiting(s, seq, true);
+}
+
+void ch_keep_taken(chela_session *s, uint64_t seq) {
+    end_waiting(s, seq, false);
 }
 
 void ch_keep_delivered(chela_run *run, uint64_t seq, bool dropped) {
@@ -374,6 +409,30 @@ void ch_keep_answered(chela_session *s, const char *approval_id, enum chela_deci
     if (reason && *reason)
         ch_jw_kcstr(&w, "reason", reason);
     end(s, &w, CH_REC_ANSWERED, CH_SYNC_COMMIT);
+}
+
+/* --- what is sent elsewhere ------------------------------------------------------------- */
+
+void ch_keep_outbound(chela_run *run, const char *id) {
+    struct ch_keep *k = ch_kept(run);
+
+    if (!k)
+        return;
+    struct ch_jw w = begin(k, run);
+    ch_jw_kcstr(&w, "id", id);
+    end(run->session, &w, CH_REC_OUTBOUND, CH_SYNC_LATER);
+}
+
+void ch_keep_receipt(chela_runtime *rt, const char *session, const char *id, const char *state) {
+    chela_session *s = ch_session_find(rt, session);
+    struct ch_keep *k = s ? ch_session_kept(s) : NULL;
+
+    if (!k)
+        return;
+    struct ch_jw w = begin_alone(k);
+    ch_jw_kcstr(&w, "id", id);
+    ch_jw_kcstr(&w, "state", state);
+    end(s, &w, CH_REC_RECEIPT, CH_SYNC_LATER);
 }
 
 /* --- the machine ------------------------------------------------------------------------- */

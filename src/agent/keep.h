@@ -18,6 +18,8 @@ struct ch_keep {
     bool titled;            /* the session has a title */
     struct chela_error err; /* FAILED: why */
     struct ch_past *past;   /* owned: what was unfinished when it was opened; NULL: nothing */
+    struct ch_seen seen;    /* events from outside that it has had */
+    struct ch_list noted;   /* of those: not settled in the inbox yet (inbox.c) */
     struct ch_buf scratch;
 };
 
@@ -31,6 +33,15 @@ static inline struct ch_keep *ch_kept(const chela_run *run) {
     return ch_session_kept(run->session);
 }
 
+/* --- session.c: into the run's queue of steering or following messages. from:
+ * it came through chela_session_send, so that it stays if the run ends first;
+ * NULL: it did not. */
+struct ch_origin { /* for channels; both may be NULL */
+    const char *event, *to;
+};
+int ch_run_enqueue(chela_run *run, bool follow_up, struct ch_sv text,
+                   const struct ch_origin *from);
+
 /* --- the session */
 void ch_keep_open(chela_session *s);  /* if the runtime has a journal */
 void ch_keep_close(chela_session *s); /* no callback after this */
@@ -40,10 +51,13 @@ void ch_keep_forget(chela_session *s);
 
 /* --- records; each gives the seq that is to be committed, 0: nothing to wait for */
 uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m); /* a run begins */
-uint64_t ch_keep_queued(chela_run *run, const struct ch_msg *m, bool follow_up);
+uint64_t ch_keep_queued(chela_run *run, const struct ch_msg *m, bool follow_up,
+                        const struct ch_origin *from);
 /* Outside of any run. */
-uint64_t ch_keep_waiting(chela_session *s, struct ch_sv text, const struct ch_behalf *behalf);
-void ch_keep_forgotten(chela_session *s, uint64_t seq);        /* it will not be delivered */
+uint64_t ch_keep_waiting(chela_session *s, struct ch_sv text, const struct ch_behalf *behalf,
+                         const struct ch_origin *from);
+void ch_keep_forgotten(chela_session *s, uint64_t seq); /* it will not be delivered */
+void ch_keep_taken(chela_session *s, uint64_t seq);     /* delivered, outside of any run */
 void ch_keep_delivered(chela_run *run, uint64_t seq, bool dropped);
 void ch_keep_message(chela_run *run, const struct ch_msg *m);
 void ch_keep_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply *r);
@@ -60,6 +74,9 @@ void ch_keep_asked(chela_run *run, size_t call, const struct chela_approval *a,
                    const unsigned char digest[CH_SHA256_SIZE]);
 void ch_keep_answered(chela_session *s, const char *approval_id, enum chela_decision decision,
                       const char *reason);
+void ch_keep_outbound(chela_run *run, const char *id); /* its answer is to be sent */
+/* ...and what became of it, if the session is open. */
+void ch_keep_receipt(chela_runtime *rt, const char *session, const char *id, const char *state);
 /* The machine as it is now. */
 uint64_t ch_keep_state(chela_run *run, enum ch_past_status status, enum ch_sync sync);
 /* The result of a call of an earlier life, given now. */

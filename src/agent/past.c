@@ -47,6 +47,7 @@ static void free_note(struct ch_past_note *n) {
     ch_list_del(&n->link);
     ch_msg_free(n->msg);
     ch_behalf_release(&n->behalf);
+    ch_free(n->answer_to);
     ch_free(n);
 }
 
@@ -57,6 +58,8 @@ void ch_past_free(struct ch_past *p) {
     for (struct ch_past_note *n; (n = CH_LIST_FIRST(&p->notes, struct ch_past_note, link));)
         free_note(n);
     ch_transcript_release(&p->transcript);
+    ch_seen_release(&p->seen);
+    ch_free(p->answer_to);
     ch_memory_release(&p->memory);
     ch_arena_release(&p->arena);
     ch_buf_release(&p->state);
@@ -178,37 +181,58 @@ static void read_behalf(const struct reading *r) {
     r->past->behalf = ch_behalf_read(r->v);
 }
 
+/* The run they were sent to has ended without them: they wait in the session. */
+static void leave_notes(struct ch_past *p) {
+    for (CH_LIST_EACH(k, &p->notes))
+        CH_CONTAINER(k, struct ch_past_note, link)->alone = true;
+}
+
+/* The newest message says where the answer goes. */
+static void set_answer_to(struct ch_past *p, struct ch_sv to) {
+    if (!to.n)
+        return;
+    ch_free(p->answer_to);
+    p->answer_to = dup_sv(to);
+}
+
 static void begin_run(struct reading *r) {
     struct ch_past *p = r->past;
     struct ch_sv run = ch_json_get_str(r->v, "run");
 
+    leave_notes(p);
     p->m = (struct ch_run){0};
     p->status = CH_PAST_RUNNING;
     p->recoveries = 0;
     read_behalf(r);
     ch_buf_clear(&p->state);
     p->results = false;
+    ch_free(CH_TAKE(p->answer_to));
     size_t n = CH_MIN(run.n, sizeof(p->run) - 1);
     memcpy(p->run, run.p ? run.p : "", n);
     p->run[n] = '\0';
 }
 
 static int fold_inbound(struct reading *r) {
-    struct ch_sv mode = ch_json_get_str(r->v, "mode");
+    struct ch_sv mode = ch_json_get_str(r->v, "mode"), to = ch_json_get_str(r->v, "to");
+    struct ch_sv event = ch_json_get_str(r->v, "event");
     struct ch_msg *m;
     int rc = read_message(r, &m);
 
     if (rc < 0)
         return rc;
+    if (event.n)
+        ch_seen_add(&r->past->seen, event);
     if (ch_sv_is(mode, "start")) {
         rc = close_calls(r);
         begin_run(r);
+        set_answer_to(r->past, to);
         return rc == 0 ? add_message(r, m) : rc;
     }
     struct ch_past_note *n = ch_alloc(sizeof(*n));
     n->seq = r->record->seq;
     n->follow_up = ch_sv_is(mode, "follow_up");
     n->alone = ch_sv_is(mode, "collect");
+    n->answer_to = to.n ? dup_sv(to) : NULL;
     n->msg = m;
     n->behalf = ch_behalf_read(r->v);
     ch_list_add(&r->past->notes, &n->link);
@@ -223,11 +247,18 @@ static int deliver_note(struct reading *r, uint64_t seq) {
         if (n->seq != seq)
             continue;
         struct ch_msg *m = CH_TAKE(n->msg);
+        if (!dropped && n->answer_to)
+            set_answer_to(r->past, ch_sv_str(n->answer_to));
         free_note(n);
-        if (!dropped)
+        if (dropped) {
+            ch_msg_free(m);
+            return 0;
+        }
+        int rc = close_calls(r); /* open ones are of a run that was left behind */
+        if (rc == 0)
             return add_message(r, m);
         ch_msg_free(m);
-        return 0;
+        return rc;
     }
     return 0; /* accepted before the window begins, and compacted away */
 }
@@ -443,7 +474,10 @@ int ch_past_finish(struct ch_past *p, struct chela_error *err) {
         return 0;
     ch_arena_clear(&p->arena);
     int rc = ch_json_parse(&p->arena, ch_buf_sv(&p->state), CH_JSON_STRICT, &r.v, NULL, err);
-    return rc < 0 ? damaged(&r, err->message) : fold_state(&r);
+    rc = rc < 0 ? damaged(&r, err->message) : fold_state(&r);
+    if (p->status == CH_PAST_IDLE)
+        leave_notes(p);
+    return rc;
 }
 
 int ch_past_fold(const struct chela_store_record *record, void *past, struct chela_error *err) {

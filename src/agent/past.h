@@ -11,6 +11,7 @@
 #include "agent/run.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/limits.h"
 #include "base/list.h"
 #include "chela/tool.h"
 #include "model/message.h"
@@ -41,9 +42,19 @@ struct ch_past_note {
     uint64_t seq;
     bool follow_up;
     bool alone; /* outside of any run */
+    char *answer_to; /* owned; NULL */
     struct ch_msg *msg; /* owned */
-    struct ch_behalf behalf; /* of one that is alone */
+    struct ch_behalf behalf;
 };
+
+/* The newest events from outside that are in the journal; inbox.c. */
+struct ch_seen {
+    char *ids[CH_LIMIT_SEEN]; /* owned */
+    size_t next;
+};
+void ch_seen_add(struct ch_seen *s, struct ch_sv id);
+bool ch_seen_has(const struct ch_seen *s, struct ch_sv id);
+void ch_seen_release(struct ch_seen *s);
 
 struct ch_past {
     struct ch_transcript transcript;
@@ -62,6 +73,8 @@ struct ch_past {
     unsigned answered, refused;  /* of those: made, and not made for want of budget */
     bool terminated;
     struct ch_list notes;
+    struct ch_seen seen;
+    char *answer_to;         /* owned: where the run's answer goes; NULL: nowhere */
     struct ch_memory memory; /* calls that a person allowed always */
     struct ch_arena arena; /* of the record that is being read */
     struct ch_buf state;   /* the last STATE of this run, unread: only that one counts */

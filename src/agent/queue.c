@@ -8,6 +8,8 @@ struct note {
     char *text;
     uint64_t seq;
     struct ch_behalf behalf;
+    bool stays;
+    char *to; /* owned; NULL */
 };
 
 void ch_queue_init(struct ch_queue *q) {
@@ -50,6 +52,22 @@ const struct ch_behalf *ch_queue_whose(const struct ch_queue *q) {
     return note ? &note->behalf : NULL;
 }
 
+void ch_queue_keep(struct ch_queue *q, const char *to) {
+    struct note *note = CH_CONTAINER(q->list.head.prev, struct note, link);
+    note->stays = true;
+    note->to = to ? ch_strdup(to) : NULL;
+}
+
+char *ch_queue_take_to(struct ch_queue *q) {
+    struct note *note = CH_LIST_FIRST(&q->list, struct note, link);
+    return note ? CH_TAKE(note->to) : NULL;
+}
+
+bool ch_queue_stays(const struct ch_queue *q) {
+    const struct note *note = CH_LIST_FIRST(&q->list, struct note, link);
+    return note && note->stays;
+}
+
 char *ch_queue_pop(struct ch_queue *q, size_t *len) {
     struct note *note = CH_LIST_FIRST(&q->list, struct note, link);
     if (!note)
@@ -60,6 +78,7 @@ char *ch_queue_pop(struct ch_queue *q, size_t *len) {
     if (len)
         *len = note->len;
     ch_behalf_release(&note->behalf);
+    ch_free(note->to);
     ch_free(note);
     return text;
 }

@@ -26,8 +26,10 @@ static void refill(chela_run *run) {
             continue;
         struct ch_queue *q = n->follow_up ? &run->follow_ups : &run->steering;
         struct ch_sv text = n->msg->nblocks ? n->msg->blocks[0].text : CH_SV("");
-        if (ch_queue_push(q, text.p, text.n) == 0)
-            ch_queue_mark(q, n->seq);
+        if (ch_queue_push(q, text.p, text.n) < 0)
+            continue; /* it waits in the journal */
+        ch_queue_mark(q, n->seq);
+        ch_queue_keep(q, n->answer_to);
     }
 }
 
@@ -74,6 +76,7 @@ int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_ru
     run->past = CH_TAKE(s->keep->past);
     snprintf(run->id, sizeof(run->id), "%s", p->run);
     run->told = p->status;
+    run->answer_to = CH_TAKE(p->answer_to);
     run->recoveries = p->status == CH_PAST_PARKED ? 1 : p->recoveries;
     run->recoveries += p->status == CH_PAST_RUNNING;
     set_machine(run);
@@ -99,12 +102,15 @@ static void count_results(const struct ch_msg *m, struct ch_input *in) {
 
 static void resume_with_results(chela_run *run) {
     const struct ch_transcript *t = &run->session->transcript;
+    size_t last = t->n - 1; /* messages may have been delivered behind them */
     struct ch_input in = {.kind = CH_IN_RESULTS,
                           .calls = run->past->answered,
                           .over_limit = run->past->refused > 0,
                           .terminated = run->past->terminated};
 
-    count_results(t->msgs[t->n - 1], &in);
+    while (last > 0 && t->msgs[last]->kind != CH_MSG_RESULTS)
+        last--;
+    count_results(t->msgs[last], &in);
     ch_past_free(CH_TAKE(run->past));
     ch_drive(run, &in);
 }

@@ -5,6 +5,7 @@
 #include "agent/agent.h"
 #include "agent/driver.h"
 #include "agent/journal.h"
+#include "agent/mailbox.h"
 #include "agent/window.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -122,6 +123,7 @@ void chela_runtime_close(chela_runtime *rt) {
     ch_workers_free(rt->workers);
     if (rt->journal)
         rt->journal->ops->shut(rt->journal);
+    ch_outbox_free(rt->outbox);
     ch_cassette_close(rt->cassette);
     ch_http_close(rt->http);
     ch_provider_conf_free(rt->providers);
@@ -137,6 +139,15 @@ void chela_runtime_close(chela_runtime *rt) {
     ch_free(rt->default_model);
     ch_loop_close(rt->loop, NULL, NULL);
     ch_free(rt);
+}
+
+void ch_runtime_busy(chela_runtime *rt, bool busy) {
+    rt->running += busy ? 1 : -1u;
+    rt->idle = rt->running == 0;
+    if (busy)
+        ch_loop_hold(rt->loop);
+    else
+        ch_loop_release(rt->loop);
 }
 
 int chela_runtime_run(chela_runtime *rt) {

@@ -1,5 +1,6 @@
 /* session.c -- a conversation: its transcript, its one run at a time. */
 #include "agent/keep.h"
+#include "agent/mailbox.h"
 #include "agent/media.h"
 #include "agent/said.h"
 #include "chela/channel.h"
@@ -9,14 +10,16 @@
 #include "json/writer.h"
 #include "tool/jobs.h"
 
-static bool key_is_open(const chela_runtime *rt, const char *key) {
+chela_session *ch_session_find(const chela_runtime *rt, const char *key) {
     for (CH_LIST_EACH(i, &rt->agents)) {
         const chela_agent *a = CH_CONTAINER(i, chela_agent, link);
-        for (CH_LIST_EACH(j, &a->sessions))
-            if (strcmp(CH_CONTAINER(j, chela_session, link)->key, key) == 0)
-                return true;
+        for (CH_LIST_EACH(j, &a->sessions)) {
+            chela_session *s = CH_CONTAINER(j, chela_session, link);
+            if (strcmp(s->key, key) == 0)
+                return s;
+        }
     }
-    return false;
+    return NULL;
 }
 
 /* --- what happens by itself */
@@ -45,7 +48,7 @@ void chela_session_on_wake(chela_session *s, chela_wake_fn *fn, void *user) {
 int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_session **out,
                     struct chela_error *err) {
     char fresh[24];
-    if (key && key_is_open(agent->rt, key))
+    if (key && ch_session_find(agent->rt, key))
         return ch_fail(err, CHELA_EEXIST, "session '%s' is open already", key);
     if (!key)
         ch_random_id("s_", fresh);
@@ -68,14 +71,32 @@ int chela_session_new(chela_agent *agent, const char *key, chela_session **out,
 
 /* --- being stored */
 
+/* What was said to a run that is left behind was said before what comes now; but
+ * nobody's words are acted on within another's bounds. */
+static void deliver_notes(chela_session *s, const chela_run *run) {
+    for (CH_LIST_EACH(i, &s->keep->past->notes)) {
+        struct ch_past_note *n = CH_CONTAINER(i, struct ch_past_note, link);
+        if (n->alone || !n->msg || n->msg->nblocks == 0)
+            continue;
+        if (!ch_behalf_same(&n->behalf, &run->behalf, s->agent->policies)) {
+            ch_inflow_recall(s, n);
+            continue;
+        }
+        ch_keep_taken(s, n->seq);
+        ch_transcript_add(&s->transcript, CH_TAKE(n->msg));
+    }
+}
+
 /* A new run takes the place of one that an earlier process left unfinished; a
  * journal that failed is opened again. */
-static void supersede(chela_session *s) {
+static void supersede(chela_session *s, const chela_run *run) {
     struct ch_keep *k = s->keep;
     struct ch_msg *results =
         k && k->past ? ch_past_close(k->past, ch_now_ms(ch_loop_clock(s->agent->rt->loop))) : NULL;
     if (results)
         ch_transcript_add(&s->transcript, results);
+    if (k && k->past)
+        deliver_notes(s, run);
     ch_keep_forget(s);
     if (k && k->state == CH_KEEP_FAILED)
         ch_keep_open(s);
@@ -87,7 +108,7 @@ static bool may_begin(chela_session *s) {
     if (!s->run->input || !s->keep->past)
         return true;
     if (s->keep->past->status != CH_PAST_PAUSED) {
-        supersede(s);
+        supersede(s, s->run);
         return true;
     }
     ch_fail(&err, CHELA_ESTATE, "session '%s' waits for answers to its tool calls", s->key);
@@ -236,6 +257,10 @@ static struct chela_run_opts run_opts(const struct chela_run_opts *given) {
     return opts;
 }
 
+static char *dup_opt(const char *text) {
+    return text ? ch_strdup(text) : NULL;
+}
+
 static void hand_out(chela_run *run, chela_run **out) {
     if (!out)
         return;
@@ -274,14 +299,18 @@ int ch_run_start(chela_session *s, struct ch_msg *input, const struct chela_run_
     if (rc == 0 && s->transcript.bytes + input->size > CH_LIMIT_HISTORY)
         rc = ch_fail(err, CHELA_ELIMIT, "session '%s' is full", s->key);
     if (rc == 0)
+        rc = ch_inbox_check(s, &opts, err);
+    if (rc == 0)
         rc = ch_run_new(s, &opts, &run, err);
     if (rc < 0) {
         ch_msg_free(input);
         return rc;
     }
     run->input = input;
+    run->event = dup_opt(opts.event_id);
+    run->answer_to = dup_opt(opts.answer_to);
     ch_about_set(&run->about, s, opts.inbound);
-    supersede(s);
+    supersede(s, run);
     if (s->run)
         ch_run_bury(s->run);
     s->run = run;
@@ -376,27 +405,33 @@ int chela_session_approve(chela_session *s, const char *approval_id, enum chela_
     return rc;
 }
 
-static int enqueue(chela_run *run, struct ch_queue *q, const char *text, size_t len) {
+int ch_run_enqueue(chela_run *run, bool follow_up, struct ch_sv text,
+                   const struct ch_origin *from) {
+    struct ch_queue *q = follow_up ? &run->follow_ups : &run->steering;
     if (run->over || run->dead || ch_run_over(&run->m))
         return CHELA_ESTATE;
-    int rc = ch_queue_push(q, text, len);
-    if (rc < 0 || !run->session->keep || !run->begun)
+    int rc = ch_queue_push(q, text.p, text.n);
+    if (rc < 0)
         return rc;
-    struct ch_msg *m = ch_msg_text(CH_MSG_USER, ch_sv(text, len), ch_run_now(run));
-    ch_queue_mark(q, ch_keep_queued(run, m, q == &run->follow_ups));
-    ch_msg_free(m);
+    if (from)
+        ch_queue_keep(q, from->to);
+    if (run->session->keep && !run->input) { /* else it is stored when it is delivered */
+        static const struct ch_origin nowhere;
+        struct ch_msg *m = ch_msg_text(CH_MSG_USER, text, ch_run_now(run));
+        ch_queue_mark(q, ch_keep_queued(run, m, follow_up, from ? from : &nowhere));
+        ch_msg_free(m);
+    }
+    if (!follow_up && run->batch)
+        ch_batch_skip(run->batch, "Skipped: a new message from the user came first.");
     return 0;
 }
 
 int chela_run_steer(chela_run *run, const char *text, size_t len) {
-    int rc = enqueue(run, &run->steering, text, len);
-    if (rc == 0 && run->batch)
-        ch_batch_skip(run->batch, "Skipped: a new message from the user came first.");
-    return rc;
+    return ch_run_enqueue(run, false, ch_sv(text, len), NULL);
 }
 
 int chela_run_follow_up(chela_run *run, const char *text, size_t len) {
-    return enqueue(run, &run->follow_ups, text, len);
+    return ch_run_enqueue(run, true, ch_sv(text, len), NULL);
 }
 
 int chela_run_wait(chela_run *run) {

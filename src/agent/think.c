@@ -45,7 +45,12 @@ static bool deliver_next(chela_run *run, struct ch_queue *q, enum chela_event_ty
     enum ch_msg_kind kind = type == CHELA_EV_SYSTEM_EVENT ? CH_MSG_EVENT : CH_MSG_USER;
     size_t len;
     uint64_t seq = ch_queue_seq(q);
+    char *to = ch_queue_take_to(q);
     CH_AUTOFREE char *text = ch_queue_pop(q, &len);
+    if (to) { /* the answer from here on is one to this */
+        ch_free(run->answer_to);
+        run->answer_to = to;
+    }
     if (!deliver(run, kind, ch_sv(text, len), seq))
         return false;
     struct chela_event ev = {.type = type, .note.text = {text, len}};

@@ -219,6 +219,11 @@
 /* store */
 #define CH_LIMIT_RECORD (64 * CH_MB)  /* one record of a journal */
 #define CH_LIMIT_SESSION_KEY 256      /* bytes */
+#define CH_LIMIT_EVENT_ID 512         /* bytes of an event's or a message's id */
+#define CH_LIMIT_ADDRESS 4096         /* bytes that say where an answer goes */
+#define CH_LIMIT_SEEN 64              /* events that a session knows it has had */
+#define CH_LIMIT_OUTBOX 1000          /* messages that wait to be sent, in memory */
+#define CH_LIMIT_SENDS 10             /* attempts to send one */
 #define CH_LIMIT_RECOVERIES 3         /* of a run, since its last reply */
 #define CH_LIMIT_TITLE 200            /* bytes of a session's title */
 #define CH_LIMIT_STORE_ANSWER_MS 10000 /* a server is waited for, then connected to anew */

@@ -153,6 +153,16 @@ int chela_store_session(chela_store *s, const char *key, chela_store_session_fn 
     return rc;
 }
 
+int chela_store_items(chela_store *s, enum chela_store_box box, chela_store_item_fn *fn,
+                      void *user, struct chela_error *err) {
+    struct chela_error why = {0};
+
+    pthread_mutex_lock(&s->lock);
+    int rc = s->ops->items(s->db, box, fn, user, err ? err : &why);
+    pthread_mutex_unlock(&s->lock);
+    return rc;
+}
+
 const char *chela_store_record_name(uint32_t type) {
     return ch_record_name(type);
 }

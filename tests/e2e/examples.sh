@@ -76,6 +76,19 @@ same "resume: it goes on, and does not pay twice" \
     "0 I do not know whether the bill was paid. Look at your account, please." "$status $(cat "$out")"
 same "resume: the tool was not called again" "" "$(cat "$err")"
 
+cat >"$tmp/here/bot.yaml" <<'YAML'
+rules:
+  - { when: { after: none, user: pizza }, call: { tool: order, args: {} } }
+  - { when: { after: order, user: pizza }, say: "on its way" }
+  - { say: "yes" }
+YAML
+(cd "$tmp/here" && for _ in 1 2; do
+    with_env CHELA_MODEL=scripted/bot.yaml timeout -k 5 "$seconds" "$programs/mailbox" e1=pizza e2=hello e1=pizza
+done >"$out" 2>"$err")
+same "mailbox: every event is acknowledged" "e1 e2 e1 e1 e2 e1" "$(xargs <"$tmp/here/acknowledged")"
+same "mailbox: and answered once" "on its way yes" "$(sed 's/^[^ ]* //' "$tmp/here/sent" | xargs)"
+same "mailbox: one order" 1 "$(wc -l <"$tmp/here/ordered" | tr -d ' ')"
+
 for source in examples/*.c; do
     check "$source is C++ too" "${CXX:-g++}" -x c++ -std=gnu++20 -Wall -Wextra \
         -Wno-missing-field-initializers -Werror -Iinclude -fsyntax-only "$source"

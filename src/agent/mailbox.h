@@ -1,0 +1,24 @@
+/* mailbox.h -- the inside of chela/mailbox.h. */
+#ifndef CH_AGENT_MAILBOX_H
+#define CH_AGENT_MAILBOX_H
+#include "agent/agent.h"
+#include "chela/mailbox.h"
+
+struct ch_outbox;
+
+void ch_outbox_free(struct ch_outbox *box); /* the journal was shut */
+
+/* The run has its answer, of this turn: if somebody waits for one, it becomes a
+ * message in the transaction that stores the run's state. */
+void ch_outbox_answer(chela_run *run, unsigned turn, bool delivered);
+
+/* Stored for its session with the record `seq`: settled once that is safe. */
+void ch_inbox_noted(chela_session *s, const char *event, uint64_t seq);
+void ch_inbox_committed(chela_session *s, uint64_t seq);
+void ch_inbox_forget(chela_session *s); /* nothing is safe any more */
+
+/* May what these options say be begun, or queued? CHELA_EEXIST: the session has
+ * this event already. */
+int ch_inbox_check(chela_session *s, const struct chela_run_opts *opts, struct chela_error *err);
+
+#endif

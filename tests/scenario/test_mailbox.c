@@ -1,0 +1,305 @@
+/* test_mailbox.c -- events from outside and messages to it: accepted once, sent
+ * until there is a receipt, in order, under the same key in every life. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "agent/journal.h"
+#include "agent/mailbox.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "store/store.h"
+#include "support/stage.h"
+
+static const struct fake_reply replies[] = {
+    {.body = A_SAY("one")},
+    {.body = A_SAY("two")},
+    {.body = A_SAY("three")},
+};
+
+/* The other side: what it was sent, "KEY=TEXT " each time, and what it says. */
+static struct {
+    struct ch_buf got;
+    enum chela_receipt says;
+    bool silent; /* it does not answer at all */
+    unsigned attempts;
+} peer;
+
+static void on_send(chela_runtime *rt, const struct chela_outbound *m, void *user) {
+    const char *turn = strrchr(m->key, ':');
+    (void)user;
+    ch_buf_addf(&peer.got, "%s=%s ", turn ? turn + 1 : m->key, m->text);
+    peer.attempts = m->attempts;
+    if (!peer.silent)
+        assert_int_equal(chela_outbox_receipt(rt, m->key, peer.says, "as told", 0, NULL), 0);
+}
+
+static int no_call(chela_call *call, const struct chela_message *m, void *user) {
+    (void)call, (void)m, (void)user;
+    return 0;
+}
+
+static chela_store *new_store(void) {
+    chela_store *s = NULL;
+    assert_int_equal(chela_store_open("memory:", NULL, &s, NULL), 0);
+    ch_buf_release(&peer.got);
+    memset(&peer, 0, sizeof(peer));
+    return s;
+}
+
+/* A process of its own, as it were. */
+static void open_life(struct stage *st, chela_store *store, size_t skip) {
+    struct chela_channel channel = CHELA_CHANNEL(.name = "wire", .send = no_call);
+    stage_open(st, NULL, replies + skip, CH_LEN(replies) - skip);
+    assert_int_equal(chela_runtime_store(st->rt, store, NULL, NULL), 0);
+    chela_session_close(st->session);
+    assert_int_equal(chela_session_new(st->agent, "a", &st->session, NULL), 0);
+    assert_int_equal(chela_session_wait(st->session, NULL), 0);
+    assert_int_equal(chela_session_channel(st->session, &channel, NULL), 0);
+    assert_int_equal(chela_outbox_channel(st->rt, "wire", on_send, NULL, NULL), 0);
+}
+
+static void settle_down(struct stage *st) {
+    for (int i = 0; i < 200; i++)
+        ch_loop_tick(st->rt->loop);
+}
+
+static void close_life(struct stage *st, chela_store *store) {
+    stage_close(st);
+    if (store)
+        chela_store_close(store);
+    ch_buf_release(&peer.got);
+}
+
+static int send_event(struct stage *st, const char *id, const char *text) {
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.event_id = id, .answer_to = "them");
+    int rc = chela_session_send(st->session, text, strlen(text), &opts, NULL);
+    settle_down(st);
+    return rc;
+}
+
+static int count_item(const struct chela_store_item *item, void *user) {
+    ch_buf_addf(user, "%s(%s,%u) ", item->state, item->receipt, (unsigned)item->attempts);
+    return 0;
+}
+
+static void check_box(chela_store *store, enum chela_store_box box, const char *want) {
+    CH_BUF_AUTO got = {0};
+    assert_int_equal(chela_store_items(store, box, count_item, &got, NULL), 0);
+    assert_string_equal(ch_buf_str(&got), want);
+}
+
+/* --- in ---------------------------------------------------------------------------- */
+
+static void note_rc(int rc, const struct chela_error *err, void *user) {
+    (void)err;
+    *(int *)user = rc;
+}
+
+static int accept_event(struct stage *st, const char *id) {
+    int rc = 1;
+    struct chela_inbox_event e = CHELA_INBOX_EVENT(.id = id, .session = "a", .data = "{}", .n = 2);
+    assert_int_equal(chela_inbox_accept(st->rt, &e, note_rc, &rc, NULL), 0);
+    assert_int_equal(rc, 1); /* not from inside the call */
+    settle_down(st);
+    return rc;
+}
+
+static void test_an_event_is_dealt_with_once(void **state) {
+    struct stage st;
+    chela_store *store = new_store();
+    (void)state;
+    open_life(&st, store, 0);
+    assert_int_equal(accept_event(&st, "e1"), 0);
+    assert_int_equal(accept_event(&st, "e1"), CHELA_EEXIST);
+    check_box(store, CHELA_STORE_INBOX, "new(,0) ");
+    assert_int_equal(send_event(&st, "e1", "hi"), 0);
+    check_box(store, CHELA_STORE_INBOX, "");
+    assert_int_equal(send_event(&st, "e1", "hi"), CHELA_EEXIST);
+    assert_int_equal(accept_event(&st, "e2"), 0);
+    assert_int_equal(chela_inbox_settle(st.rt, "e2", NULL), 0);
+    settle_down(&st);
+    check_box(store, CHELA_STORE_INBOX, "");
+    close_life(&st, NULL);
+    /* the session knows it in its next life as well */
+    open_life(&st, store, 1);
+    assert_int_equal(send_event(&st, "e1", "hi"), CHELA_EEXIST);
+    assert_int_equal(st.session->transcript.n, 2);
+    close_life(&st, store);
+}
+
+static void test_what_cannot_be_accepted(void **state) {
+    struct stage st;
+    chela_store *store = new_store();
+    struct chela_inbox_event e = CHELA_INBOX_EVENT(.id = "e", .session = "a");
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.event_id = "e");
+    chela_session *early;
+    (void)state;
+    stage_open(&st, NULL, replies, CH_LEN(replies));
+    assert_int_equal(chela_inbox_accept(st.rt, &e, note_rc, NULL, NULL), CHELA_ESTATE);
+    assert_int_equal(chela_run_start(st.session, "x", 1, &opts, NULL, NULL), CHELA_ESTATE);
+    stage_close(&st);
+
+    open_life(&st, store, 0);
+    e.id = "";
+    assert_int_equal(chela_inbox_accept(st.rt, &e, note_rc, NULL, NULL), CHELA_EINVAL);
+    e.id = "\xff";
+    assert_int_equal(chela_inbox_accept(st.rt, &e, note_rc, NULL, NULL), CHELA_EINVAL);
+    assert_int_equal(chela_session_new(st.agent, "b", &early, NULL), 0);
+    assert_int_equal(chela_run_start(early, "x", 1, &opts, NULL, NULL), CHELA_ESTATE);
+    close_life(&st, store);
+}
+
+/* --- out --------------------------------------------------------------------------- */
+
+static void test_an_answer_is_sent(void **state) {
+    struct stage st;
+    chela_store *store = new_store();
+    (void)state;
+    open_life(&st, store, 0);
+    assert_int_equal(send_event(&st, "e1", "hi"), 0);
+    assert_string_equal(ch_buf_str(&peer.got), "1=one ");
+    assert_int_equal(chela_outbox_waiting(st.rt), 0);
+    check_box(store, CHELA_STORE_OUTBOX, "");
+    close_life(&st, store);
+}
+
+/* Later and later, with the same key; then it is left for people. */
+static void test_a_peer_that_does_not_take_it(void **state) {
+    struct stage st;
+    chela_store *store = new_store();
+    (void)state;
+    peer.says = CHELA_RECEIPT_UNCERTAIN;
+    open_life(&st, store, 0);
+    assert_int_equal(send_event(&st, "e1", "hi"), 0);
+    assert_int_equal(send_event(&st, "e2", "and"), 0);
+    assert_string_equal(ch_buf_str(&peer.got), "1=one "); /* the second waits its turn */
+    st.now += 999;
+    settle_down(&st);
+    assert_string_equal(ch_buf_str(&peer.got), "1=one ");
+    st.now += 1;
+    settle_down(&st);
+    assert_string_equal(ch_buf_str(&peer.got), "1=one 1=one ");
+    assert_int_equal(peer.attempts, 1);
+    for (int i = 2; i < CH_LIMIT_SENDS; i++) {
+        st.now += 300000;
+        settle_down(&st);
+    }
+    check_box(store, CHELA_STORE_OUTBOX,
+              "failed({\"note\":\"as told\"},10) uncertain({\"note\":\"as told\"},1) ");
+    peer.says = CHELA_RECEIPT_SENT;
+    ch_buf_clear(&peer.got);
+    st.now += 300000;
+    settle_down(&st);
+    assert_string_equal(ch_buf_str(&peer.got), "1=two ");
+    assert_int_equal(chela_outbox_waiting(st.rt), 0);
+    close_life(&st, store);
+}
+
+static int recall(const struct chela_store_item *item, void *user) {
+    assert_int_equal(chela_outbox_recall(user, item, NULL), 0);
+    return 0;
+}
+
+static void test_without_a_receipt_it_is_sent_again(void **state) {
+    struct stage st;
+    chela_store *store = new_store();
+    CH_BUF_AUTO first = {0};
+    (void)state;
+    open_life(&st, store, 0);
+    peer.silent = true;
+    assert_int_equal(send_event(&st, "e1", "hi"), 0);
+    assert_int_equal(chela_outbox_waiting(st.rt), 1);
+    ch_buf_add_sv(&first, ch_buf_sv(&peer.got));
+    close_life(&st, NULL);
+
+    peer.silent = false;
+    open_life(&st, store, 1);
+    assert_int_equal(chela_store_items(store, CHELA_STORE_OUTBOX, recall, st.rt, NULL), 0);
+    assert_int_equal(chela_store_items(store, CHELA_STORE_OUTBOX, recall, st.rt, NULL), 0);
+    settle_down(&st);
+    assert_string_equal(ch_buf_str(&peer.got), ch_buf_str(&first)); /* once */
+    check_box(store, CHELA_STORE_OUTBOX, "");
+    assert_int_equal(chela_outbox_receipt(st.rt, "a:x:1", CHELA_RECEIPT_SENT, NULL, 0, NULL),
+                     CHELA_ENOENT);
+    close_life(&st, store);
+}
+
+static void test_the_same_key_is_the_same_message(void **state) {
+    struct stage st;
+    chela_store *store = new_store();
+    struct chela_outbound m = CHELA_OUTBOUND(.key = "k", .session = "a", .channel = "wire",
+                                             .text = "x");
+    int rc[2] = {1, 1};
+    (void)state;
+    open_life(&st, store, 0);
+    assert_int_equal(chela_outbox_put(st.rt, &m, note_rc, &rc[0], NULL), 0);
+    assert_int_equal(chela_outbox_put(st.rt, &m, note_rc, &rc[1], NULL), 0);
+    settle_down(&st);
+    assert_int_equal(rc[0], 0);
+    assert_int_equal(rc[1], CHELA_EEXIST);
+    assert_string_equal(ch_buf_str(&peer.got), "k=x ");
+    m.channel = "";
+    assert_int_equal(chela_outbox_put(st.rt, &m, NULL, NULL, NULL), CHELA_EINVAL);
+    m.channel = "nobody's";
+    peer.silent = true;
+    char key[16];
+    m.key = key;
+    for (int i = 0; i < CH_LIMIT_OUTBOX; i++) {
+        snprintf(key, sizeof(key), "k%d", i);
+        assert_int_equal(chela_outbox_put(st.rt, &m, NULL, NULL, NULL), 0);
+    }
+    assert_int_equal(chela_outbox_put(st.rt, &m, NULL, NULL, NULL), CHELA_ELIMIT);
+    settle_down(&st);
+    assert_string_equal(ch_buf_str(&peer.got), "k=x ");
+    assert_int_equal(chela_outbox_channel(st.rt, "nobody's", on_send, NULL, NULL), 0);
+    settle_down(&st);
+    assert_string_equal(ch_buf_str(&peer.got), "k=x k0=x "); /* one at a time */
+    close_life(&st, store);
+}
+
+/* --- messages that a run does not get to ------------------------------------------------ */
+
+static const struct fake_reply failing[] = {
+    {.status = 400, .body = "{\"error\":{\"message\":\"no\"}}"},
+    {.body = A_SAY("better")},
+};
+
+static void send_more(struct stage *st, const struct chela_event *ev) {
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.event_id = "e2", .answer_to = "her");
+    if (ev->type != CHELA_EV_MODEL_REQUEST || st->arg++)
+        return;
+    assert_int_equal(chela_session_send(st->session, "more", 4, &opts, NULL), 0);
+}
+
+static void test_what_a_run_does_not_get_to(void **state) {
+    struct stage st;
+    chela_store *store = new_store();
+    (void)state;
+    open_life(&st, store, 0);
+    fake_model_release(&st.model);
+    fake_model_init(&st.model, st.rt->loop, failing, CH_LEN(failing));
+    st.on_event = send_more;
+    stage_start(&st, "first");
+    settle_down(&st);
+    assert_string_equal(chela_run_status(st.run), "error");
+    /* it was accepted, so it begins a run of its own */
+    assert_string_equal(ch_buf_str(&peer.got), "1=better ");
+    assert_int_equal(st.session->transcript.n, 3);
+    close_life(&st, store);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_event_is_dealt_with_once),
+        cmocka_unit_test(test_what_cannot_be_accepted),
+        cmocka_unit_test(test_an_answer_is_sent),
+        cmocka_unit_test(test_a_peer_that_does_not_take_it),
+        cmocka_unit_test(test_without_a_receipt_it_is_sent_again),
+        cmocka_unit_test(test_the_same_key_is_the_same_message),
+        cmocka_unit_test(test_what_a_run_does_not_get_to),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
