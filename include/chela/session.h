@@ -123,6 +123,27 @@ struct chela_limits { /* 0: the default; -1: none */
     double cost_budget_usd;         /* none */
 };
 
+/* What becomes of messages that come while a run is in progress
+ * (chela_session_send). */
+enum chela_queue_mode {
+    CHELA_QUEUE_STEER,     /* delivered before the run's next model call */
+    CHELA_QUEUE_FOLLOW_UP, /* one by one, when the run would end */
+    CHELA_QUEUE_COLLECT,   /* together, as one run, once there is quiet */
+    CHELA_QUEUE_INTERRUPT  /* the run is cancelled, and another begins */
+};
+enum chela_overflow {
+    CHELA_OVERFLOW_REFUSE,     /* CHELA_ELIMIT: the sender knows */
+    CHELA_OVERFLOW_DROP_OLDEST /* the model is told how many are missing */
+};
+struct chela_queue_opts {
+    size_t size;
+    enum chela_queue_mode mode;
+    enum chela_overflow overflow;
+    unsigned cap;        /* messages that may wait; 0: 20 */
+    int64_t debounce_ms; /* COLLECT: how long is quiet; 0: one second */
+};
+#define CHELA_QUEUE_OPTS(...) {.size = sizeof(struct chela_queue_opts), __VA_ARGS__}
+
 /* Bounds for those who write through a channel. Every one that fits a run, by
  * the `channel` and `sender` of its options, holds for it, and each can only take
  * away from what the agent may do: a tool must be allowed by all of them, the
@@ -221,6 +242,7 @@ struct chela_agent_opts { /* all strings are copied */
      * meaning too, and auto uses it for more than 50 tools. NULL: by words alone. A
      * service that fails is worth a WARNING, and words decide. */
     const char *embedding;
+    struct chela_queue_opts queue; /* of its sessions; its size is not looked at */
 };
 #define CHELA_AGENT_OPTS(...) {.size = sizeof(struct chela_agent_opts), __VA_ARGS__}
 
@@ -374,26 +396,8 @@ CHELA_API int chela_run_steer(chela_run *run, const char *text, size_t len);
 CHELA_API int chela_run_follow_up(chela_run *run, const char *text, size_t len);
 
 /* Messages that come as they please: begin a run, or, while one is in progress,
- * do with them what chela_session_queue chose. A message whose bounds are not
+ * do with them what the agent or chela_session_queue chose. A message whose bounds are not
  * those of the run never joins it: it begins one of its own, later. */
-enum chela_queue_mode {
-    CHELA_QUEUE_STEER,     /* delivered before the run's next model call */
-    CHELA_QUEUE_FOLLOW_UP, /* one by one, when the run would end */
-    CHELA_QUEUE_COLLECT,   /* together, as one run, once there is quiet */
-    CHELA_QUEUE_INTERRUPT  /* the run is cancelled, and another begins */
-};
-enum chela_overflow {
-    CHELA_OVERFLOW_REFUSE,     /* CHELA_ELIMIT: the sender knows */
-    CHELA_OVERFLOW_DROP_OLDEST /* the model is told how many are missing */
-};
-struct chela_queue_opts {
-    size_t size;
-    enum chela_queue_mode mode;
-    enum chela_overflow overflow;
-    unsigned cap;        /* messages that may wait; 0: 20 */
-    int64_t debounce_ms; /* COLLECT: how long is quiet; 0: one second */
-};
-#define CHELA_QUEUE_OPTS(...) {.size = sizeof(struct chela_queue_opts), __VA_ARGS__}
 CHELA_API int chela_session_queue(chela_session *s, const struct chela_queue_opts *opts,
                                   struct chela_error *err);
 /* opts: of the run that begins with it; may be NULL. text is copied; NULL:

@@ -178,7 +178,8 @@ static void store_result(chela_run *run, const struct ch_block *call, const stru
     const struct ch_tool *tool = ch_registry_find(&a->registry, call->name);
     struct ch_keep_done how = {.ran = r->attempts > 0 || (tool && !tool->ops),
                                .refused = index >= ch_run_calls_left(&run->m),
-                               .effect = tool && tool->effect != CHELA_EFFECT_READ};
+                               .effect = tool && tool->effect != CHELA_EFFECT_READ,
+                               .delivered = ch_delivery_text(&run->session->state, run->id, r->id)};
     how.terminates =
         how.ran && !r->is_error && tool && (tool->flags & CHELA_TOOL_TERMINATES);
     struct ch_msg *m = ch_batch_result(run->batch, index, ch_run_now(run));

@@ -239,6 +239,7 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
                                             .idle = o->idle_timeout_ms};
     a->limits = resolve_limits(o);
     a->loop_guard = o->loop_guard;
+    a->queue = o->queue;
     a->timeout_ms = limit_or(o->limits.timeout_ms, CH_DEFAULT_RUN_MS);
     a->selection_size = o->selection_size;
     int rc = check_mode(o->mode, err);
@@ -268,6 +269,8 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
         rc = ch_sandbox_read(&a->arena, o->sandbox, &a->sandbox, err);
     if (rc == 0)
         rc = ch_agent_output(a, o->output_schema, o->output_by, err);
+    if (rc == 0)
+        rc = ch_queue_opts_fill(&a->queue, err);
     if (rc < 0)
         return rc;
     a->limits.models = (unsigned)a->ntargets;

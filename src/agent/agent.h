@@ -170,6 +170,7 @@ struct chela_agent {
     /* Make the history of a run shorter and drive it on with CH_IN_COMPACTED;
      * NULL: nobody can (limits.compacts is unset). */
     void (*compact)(chela_run *run);
+    struct chela_queue_opts queue; /* of its sessions, until they say otherwise */
     struct ch_list sessions;
     chela_session *own; /* of chela_ask */
 };
@@ -266,6 +267,9 @@ int ch_agent_derive(chela_agent *base, const struct ch_agent_patch *p, chela_age
 int ch_agent_client_tool(chela_agent *a, const struct chela_tool_opts *tool,
                          struct chela_error *err);
 int ch_agent_output(chela_agent *a, const char *schema, const char *by, struct chela_error *err);
+
+/* --- inflow.c: check them, and set what is left to us */
+int ch_queue_opts_fill(struct chela_queue_opts *o, struct chela_error *err);
 
 /* --- runtime.c */
 /* chela_runtime_new with a clock of the caller's. */

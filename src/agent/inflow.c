@@ -44,8 +44,7 @@ static struct ch_inflow *inflow(chela_session *s) {
         return s->inflow;
     struct ch_inflow *f = ch_alloc(sizeof(*f));
     f->session = s;
-    f->opts.cap = DEFAULT_CAP;
-    f->opts.debounce_ms = DEFAULT_DEBOUNCE_MS;
+    f->opts = s->agent->queue;
     ch_queue_init(&f->waiting);
     return s->inflow = f;
 }
@@ -62,21 +61,27 @@ void ch_inflow_free(chela_session *s) {
     ch_free(f);
 }
 
+int ch_queue_opts_fill(struct chela_queue_opts *o, struct chela_error *err) {
+    if (o->mode < CHELA_QUEUE_STEER || o->mode > CHELA_QUEUE_INTERRUPT ||
+        o->overflow < CHELA_OVERFLOW_REFUSE || o->overflow > CHELA_OVERFLOW_DROP_OLDEST ||
+        o->cap > CH_LIMIT_QUEUE || o->debounce_ms < 0)
+        return ch_fail(err, CHELA_EINVAL, "queue: unknown mode or overflow, or a cap above %d",
+                       CH_LIMIT_QUEUE);
+    o->cap = o->cap ? o->cap : DEFAULT_CAP;
+    o->debounce_ms = o->debounce_ms ? o->debounce_ms : DEFAULT_DEBOUNCE_MS;
+    return 0;
+}
+
 int chela_session_queue(chela_session *s, const struct chela_queue_opts *given,
                         struct chela_error *err) {
     struct ch_inflow *f = inflow(s);
     struct chela_queue_opts opts = {0};
 
     memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
-    if (opts.mode < CHELA_QUEUE_STEER || opts.mode > CHELA_QUEUE_INTERRUPT ||
-        opts.overflow < CHELA_OVERFLOW_REFUSE || opts.overflow > CHELA_OVERFLOW_DROP_OLDEST ||
-        opts.cap > CH_LIMIT_QUEUE || opts.debounce_ms < 0)
-        return ch_fail(err, CHELA_EINVAL, "unknown mode or overflow, or a cap above %d",
-                       CH_LIMIT_QUEUE);
-    f->opts = opts;
-    f->opts.cap = opts.cap ? opts.cap : DEFAULT_CAP;
-    f->opts.debounce_ms = opts.debounce_ms ? opts.debounce_ms : DEFAULT_DEBOUNCE_MS;
-    return 0;
+    int rc = ch_queue_opts_fill(&opts, err);
+    if (rc == 0)
+        f->opts = opts;
+    return rc;
 }
 
 /* --- beginning with what waits ------------------------------------------------------ */

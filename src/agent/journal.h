@@ -28,8 +28,10 @@
  *               is committed. {"run","turn","call":index,"id","name","effect",
  *               "key"}
  *   DONE        a call's one result. {"run","turn","call","message",["ran",
- *               "refused","terminates"]}. When each call of the reply has one,
- *               they join the transcript in the order of the calls.
+ *               "refused","terminates","delivered"]}. delivered: words that
+ *               the call put into the conversation (tool/delivery.h). When each
+ *               call of the reply has one, they join the transcript in the
+ *               order of the calls.
  *   ASKED       a person must agree. {"run","turn","call","approval",
  *               "arguments","summary","remember":bool,"digest"}; digest: hex,
  *               of exactly what would run (tool/binding.h)

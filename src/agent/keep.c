@@ -348,6 +348,8 @@ void ch_keep_done(chela_run *run, size_t call, const struct ch_msg *result,
         ch_jw_kbool(&w, "refused", true);
     if (how->terminates)
         ch_jw_kbool(&w, "terminates", true);
+    if (how->delivered)
+        ch_jw_kcstr(&w, "delivered", how->delivered);
     end(run->session, &w, CH_REC_DONE, how->effect ? CH_SYNC_COMMIT : CH_SYNC_LATER);
 }
 

@@ -66,6 +66,7 @@ uint64_t ch_keep_started(chela_run *run, size_t call, const struct ch_block *blo
 struct ch_keep_done {
     bool ran, refused, terminates;
     bool effect; /* it may have changed something */
+    const char *delivered; /* text that is in the conversation by now; NULL */
 };
 void ch_keep_done(chela_run *run, size_t call, const struct ch_msg *result,
                   const struct ch_keep_done *how);

@@ -60,6 +60,7 @@ void ch_past_free(struct ch_past *p) {
     ch_transcript_release(&p->transcript);
     ch_seen_release(&p->seen);
     ch_free(p->answer_to);
+    ch_buf_release(&p->delivered);
     ch_memory_release(&p->memory);
     ch_arena_release(&p->arena);
     ch_buf_release(&p->state);
@@ -207,6 +208,7 @@ static void begin_run(struct reading *r) {
     ch_buf_clear(&p->state);
     p->results = false;
     ch_free(CH_TAKE(p->answer_to));
+    ch_buf_clear(&p->delivered);
     size_t n = CH_MIN(run.n, sizeof(p->run) - 1);
     memcpy(p->run, run.p ? run.p : "", n);
     p->run[n] = '\0';
@@ -311,6 +313,11 @@ static int fold_done(struct reading *r) {
     c->ran = ch_json_bool(ch_json_get(r->v, "ran"), false);
     c->refused = ch_json_bool(ch_json_get(r->v, "refused"), false);
     c->terminates = ch_json_bool(ch_json_get(r->v, "terminates"), false);
+    struct ch_sv delivered = ch_json_get_str(r->v, "delivered");
+    if (delivered.n) {
+        ch_buf_add_sv(&r->past->delivered, delivered);
+        ch_buf_add(&r->past->delivered, "", 1);
+    }
     if (++r->past->ndone < r->past->ncalls)
         return 0;
     rc = close_calls(r); /* none is open any more: they join, in the order of calls */

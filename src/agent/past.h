@@ -74,6 +74,7 @@ struct ch_past {
     bool terminated;
     struct ch_list notes;
     struct ch_seen seen;
+    struct ch_buf delivered; /* by the run's calls: texts, each with its NUL */
     char *answer_to;         /* owned: where the run's answer goes; NULL: nowhere */
     struct ch_memory memory; /* calls that a person allowed always */
     struct ch_arena arena; /* of the record that is being read */

@@ -16,6 +16,7 @@
 #include "agent/keep.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "tool/delivery.h"
 
 /* --- taking it up -------------------------------------------------------------- */
 
@@ -30,6 +31,20 @@ static void refill(chela_run *run) {
             continue; /* it waits in the journal */
         ch_queue_mark(q, n->seq);
         ch_queue_keep(q, n->answer_to);
+    }
+}
+
+/* What it said through `message` is not said once more as its answer. */
+static void recall_deliveries(chela_run *run) {
+    struct ch_session_state *state = &run->session->state;
+    struct ch_sv rest = ch_buf_sv(&run->past->delivered);
+    char id[24];
+
+    for (unsigned i = 0; rest.n; i++) {
+        struct ch_sv text = ch_sv_split(&rest, '\0');
+        snprintf(id, sizeof(id), "earlier-%u", i);
+        ch_delivery_begin(state, run->id, ch_sv_str(id), text);
+        ch_delivery_done(state, run->id, ch_sv_str(id));
     }
 }
 
@@ -80,6 +95,7 @@ int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_ru
     run->recoveries = p->status == CH_PAST_PARKED ? 1 : p->recoveries;
     run->recoveries += p->status == CH_PAST_RUNNING;
     set_machine(run);
+    recall_deliveries(run);
     if (run->recoveries > CH_LIMIT_RECOVERIES)
         return park(s, run, err);
     refill(run);

@@ -41,6 +41,8 @@ struct ch_conf_agent {
     struct chela_limits limits;
     struct chela_loop_guard loop_guard;
     bool sum_up;
+    const char *queue_mode, *queue_overflow;
+    int64_t queue_cap, queue_debounce_ms;
 };
 
 struct ch_conf_model {

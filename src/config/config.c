@@ -226,6 +226,24 @@ static void fill_guard(struct chela_loop_guard *o, const struct chela_loop_guard
     FILL(unknown_tools, EITHER(a, d, unknown_tools));
 }
 
+/* Where a word stands in a list that ends with NULL; 0 for none. */
+static int place_of(const char *word, const char *const *words) {
+    for (int i = 0; word && words[i]; i++)
+        if (strcmp(words[i], word) == 0)
+            return i;
+    return 0;
+}
+
+static void fill_queue(struct chela_queue_opts *o, const struct ch_conf_agent *a,
+                       const struct ch_conf_agent *d) {
+    static const char *const modes[] = {"steer", "follow_up", "collect", "interrupt", NULL};
+    static const char *const overflows[] = {"refuse", "drop_oldest", NULL};
+    FILL(mode, (enum chela_queue_mode)place_of(EITHER(a, d, queue_mode), modes));
+    FILL(overflow, (enum chela_overflow)place_of(EITHER(a, d, queue_overflow), overflows));
+    FILL(cap, (unsigned)EITHER(a, d, queue_cap));
+    FILL(debounce_ms, EITHER(a, d, queue_debounce_ms));
+}
+
 /* A model that the caller chose does not fall back to the file's. */
 static void fill_models(struct chela_agent_opts *o, const char *const *models) {
     if (o->model || !models)
@@ -349,6 +367,7 @@ static void fill(const chela_config *cfg, const struct ch_conf_agent *a,
     fill_limits(&o->limits, &a->limits, &d->limits);
     fill_guard(&o->loop_guard, &a->loop_guard, &d->loop_guard);
     FILL(sum_up, EITHER(a, d, sum_up));
+    fill_queue(&o->queue, a, d);
     FILL(settings, settings_of(cfg));
     FILL(sandbox, sandbox_of(cfg));
 }

@@ -2,6 +2,7 @@
  * stand together: that is the order of the manual and of the schema. */
 #include "config/option.h"
 
+#include "base/limits.h"
 #include "base/mem.h"
 #include "config/conf.h"
 
@@ -223,6 +224,16 @@ const struct ch_option ch_options[] = {
      .otherwise = "12", .help = "asking how far something is, and no change"},
     {CH_SCOPE_AGENT, "loopGuard.unknownTools", CH_CFG_LIMIT, 0, AGENT(loop_guard.unknown_tools), 0,
      1000, .otherwise = "3", .help = "calls of a tool that there is not"},
+    {CH_SCOPE_AGENT, "queue.mode", CH_CFG_CHOICE, 0, AGENT(queue_mode),
+     .words = "steer|follow_up|collect|interrupt", .otherwise = "steer",
+     .help = "what a message does that comes while a run is in progress; see sessions.md"},
+    {CH_SCOPE_AGENT, "queue.cap", CH_CFG_INT, 0, AGENT(queue_cap), 1, CH_LIMIT_QUEUE,
+     .otherwise = "20", .help = "messages that may wait in a session"},
+    {CH_SCOPE_AGENT, "queue.overflow", CH_CFG_CHOICE, 0, AGENT(queue_overflow),
+     .words = "refuse|drop_oldest", .otherwise = "refuse",
+     .help = "what becomes of one more: it is refused, or the oldest goes, and the model is told"},
+    {CH_SCOPE_AGENT, "queue.debounceMs", CH_CFG_INT, 0, AGENT(queue_debounce_ms), 1, 600000,
+     .otherwise = "1000", .help = "with `collect`, how long it must be quiet before a run begins"},
 
     /* --- a provider */
     {CH_SCOPE_PROVIDER, "api", CH_CFG_CHOICE, 0, PROVIDER(api),

@@ -83,6 +83,12 @@ void ch_delivery_done(struct ch_session_state *s, const char *run, struct ch_sv 
         d->done = true;
 }
 
+const char *ch_delivery_text(struct ch_session_state *s, const char *run, struct ch_sv call) {
+    const struct delivery *d = find(ch_session_state_get(s, &kind), run, call);
+
+    return d && d->done ? d->text : NULL;
+}
+
 bool ch_delivery_has(struct ch_session_state *s, const char *run, struct ch_sv answer) {
     const struct deliveries *ds = ch_session_state_get(s, &kind);
     CH_AUTOFREE char *words = words_of(answer);

@@ -17,6 +17,9 @@ void ch_delivery_begin(struct ch_session_state *s, const char *run, struct ch_sv
                        struct ch_sv text);
 /* That call succeeded. Nothing happens if it delivered nothing. */
 void ch_delivery_done(struct ch_session_state *s, const char *run, struct ch_sv call);
+/* The text that this call of the run delivered, its words one blank apart; NULL
+ * if it delivered nothing. Borrowed. */
+const char *ch_delivery_text(struct ch_session_state *s, const char *run, struct ch_sv call);
 bool ch_delivery_has(struct ch_session_state *s, const char *run, struct ch_sv answer);
 
 #endif

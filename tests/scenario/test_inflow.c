@@ -72,6 +72,31 @@ static void test_steer(void **state) {
     stage_close(&st);
 }
 
+/* What the agent says holds until the session says otherwise. */
+static void test_the_agents_queue(void **state) {
+    struct stage st;
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.queue = {.mode = CHELA_QUEUE_INTERRUPT});
+    struct chela_queue_opts own = CHELA_QUEUE_OPTS(.mode = CHELA_QUEUE_STEER);
+    (void)state;
+    ends = 0;
+    reasons[0] = '\0';
+    stage_open(&st, &opts, says, CH_LEN(says));
+    send_to(&st, "a");
+    send_to(&st, "b");
+    settle(&st);
+    assert_string_equal(reasons, "cancelled task_completed ");
+    assert_int_equal(chela_session_queue(st.session, &own, NULL), 0);
+    send_to(&st, "c");
+    send_to(&st, "d");
+    settle(&st);
+    assert_string_equal(reasons, "cancelled task_completed task_completed ");
+    opts.queue.cap = 1000;
+    chela_agent *agent;
+    opts.model = "scripted/demo";
+    assert_int_equal(chela_agent_new(st.rt, &opts, &agent, NULL), CHELA_EINVAL);
+    stage_close(&st);
+}
+
 static void test_follow_up(void **state) {
     struct stage st;
     (void)state;
@@ -179,7 +204,9 @@ static void test_what_waits_is_kept(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_steer),     cmocka_unit_test(test_follow_up),
+        cmocka_unit_test(test_steer),
+        cmocka_unit_test(test_the_agents_queue),
+        cmocka_unit_test(test_follow_up),
         cmocka_unit_test(test_collect),   cmocka_unit_test(test_interrupt),
         cmocka_unit_test(test_overflow),  cmocka_unit_test(test_what_waits_is_kept),
     };

@@ -260,6 +260,54 @@ static void test_the_same_key_is_the_same_message(void **state) {
     close_life(&st, store);
 }
 
+/* --- what the model said by itself --------------------------------------------------- */
+
+static const struct fake_reply talks[] = {
+    {.body = A_USE("c1", "message",
+                 "{\\\"action\\\":\\\"send\\\",\\\"message\\\":\\\"so be it\\\"}")},
+    {.hang = true},
+    {.body = A_SAY("so be it")},
+};
+
+static int say_it(chela_call *call, const struct chela_message *m, void *user) {
+    ch_buf_add_str(user, m->text);
+    chela_result_text(call, "said", 4);
+    return 0;
+}
+
+static void open_talker(struct stage *st, chela_store *store, size_t skip, struct ch_buf *said) {
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.tools = "message");
+    struct chela_channel channel = CHELA_CHANNEL(.name = "wire", .send = say_it, .user = said);
+    stage_open(st, &opts, talks + skip, CH_LEN(talks) - skip);
+    assert_int_equal(chela_runtime_store(st->rt, store, NULL, NULL), 0);
+    chela_session_close(st->session);
+    assert_int_equal(chela_session_new(st->agent, "a", &st->session, NULL), 0);
+    assert_int_equal(chela_session_wait(st->session, NULL), 0);
+    assert_int_equal(chela_session_channel(st->session, &channel, NULL), 0);
+    assert_int_equal(chela_outbox_channel(st->rt, "wire", on_send, NULL, NULL), 0);
+}
+
+/* ...in an earlier life is not said once more as the answer. */
+static void test_said_before_the_crash(void **state) {
+    struct stage st;
+    chela_store *store = new_store();
+    CH_BUF_AUTO said = {0};
+    (void)state;
+    open_talker(&st, store, 0, &said);
+    assert_int_equal(send_event(&st, "e1", "well?"), 0);
+    assert_string_equal(ch_buf_str(&said), "so be it");
+    close_life(&st, NULL);
+
+    open_talker(&st, store, 2, &said);
+    assert_int_equal(chela_run_resume(st.session, NULL, &st.run, NULL), 0);
+    settle_down(&st);
+    assert_string_equal(chela_run_text(st.run), "so be it");
+    assert_string_equal(ch_buf_str(&said), "so be it");
+    assert_string_equal(ch_buf_str(&peer.got), "");
+    check_box(store, CHELA_STORE_OUTBOX, "");
+    close_life(&st, store);
+}
+
 /* --- messages that a run does not get to ------------------------------------------------ */
 
 static const struct fake_reply failing[] = {
@@ -299,6 +347,7 @@ int main(void) {
         cmocka_unit_test(test_a_peer_that_does_not_take_it),
         cmocka_unit_test(test_without_a_receipt_it_is_sent_again),
         cmocka_unit_test(test_the_same_key_is_the_same_message),
+        cmocka_unit_test(test_said_before_the_crash),
         cmocka_unit_test(test_what_a_run_does_not_get_to),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

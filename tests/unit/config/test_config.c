@@ -86,6 +86,10 @@ static void tell(struct ch_buf *out, const struct chela_agent_opts *o) {
     tell_int(out, "ms", o->limits.timeout_ms);
     if (o->limits.cost_budget_usd != 0)
         ch_buf_addf(out, " usd=%g", o->limits.cost_budget_usd);
+    tell_int(out, "queue", o->queue.mode);
+    tell_int(out, "cap", o->queue.cap);
+    tell_int(out, "overflow", o->queue.overflow);
+    tell_int(out, "debounce", o->queue.debounce_ms);
 }
 
 static const struct {
@@ -174,6 +178,10 @@ static const struct {
      NULL,
      "tools=* policy=chat@feishu   deny=exec,web_* policy=some@feishu+a+b-c   allow=   approve=ask"
      "   permission=2"},
+    {"a queue",
+     "agents: {defaults: {queue: {mode: interrupt, overflow: drop_oldest}}, list: [{id: x, queue: "
+     "{mode: collect, cap: 3, debounceMs: 20}}]}",
+     NULL, "id=x tools=* queue=2 cap=3 overflow=1 debounce=20"},
     {"a rule file is a path too", "agents: {defaults: {model: scripted/rules.yaml}}", NULL,
      "model=scripted//conf/rules.yaml tools=*"},
     {"the demo is none", "agents: {defaults: {model: scripted/demo}}", NULL,
