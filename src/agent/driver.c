@@ -643,6 +643,7 @@ void ch_run_unref(chela_run *run) {
     ch_past_free(run->past);
     ch_free(run->gates);
     ch_buf_release(&run->text);
+    ch_buf_release(&run->plan);
     ch_said_release(run);
     ch_buf_release(&run->complaint);
     ch_policy_release(&run->policy);

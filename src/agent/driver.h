@@ -49,6 +49,8 @@ struct chela_run {
     unsigned recoveries;  /* times that it was taken up since its last reply */
     enum ch_past_status told; /* the status that lists show */
     struct ch_past *past; /* owned: what it goes on from; NULL: nothing */
+    struct ch_buf plan;   /* JSON that a mode wants to have again after a crash: it is
+                             stored with the machine; empty: none */
 
     /* thinking */
     struct ch_target *target;

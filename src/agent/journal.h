@@ -39,7 +39,7 @@
  *   COMPACTION  the transcript was rewritten. {"keep":seq,"message",...}: what
  *               the message says stands for all records before `keep`.
  *   STATE       the machine after a step: {"run","state","status","reason",
- *               counters, "usage", "seq", ["model","recoveries","error"]}
+ *               counters, "usage", "seq", ["model","recoveries","plan","error"]}
  *   OUTBOUND    for channels: an answer is to be sent. {"run","id"}; what it
  *               says is in the outbox
  *   RECEIPT     and was, or was not. {"id","state"}

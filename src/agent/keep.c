@@ -463,6 +463,8 @@ static void write_machine(struct ch_jw *w, const chela_run *run) {
     ch_jw_kint(w, "seq", (int64_t)m->seq);
     if (run->recoveries)
         ch_jw_kint(w, "recoveries", run->recoveries);
+    if (run->plan.n)
+        ch_jw_kraw(w, "plan", ch_buf_sv(&run->plan));
     write_usage(w, &m->usage);
 }
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "json/json.h"
+#include "json/writer.h"
 
 struct reading {
     struct ch_past *past;
@@ -64,6 +65,7 @@ void ch_past_free(struct ch_past *p) {
     ch_memory_release(&p->memory);
     ch_arena_release(&p->arena);
     ch_buf_release(&p->state);
+    ch_buf_release(&p->plan);
     ch_behalf_release(&p->behalf);
     ch_free(p->seqs);
     ch_free(p);
@@ -206,6 +208,7 @@ static void begin_run(struct reading *r) {
     p->recoveries = 0;
     read_behalf(r);
     ch_buf_clear(&p->state);
+    ch_buf_clear(&p->plan);
     p->results = false;
     ch_free(CH_TAKE(p->answer_to));
     ch_buf_clear(&p->delivered);
@@ -464,6 +467,11 @@ static int fold_state(struct reading *r) {
     };
     p->recoveries = (unsigned)ch_json_int(ch_json_get(v, "recoveries"), 0);
     read_behalf(r);
+    ch_buf_clear(&p->plan);
+    const struct ch_json *plan = ch_json_get(v, "plan");
+    struct ch_jw w = ch_jw(&p->plan);
+    if (plan)
+        ch_jw_value(&w, plan);
     return 0;
 }
 

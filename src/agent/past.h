@@ -78,6 +78,7 @@ struct ch_past {
     char *answer_to;         /* owned: where the run's answer goes; NULL: nowhere */
     struct ch_memory memory; /* calls that a person allowed always */
     struct ch_arena arena; /* of the record that is being read */
+    struct ch_buf plan;    /* of the last STATE; empty: none */
     struct ch_buf state;   /* the last STATE of this run, unread: only that one counts */
 };
 

@@ -249,6 +249,36 @@ static void test_keys_stay_the_same(void **state) {
     ch_buf_release(&lines.text);
 }
 
+/* --- a plan ------------------------------------------------------------------------------- */
+
+static void make_plan(struct stage *st, const struct chela_event *ev) {
+    if (ev->type == CHELA_EV_MODEL_REQUEST && !st->arg++)
+        ch_buf_add_str(&st->run->plan, "{\"steps\":[1,{\"of\":2.50}]}");
+}
+
+static void test_a_plan_is_there_again(void **state) {
+    struct stage st;
+    struct lines lines = {0};
+    chela_store *store = new_store();
+    (void)state;
+    open_kept(&st, store, "a", 0);
+    st.on_event = make_plan;
+    stage_play(&st, "go");
+    stage_close(&st);
+    assert_int_equal(chela_store_export(store, "a", keep_line, &lines, NULL), 0);
+    chela_store_close(store);
+    store = new_store();
+    assert_int_equal(chela_store_import(store, lines.text.p, lines.ends[4], NULL, NULL, NULL), 0);
+    open_kept(&st, store, "a", 1);
+    wait_open(&st);
+    assert_int_equal(chela_run_resume(st.session, NULL, &st.run, NULL), 0);
+    assert_string_equal(ch_buf_str(&st.run->plan), "{\"steps\":[1,{\"of\":2.50}]}");
+    assert_int_equal(chela_run_wait(st.run), 0);
+    stage_close(&st);
+    chela_store_close(store);
+    ch_buf_release(&lines.text);
+}
+
 /* --- consent ------------------------------------------------------------------------------ */
 
 static const struct fake_reply two_asks[] = {
@@ -371,6 +401,7 @@ int main(void) {
         cmocka_unit_test(test_a_store_that_fails),
         cmocka_unit_test(test_every_beginning_can_be_resumed),
         cmocka_unit_test(test_keys_stay_the_same),
+        cmocka_unit_test(test_a_plan_is_there_again),
         cmocka_unit_test(test_always_outlives_the_process),
         cmocka_unit_test(test_messages_that_wait_survive),
         cmocka_unit_test(test_cancelled_before_it_begins),
