@@ -371,6 +371,41 @@ static void test_messages_that_wait_survive(void **state) {
     ch_buf_release(&lines.text);
 }
 
+/* A new message takes the run's place: what waited for the run was said before
+ * it, is delivered once, and does not come back. */
+static void test_messages_of_a_run_left_behind(void **state) {
+    struct stage st;
+    struct lines lines = {0};
+    chela_store *store = new_store();
+    (void)state;
+    open_kept(&st, store, "a", 0);
+    st.on_event = queue_both;
+    stage_play(&st, "go");
+    stage_close(&st);
+    assert_int_equal(chela_store_export(store, "a", keep_line, &lines, NULL), 0);
+    chela_store_close(store);
+    store = new_store();
+    assert_int_equal(chela_store_import(store, lines.text.p, lines.ends[4], NULL, NULL, NULL), 0);
+    for (int life = 0; life < 2; life++) {
+        open_kept(&st, store, "a", 1);
+        wait_open(&st);
+        assert_string_equal(chela_session_status(st.session), life ? "idle" : "running");
+        assert_int_equal(chela_session_send(st.session, NULL, 0, NULL, NULL), CHELA_ENOENT);
+        stage_play(&st, life ? "last" : "new");
+        assert_string_equal(stage_verdict(&st), "done/task_completed");
+        CH_BUF_AUTO said = {0};
+        for (size_t i = 0; i < st.session->transcript.n; i++)
+            if (st.session->transcript.msgs[i]->kind == CH_MSG_USER)
+                ch_buf_addf(&said, "%.*s ",
+                            CH_SV_FMT(st.session->transcript.msgs[i]->blocks[0].text));
+        assert_string_equal(ch_buf_str(&said),
+                            life ? "go steer follow new last " : "go steer follow new ");
+        stage_close(&st);
+    }
+    chela_store_close(store);
+    ch_buf_release(&lines.text);
+}
+
 /* Cancelled while the store opens, or before what it begins with is stored:
  * a start and an end are told all the same, and no model is asked. */
 static void test_cancelled_before_it_begins(void **state) {
@@ -404,6 +439,7 @@ int main(void) {
         cmocka_unit_test(test_a_plan_is_there_again),
         cmocka_unit_test(test_always_outlives_the_process),
         cmocka_unit_test(test_messages_that_wait_survive),
+        cmocka_unit_test(test_messages_of_a_run_left_behind),
         cmocka_unit_test(test_cancelled_before_it_begins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
