@@ -12,6 +12,15 @@ CHELA_BEGIN_DECLS
 
 typedef struct chela_gateway chela_gateway;
 
+/* Somebody else's program that tells an agent of events: POST /hooks/NAME,
+ * signed with the secret (docs/gateway.md). */
+struct chela_gateway_hook {
+    const char *name;    /* required */
+    const char *secret;  /* required: at least 16 bytes */
+    const char *agent;   /* NULL: the first */
+    const char *session; /* NULL: one for each event */
+};
+
 struct chela_gateway_opts { /* all texts are copied */
     size_t size; /* set by CHELA_GATEWAY_OPTS */
     const char *listen;         /* NULL: "127.0.0.1:8787"; port 0: any that is free */
@@ -23,6 +32,8 @@ struct chela_gateway_opts { /* all texts are copied */
     chela_agent *const *agents; /* NULL-terminated, at least one: the first is used
                                    when a caller names none */
     chela_store *store;         /* of the runtime; borrowed; NULL: sessions are not kept */
+    const struct chela_gateway_hook *hooks;
+    size_t nhooks;
 };
 #define CHELA_GATEWAY_OPTS(...) {.size = sizeof(struct chela_gateway_opts), __VA_ARGS__}
 
@@ -41,7 +52,7 @@ CHELA_API const char *chela_gateway_address(const chela_gateway *gw);
 CHELA_API int chela_gateway_run(chela_gateway *gw);
 CHELA_API void chela_gateway_interrupt(chela_gateway *gw); /* any thread */
 
-/* From now on: these agents, this token, these hosts and origins. Sessions in
+/* From now on: these agents, this token, these hosts and origins. Hooks stay. Sessions in
  * use keep the agent they have. On failure everything stays as it was. */
 CHELA_API int chela_gateway_reload(chela_gateway *gw, const struct chela_gateway_opts *opts,
                                    struct chela_error *err);

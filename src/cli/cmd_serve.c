@@ -50,6 +50,7 @@ struct serve {
     struct ch_console console;
     struct ch_setup setup;
     chela_gateway *gateway;
+    struct chela_gateway_hook *hooks; /* owned */
     int64_t drain_ms;
     pthread_t waiter;
     sigset_t signals;
@@ -107,6 +108,24 @@ static int find_token(const char *name, const char **token, struct chela_error *
                       name, name);
 }
 
+/* A hook whose secret is missing is not left open: nothing starts. */
+static int find_hooks(struct serve *s, struct chela_gateway_opts *o, struct chela_error *err) {
+    struct chela_gateway_hook one;
+    const char *env;
+    free(s->hooks);
+    s->hooks = NULL;
+    for (; s->setup.config && chela_config_hook(s->setup.config, o->nhooks, &one, &env) == 0;) {
+        one.secret = getenv(env);
+        if (!one.secret || !*one.secret)
+            return ch_problem(err, CHELA_ECONFIG, "hook %s: %s, which should hold its secret, is "
+                              "not set", one.name, env);
+        s->hooks = ch_must(realloc(s->hooks, (o->nhooks + 1) * sizeof(one)));
+        s->hooks[o->nhooks++] = one;
+    }
+    o->hooks = s->hooks;
+    return CHELA_OK;
+}
+
 static int describe(struct serve *s, struct chela_gateway_opts *o, struct chela_error *err) {
     const char *token_env = TOKEN_ENV;
     s->drain_ms = DRAIN_MS;
@@ -114,7 +133,8 @@ static int describe(struct serve *s, struct chela_gateway_opts *o, struct chela_
     o->store = s->setup.store;
     if (s->setup.config)
         chela_config_gateway(s->setup.config, o, &token_env, &s->drain_ms);
-    return find_token(token_env, &o->token, err);
+    int rc = find_token(token_env, &o->token, err);
+    return rc < 0 ? rc : find_hooks(s, o, err);
 }
 
 static int open_gateway(struct serve *s, struct chela_error *err) {
@@ -235,6 +255,7 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
             code = ch_problem_exit(&err);
         }
         chela_gateway_close(s.gateway);
+        free(s.hooks);
         ch_setup_release(&s.setup);
         ch_console_release(&s.console);
     }

@@ -96,10 +96,16 @@ struct ch_conf_sandbox {
     struct chela_sandbox_limits limits; /* sizes in MB */
 };
 
+struct ch_conf_hook {
+    struct ch_conf_item item;
+    const char *secret_env, *agent, *session;
+};
+
 struct ch_conf_gateway {
     const char *listen, *token_env;
     const char *const *hosts, *const *origins; /* NULL-terminated */
     int64_t drain_s;
+    struct ch_conf_list hooks; /* struct ch_conf_hook */
 };
 
 struct ch_conf_prompt_rule {

@@ -402,6 +402,18 @@ const char *chela_config_agent_id(const chela_config *cfg, size_t i) {
     return i < cfg->conf.agents.n ? list[i].item.name : NULL;
 }
 
+int chela_config_hook(const chela_config *cfg, size_t i, struct chela_gateway_hook *out,
+                      const char **secret_env) {
+    const struct ch_conf_list *hooks = &cfg->conf.gateway.hooks;
+    const struct ch_conf_hook *h = (const struct ch_conf_hook *)hooks->items + i;
+    if (i >= hooks->n)
+        return CHELA_ENOENT;
+    *out = (struct chela_gateway_hook){
+        .name = h->item.name, .agent = h->agent, .session = h->session};
+    *secret_env = h->secret_env;
+    return CHELA_OK;
+}
+
 void chela_config_gateway(const chela_config *cfg, struct chela_gateway_opts *opts,
                           const char **token_env, int64_t *drain_ms) {
     const struct ch_conf_gateway *g = &cfg->conf.gateway;

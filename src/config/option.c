@@ -12,6 +12,7 @@
 #define POLICY(member) offsetof(struct ch_conf_policy, member)
 #define TOOL(member) offsetof(struct ch_conf_tool, member)
 #define OUTSIDE(member) offsetof(struct ch_conf, outside.member)
+#define HOOK(member) offsetof(struct ch_conf_hook, member)
 #define GATEWAY(member) offsetof(struct ch_conf, gateway.member)
 #define BOX(member) offsetof(struct ch_conf, sandbox.member)
 
@@ -119,6 +120,8 @@ const struct ch_option ch_options[] = {
      .help = "names it may be called by, beside `localhost` and IP addresses"},
     {CH_SCOPE_FILE, "gateway.origins", CH_CFG_TEXTS, 0, GATEWAY(origins), .otherwise = "[]",
      .help = "pages that may call it, such as `https://app.example.com`"},
+    {CH_SCOPE_FILE, "gateway.hooks", CH_CFG_MAP, 0, GATEWAY(hooks), .of = CH_SCOPE_HOOK,
+     .help = "programs that may tell an agent of events, by name: `POST /hooks/NAME`, signed"},
     {CH_SCOPE_FILE, "gateway.drainSec", CH_CFG_INT, 0, GATEWAY(drain_s), 1, 3600,
      .otherwise = "10", .help = "how long runs may go on after SIGTERM"},
     {CH_SCOPE_FILE, "prompts.dir", CH_CFG_FOLDER, 0, offsetof(struct ch_conf, prompts.dir),
@@ -310,6 +313,16 @@ const struct ch_option ch_options[] = {
      .help = "offer no tool that needs more than this"},
     {CH_SCOPE_POLICY, "approve", CH_CFG_CHOICE, 0, POLICY(approve), .words = "ask|auto|deny",
      .otherwise = "auto", .help = "what becomes at most of calls that need a person's yes"},
+
+    /* --- a hook of the gateway */
+    {CH_SCOPE_HOOK, "secretEnv", CH_CFG_ENV, CH_CFG_REQUIRED, HOOK(secret_env),
+     .help = "environment variable that holds the secret its sender signs with"},
+    {CH_SCOPE_HOOK, "secret", CH_CFG_REFUSED, CH_CFG_SECRET,
+     .help = "a secret does not belong into this file: use secretEnv"},
+    {CH_SCOPE_HOOK, "agent", CH_CFG_NAME, 0, HOOK(agent),
+     .help = "who is told; without it the first agent"},
+    {CH_SCOPE_HOOK, "session", CH_CFG_TEXT, 0, HOOK(session),
+     .help = "the session that its events join; without it each has one of its own"},
     {.key = NULL},
 };
 /* clang-format on */
@@ -331,6 +344,7 @@ size_t ch_scope_size(enum ch_scope scope) {
         [CH_SCOPE_MODEL] = sizeof(struct ch_conf_model),
         [CH_SCOPE_TOOL] = sizeof(struct ch_conf_tool),
         [CH_SCOPE_POLICY] = sizeof(struct ch_conf_policy),
+        [CH_SCOPE_HOOK] = sizeof(struct ch_conf_hook),
     };
     return sizes[scope];
 }

@@ -154,6 +154,8 @@ static int fill(chela_gateway *gw, const struct chela_gateway_opts *o, struct ch
     if (!gw->agents)
         return ch_fail(err, CHELA_EINVAL, "a gateway needs an agent");
     int rc = ch_door_init(&gw->door, o, err);
+    if (rc == 0)
+        rc = ch_hooks_init(gw, o, err);
     if (rc < 0)
         return rc;
     struct ch_server_opts server = {.listen = o->listen ? o->listen : DEFAULT_LISTEN,
@@ -177,12 +179,15 @@ int chela_gateway_new(chela_runtime *rt, const struct chela_gateway_opts *given,
     ch_list_init(&gw->lanes);
     ch_list_init(&gw->visits);
     ch_list_init(&gw->talks);
+    ch_list_init(&gw->deliveries);
+    ch_list_init(&gw->knocks);
     int rc = fill(gw, &opts, err);
     if (rc < 0) {
         chela_gateway_close(gw);
         return rc;
     }
     ch_timer_start(rt->loop, &gw->pulse, CH_DEFAULT_PULSE_MS, on_pulse);
+    ch_hooks_recover(gw);
     *out = gw;
     return 0;
 }
@@ -195,6 +200,7 @@ void chela_gateway_close(chela_gateway *gw) {
     ch_loop_unpost(gw->rt->loop, &gw->stop);
     ch_loop_unpost(gw->rt->loop, &gw->stop_now);
     ch_loop_unpost(gw->rt->loop, &gw->interrupt);
+    ch_hooks_release(gw);
     ch_ui_talks_close(gw);
     ch_lanes_close(gw);
     for (struct ch_visit *v; (v = CH_LIST_FIRST(&gw->visits, struct ch_visit, link));) {

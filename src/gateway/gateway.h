@@ -18,6 +18,10 @@ struct ch_door {
     char **hosts, **origins;             /* owned, NULL-terminated */
 };
 
+struct ch_hook {
+    char *name, *secret, *agent, *session; /* owned; the last two may be NULL */
+};
+
 struct ch_counters { /* since the start */
     uint64_t requests[6]; /* by the first digit of the status */
     uint64_t refused;     /* at the gate */
@@ -34,7 +38,10 @@ struct chela_gateway {
     chela_agent **agents; /* owned array of borrowed agents, NULL-terminated */
     chela_agent **retired; /* owned array: to be freed once nobody uses them */
     size_t nretired;
-    struct ch_list lanes, visits, talks;
+    struct ch_list lanes, visits, talks, deliveries, knocks;
+    struct ch_hook *hooks; /* owned */
+    size_t nhooks;
+    void *recovery; /* hooks.c: the inbox is being read; NULL */
     size_t nlanes, nvisits;
     size_t ninvocations; /* of single tools, which use their agent directly */
     struct ch_counters counters;
@@ -98,6 +105,14 @@ struct ch_refusal ch_door_check(const struct ch_door *g, const struct ch_inbound
 bool ch_door_knows(const struct ch_door *g, const struct ch_inbound *in); /* its token is right */
 /* An origin of the list, to be named in the answer; NULL: none. */
 const char *ch_door_origin(const struct ch_door *g, const struct ch_inbound *in);
+
+/* Of two digests, in constant time. */
+bool ch_door_equal(const unsigned char a[CH_SHA256_SIZE], const unsigned char b[CH_SHA256_SIZE]);
+
+/* --- hooks.c */
+int ch_hooks_init(chela_gateway *gw, const struct chela_gateway_opts *o, struct chela_error *err);
+void ch_hooks_recover(chela_gateway *gw); /* deliver what an earlier process accepted */
+void ch_hooks_release(chela_gateway *gw);
 
 /* --- route.c */
 /* The path, decoded once, in the arena; p NULL: it is no proper path. */

@@ -23,6 +23,7 @@ const struct ch_route ch_routes[] = {
     {"POST", "/api/sessions/{}/cancel", 0, ch_sessions_cancel},
     {"GET", "/api/approvals", 0, ch_approvals_list},
     {"POST", "/api/approvals/{}", 0, ch_approvals_decide},
+    {"POST", "/hooks/{}", CH_ROUTE_OPEN, ch_hook_call},
     {"POST", "/tools/invoke", 0, ch_tools_invoke},
     {"GET", "/metrics", 0, ch_metrics},
     {.method = NULL},

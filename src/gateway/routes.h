@@ -17,6 +17,9 @@ ch_route_fn ch_sessions_list, ch_sessions_show, ch_sessions_delete, ch_sessions_
 /* approvals_api.c */
 ch_route_fn ch_approvals_list, ch_approvals_decide;
 
+/* hooks.c */
+ch_route_fn ch_hook_call;
+
 /* ui_chat.c */
 ch_route_fn ch_ui_chat, ch_ui_resume;
 

@@ -556,6 +556,7 @@ static char *file_with(const struct ch_option *o, const char *value, size_t *at,
                             "providers.p.models[0]."},
         [CH_SCOPE_TOOL] = {"\"tools\": {\"custom\": [{", "}]}", "tools.custom[0]."},
         [CH_SCOPE_POLICY] = {"\"policies\": [{", "}]", "policies[0]."},
+        [CH_SCOPE_HOOK] = {"\"gateway\": {\"hooks\": {\"h\": {", "}}}", "gateway.hooks.h."},
     };
     struct ch_buf out = {0};
     ch_buf_addf(path, "%s%s", around[o->scope].path, o->key);
@@ -1172,6 +1173,8 @@ static void test_schema(void **state) {
                                         "models", "items", NULL),
         [CH_SCOPE_TOOL] = ch_json_path(top, "tools", "properties", "custom", "items", NULL),
         [CH_SCOPE_POLICY] = ch_json_path(top, "policies", "items", NULL),
+        [CH_SCOPE_HOOK] = ch_json_path(top, "gateway", "properties", "hooks",
+                                       "additionalProperties", NULL),
     };
     for (const struct ch_option *o = ch_options; o->key; o++) {
         const struct ch_json *at = tops[o->scope];
