@@ -233,6 +233,24 @@ struct chela_agent_opts { /* all strings are copied */
      * the model is told of: names and globs; NULL: all, "": none. It is told of
      * none if it has no tool `read`. */
     const char *skills;
+    /* The system prompt: "full", "minimal" (1,500 characters at most), or "auto"
+     * (NULL): minimal for models on this machine and those with little context.
+     * With `system`, that text takes the place of what chela says about working,
+     * and skills, project files, channel and rules follow it. docs/context.md. */
+    const char *prompt;
+    /* Files of the workspace that it holds, NULL-terminated; NULL: AGENTS.md,
+     * SOUL.md, TOOLS.md, USER.md and MEMORY.md, where they are. Only for an agent
+     * that has the tool `read`. */
+    const char *const *project_files;
+    size_t project_file_max, project_files_max; /* bytes of one, of all; 0: 20 KB, 60 KB */
+    /* Rules of the agent's own, NULL-terminated: the first seven are in the system
+     * prompt, of the others those that suit the input are told with it. */
+    const char *const *rules;
+    const char *reminder; /* said at the end of every request; NULL: nothing */
+    const char *docs;     /* where the model can read about its work: a path or URL */
+    /* Per cent of the model's context for the system prompt, and those that are
+     * kept free for the answer; 0: 25, 15. */
+    unsigned system_share, output_share;
     const struct chela_policy *const *policies; /* NULL-terminated; may be NULL */
     struct chela_loop_guard loop_guard;
     /* At a limit of turns, calls or errors, or in a loop, the model is asked to
@@ -282,6 +300,13 @@ CHELA_API char *chela_agent_policies_json(const chela_agent *agent, const char *
  * model is told it, problem says why a skill is not used, else it is null; yours
  * to chela_free. */
 CHELA_API char *chela_agent_skills_json(const chela_agent *agent);
+
+/* A prompt as a run takes it: one that begins with "/skill NAME" calls that skill
+ * of the workspace by hand and becomes its instructions and the words that
+ * follow; any other is copied. Blocking; yours to chela_free. NULL and err:
+ * CHELA_ENOENT for a skill that is not there, or not for people. */
+CHELA_API char *chela_agent_expand(const chela_agent *agent, const char *text, size_t len,
+                                   struct chela_error *err);
 
 /* Run one tool through the whole path, blocking. The result object
  * {id,name,is_error,error_type,retryable,content,details,truncated,duration_ms}

@@ -1,5 +1,5 @@
 /* agent.c -- a definition: model, prompt, tools, limits. */
-#include "agent/agent.h"
+#include "agent/context.h"
 #include "agent/meaning.h"
 
 #include <errno.h>
@@ -10,7 +10,6 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "prompt/system.h"
 #include "tool/builtin.h"
 #include "tool/sandbox.h"
 #include "tool/settings.h"
@@ -123,20 +122,6 @@ static void load_skills(chela_agent *a, const char *allow) {
     ch_skills_load(&a->skills, &opts);
 }
 
-/* A skill is of use only to who can open its file. */
-static bool can_read(const chela_agent *a) {
-    const struct ch_tool *t = ch_registry_find(&a->registry, CH_SV("read"));
-    return t && ch_policy_allows(&a->policy, CH_SV("read"), t->permission);
-}
-
-/* Who may not read is not told of skills. Earlier texts stay: a request that is
- * being made may look at one. */
-static void set_system(chela_agent *a) {
-    CH_AUTOFREE char *text =
-        ch_system_prompt(a->instructions, a->workspace, can_read(a) ? &a->skills : NULL);
-    a->system = ch_arena_str(&a->arena, ch_sv_str(text));
-}
-
 int chela_agent_policy(chela_agent *a, const char *allow, const char *deny,
                        enum chela_permission permission, struct chela_error *err) {
     struct ch_policy policy;
@@ -148,7 +133,6 @@ int chela_agent_policy(chela_agent *a, const char *allow, const char *deny,
     a->policy.absent = ch_channel_tool(&a->registry); /* sessions have channels */
     a->registry.revision++; /* what a request describes is to be made anew */
     note_contradictions(a, allow);
-    set_system(a);
     return 0;
 }
 
@@ -255,10 +239,10 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
         rc = ch_meaning_new(a->rt, o->embedding, &a->meaning, err);
     if (rc == 0)
         rc = add_tools(a, o, err);
-    if (rc == 0) {
-        a->instructions = o->system ? ch_arena_str(&a->arena, ch_sv_str(o->system)) : NULL;
+    if (rc == 0)
+        rc = ch_context_configure(a, o, err);
+    if (rc == 0)
         load_skills(a, o->skills);
-    }
     if (rc == 0)
         rc = chela_agent_policy(a, o->allow, o->deny, o->permission, err);
     if (rc == 0)
@@ -314,6 +298,7 @@ void ch_agent_free(chela_agent *a) {
     ch_free(a->hooks);
     if (!a->base || a->output != a->base->output)
         ch_output_free(a->output);
+    ch_context_forget(a);
     if (a->base) {
         ch_free(a);
         return;

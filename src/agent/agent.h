@@ -21,6 +21,8 @@
 #include "net/http.h"
 #include "tool/batch.h"
 #include "prompt/skills.h"
+#include "prompt/system.h"
+#include "tool/bm25.h"
 #include "tool/policies.h"
 #include "tool/policy.h"
 #include "tool/select.h"
@@ -43,6 +45,30 @@ struct ch_window;
 struct ch_about {
     char *blocks; /* for the model */
     char *id;
+};
+
+/* How an agent's prompts are made (context.h). */
+struct ch_context_conf { /* texts in the agent's arena, may be NULL */
+    const char *instructions, *reminder, *docs;
+    const char *added; /* to the system prompt, for one conversation */
+    const char *const *files, *const *rules; /* NULL-terminated; files may be NULL */
+    size_t nrules, file_max, files_max;
+    unsigned system_share, output_share; /* per cent of the context */
+    enum ch_style style;
+    struct ch_bm25 index; /* of the rules beyond the first few */
+};
+
+/* And those of one session: what its requests begin with. */
+struct ch_context {
+    struct ch_project project;
+    bool loaded;
+    char *system; /* owned; NULL: it has made no request yet */
+    uint64_t key; /* what it was made from */
+    unsigned flags;
+    uint64_t registry_revision; /* ...and the tools they were found in */
+    struct ch_buf changed;  /* what is not as it was then */
+    struct ch_buf warnings; /* about it that are still to be told, each with a NUL */
+    char *fingerprint;      /* owned: of the text; NULL: not made yet */
 };
 
 /* Texts waiting to be delivered, in order. */
@@ -128,8 +154,7 @@ struct chela_agent {
     chela_runtime *rt;
     chela_agent *base; /* it is that one with changes, and owns only those; NULL */
     char *id, *workspace, *tool_choice;
-    const char *instructions, *system; /* in the arena; the first may be NULL */
-    const char *printed, *fingerprint; /* the system text that was last printed, and so */
+    struct ch_context_conf context;
     struct ch_target **targets; /* the model and its fallbacks */
     size_t ntargets;
     struct ch_target **patched; /* models that hooks asked for */
@@ -194,6 +219,7 @@ struct chela_session {
     uint64_t selection_revision;    /* ...when the last one was made */
     struct ch_session_state state;  /* what tools remember */
     struct chela_channel channel;   /* owned texts; no name: none */
+    struct ch_context context;
     struct ch_keep *keep;       /* owned; NULL: it is not stored */
     struct ch_inflow *inflow;   /* owned; NULL: nothing was sent yet */
     chela_ready_fn *on_ready;   /* may be NULL */

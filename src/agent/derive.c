@@ -30,7 +30,7 @@ static void copy_stop(chela_agent *a, const char *const *stop) {
 
 static void apply(chela_agent *a, const struct ch_agent_patch *p) {
     if (p->system && *p->system)
-        a->system = ch_arena_printf(&a->arena, "%s\n\n%s", a->system, p->system);
+        a->context.added = ch_arena_str(&a->arena, ch_sv_str(p->system));
     if (p->tool_choice)
         a->tool_choice = ch_arena_str(&a->arena, ch_sv_str(p->tool_choice));
     if (p->max_output_tokens)
@@ -60,6 +60,7 @@ int ch_agent_derive(chela_agent *base, const struct ch_agent_patch *p, chela_age
     a->link = (struct ch_link){0};
     a->arena = (struct ch_arena){0};
     a->ranking = (struct ch_ranking){0};
+    a->context.index = (struct ch_bm25){0};
     a->patched = NULL;
     a->npatched = 0;
     a->own = NULL;

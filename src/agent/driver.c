@@ -5,6 +5,7 @@
  * think.c and act.c perform the two long actions and call ch_drive with their
  * outcome. Every run sends exactly one RUN_END (one more for each time it is
  * resumed), and only finish() and pause_run() send it. */
+#include "agent/context.h"
 #include "agent/keep.h"
 #include "agent/said.h"
 
@@ -15,7 +16,6 @@
 #include "agent/mailbox.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "prompt/prompt.h"
 #include "tool/builtin.h"
 #include "tool/delivery.h"
 
@@ -61,16 +61,8 @@ static struct chela_usage public_usage(const struct ch_usage *u, double cost) {
     };
 }
 
-/* The instructions of an agent change with its tools, not from run to run. */
 const char *ch_run_prompt(chela_run *run) {
-    chela_agent *a = run->session->agent;
-    if (run->prompt)
-        return run->prompt;
-    if (a->printed != a->system)
-        a->fingerprint = ch_prompt_fingerprint(&a->arena, "system", CHELA_VERSION,
-                                               ch_sv_str(a->system), ch_sv("", 0));
-    a->printed = a->system;
-    return a->fingerprint;
+    return run->prompt ? run->prompt : ch_context_fingerprint(run);
 }
 
 static bool emit_start(chela_run *run) {

@@ -69,6 +69,7 @@ struct chela_run {
     bool selected; /* tools for its input */
     struct ch_pondering *pondering; /* owned: embeddings it waits for; NULL: none */
     bool pondered;
+    bool looked;   /* at what may be done, and what has changed */
     int64_t stamp;           /* time of the chunk being decoded, 0 between chunks */
     const char *stop_reason; /* for TURN_END */
     struct ch_usage turn_usage; /* of all its attempts */
@@ -117,7 +118,7 @@ void ch_interrupt(chela_run *run, enum ch_in kind, const char *why);
 void ch_warn(chela_run *run, const char *fmt, ...) CHELA_PRINTF(2, 3);
 /* The runtime itself failed: end the run with err's message. */
 void ch_break(chela_run *run, const struct chela_error *err);
-/* The fingerprint of what its model is told; until the agent changes. */
+/* The fingerprint of what its model is told. */
 const char *ch_run_prompt(chela_run *run);
 int64_t ch_run_now(const chela_run *run);
 /* The run's time does not pass while a person thinks: give back what it took. */

@@ -143,5 +143,5 @@ char *chela_inbound_line(const struct chela_inbound *given, const char *text, si
     struct chela_inbound in = {0};
     memcpy(&in, given, CH_MIN(given->size, sizeof(in)));
     ch_envelope_line(&in, ch_sv(text, len), &out);
-    return out.n ? ch_buf_take(&out) : ch_strdup("");
+    return ch_buf_take(&out);
 }

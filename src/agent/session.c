@@ -1,4 +1,5 @@
 /* session.c -- a conversation: its transcript, its one run at a time. */
+#include "agent/context.h"
 #include "agent/keep.h"
 #include "agent/mailbox.h"
 #include "agent/media.h"
@@ -190,6 +191,7 @@ void ch_sessions_bury(chela_runtime *rt) {
         ch_selection_free(s->selection);
         ch_session_state_release(&s->state);
         free_channel(&s->channel);
+        ch_context_release(&s->context);
         ch_keep_free(s);
         ch_free(s->key);
         ch_free(s);

@@ -7,6 +7,7 @@
  * refused reply leaves no trace in the history that is sent again. */
 #include <stdio.h>
 
+#include "agent/context.h"
 #include "agent/keep.h"
 #include "agent/said.h"
 #include "agent/window.h"
@@ -270,6 +271,9 @@ static int describe(chela_run *run, const struct chela_turn_patch *patch,
     const chela_session *s = run->session;
     const chela_agent *a = s->agent;
     const char *choice = patch->tool_choice ? patch->tool_choice : a->tool_choice;
+    const char *system = ch_context_system(run);
+    if (!system)
+        return ch_fail(err, CHELA_ECANCELED, "the session was closed");
     select_tools(run);
     if (choice) /* a vendor refuses a choice that was not described */
         ch_selection_offer(s->selection, ch_sv_str(choice));
@@ -279,7 +283,7 @@ static int describe(chela_run *run, const struct chela_turn_patch *patch,
     *req = (struct ch_model_request){
         .endpoint = &run->target->ep,
         .model = ch_sv_str(run->target->model),
-        .system = ch_sv_str(patch->system ? patch->system : a->system),
+        .system = ch_sv_str(patch->system ? patch->system : system),
         .messages = (const struct ch_msg *const *)s->transcript.msgs,
         .nmessages = s->transcript.n,
         .no_parallel = a->parallel == 1,
@@ -297,7 +301,7 @@ static int describe(chela_run *run, const struct chela_turn_patch *patch,
         .nstop = a->nstop,
         .cache = a->cache,
         .effort = (enum ch_effort)a->reasoning,
-        .note = ch_sv_str(run->about.blocks),
+        .note = ch_context_note(run),
         .revision = revision(run, patch),
     };
     req->cache_key = cache_key(run);
@@ -600,7 +604,8 @@ void ch_think(chela_run *run) {
     if (run->m.closing != CH_REASON_NONE)
         patch.tool_choice = "none"; /* described all the same: the prefix stays */
     if (encode(run, &patch, &ntools, &err) < 0) {
-        ch_break(run, &err);
+        if (!run->dead)
+            ch_break(run, &err);
         return;
     }
     if (!announce(run, ntools))

@@ -187,6 +187,7 @@
 #define CH_LIMIT_REPLY_MEDIA 20           /* files that one reply attaches */
 #define CH_LIMIT_PROJECT_FILE CH_MB       /* AGENTS.md and its like, what is read of one */
 #define CH_LIMIT_MINIMAL_PROMPT 1500      /* characters of the smallest system prompt */
+#define CH_LIMIT_PROJECT_NAMES 32         /* files of that kind */
 #define CH_LIMIT_LAYERS 64                /* that one budget is shared by */
 #define CH_LIMIT_LAYER_LEAST 100          /* tokens that are left of one that is cut */
 #define CH_LIMIT_PROMPT_RULES 100         /* rules of one agent */

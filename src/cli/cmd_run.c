@@ -602,6 +602,19 @@ static void release_texts(struct texts *t) {
     ch_input_release(&t->schema);
 }
 
+/* "/skill NAME ..." becomes what the model is sent. */
+static int expand(const chela_agent *agent, struct ch_input *prompt, struct chela_error *err) {
+    if (strncmp(prompt->p, "/skill", strlen("/skill")) != 0)
+        return CHELA_OK;
+    char *text = chela_agent_expand(agent, prompt->p, prompt->n, err);
+    if (!text)
+        return err->code = CHELA_EINVAL;
+    ch_input_release(prompt);
+    *prompt = (struct ch_input){.p = ch_dup(text), .n = strlen(text)};
+    chela_free(text);
+    return CHELA_OK;
+}
+
 static int perform(struct run *r, const struct ch_env *env, struct chela_error *err) {
     struct texts texts = {0};
     struct ch_setup setup = {
@@ -634,6 +647,8 @@ static int perform(struct run *r, const struct ch_env *env, struct chela_error *
         struct chela_hooks hooks = CHELA_HOOKS(.user = r, .approve = decide);
         rc = chela_agent_hooks(agent, &hooks);
     }
+    if (rc == 0 && !r->resume)
+        rc = expand(agent, &texts.prompt, err);
     if (rc == 0 && r->replay && !r->flags.from_turn)
         rc = compare(r, &setup, agent, err);
     else if (rc == 0)

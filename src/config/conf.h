@@ -29,6 +29,9 @@ struct ch_conf_agent {
     const char *system, *workspace;
     const char *allow, *deny; /* globs, comma separated */
     const char *skills;       /* likewise */
+    const char *prompt, *reminder, *docs;
+    const char *const *project_files, *const *rules; /* NULL-terminated */
+    int64_t file_bytes, files_bytes, system_share, output_share;
     const char *permission, *selection, *choice, *mode, *reasoning;
     int64_t parallel, selection_size, max_output_tokens;
     const double *temperature, *top_p;

@@ -339,6 +339,15 @@ static void fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(tools, "*");
     FILL(allow, EITHER(a, d, allow));
     FILL(skills, EITHER(a, d, skills));
+    FILL(prompt, EITHER(a, d, prompt));
+    FILL(project_files, EITHER(a, d, project_files));
+    FILL(project_file_max, (size_t)EITHER(a, d, file_bytes));
+    FILL(project_files_max, (size_t)EITHER(a, d, files_bytes));
+    FILL(rules, EITHER(a, d, rules));
+    FILL(reminder, EITHER(a, d, reminder));
+    FILL(docs, EITHER(a, d, docs));
+    FILL(system_share, (unsigned)EITHER(a, d, system_share));
+    FILL(output_share, (unsigned)EITHER(a, d, output_share));
     o->deny = join_deny(cfg, o->deny, EITHER(a, d, deny));
     FILL(permission, permission_of(EITHER(a, d, permission)));
     FILL(approvals, cfg->conf.approvals.levels);

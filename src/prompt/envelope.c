@@ -19,6 +19,8 @@ static const struct {
     {'<', "trustedmetadata"},
     {'<', "untrustedcontext"},
     {'<', "runtimenote"},
+    {'<', "projectfile"},
+    {'<', "skillfile"},
     {'[', "messageid"},
 };
 

@@ -39,13 +39,13 @@ static const char *unmet(struct ch_skills *s, const struct ch_skill_head *h,
 }
 
 /* Without a version of its own, a skill has one that changes with its text. */
-static const char *version_of(struct ch_skills *s, struct ch_sv text) {
+static const char *version_of(struct ch_arena *a, struct ch_sv text) {
     unsigned char digest[CH_SHA256_SIZE];
     struct ch_sha256 h;
     ch_sha256_init(&h);
     ch_sha256_add(&h, text.p, text.n);
     ch_sha256_end(&h, digest);
-    return ch_arena_printf(&s->arena, "%02x%02x%02x%02x", digest[0], digest[1], digest[2],
+    return ch_arena_printf(a, "%02x%02x%02x%02x", digest[0], digest[1], digest[2],
                            digest[3]);
 }
 
@@ -84,13 +84,16 @@ static void add_skill(struct ch_skills *s, const struct ch_skills_opts *o, const
         return;
     skill->file = ch_arena_str(&s->arena, ch_sv_str(file));
     skill->location = location_of(s, o->workspace, skill->file);
+    struct stat st;
+    if (stat(file, &st) == 0)
+        skill->changed = st.st_mtim;
     if (ch_file_load(file, CH_LIMIT_SKILL_FILE, &text, &err) < 0)
         skill->problem = ch_arena_str(&s->arena, ch_sv_str(err.message));
     skill->head = ch_skill_head_read(&s->arena, ch_buf_sv(&text), folder);
     if (!skill->problem)
         skill->problem = skill->head.problem ? skill->head.problem : unmet(s, &skill->head, o);
     if (!skill->head.version[0])
-        skill->head.version = version_of(s, ch_buf_sv(&text));
+        skill->head.version = version_of(&s->arena, ch_buf_sv(&text));
     skill->allowed =
         !o->allow || ch_tool_matches(ch_sv_str(o->allow), ch_sv_str(skill->head.name));
 }
@@ -202,6 +205,45 @@ const struct ch_skill *ch_skills_find(const struct ch_skills *s, struct ch_sv na
         if (ch_sv_is(name, s->list[i].head.name))
             return &s->list[i];
     return NULL;
+}
+
+/* --- what has changed -------------------------------------------------------------- */
+
+static const char *version_now(const struct ch_skill *skill, struct ch_arena *a) {
+    CH_BUF_AUTO text = {0};
+    if (ch_file_load(skill->file, CH_LIMIT_SKILL_FILE, &text, NULL) < 0)
+        return NULL;
+    struct ch_skill_head head = ch_skill_head_read(a, ch_buf_sv(&text), skill->head.name);
+    return head.version[0] ? head.version : version_of(a, ch_buf_sv(&text));
+}
+
+/* Whoever wrote the file is not to write into a note of the runtime's. */
+static bool is_plain(const char *version) {
+    static const char plain[] =
+        "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.+-_";
+    size_t n = strspn(version, plain);
+    return n > 0 && n <= 40 && !version[n];
+}
+
+static bool is_untouched(const struct ch_skill *skill) {
+    struct stat st;
+    return stat(skill->file, &st) == 0 && st.st_mtim.tv_sec == skill->changed.tv_sec &&
+           st.st_mtim.tv_nsec == skill->changed.tv_nsec;
+}
+
+void ch_skills_changes(const struct ch_skills *s, struct ch_buf *out) {
+    for (size_t i = 0; i < s->n && usable(&s->list[i]); i++) {
+        CH_ARENA_AUTO arena = {0};
+        const struct ch_skill *skill = &s->list[i];
+        if (!skill->head.for_models || is_untouched(skill))
+            continue;
+        const char *version = version_now(skill, &arena);
+        if (!version)
+            ch_buf_addf(out, "%sthe skill %s (gone)", out->n ? ", " : "", skill->head.name);
+        else if (strcmp(version, skill->head.version) != 0)
+            ch_buf_addf(out, "%sthe skill %s (version %s)", out->n ? ", " : "", skill->head.name,
+                        is_plain(version) ? version : "unknown");
+    }
 }
 
 /* --- for the model ----------------------------------------------------------------- */

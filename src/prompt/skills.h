@@ -6,6 +6,8 @@
  * the model reads the rest of a skill when it needs it. */
 #ifndef CH_PROMPT_SKILLS_H
 #define CH_PROMPT_SKILLS_H
+#include <time.h>
+
 #include "base/arena.h"
 #include "base/buf.h"
 #include "prompt/skill_file.h"
@@ -16,6 +18,7 @@ struct ch_skill {
     const char *location; /* the same as the model is told it */
     const char *problem;  /* NULL: it can be used */
     bool allowed;         /* by the agent's list */
+    struct timespec changed; /* its file, when it was read */
 };
 
 struct ch_skills { /* zeroed: none */
@@ -41,6 +44,10 @@ void ch_skills_release(struct ch_skills *s);
 
 /* The one that is used under this name; NULL: none. */
 const struct ch_skill *ch_skills_find(const struct ch_skills *s, struct ch_sv name);
+
+/* Those in use whose version is another by now, "the skill deploy (version 1.3)",
+ * with commas; out may hold some already. Blocking. */
+void ch_skills_changes(const struct ch_skills *s, struct ch_buf *out);
 
 /* <available_skills>, for the system prompt; nothing if the model has none. */
 void ch_skills_describe(const struct ch_skills *s, struct ch_buf *out);

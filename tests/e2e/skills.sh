@@ -51,4 +51,32 @@ same "nor if it may not use it" "knows nothing" "$(cat "$out")"
 chela skills list
 check "the list says so" grep -q "not used: ./skills/deploy/SKILL.md: not in the agent's list" "$out"
 
+rm "$space/chela.yaml"
+
+# Called by hand.
+cat >"$space/echo.yaml" <<'YAML'
+rules:
+  - when: { user: 'Use the skill deploy .* relative to \./skills/deploy\.\s+<skill_file name="deploy">\s+Press the button\.\s+</skill_file>\s+to staging' }
+    say: pressed
+  - when: { user: '^/skills are fun' }
+    say: just words
+  - say: nothing
+YAML
+chela run --model scripted/echo.yaml /skill deploy to staging
+same "called by a person" "pressed" "$(cat "$out")"
+chela run --model scripted/echo.yaml /skills are fun
+same "called: words that only begin alike" "just words" "$(cat "$out")"
+chela run --model scripted/echo.yaml /skill depoly
+exits "called: none of that name" 2
+check "called: none of that name: which there are" grep -q "there is no skill 'depoly' (known: deploy, notes)" "$err"
+chela run --model scripted/echo.yaml /skill
+exits "called: which" 2
+printf -- '---\nname: notes\ndescription: d\nuser-invocable: false\n---\n' >"$space/.agents/skills/notes/SKILL.md"
+chela run --model scripted/echo.yaml /skill notes
+exits "called: not for people" 2
+rm "$space/skills/deploy/SKILL.md"
+ln -s /etc/passwd "$space/skills/deploy/SKILL.md"
+chela run --model scripted/echo.yaml /skill deploy
+exits "called: a link that leads out" 2
+
 tap_done

@@ -264,9 +264,9 @@ static void test_inbound(void **state) {
     play_with(&st, &second, "and now?");
     for (size_t i = 0; i < 3; i++) {
         const char *body = ch_buf_str(&st.model.requests[i]);
-        const char *block = strstr(body, "<trusted_metadata>");
+        const char *block = strstr(body, "<trusted_metadata>\\n");
         assert_non_null(block);
-        assert_null(strstr(block + 1, "<trusted_metadata>"));
+        assert_null(strstr(block + 1, "<trusted_metadata>\\n"));
         assert_null(strstr(block, "tool_use_id")); /* it is the last */
         assert_non_null(strstr(block, i < 2 ? "om_1" : "om_2"));
         assert_null(strstr(block, i < 2 ? "om_2" : "om_1"));

@@ -83,7 +83,7 @@ void stage_open(struct stage *st, const struct chela_agent_opts *given,
     if (!opts.model)
         opts.model = "anthropic/fake-1";
     opts.api_key = "test-key-0123456789";
-    if (!opts.system)
+    if (!opts.system && !opts.prompt)
         opts.system = "Be brief.";
     memset(st, 0, sizeof(*st));
     st->now = 1700000000000;

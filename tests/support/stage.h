@@ -22,7 +22,8 @@ struct stage {
     long arg;                                                         /* for on_event */
 };
 
-/* opts may be NULL; model and key are filled in. */
+/* opts may be NULL; model and key are filled in, and so is the system prompt,
+ * unless it is to be made in a style. */
 void stage_open(struct stage *st, const struct chela_agent_opts *opts,
                 const struct fake_reply *replies, size_t n);
 #define STAGE_OPEN(st, opts, replies) stage_open(st, opts, replies, CH_LEN(replies))

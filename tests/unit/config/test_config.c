@@ -53,6 +53,15 @@ static void tell(struct ch_buf *out, const struct chela_agent_opts *o) {
     for (const char *const *f = o->fallbacks; f && *f; f++)
         tell_text(out, "or", *f);
     tell_text(out, "system", o->system);
+    tell_text(out, "prompt", o->prompt);
+    for (const char *const *f = o->project_files; f && *f; f++)
+        tell_text(out, "file", *f);
+    for (const char *const *f = o->rules; f && *f; f++)
+        tell_text(out, "rule", *f);
+    tell_text(out, "reminder", o->reminder);
+    tell_text(out, "docs", o->docs);
+    tell_int(out, "fileMax", (int64_t)o->project_file_max);
+    tell_int(out, "share", o->system_share);
     tell_text(out, "workspace", o->workspace);
     tell_text(out, "tools", o->tools);
     tell_text(out, "allow", o->allow);
@@ -115,6 +124,13 @@ static const struct {
      NULL,
      "id=x model=a/b or=c/d system=S tools=* allow=ls deny=read temperature=0 parallel=4 turns=3 "
      "tokens=5"},
+    {"what requests begin and end with",
+     "agents: {defaults: {context: {prompt: minimal, files: [A.md, b/C.md], rules: [One.],\n"
+     "  reminder: R, docs: ./d, fileBytes: 500, systemPercent: 30}},\n"
+     "  list: [{id: x, context: {rules: [Three.]}}]}",
+     NULL,
+     "id=x prompt=minimal file=A.md file=b/C.md rule=Three. reminder=R docs=./d fileMax=500 "
+     "share=30 tools=*"},
     {"a chain is replaced as a whole",
      "agents: {defaults: {model: [a/b, c/d]}, list: [{id: x, model: e/f}]}", NULL,
      "id=x model=e/f tools=*"},

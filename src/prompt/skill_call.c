@@ -1,0 +1,97 @@
+/* skill_call.c -- see skill_call.h. */
+#include "prompt/skill_call.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "prompt/envelope.h"
+#include "tool/path.h"
+
+static const char command[] = "/skill";
+
+static bool is_space(char c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+bool ch_skill_called(struct ch_sv text) {
+    size_t n = strlen(command);
+    return ch_sv_starts(text, command) && (text.n == n || is_space(text.p[n]));
+}
+
+static bool for_people(const struct ch_skill *s) {
+    return !s->problem && s->allowed && s->head.for_users;
+}
+
+static int unknown(const struct ch_skills *s, struct ch_sv name, struct chela_error *err) {
+    CH_BUF_AUTO known = {0};
+    for (size_t i = 0; i < s->n && known.n < 200; i++)
+        if (for_people(&s->list[i]))
+            ch_buf_addf(&known, "%s%s", known.n ? ", " : "", s->list[i].head.name);
+    if (!known.n)
+        return ch_fail(err, CHELA_ENOENT, "there is no skill '%.*s', nor any other to be called",
+                       CH_SV_FMT(ch_utf8_cut(name, CH_LIMIT_SKILL_NAME)));
+    return ch_fail(err, CHELA_ENOENT, "there is no skill '%.*s' (known: %s)",
+                   CH_SV_FMT(ch_utf8_cut(name, CH_LIMIT_SKILL_NAME)), ch_buf_str(&known));
+}
+
+static int load(const struct ch_skill *skill, const char *workspace, struct ch_buf *out,
+                struct chela_error *err) {
+    int fd = ch_path_open(workspace, skill->file, 0);
+    if (fd < 0)
+        return ch_fail(err, CHELA_ENOENT, "skill %s: %s: %s", skill->head.name, skill->location,
+                       fd == -EXDEV ? "it is outside of the workspace" : strerror(-fd));
+    char *room = ch_buf_reserve(out, CH_LIMIT_SKILL_FILE);
+    ssize_t n = 1;
+    while (n > 0 && out->n < CH_LIMIT_SKILL_FILE) {
+        n = read(fd, room + out->n, CH_LIMIT_SKILL_FILE - out->n);
+        if (n > 0)
+            ch_buf_commit(out, (size_t)n);
+    }
+    int code = errno;
+    close(fd);
+    if (n < 0)
+        return ch_fail(err, CHELA_ENOENT, "skill %s: %s: %s", skill->head.name, skill->location,
+                       strerror(code));
+    return 0;
+}
+
+/* Without the front matter, which is not for the model. */
+static struct ch_sv body_of(struct ch_sv file) {
+    if (!ch_sv_starts(file, "---\n"))
+        return file;
+    const char *end = memmem(file.p + 3, file.n - 3, "\n---\n", 5);
+    return end ? ch_sv(end + 5, file.n - (size_t)(end + 5 - file.p)) : file;
+}
+
+int ch_skill_call(const struct ch_skills *s, const char *workspace, struct ch_sv text,
+                  struct ch_buf *out, struct chela_error *err) {
+    struct ch_sv rest = ch_sv_trim(ch_sv(text.p + strlen(command), text.n - strlen(command)));
+    size_t n = 0;
+    while (n < rest.n && !is_space(rest.p[n]))
+        n++;
+    struct ch_sv name = ch_sv(rest.p, n), words = ch_sv_trim(ch_sv(rest.p + n, rest.n - n));
+    if (!name.n)
+        return ch_fail(err, CHELA_EINVAL, "which skill? %s NAME what to do", command);
+    const struct ch_skill *skill = ch_skills_find(s, name);
+    if (!skill || !for_people(skill))
+        return unknown(s, name, err);
+    CH_BUF_AUTO file = {0};
+    CH_BUF_AUTO valid = {0};
+    int rc = load(skill, workspace, &file, err);
+    if (rc < 0)
+        return rc;
+    ch_utf8_add_valid(&valid, ch_sv_trim(body_of(ch_buf_sv(&file))));
+    int folder = (int)(strrchr(skill->location, '/') - skill->location);
+    ch_buf_addf(out,
+                "Use the skill %s for this request. Paths in its instructions are relative to "
+                "%.*s.\n<skill_file name=\"%s\">\n",
+                skill->head.name, folder, skill->location, skill->head.name);
+    ch_envelope_quote(ch_buf_sv(&valid), out);
+    ch_buf_add_str(out, "\n</skill_file>");
+    if (words.n)
+        ch_buf_addf(out, "\n\n%.*s", CH_SV_FMT(words));
+    return 0;
+}

@@ -1,0 +1,291 @@
+/* test_context.c -- what requests begin and end with, over whole sessions. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+/* after the headers it needs */
+#include <cmocka.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "support/stage.h"
+
+static char dir[] = "/tmp/chela-context-XXXXXX";
+
+static void put(const char *name, const char *text) {
+    char path[128];
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static void drop(const char *name) {
+    char path[128];
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    remove(path);
+}
+
+static void make(const char *name) {
+    char path[128];
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    assert_int_equal(mkdir(path, 0755), 0);
+}
+
+static int make_dir(void **state) {
+    (void)state;
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int drop_dir(void **state) {
+    (void)state;
+    return rmdir(dir);
+}
+
+static const char *sent(const struct stage *st, size_t request) {
+    return ch_buf_str(&st->model.requests[request]);
+}
+
+static size_t count(const char *text, const char *what) {
+    size_t n = 0;
+    for (; (text = strstr(text, what)); text++)
+        n++;
+    return n;
+}
+
+/* --- the prefix */
+
+#define TURNS 50
+static size_t stable[TURNS + 1]; /* bytes of each request that must not change */
+
+static void measure(struct stage *st, const struct chela_event *ev) {
+    const struct ch_encoder *e = &st->session->encoder;
+    if (ev->type == CHELA_EV_MODEL_REQUEST)
+        stable[st->model.nrequests] = e->head.n + e->messages.n - e->cut;
+}
+
+/* Fifty model calls in runs of two, with tools and errors, messages from people
+ * with metadata of their own, and files that change meanwhile: what was sent
+ * stays, byte for byte. */
+static void test_prefix(void **state) {
+    (void)state;
+    struct fake_reply replies[TURNS];
+    static const struct fake_reply says = {.body = A_SAY("done \\\"so\\\" far")},
+                                   looks = {.body = A_USE("c1", "ls", "{}")},
+                                   fails = {.body = A_USE("c1", "read", "{}")};
+    for (size_t i = 0; i < TURNS; i++)
+        replies[i] = i % 2 ? says : i % 3 ? looks : fails;
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.tools = "read,ls", .workspace = dir,
+                                                    .prompt = "full", .reminder = "Be exact.");
+    struct stage st;
+    put("AGENTS.md", "Use tabs.");
+    STAGE_OPEN(&st, &opts, replies);
+    st.on_event = measure;
+    for (size_t i = 0; i < TURNS / 2; i++) {
+        char id[16], text[32];
+        snprintf(id, sizeof(id), "om_%zu", i);
+        snprintf(text, sizeof(text), "question %zu 你好", i);
+        struct chela_inbound in = CHELA_INBOUND(.channel = "pigeon", .message_id = id);
+        if (i == 10)
+            put("AGENTS.md", "Use spaces, always.");
+        stage_start_with(&st, text, i % 4 ? &in : NULL);
+        stage_finish(&st);
+    }
+    assert_int_equal(st.model.nrequests, TURNS);
+    for (size_t i = 0; i + 1 < TURNS; i++) {
+        assert_true(stable[i] > 1000 && stable[i] <= stable[i + 1]);
+        assert_memory_equal(sent(&st, i), sent(&st, i + 1), stable[i]);
+        assert_int_equal(count(sent(&st, i), "<trusted_metadata>"), i / 2 % 4 ? 1 : 0);
+        assert_int_equal(count(sent(&st, i), "Be exact."), 1);
+        assert_int_equal(count(sent(&st, i), "conversation began: AGENTS.md."), i < 20 ? 0 : 1);
+        assert_int_equal(count(sent(&st, i), "Use tabs."), 1);
+    }
+    stage_check_transcript(&st);
+    stage_close(&st);
+    drop("AGENTS.md");
+}
+
+/* --- project files and skills */
+
+static void test_files_are_frozen(void **state) {
+    (void)state;
+    static const struct fake_reply replies[] = {{.body = A_SAY("1")}, {.body = A_SAY("2")},
+                                                {.body = A_SAY("3")}, {.body = A_SAY("4")}};
+    struct chela_agent_opts opts =
+        CHELA_AGENT_OPTS(.tools = "read", .workspace = dir, .prompt = "full");
+    struct stage st;
+    make("skills");
+    make("skills/deploy");
+    put("skills/deploy/SKILL.md", "---\nname: deploy\ndescription: d\nversion: 1.2\n---\n");
+    put("AGENTS.md", "Use tabs.");
+    STAGE_OPEN(&st, &opts, replies);
+    stage_play(&st, "one");
+    put("AGENTS.md", "Use spaces.");
+    put("skills/deploy/SKILL.md", "---\nname: deploy\ndescription: d\nversion: 1.3\n---\nNew.\n");
+    stage_play(&st, "two");
+    assert_non_null(strstr(sent(&st, 0), "Use tabs."));
+    assert_null(strstr(sent(&st, 0), "<runtime_note>"));
+    assert_non_null(strstr(sent(&st, 1), "Use tabs."));
+    assert_non_null(strstr(sent(&st, 1), "Changed since this conversation began: AGENTS.md, the "
+                                         "skill deploy (version 1.3)."));
+    chela_session_close(st.session);
+    assert_int_equal(chela_session_new(st.agent, "t", &st.session, NULL), 0);
+    stage_play(&st, "three");
+    assert_non_null(strstr(sent(&st, 2), "Use spaces."));
+    /* who may not read is not told what the files say */
+    assert_int_equal(chela_agent_policy(st.agent, NULL, "read", CHELA_PERM_ADMIN, NULL), 0);
+    stage_play(&st, "four");
+    assert_null(strstr(sent(&st, 3), "Use spaces."));
+    assert_null(strstr(sent(&st, 3), "deploy"));
+    stage_close(&st);
+    drop("AGENTS.md");
+    drop("skills/deploy/SKILL.md");
+    drop("skills/deploy");
+    drop("skills");
+}
+
+static void test_small_models(void **state) {
+    (void)state;
+    static const struct fake_reply replies[] = {{.body = A_SAY("1")}};
+    static const struct {
+        const char *style;
+        int64_t window;
+        bool small;
+    } rows[] = {{"full", 8192, false}, {"minimal", 200000, true}, {"auto", 8192, true},
+                {"auto", 200000, false}, {"auto", 0, false}};
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        struct chela_agent_opts opts = CHELA_AGENT_OPTS(.tools = "read", .prompt = rows[i].style);
+        struct stage st;
+        STAGE_OPEN(&st, &opts, replies);
+        st.agent->targets[0]->window = rows[i].window;
+        stage_play(&st, "hello");
+        assert_int_equal(strstr(sent(&st, 0), "## Safety") == NULL, rows[i].small);
+        stage_close(&st);
+    }
+}
+
+static void hear_warning(struct stage *st, const struct chela_event *ev) {
+    if (ev->type == CHELA_EV_WARNING)
+        st->arg += memmem(ev->note.text.p, ev->note.text.n, "context: AGENTS.md (", 20) != NULL;
+}
+
+/* What had to be left out of the prompt is told. */
+static void test_cut_is_told(void **state) {
+    (void)state;
+    static const struct fake_reply replies[] = {{.body = A_SAY("1")}};
+    struct chela_agent_opts opts =
+        CHELA_AGENT_OPTS(.tools = "read", .workspace = dir, .prompt = "full");
+    CH_BUF_AUTO big = {0};
+    for (int i = 0; i < 2000; i++)
+        ch_buf_addf(&big, "rule %d\n", i);
+    put("AGENTS.md", ch_buf_str(&big));
+    struct stage st;
+    STAGE_OPEN(&st, &opts, replies);
+    st.agent->targets[0]->window = 8000;
+    st.on_event = hear_warning;
+    stage_play(&st, "hello");
+    assert_int_equal(st.arg, 1);
+    assert_non_null(strstr(sent(&st, 0), "the rest is left out"));
+    stage_close(&st);
+    drop("AGENTS.md");
+}
+
+/* --- rules */
+
+static void test_rules(void **state) {
+    (void)state;
+    static const struct fake_reply replies[] = {{.body = A_SAY("1")}, {.body = A_SAY("2")}};
+    static const char *const rules[] = {
+        "r1", "r2", "r3", "r4", "r5", "r6", "r7",
+        "Money transfers need a second signature.", "Photographs are kept for a year.",
+        "Invoices are paid on Fridays.", NULL};
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.rules = rules);
+    struct stage st;
+    STAGE_OPEN(&st, &opts, replies);
+    stage_play(&st, "please pay this invoice");
+    assert_non_null(strstr(sent(&st, 0), "## Rules\\n- r1\\n- r2"));
+    assert_non_null(strstr(sent(&st, 0), "<runtime_note>\\n- Invoices are paid on Fridays."));
+    assert_null(strstr(sent(&st, 0), "Photographs"));
+    stage_play(&st, "delete the photograph");
+    assert_non_null(strstr(sent(&st, 1), "<runtime_note>\\n- Photographs are kept"));
+    assert_null(strstr(sent(&st, 1), "Invoices"));
+    stage_close(&st);
+}
+
+static void test_bad_settings(void **state) {
+    (void)state;
+    static const char *many[CH_LIMIT_PROMPT_RULES + 2];
+    struct chela_error err = {0};
+    chela_runtime *rt;
+    chela_agent *agent;
+    for (size_t i = 0; i <= CH_LIMIT_PROMPT_RULES; i++)
+        many[i] = "r";
+    const struct {
+        struct chela_agent_opts opts;
+        int code;
+    } rows[] = {
+        {CHELA_AGENT_OPTS(.prompt = "tiny"), CHELA_EINVAL},
+        {CHELA_AGENT_OPTS(.system_share = 80, .output_share = 20), CHELA_EINVAL},
+        {CHELA_AGENT_OPTS(.rules = many), CHELA_ELIMIT},
+    };
+    assert_int_equal(chela_runtime_new(NULL, &rt, &err), 0);
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        struct chela_agent_opts opts = rows[i].opts;
+        opts.model = "scripted/demo";
+        assert_int_equal(chela_agent_new(rt, &opts, &agent, &err), rows[i].code);
+    }
+    chela_runtime_close(rt);
+}
+
+/* --- many tools */
+
+static int answer(chela_call *call, void *user) {
+    (void)user;
+    chela_result_printf(call, "ok");
+    return 0;
+}
+
+static size_t bytes_with(const char *selection) {
+    static const struct fake_reply replies[] = {{.body = A_SAY("1")}};
+    static const char schema[] =
+        "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\",\"description\":\"A "
+        "path, relative to the root of the store that is meant.\"},\"count\":{\"type\":\"integer\","
+        "\"minimum\":1}},\"required\":[\"path\"]}";
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.selection = selection);
+    struct stage st;
+    STAGE_OPEN(&st, &opts, replies);
+    for (int i = 0; i < 200; i++) {
+        char name[32], text[160];
+        snprintf(name, sizeof(name), "store_action_%d", i);
+        snprintf(text, sizeof(text),
+                 "Do action %d in a store. It changes what is there and returns a list of what was "
+                 "changed, with the old values.",
+                 i);
+        assert_int_equal(chela_agent_tool(st.agent, name, text, schema, answer, NULL), 0);
+    }
+    stage_play(&st, "do action 17");
+    size_t n = st.model.requests[0].n;
+    stage_close(&st);
+    return n;
+}
+
+static void test_many_tools(void **state) {
+    (void)state;
+    size_t all = bytes_with("all"), some = bytes_with(NULL);
+    print_message("200 tools: %zu bytes of %zu\n", some, all);
+    assert_true(4 * some <= all);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_prefix),       cmocka_unit_test(test_files_are_frozen),
+        cmocka_unit_test(test_small_models), cmocka_unit_test(test_cut_is_told),
+        cmocka_unit_test(test_rules),        cmocka_unit_test(test_bad_settings),
+        cmocka_unit_test(test_many_tools),
+    };
+    return cmocka_run_group_tests(tests, make_dir, drop_dir);
+}
