@@ -256,7 +256,7 @@ void ch_lane_close(struct ch_lane *l) {
 
 /* --- runs */
 
-int ch_lane_recall(struct ch_lane *l, struct ch_msg *m, struct chela_error *err) {
+static int recall(struct ch_lane *l, struct ch_msg *m, struct chela_error *err) {
     int rc = ch_transcript_add(&l->session->transcript, m);
     return rc < 0 ? ch_fail(err, rc, "the history is too long") : 0;
 }
@@ -294,7 +294,9 @@ static int give_result(struct ch_lane *l, const struct ch_block *b, struct chela
     return chela_session_answer(l->session, id, b->text.p, b->text.n, b->flags & CH_F_ERROR, err);
 }
 
-int ch_lane_answer(struct ch_lane *l, struct ch_history *h, struct chela_error *err) {
+/* The results that stand first answer the calls that a paused run waits for;
+ * what the user says after them follows. */
+static int answer(struct ch_lane *l, struct ch_history *h, struct chela_error *err) {
     const struct ch_msg *results = h->msgs[0];
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < results->nblocks; i++)
@@ -327,7 +329,7 @@ static int begin(struct ch_lane *l, struct ch_history *h, struct chela_error *er
     if (rc < 0)
         return rc;
     for (size_t i = 0; rc == 0 && i < h->n; i++)
-        rc = ch_lane_recall(l, CH_TAKE(h->msgs[i]), err);
+        rc = recall(l, CH_TAKE(h->msgs[i]), err);
     if (rc == 0)
         return ch_lane_start(l, input, "deny", err);
     ch_msg_free(input);
@@ -339,7 +341,7 @@ int ch_lane_converse(struct ch_lane *l, struct ch_history *h, struct chela_error
         return begin(l, h, err);
     ch_history_only_new(h);
     if (h->n && h->msgs[0]->kind == CH_MSG_RESULTS)
-        return ch_lane_answer(l, h, err);
+        return answer(l, h, err);
     struct ch_msg *input = ch_history_join(h);
     if (!input)
         return ch_fail(err, CHELA_EINVAL, "there is no new message for session '%s'",

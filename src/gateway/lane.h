@@ -81,16 +81,11 @@ void ch_lane_when_ready(struct ch_lane *l, struct ch_lane_wait *w);
 void ch_lane_watch(struct ch_lane *l, struct ch_watcher *w);
 void ch_lane_unwatch(struct ch_watcher *w);
 
-/* What was said before; of a passing lane, before its first run. Takes m. */
-int ch_lane_recall(struct ch_lane *l, struct ch_msg *m, struct chela_error *err);
 /* Begin a run with input, which is taken. approve: as in chela_run_opts. */
 int ch_lane_start(struct ch_lane *l, struct ch_msg *input, const char *approve,
                   struct chela_error *err);
 
 struct ch_history;
-/* The results that stand first in h answer the calls that a paused run waits
- * for, and it goes on; what the user says after them follows. */
-int ch_lane_answer(struct ch_lane *l, struct ch_history *h, struct chela_error *err);
 /* The lane of a request: that of its session if it names one, else a passing
  * one. */
 int ch_lane_for(struct ch_visit *v, struct ch_lane_opts *opts, struct ch_lane **out,
