@@ -194,6 +194,10 @@ static int say(struct ch_visit *v, struct ch_lane *l, const char **delivery,
     }
     if (l->running)
         return say_while_running(v, l, delivery, err);
+    if (ch_json_bool(ch_json_get(v->json, "resume"), false)) {
+        *delivery = "resume";
+        return ch_lane_resume(l, err);
+    }
     *delivery = "run";
     int rc = read_input(v, &input, err);
     return rc < 0 ? rc : ch_lane_start(l, input, "ask", err);

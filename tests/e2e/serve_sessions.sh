@@ -96,9 +96,9 @@ check "a follower saw it end" grep -q '"type":"run_end"' "$tmp/events"
 
 # --- coming back
 first=$(sed -n 's/^id: //p' "$tmp/events" | sed -n 3p)
-curl -sN -m 1 -H "Authorization: Bearer $token" -H "Last-Event-ID: $first" "$gateway/api/sessions/busy/events" >"$tmp/again"
+curl -sN -m 3 -H "Authorization: Bearer $token" -H "Last-Event-ID: $first" "$gateway/api/sessions/busy/events" >"$tmp/again"
 same "Last-Event-ID goes on behind it" "$(sed -n 's/^id: //p' "$tmp/events" | sed 1,3d)" "$(sed -n 's/^id: //p' "$tmp/again")"
-curl -sN -m 1 -H "Authorization: Bearer $token" -H "Last-Event-ID: run_0:7" "$gateway/api/sessions/busy/events" >"$tmp/again"
+curl -sN -m 3 -H "Authorization: Bearer $token" -H "Last-Event-ID: run_0:7" "$gateway/api/sessions/busy/events" >"$tmp/again"
 check "an unknown one is told of the gap" grep -qx 'event: gap' "$tmp/again"
 
 # --- cancel
@@ -184,6 +184,35 @@ call DELETE /api/sessions/one
 answers "a session is deleted" 200
 call GET /api/sessions/one
 answers "and gone" 404
+
+# --- stopped in the middle of a run
+rm -f "$space/go" "$space/waiting"
+sed -i '1i gateway: { drainSec: 1 }' "$space/chela.yaml"
+check "it stops" stop_serving
+serve
+post /api/sessions/cut/messages '{"text":"wait"}'
+for _ in {1..100}; do [ -e "$space/waiting" ] && break; sleep 0.05; done
+check "a run that does not end does not keep it" stop_serving
+touch "$space/go"
+serve
+call GET /api/sessions/cut
+tells "it was cut off" .status running
+post /api/sessions/cut/messages '{"resume":true,"stream":true}'
+same "and is taken up again" "it said: done waiting" "$(chunks | tail -n 1 | jq -r .text)"
+post /api/sessions/cut/messages '{"resume":true}'
+answers "once" 409
+rm -f "$space/go" "$space/waiting"
+sed -i 's/drainSec: 1 /drainSec: 60 /' "$space/chela.yaml"
+check "it stops again" stop_serving
+serve
+post /api/sessions/drained/messages '{"text":"wait"}'
+for _ in {1..100}; do [ -e "$space/waiting" ] && break; sleep 0.05; done
+kill -TERM "$gateway_pid"
+touch "$space/go"
+for _ in {1..600}; do kill -0 "$gateway_pid" 2>/dev/null || break; sleep 0.05; done
+serve
+call GET /api/sessions/drained
+same "one that comes to its end may do so" "it said: done waiting" "$(last_words)"
 
 # --- reload
 cp "$space/chela.yaml" "$tmp/good.yaml"
