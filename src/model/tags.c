@@ -379,10 +379,11 @@ static bool may_open(const struct ch_tags *t, struct ch_sv s) {
     }
 }
 
-static bool has_byte(uint64_t word, char c) {
+/* Not 0 if one of the bytes is c. */
+static uint64_t has_byte(uint64_t word, char c) {
     const uint64_t ones = UINT64_MAX / 255;
     uint64_t x = word ^ ones * (unsigned char)c;
-    return ((x - ones) & ~x & ones << 7) != 0;
+    return (x - ones) & ~x & ones << 7;
 }
 
 /* The first byte at or after n that decides something, or the end. */
