@@ -162,6 +162,7 @@ static void write_request_body(const struct ch_tape_words *w, const struct ch_ht
                                struct ch_jw *out) {
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO body = {0};
+    CH_BUF_AUTO hidden = {0};
     CH_BUF_AUTO clean = {0};
     const struct ch_json *v;
     for (size_t i = 0; i < req->nbody; i++)
@@ -172,7 +173,8 @@ static void write_request_body(const struct ch_tape_words *w, const struct ch_ht
         ch_jw_value(out, v);
         return;
     }
-    ch_redact_copy(&clean, ch_buf_sv(&body));
+    ch_tape_hide(w, ch_buf_sv(&body), &hidden);
+    ch_redact_copy(&clean, ch_buf_sv(&hidden));
     ch_jw_str(out, ch_buf_sv(&clean));
 }
 
