@@ -204,3 +204,15 @@ const char *ch_asker_question(struct ch_asker *a, const char *arguments, size_t 
             return chosen(a, arguments, len);
     }
 }
+
+/* --- questions of our own --------------------------------------------------------------- */
+
+const char *ch_asker_line(struct ch_asker *a, const char *text) {
+    if (!in_foreground(a))
+        return NULL;
+    tcflush(a->tty, TCIFLUSH);
+    ch_console_ask(a->console, text, strlen(text));
+    enum heard heard = listen(a);
+    ch_console_asked(a->console, heard == LINE);
+    return heard == LINE ? a->line : NULL;
+}

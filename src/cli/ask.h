@@ -33,6 +33,10 @@ enum chela_flow ch_asker_approve(chela_run *run, struct chela_approval *approval
 const char *ch_asker_question(struct ch_asker *a, const char *arguments, size_t len,
                               bool *interrupted);
 
+/* Ask for a line of any kind, which may be empty; in a->line. NULL: there is
+ * none, or nobody. */
+const char *ch_asker_line(struct ch_asker *a, const char *question);
+
 /* What an answer says; false: nothing we understand. *reason, in the answer
  * itself, is set with a denial; it may be empty. */
 bool ch_answer_read(char *answer, bool can_remember, enum chela_decision *out, const char **reason);
