@@ -3,7 +3,9 @@
  * One stream of events is the only output of a run: the command line, the
  * gateway and your callback see the same. `seq` starts at 0 and has no gaps;
  * exactly one CHELA_EV_RUN_END is the last event of every run. A run that
- * paused and is resumed later continues its `seq` with another RUN_START. */
+ * paused and is resumed later continues its `seq` with another RUN_START. If it
+ * was cut off, how much it told is not known: that RUN_START leaps past all
+ * numbers it may have used, so that none means two events. */
 #ifndef CHELA_EVENT_H
 #define CHELA_EVENT_H
 #include <stdbool.h>

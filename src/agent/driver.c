@@ -29,9 +29,19 @@ int64_t ch_run_now(const chela_run *run) {
 
 /* --- events */
 
+/* What was told and not stored is not known after a crash. It is told again
+ * under higher numbers (recover.c), so there must not be too much of it. */
+static void bound_unstored(chela_run *run) {
+    if (run->m.seq < run->stored_events + CH_LIMIT_UNSTORED / 2 || ch_run_over(&run->m))
+        return;
+    run->stored_events = run->m.seq;
+    ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT);
+}
+
 bool ch_emit(chela_run *run, struct chela_event *ev) {
     if (run->dead)
         return false;
+    bound_unstored(run);
     ev->run = run->id;
     ev->seq = run->m.seq++;
     ev->ts = run->stamp ? run->stamp : ch_run_now(run);

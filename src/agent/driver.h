@@ -43,6 +43,7 @@ struct chela_run {
     char *event;          /* owned: of the inbox, that this is; NULL */
     char *answer_to;      /* owned: where its answer goes; NULL: nowhere */
     bool begun;           /* RUN_START was sent in this life */
+    uint64_t stored_events; /* m.seq as it was last stored */
     uint64_t admit_seq;   /* once committed it begins; 0: does not wait */
     uint64_t end_seq;     /* once committed it has ended, or is paused; 0: likewise */
     uint64_t *gates;      /* owned, by call: once committed it may run; 0: likewise */

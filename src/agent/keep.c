@@ -481,6 +481,7 @@ uint64_t ch_keep_state(chela_run *run, enum ch_past_status status, enum ch_sync 
     write_machine(&w, run);
     if (run->error[0])
         ch_jw_kcstr(&w, "error", run->error);
+    run->stored_events = run->m.seq;
     if (status != run->told) {
         run->told = status;
         ops(run->session)

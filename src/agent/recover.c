@@ -9,6 +9,9 @@
  *   all calls answered     the results go to the machine
  *   else                   the model is asked
  *
+ * The number of its next event is known if it was paused. If it was cut off it
+ * is one above all that the earlier life can have told: none is given out twice.
+ *
  * Each attempt is counted before it does anything. After CH_LIMIT_RECOVERIES
  * without a reply of the model in between, the run is parked. */
 #include <stdio.h>
@@ -54,6 +57,8 @@ static void set_machine(chela_run *run) {
 
     run->m = p->m;
     run->m.limits = limits;
+    if (p->status == CH_PAST_RUNNING)
+        run->m.seq += CH_LIMIT_UNSTORED; /* past all that may have been told by then */
     if (run->m.model >= limits.models)
         run->m.model = 0;
     if (run->m.state == CH_RUN_THINK && run->m.turns > 0)

@@ -226,6 +226,7 @@
 #define CH_LIMIT_OUTBOX 1000          /* messages that wait to be sent, in memory */
 #define CH_LIMIT_SENDS 10             /* attempts to send one */
 #define CH_LIMIT_RECOVERIES 3         /* of a run, since its last reply */
+#define CH_LIMIT_UNSTORED 1000000      /* events of a run between two stored states */
 #define CH_LIMIT_TITLE 200            /* bytes of a session's title */
 #define CH_LIMIT_STORE_ANSWER_MS 10000 /* a server is waited for, then connected to anew */
 #define CH_LIMIT_STORE_CALL_MS 45000  /* in all, until a call fails */

@@ -61,7 +61,7 @@ background() {
     shift
     touch "$space/hang"
     (cd "$space" && exec env -i PATH="$PATH" HOME="$tmp" ${ASAN_OPTIONS+ASAN_OPTIONS="$ASAN_OPTIONS"} \
-        "$absolute" "$@" >/dev/null 2>&1 </dev/null) &
+        "$absolute" "$@" >>"$tmp/told" 2>/dev/null </dev/null) &
     pid=$!
     for _ in {1..100}; do
         [ "$(cat "$space"/*.log 2>/dev/null | wc -l)" -ge "$want" ] && return
@@ -109,6 +109,22 @@ same "and then it is idle" idle "$(state_of r)"
 resume r
 exits "nothing to resume" 0
 same "nothing to resume: the last answer" "it said: read is done" "$(cat "$out")"
+
+# --- numbers of events: over two lives that were cut off and one that ends
+reset
+rm -f "$tmp/told"
+background 1 run --model scripted/rules.yaml --output jsonl --session n "call t_read"
+kill -9 "$pid"
+wait "$pid" 2>/dev/null
+background 2 sessions resume --model scripted/rules.yaml --output jsonl n
+kill -9 "$pid"
+wait "$pid" 2>/dev/null
+rm -f "$space/hang"
+resume --output jsonl n
+cat "$out" >>"$tmp/told"
+check "killed twice: one run" jq -es '(map(.run) | unique | length) == 1 and (map(select(.type == "run_start")) | length) == 3' "$tmp/told"
+check "killed twice: no number is used again" jq -es '[.[].seq] | . == (sort | unique)' "$tmp/told"
+holds "killed twice: and none of a life is left out" '[.[].seq] == [range(.[0].seq; .[0].seq + length)]'
 
 reset
 killed k "call t_keyed" 1

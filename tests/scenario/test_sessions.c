@@ -8,6 +8,7 @@
 
 #include "agent/journal.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "store/store.h"
 #include "support/stage.h"
 
@@ -182,9 +183,26 @@ static bool holds(const struct lines *l, size_t n, const char *text) {
     return memmem(l->text.p, l->ends[n], text, strlen(text)) != NULL;
 }
 
-/* As if the process had died right after the n-th record was stored. */
-static void resume_after(const struct lines *l, size_t n) {
+/* Numbers that the first life may have used are not used again, and none of the
+ * second is left out. */
+struct numbers {
+    uint64_t used, next;
+};
+
+static void check_number(const struct chela_event *ev, void *user) {
+    struct numbers *n = user;
+    if (ev->type == CHELA_EV_RUN_START && n->next == 0)
+        n->next = ev->seq;
+    assert_true(ev->seq >= n->used);
+    assert_int_equal(ev->seq, n->next);
+    n->next++;
+}
+
+/* As if the process had died right after the n-th record was stored. used: by
+ * the events it had told. */
+static void resume_after(const struct lines *l, size_t n, uint64_t used) {
     struct stage st;
+    struct numbers numbers = {.used = used};
     struct chela_error err = {0};
     chela_store *store = new_store();
     if (chela_store_import(store, l->text.p, l->ends[n], NULL, NULL, &err) < 0)
@@ -197,7 +215,7 @@ static void resume_after(const struct lines *l, size_t n) {
     if (strcmp(chela_session_status(st.session), "idle") == 0) {
         assert_true(holds(l, n, "all done"));
     } else {
-        struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = NULL);
+        struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = check_number, .user = &numbers);
         if (chela_run_resume(st.session, &opts, &st.run, &err) < 0)
             fail_msg("after %zu: %s", n, err.message);
         assert_int_equal(chela_run_wait(st.run), 0);
@@ -220,13 +238,32 @@ static void test_every_beginning_can_be_resumed(void **state) {
     (void)state;
     open_kept(&st, store, "a", 0);
     stage_play(&st, "go");
+    uint64_t used = st.next_seq;
     stage_close(&st);
     assert_int_equal(chela_store_export(store, "a", keep_line, &lines, NULL), 0);
     chela_store_close(store);
     assert_true(lines.n > 10);
     for (size_t n = 1; n < lines.n; n++)
-        resume_after(&lines, n);
+        resume_after(&lines, n, used);
     ch_buf_release(&lines.text);
+}
+
+static void tell_much(struct stage *st, const struct chela_event *ev) {
+    if (ev->type == CHELA_EV_MODEL_REQUEST && !st->arg++)
+        st->next_seq = st->run->m.seq += CH_LIMIT_UNSTORED / 2;
+}
+
+/* A turn that tells very much stores how much now and then. */
+static void test_numbers_are_stored(void **state) {
+    struct stage st;
+    chela_store *store = new_store();
+    (void)state;
+    open_kept(&st, store, "a", 1);
+    st.on_event = tell_much;
+    stage_play(&st, "go");
+    check_types(store, "a", "inbound state state message state ");
+    stage_close(&st);
+    chela_store_close(store);
 }
 
 /* The same call gets the same idempotency key in its second life. */
@@ -243,7 +280,7 @@ static void test_keys_stay_the_same(void **state) {
     memcpy(key, made.keys[0], sizeof(key));
     assert_int_equal(chela_store_export(store, "a", keep_line, &lines, NULL), 0);
     chela_store_close(store);
-    resume_after(&lines, 7); /* both have begun, neither has ended */
+    resume_after(&lines, 7, 0); /* both have begun, neither has ended */
     assert_int_equal(made.put, 1);
     assert_string_equal(made.keys[0], key);
     ch_buf_release(&lines.text);
@@ -435,6 +472,7 @@ int main(void) {
         cmocka_unit_test(test_what_is_written),
         cmocka_unit_test(test_a_store_that_fails),
         cmocka_unit_test(test_every_beginning_can_be_resumed),
+        cmocka_unit_test(test_numbers_are_stored),
         cmocka_unit_test(test_keys_stay_the_same),
         cmocka_unit_test(test_a_plan_is_there_again),
         cmocka_unit_test(test_always_outlives_the_process),
