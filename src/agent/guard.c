@@ -183,9 +183,10 @@ static unsigned remembered(const struct ch_guard *g) {
     return CH_MIN(g->n, CH_GUARD_STEPS);
 }
 
-static bool seen(const struct ch_guard *g, uint64_t step) {
-    for (unsigned i = 0; i < remembered(g); i++)
-        if (g->steps[i] == step)
+/* Among the last so many. */
+static bool seen(const struct ch_guard *g, uint64_t step, unsigned last) {
+    for (unsigned i = 0; i < last && i < remembered(g); i++)
+        if (step_before(g, i) == step)
             return true;
     return false;
 }
@@ -204,8 +205,11 @@ void ch_guard_call(struct ch_guard *g, struct ch_sv name, struct ch_sv arguments
     uint64_t call = unknown_tool ? ch_hash(1, name) : digest(ch_hash(0, name), arguments);
     uint64_t step = unknown_tool ? call : digest(call, result);
     step = (step & ~(uint64_t)1) | is_poll(name);
+    if (seen(g, step, g->turn))
+        return; /* asked for before there was a result to learn from */
     bool again = g->n > 0 && step_before(g, 0) == step;
-    g->news |= !seen(g, step);
+    g->news |= !seen(g, step, CH_GUARD_STEPS);
+    g->turn++;
     g->same = again ? g->same + 1 : 1;
     g->unknown = unknown_tool;
     g->steps[g->n++ % CH_GUARD_STEPS] = step;
@@ -261,6 +265,7 @@ enum ch_guard_verdict ch_guard_turn(struct ch_guard *g, struct ch_sv text) {
     g->texts = again ? g->texts + 1 : text.n > 0;
     g->text = h;
     g->news = false;
+    g->turn = 0;
     enum ch_guard_verdict v = judge(g);
     bool told = g->noted;
     g->noted = v != CH_GUARD_FINE;

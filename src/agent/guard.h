@@ -41,6 +41,7 @@ struct ch_guard {
     struct chela_loop_guard limits; /* resolved: negative means never */
     uint64_t steps[CH_GUARD_STEPS]; /* a ring: call and outcome, told from others by hash */
     unsigned n;                     /* steps so far */
+    unsigned turn;                  /* of them in this turn, each once */
     unsigned same;                  /* the last one, times in a row */
     bool unknown;                   /* the last one was of no tool */
     bool news;                      /* this turn did something new */

@@ -129,18 +129,16 @@ static void test_switched_off(void **state) {
         assert_int_equal(again(&g), CH_GUARD_FINE);
 }
 
-/* One reply may hold the whole loop. */
+/* The calls of one reply were all asked for before any had a result. */
 static void test_many_calls_in_one_turn(void **state) {
     (void)state;
     struct ch_guard g;
     ch_guard_init(&g, &usual);
-    for (int i = 0; i < 9; i++)
-        ch_guard_call(&g, CH_SV("ls"), CH_SV("{}"), CH_SV("a"), false);
-    assert_int_equal(ch_guard_turn(&g, CH_SV("")), CH_GUARD_NOTE); /* always first */
-    assert_int_equal(g.count, 9);
-    for (int i = 0; i < 7; i++)
-        ch_guard_call(&g, CH_SV("ls"), CH_SV("{}"), CH_SV("a"), false);
-    assert_int_equal(ch_guard_turn(&g, CH_SV("")), CH_GUARD_END);
+    for (int turn = 1; turn <= 5; turn++) {
+        for (int i = 0; i < 9; i++)
+            ch_guard_call(&g, CH_SV("ls"), CH_SV("{}"), CH_SV("a"), false);
+        assert_int_equal(ch_guard_turn(&g, CH_SV("")), turn < 5 ? CH_GUARD_FINE : CH_GUARD_NOTE);
+    }
 }
 
 int main(void) {
