@@ -68,5 +68,10 @@ CHELA_API const char *chela_error_text(int code);
  * process has used, in place: for texts that others are to see. */
 CHELA_API void chela_redact(char *text);
 
+/* For messages that guess what was meant: how many letters two names are apart
+ * (inserted, dropped, changed, or swapped with a neighbour; case is ignored).
+ * Only the first 64 bytes of each count. */
+CHELA_API unsigned chela_edits(const char *a, size_t na, const char *b, size_t nb);
+
 CHELA_END_DECLS
 #endif

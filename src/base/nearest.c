@@ -3,6 +3,7 @@
 #include "base/nearest.h"
 
 #include "base/mem.h"
+#include "chela/error.h"
 
 struct ch_nearest ch_nearest(struct ch_sv word) {
     unsigned accepted = word.n < 4 ? 1 : 1 + (unsigned)(word.n / 3);
@@ -34,6 +35,10 @@ unsigned ch_edits(struct ch_sv a, struct ch_sv b) {
         }
     }
     return rows[a.n % 3][b.n];
+}
+
+unsigned chela_edits(const char *a, size_t na, const char *b, size_t nb) {
+    return ch_edits(ch_sv(a, na), ch_sv(b, nb));
 }
 
 void ch_nearest_try(struct ch_nearest *n, struct ch_sv known) {
