@@ -41,6 +41,7 @@ const struct ch_cmd *const ch_cmds[] = {
     &ch_cmd_config_check,
     &ch_cmd_config_schema,
     &ch_cmd_doctor,
+    &ch_cmd_completion,
     &ch_cmd_help,
     NULL,
 };
