@@ -56,6 +56,12 @@ CHELA_API void chela_config_gateway(const chela_config *cfg, struct chela_gatewa
 CHELA_API int chela_config_hook(const chela_config *cfg, size_t i, struct chela_gateway_hook *out,
                                 const char **secret_env);
 
+/* Every option that has a value, "agents.list[coder].limits.maxTurns", in the
+ * order of the manual: from_file, or the default. What may be secret is not
+ * shown. cfg NULL: the defaults. Texts are borrowed for the call. */
+typedef void chela_config_show_fn(const char *key, const char *value, int from_file, void *user);
+CHELA_API void chela_config_show(const chela_config *cfg, chela_config_show_fn *fn, void *user);
+
 /* The JSON Schema of the file, for editors; yours to chela_free. */
 CHELA_API char *chela_config_schema(void);
 

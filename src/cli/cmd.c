@@ -39,6 +39,7 @@ const struct ch_cmd *const ch_cmds[] = {
     &ch_cmd_wire_decode,
     &ch_cmd_wire_encode,
     &ch_cmd_config_check,
+    &ch_cmd_config_show,
     &ch_cmd_config_schema,
     &ch_cmd_doctor,
     &ch_cmd_completion,

@@ -39,7 +39,7 @@ extern const struct ch_cmd ch_cmd_tools_select;
 extern const struct ch_cmd ch_cmd_schema_check, ch_cmd_schema_validate, ch_cmd_schema_clean;
 extern const struct ch_cmd ch_cmd_models_list, ch_cmd_models_probe;
 extern const struct ch_cmd ch_cmd_wire_decode, ch_cmd_wire_encode;
-extern const struct ch_cmd ch_cmd_config_check, ch_cmd_config_schema;
+extern const struct ch_cmd ch_cmd_config_check, ch_cmd_config_show, ch_cmd_config_schema;
 
 /* What all commands but `run` do with argv: on --help print the help, on a
  * problem print it. Returns the exit code then, or -1 to go on. Release args

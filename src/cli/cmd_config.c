@@ -4,16 +4,32 @@
 
 #include "cli/cmd.h"
 #include "cli/draft.h"
+#include "cli/mem.h"
 #include "cli/out.h"
 #include "cli/problem.h"
 #include "cli/setup.h"
+#include "cli/table.h"
+
+#define WIDEST 60 /* of a value in the table */
 
 struct flags {
     struct ch_setup_flags setup;
+    bool all, json;
 };
+
+#define AT(field) offsetof(struct flags, field)
 
 static const struct ch_opt check_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+static const struct ch_opt show_opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    {"all", 0, CH_OPT_SWITCH, AT(all), NULL, 0, 0, "Output",
+     "also what the file says nothing about"},
+    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "a JSON array"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -68,40 +84,115 @@ static void report(struct ch_console *c, const struct ch_setup *s) {
     free(line);
 }
 
-static int check(const struct flags *f, struct ch_console *c, const struct ch_env *env) {
+static int check(const struct flags *f, struct ch_console *c, const struct ch_env *env,
+                 struct chela_error *err) {
     struct ch_setup setup = {.env = env, .flags = &f->setup, .console = c};
-    struct chela_error err = {0};
-    int code = CH_EXIT_DONE;
-
-    if (check_file(&setup, &err) == 0) {
+    int rc = check_file(&setup, err);
+    if (rc == 0)
         report(c, &setup);
-    } else {
-        ch_console_error(c, "%s", err.message);
-        code = ch_problem_exit(&err);
-    }
     ch_setup_release(&setup);
-    return code;
+    return rc;
 }
 
-static int run_check(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+/* --- show ----------------------------------------------------------------------- */
+
+struct showing {
+    const struct flags *flags;
+    struct ch_table table;
+    FILE *out;
+    size_t n;
+};
+
+static void show_json(FILE *out, const char *name, const char *text) {
+    fprintf(out, "\"%s\":\"", name);
+    for (; *text; text++) {
+        if ((unsigned char)*text < 0x20)
+            fprintf(out, "\\u%04x", (unsigned)*text);
+        else
+            fprintf(out, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+    }
+    fputc('"', out);
+}
+
+static void show_option(const char *key, const char *value, int from_file, void *user) {
+    struct showing *s = user;
+    if (!from_file && !s->flags->all)
+        return;
+    if (s->flags->json) {
+        fputs(s->n++ ? ",\n {" : "{", s->out);
+        show_json(s->out, "key", key);
+        fputc(',', s->out);
+        show_json(s->out, "value", value);
+        fprintf(s->out, ",\"from\":\"%s\"}", from_file ? "file" : "default");
+        return;
+    }
+    char **row = ch_table_row(&s->table);
+    bool whole = strlen(value) <= WIDEST && !strchr(value, '\n');
+    row[0] = ch_dup(key);
+    row[1] = ch_dup(from_file ? "file" : "default");
+    row[2] =
+        whole ? ch_dup(value)
+              : ch_format("%.*s...",
+                          (int)strcspn(value, "\n") < WIDEST ? (int)strcspn(value, "\n") : WIDEST,
+                          value);
+}
+
+static int show(const struct flags *f, struct ch_console *c, const struct ch_env *env,
+                struct chela_error *err) {
+    static const char *const heads[] = {"KEY", "FROM", "VALUE", NULL};
+    struct ch_setup setup = {.env = env, .flags = &f->setup, .console = c};
+    struct showing s = {.flags = f, .table.heads = heads};
+    struct ch_draft d;
+    int rc = ch_setup_config(&setup, err);
+    if (rc == 0) {
+        ch_draft_init(&d);
+        s.out = d.f;
+        fputs(f->json ? "[" : "", d.f);
+        chela_config_show(setup.config, show_option, &s);
+        fputs(f->json ? "]\n" : "", d.f);
+        if (s.table.n)
+            ch_table_print(&s.table, d.f);
+        ch_draft_finish(&d);
+        ch_console_note(c, "%s", setup.config_path ? setup.config_path : "no configuration file");
+        ch_console_print(c, d.p, d.n);
+        free(d.p);
+    }
+    ch_table_release(&s.table);
+    ch_setup_release(&setup);
+    return rc;
+}
+
+/* --- both ----------------------------------------------------------------------- */
+
+static int with_file(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv,
+                     int (*body)(const struct flags *f, struct ch_console *c,
+                                 const struct ch_env *env, struct chela_error *err)) {
     struct flags f = {0};
     struct ch_args args;
     struct ch_console console;
+    struct chela_error err = {0};
     int code = ch_cmd_parse(cmd, env, argc, argv, &f, &args);
 
     if (code < 0) {
         ch_console_init(&console, env, ch_setup_verbosity(&f.setup), f.setup.no_color);
-        if (args.n > 0) {
-            ch_console_error(&console,
-                             "config check takes no words (--config FILE names the file)");
-            code = CH_EXIT_USAGE;
-        } else {
-            code = ch_console_exit(&console, check(&f, &console, env));
-        }
+        int rc = args.n ? ch_problem(&err, CHELA_EINVAL,
+                                     "%s takes no words (--config FILE names the file)", cmd->name)
+                        : body(&f, &console, env, &err);
+        if (rc < 0)
+            ch_console_error(&console, "%s", err.message);
+        code = ch_console_exit(&console, rc < 0 ? ch_problem_exit(&err) : CH_EXIT_DONE);
         ch_console_release(&console);
     }
     ch_args_release(&args);
     return code;
+}
+
+static int run_check(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return with_file(cmd, env, argc, argv, check);
+}
+
+static int run_show(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return with_file(cmd, env, argc, argv, show);
 }
 
 /* --- schema --------------------------------------------------------------------- */
@@ -145,6 +236,16 @@ const struct ch_cmd ch_cmd_config_check = {
              "it, with line and column. Unknown keys are warnings.",
     .opts = check_opts,
     .run = run_check,
+};
+
+const struct ch_cmd ch_cmd_config_show = {
+    .name = "config show",
+    .args = "",
+    .summary = "the configuration as it was understood",
+    .about = "Every option of the configuration file with its value, one a line; with --all also "
+             "the defaults of those it says nothing about. What may be secret is not shown.",
+    .opts = show_opts,
+    .run = run_show,
 };
 
 const struct ch_cmd ch_cmd_config_schema = {

@@ -1299,6 +1299,53 @@ static void test_example_of_the_manual(void **state) {
     chela_config_free(cfg);
 }
 
+struct shown {
+    struct ch_buf file, defaults;
+};
+
+static void note_option(const char *key, const char *value, int from_file, void *user) {
+    struct shown *s = user;
+    ch_buf_addf(from_file ? &s->file : &s->defaults, "%s=%s\n", key, value);
+}
+
+/* What was read is shown as it was meant; every default of the table is there. */
+static void test_show(void **state) {
+    (void)state;
+    static const char text[] = "agents:\n"
+                               "  defaults: { model: [a/b, c/d], limits: { maxTurns: 5, "
+                               "maxToolCalls: 0, timeoutSec: 1.5 } }\n"
+                               "  list:\n"
+                               "    - { id: x, tools: { allow: [read, ls], deny: [] } }\n"
+                               "providers:\n"
+                               "  p: { api: openai, baseUrl: \"http://h/v1\", "
+                               "headers: { K: secret-value } }\n"
+                               "approvals: { exec: ask }\n";
+    chela_config *cfg = NULL;
+    struct chela_error err = {0};
+    struct shown s = {0}, none = {0};
+    assert_int_equal(ch_config_parse(ch_sv_str(text), "t", "/t", NULL, NULL, &cfg, &err), 0);
+    chela_config_show(cfg, note_option, &s);
+    assert_string_equal(ch_buf_str(&s.file), "agents.defaults.model=a/b, c/d\n"
+                                             "agents.defaults.limits.maxTurns=5\n"
+                                             "agents.defaults.limits.maxToolCalls=0\n"
+                                             "agents.defaults.limits.timeoutSec=1.5\n"
+                                             "agents.list[x].id=x\n"
+                                             "agents.list[x].tools.allow=read,ls\n"
+                                             "agents.list[x].tools.deny=(none)\n"
+                                             "providers[p].api=openai\n"
+                                             "providers[p].baseUrl=http://h/v1\n"
+                                             "providers[p].headers=(set, not shown)\n"
+                                             "approvals=exec=ask\n");
+    chela_config_show(NULL, note_option, &none);
+    assert_int_equal(none.file.n, 0);
+    assert_non_null(strstr(ch_buf_str(&none.defaults), "agents.defaults.limits.maxTurns=25\n"));
+    ch_buf_release(&s.file);
+    ch_buf_release(&s.defaults);
+    ch_buf_release(&none.file);
+    ch_buf_release(&none.defaults);
+    chela_config_free(cfg);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good_files),
@@ -1328,6 +1375,7 @@ int main(void) {
         cmocka_unit_test(test_the_manual),
         cmocka_unit_test(test_quirks_of_the_manual),
         cmocka_unit_test(test_example_of_the_manual),
+        cmocka_unit_test(test_show),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,166 @@
+/* show.c -- a configuration as it was understood: each option with its value,
+ * from the file or, where that says nothing, the default. The table of options
+ * knows where each value is. */
+#include "base/buf.h"
+#include "base/mem.h"
+#include "config/conf.h"
+#include "config/option.h"
+
+struct showing {
+    chela_config_show_fn *fn;
+    void *user;
+};
+
+static void add_list(struct ch_buf *out, const char *const *list) {
+    for (size_t i = 0; list && list[i]; i++)
+        ch_buf_addf(out, "%s%s", i ? ", " : "", list[i]);
+}
+
+static void add_rules(struct ch_buf *out, const struct ch_conf_list *l, bool percent) {
+    const struct ch_conf_prompt_rule *rules = l->items;
+    for (size_t i = 0; i < l->n; i++) {
+        ch_buf_addf(out, "%s%s %s", i ? ", " : "", rules[i].item.name, rules[i].version);
+        if (percent)
+            ch_buf_addf(out, " %u%%", rules[i].percent);
+    }
+}
+
+/* What is kept as -1 is written as 0. */
+static void add_number(struct ch_buf *out, double value, double unit) {
+    if (value != 0)
+        ch_buf_addf(out, "%.15g", value < 0 ? 0 : value / unit);
+}
+
+static void add_approvals(struct ch_buf *out, const struct ch_conf_approvals *a) {
+    if (a->levels)
+        ch_buf_add_str(out, a->levels);
+    if (a->rules)
+        ch_buf_add_str(out, out->n ? "; allow: " : "allow: ");
+    add_list(out, a->rules);
+}
+
+/* The value as users would write it; nothing if it is not set. */
+static void add_value(struct ch_buf *out, const struct ch_option *o, const void *at) {
+    switch (o->type) {
+    case CH_CFG_TEXT:
+    case CH_CFG_NAME:
+    case CH_CFG_PATH:
+    case CH_CFG_URL:
+    case CH_CFG_SMTP:
+    case CH_CFG_ENV:
+    case CH_CFG_ENVS:
+    case CH_CFG_CHOICE:
+    case CH_CFG_NAMES:
+    case CH_CFG_PATTERNS:
+    case CH_CFG_MODEL:
+    case CH_CFG_QUIRKS:
+    case CH_CFG_JSON: {
+        const char *text = *(const char *const *)at;
+        if (text)
+            ch_buf_add_str(out, *text ? text : "(none)");
+        return;
+    }
+    case CH_CFG_PATHS:
+    case CH_CFG_PLACES:
+    case CH_CFG_INSIDE:
+    case CH_CFG_MODELS:
+    case CH_CFG_COMMAND:
+    case CH_CFG_TEXTS:
+    case CH_CFG_HEADERS:
+    case CH_CFG_DATABASES:
+        add_list(out, *(const char *const *const *)at);
+        return;
+    case CH_CFG_BOOL:
+        if (*(const bool *)at)
+            ch_buf_add_str(out, "true");
+        return;
+    case CH_CFG_INT:
+    case CH_CFG_LIMIT:
+    case CH_CFG_COUNT:
+        add_number(out, (double)*(const int64_t *)at, 1);
+        return;
+    case CH_CFG_SECONDS:
+        add_number(out, (double)*(const int64_t *)at, 1000);
+        return;
+    case CH_CFG_BUDGET:
+        add_number(out, *(const double *)at, 1);
+        return;
+    case CH_CFG_NUMBER:
+        if (*(const double *const *)at)
+            ch_buf_addf(out, "%.15g", **(const double *const *)at);
+        return;
+    case CH_CFG_APPROVALS:
+        add_approvals(out, at);
+        return;
+    case CH_CFG_FOLDER:
+        if (((const struct ch_conf_item *)at)->name)
+            ch_buf_add_str(out, ((const struct ch_conf_item *)at)->name);
+        return;
+    case CH_CFG_PINS:
+    case CH_CFG_ROLLOUT:
+        add_rules(out, at, o->type == CH_CFG_ROLLOUT);
+        return;
+    case CH_CFG_REFUSED:
+    case CH_CFG_ANY:
+    case CH_CFG_ONE:
+    case CH_CFG_LIST:
+    case CH_CFG_MAP:
+        return;
+    }
+    CH_UNREACHABLE();
+}
+
+static void show_scope(const struct showing *s, enum ch_scope scope, const void *base,
+                       const char *above, bool item);
+
+/* Entries are told from each other by their name. */
+static void show_entries(const struct showing *s, const struct ch_option *o, const char *key,
+                         const struct ch_conf_list *l) {
+    size_t size = ch_scope_size(o->of);
+    for (size_t i = 0; i < l->n; i++) {
+        const void *entry = (const char *)l->items + i * size;
+        CH_BUF_AUTO name = {0};
+        ch_buf_addf(&name, "%s[%s]", key, ((const struct ch_conf_item *)entry)->name);
+        show_scope(s, o->of, entry, ch_buf_str(&name), true);
+    }
+}
+
+static void show_option(const struct showing *s, const struct ch_option *o, const void *base,
+                        const char *key, bool item) {
+    const void *at = (const char *)base + o->offset;
+    CH_BUF_AUTO value = {0};
+    if (o->type == CH_CFG_ONE) {
+        show_scope(s, o->of, at, key, false);
+    } else if (o->type == CH_CFG_LIST || o->type == CH_CFG_MAP) {
+        show_entries(s, o, key, at);
+    } else if (o->type != CH_CFG_REFUSED && o->type != CH_CFG_ANY) {
+        add_value(&value, o, at);
+        bool set = value.n > 0;
+        if (set && (o->flags & CH_CFG_SECRET)) {
+            ch_buf_clear(&value);
+            ch_buf_add_str(&value, "(set, not shown)");
+        }
+        if (set)
+            s->fn(key, ch_buf_str(&value), 1, s->user);
+        else if (!item && o->otherwise)
+            s->fn(key, o->otherwise, 0, s->user);
+    }
+}
+
+/* item: an entry of a list, whose defaults stand elsewhere. Recursion follows
+ * the table, not any input. */
+static void show_scope(const struct showing *s, enum ch_scope scope, const void *base,
+                       const char *above, bool item) {
+    for (const struct ch_option *o = ch_options; o->key; o++) {
+        if (o->scope != scope || (o->flags & CH_CFG_UNUSED) || (!item && (o->flags & CH_CFG_ITEM)))
+            continue;
+        CH_BUF_AUTO key = {0};
+        ch_buf_addf(&key, "%s%s%s", above, *above ? "." : "", o->key);
+        show_option(s, o, base, ch_buf_str(&key), item);
+    }
+}
+
+void chela_config_show(const chela_config *cfg, chela_config_show_fn *fn, void *user) {
+    static const struct ch_conf nothing;
+    show_scope(&(struct showing){fn, user}, CH_SCOPE_FILE, cfg ? &cfg->conf : &nothing, "", false);
+}
