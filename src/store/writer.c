@@ -28,6 +28,7 @@
 
 #define LEASE_MS 30000
 #define BEAT_MS (LEASE_MS / 3)
+#define CLAIMS 5 /* of a session that others take and give back meanwhile */
 
 enum log_state { WAITING, OPENING, OPEN, LOST };
 
@@ -191,13 +192,15 @@ static int claim(struct writer *w, struct ch_log *log, struct opening *o,
                                   .judge = 1};
     int rc = ch_store_open_session(w->store, &c, on_row, o, err);
 
-    if (rc != CHELA_EBUSY || o->owner.n == 0)
-        return rc;
-    if (!is_over(w, o))
-        return say_busy(log, o, err);
-    *err = (struct chela_error){0};
-    c.steal = o->token;
-    return ch_store_open_session(w->store, &c, on_row, o, err);
+    /* Whoever had it may be gone by now, and somebody else have come. */
+    for (int i = 0; rc == CHELA_EBUSY && i < CLAIMS; i++) {
+        if (o->owner.n && !is_over(w, o))
+            return say_busy(log, o, err);
+        *err = (struct chela_error){0};
+        c.steal = o->token;
+        rc = ch_store_open_session(w->store, &c, on_row, o, err);
+    }
+    return rc == CHELA_EBUSY ? say_busy(log, o, err) : rc;
 }
 
 static void release(struct writer *w, struct ch_log *log, uint64_t token) {

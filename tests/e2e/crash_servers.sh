@@ -12,7 +12,7 @@ cd "$(dirname "$0")/../.." || exit 2
 
 workers=2
 case $BUILD in *-address* | *-thread*) step=40 ;; *) step=10 ;; esac
-least=$((CRASH_ALL ? 500 : 160 / step))
+least=$((CRASH_ALL ? 400 : 160 / step))
 
 # --- chela dies
 sweep_all() {

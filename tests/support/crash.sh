@@ -191,7 +191,7 @@ cut() {
     told
     if [ -n "$m" ]; then
         recover AT="$m" WHEN="$when"
-        if [ "$status" = 137 ]; then told; fi
+        if [ "$status" = 137 ]; then told; else look; fi # it may have been over before M
     fi
     recover
     echo "$point" >>points

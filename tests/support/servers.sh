@@ -65,7 +65,8 @@ start_redis() {
         redis_pid=$!
         for _ in {1..200}; do
             kill -0 $redis_pid 2>/dev/null || break
-            if [ "$(redis_tell CONFIG GET dir 2>/dev/null | tail -n 1)" = "$servers/redis" ]; then
+            if [ "$(redis_tell PING 2>/dev/null)" = PONG ] && # else it is still reading its data
+                [ "$(redis_tell CONFIG GET dir 2>/dev/null | tail -n 1)" = "$servers/redis" ]; then
                 server_pids+=($redis_pid)
                 redis=redis://127.0.0.1:$redis_port
                 return
