@@ -43,6 +43,7 @@ struct chela_str {
     X(SYSTEM_EVENT, "system_event", note)                                                          \
     X(RETRY, "retry", retry)                                                                       \
     X(FALLBACK, "fallback", fallback)                                                              \
+    X(COMPACTION, "compaction", compaction)                                                        \
     X(WARNING, "warning", note)                                                                    \
     X(TURN_END, "turn_end", turn)                                                                  \
     X(RUN_END, "run_end", end)
@@ -116,6 +117,10 @@ struct chela_event {
             const char *from, *to;
             struct chela_str reason;
         } fallback;
+        struct {
+            const char *strategy; /* prune summary retain cut */
+            size_t tokens_before, tokens_after; /* of the next request, estimated */
+        } compaction;
         struct {
             const char *status; /* done stopped error cancelled paused */
             const char *reason; /* task_completed max_turns_exceeded ... */

@@ -261,6 +261,11 @@ struct chela_agent_opts { /* all strings are copied */
      * service that fails is worth a WARNING, and words decide. */
     const char *embedding;
     struct chela_queue_opts queue; /* of its sessions; its size is not looked at */
+    /* What is done when the conversation no longer fits the model: "summary"
+     * (NULL): old results are pruned, then a model condenses what is old;
+     * "retain": the same without a model; "off": nothing, such a run fails. */
+    const char *compaction;
+    const char *compaction_model; /* who condenses: "provider/model"; NULL: the run's own */
 };
 #define CHELA_AGENT_OPTS(...) {.size = sizeof(struct chela_agent_opts), __VA_ARGS__}
 
@@ -399,6 +404,15 @@ struct chela_run_opts {
 CHELA_API int chela_run_start(chela_session *s, const char *text, size_t len,
                               const struct chela_run_opts *opts, chela_run **out,
                               struct chela_error *err);
+
+/* A run that does nothing but condense the conversation, as far as it goes: all
+ * but the last messages, with a summary that keeps above all what concerns
+ * `focus` (may be NULL). A COMPACTION event tells what came of it; without one
+ * there was nothing to condense. Errors as chela_run_start; CHELA_ESTATE also
+ * while an earlier run is unfinished. */
+CHELA_API int chela_session_compact(chela_session *s, const char *focus,
+                                    const struct chela_run_opts *opts, chela_run **out,
+                                    struct chela_error *err);
 
 /* Something happened that the model should know of: a background process that
  * `exec` started has ended. A run in progress is told before its next model

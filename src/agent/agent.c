@@ -1,4 +1,5 @@
 /* agent.c -- a definition: model, prompt, tools, limits. */
+#include "agent/compact.h"
 #include "agent/context.h"
 #include "agent/meaning.h"
 
@@ -91,6 +92,7 @@ static int add_tools(chela_agent *a, const struct chela_agent_opts *o, struct ch
                                         .env = a->rt->env,
                                         .user = a->rt->user,
                                         .transport = ch_http_transport(a->rt->http),
+                                        .recall = &a->rt->recall,
                                         .module_path = a->rt->module_path,
                                         .ca_file = a->rt->ca_file};
     int rc = ch_settings_new(&settings, &a->settings, err);
@@ -208,6 +210,17 @@ int ch_agent_output(chela_agent *a, const char *schema, const char *by, struct c
     return ch_registry_add(&a->registry, &tool, NULL, NULL, err);
 }
 
+static int set_compaction(chela_agent *a, const struct chela_agent_opts *o,
+                          struct chela_error *err) {
+    static const struct chela_agent_opts none = CHELA_AGENT_OPTS(.id = NULL);
+    int rc = ch_compact_mode_read(o->compaction, &a->compact_mode, err);
+    if (rc == 0 && o->compaction_model)
+        rc = ch_target_new(a->rt, o->compaction_model, &none, &a->summariser, err);
+    a->limits.compacts = a->compact_mode != CH_COMPACT_OFF;
+    a->compact = ch_compact;
+    return rc;
+}
+
 static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_error *err) {
     a->id = ch_strdup(o->id ? o->id : "main");
     a->tool_choice = dup_opt(o->tool_choice);
@@ -255,6 +268,8 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
         rc = ch_agent_output(a, o->output_schema, o->output_by, err);
     if (rc == 0)
         rc = ch_queue_opts_fill(&a->queue, err);
+    if (rc == 0)
+        rc = set_compaction(a, o, err);
     if (rc < 0)
         return rc;
     a->limits.models = (unsigned)a->ntargets;
@@ -309,6 +324,7 @@ void ch_agent_free(chela_agent *a) {
     ch_settings_unref(a->settings);
     ch_policies_free(a->policies);
     ch_approvals_free(a->approvals);
+    ch_target_free(a->summariser);
     ch_free(a->id);
     ch_free(a->workspace);
     ch_free(a->tool_choice);

@@ -20,6 +20,8 @@
 #include "net/cassette.h"
 #include "net/http.h"
 #include "tool/batch.h"
+#include "tool/notes.h"
+#include "prompt/measure.h"
 #include "prompt/skills.h"
 #include "prompt/system.h"
 #include "tool/bm25.h"
@@ -32,11 +34,13 @@ struct ch_jobs;
 struct ch_sandbox_policy;
 struct ch_journal;
 struct ch_aws;
+struct ch_compaction;
 struct ch_inflow;
 struct ch_keep;
 struct ch_meaning;
 struct ch_outbox;
 struct ch_prompts;
+struct ch_recalling;
 struct ch_scripted;
 struct ch_tool_settings;
 struct ch_window;
@@ -120,8 +124,28 @@ struct ch_target {
     struct ch_window *heard; /* what its server says of that; NULL: nobody asked */
 };
 
+/* How full the context of a session's model is. */
+struct ch_fill {
+    struct ch_meter meter; /* of the transcript */
+    struct ch_gauge gauge; /* of the model that was asked last */
+    const struct ch_target *gauged;
+    uint64_t revision; /* of the request's head... */
+    size_t fixed;      /* ...and the tokens of its system prompt and tools */
+    size_t note;       /* of what it says at its end */
+    size_t ceiling;    /* a request of so many tokens was too large; 0: none was */
+    int64_t warm;      /* monotonic ms: when the model last read it; 0: never */
+};
+
+/* What is done when it is too full. */
+enum ch_compact_mode {
+    CH_COMPACT_SUMMARY, /* all there is, with a summary made by a model */
+    CH_COMPACT_RETAIN,  /* all but that */
+    CH_COMPACT_OFF      /* nothing */
+};
+
 struct chela_runtime {
     struct ch_loop *loop;
+    struct ch_recall recall;    /* what is asked of it */
     struct ch_journal *journal; /* owned; NULL: sessions are not kept */
     struct ch_outbox *outbox;   /* owned; NULL: nothing was to be sent yet */
     struct ch_workers *workers;
@@ -192,6 +216,8 @@ struct chela_agent {
     struct ch_run_limits limits;
     struct chela_loop_guard loop_guard;
     int64_t timeout_ms; /* of a run; negative: none */
+    enum ch_compact_mode compact_mode;
+    struct ch_target *summariser; /* owned; NULL: the model of the run */
     /* Make the history of a run shorter and drive it on with CH_IN_COMPACTED;
      * NULL: nobody can (limits.compacts is unset). */
     void (*compact)(chela_run *run);
@@ -206,6 +232,7 @@ struct chela_session {
     char *key;
     struct ch_transcript transcript;
     struct ch_encoder encoder;
+    struct ch_fill fill;
     uint64_t revision;          /* of the request's head and tail */
     uint64_t registry_revision; /* the tools it was made from */
     bool patched;               /* the last request was for its turn or run alone */

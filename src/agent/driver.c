@@ -200,7 +200,8 @@ static void come_to_rest(chela_run *run) {
 static void store_end(chela_run *run, enum ch_past_status status) {
     run->m.seq++; /* RUN_END's own */
     /* One that never began leaves no trace: an earlier run may still wait. */
-    run->end_seq = run->input ? 0 : ch_keep_state(run, status, CH_SYNC_COMMIT);
+    bool traceless = run->input || (run->compacts && !run->rewrote);
+    run->end_seq = traceless ? 0 : ch_keep_state(run, status, CH_SYNC_COMMIT);
     run->m.seq--;
     if (!run->end_seq)
         come_to_rest(run);
@@ -539,7 +540,8 @@ static void begin(struct ch_task *task) {
     if (run->past)
         ch_recover_begin(run);
     else
-        ch_drive(run, &(struct ch_input){.kind = resumed ? CH_IN_RESUMED : CH_IN_INPUT});
+        ch_drive(run, &(struct ch_input){.kind = resumed ? CH_IN_RESUMED : CH_IN_INPUT,
+                                         .compact = run->compacts});
 }
 
 static void begin_soon(chela_run *run) {
@@ -572,7 +574,7 @@ void ch_run_admit(chela_run *run) {
         run->admit_seq = ch_keep_inbound(run, run->input);
         if (ch_transcript_add(&run->session->transcript, CH_TAKE(run->input)) < 0)
             snprintf(run->error, sizeof(run->error), "the session's history is full");
-    } else {
+    } else if (!run->compacts) { /* that one is not to be gone on with */
         run->admit_seq = ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT);
     }
     if (!run->admit_seq)
@@ -653,6 +655,8 @@ void ch_run_unref(chela_run *run) {
     ch_behalf_release(&run->behalf);
     ch_free(run->cancel_reason);
     ch_free(run->prompt);
+    ch_free(run->focus);
+    ch_buf_release(&run->recalled);
     ch_free(run);
 }
 

@@ -44,6 +44,7 @@ struct chela_run {
     char *answer_to;      /* owned: where its answer goes; NULL: nowhere */
     bool begun;           /* RUN_START was sent in this life */
     uint64_t stored_events; /* m.seq as it was last stored */
+    uint64_t start_seq;   /* of the record that it began with; 0: in another process, or none */
     uint64_t admit_seq;   /* once committed it begins; 0: does not wait */
     uint64_t end_seq;     /* once committed it has ended, or is paused; 0: likewise */
     uint64_t *gates;      /* owned, by call: once committed it may run; 0: likewise */
@@ -77,6 +78,15 @@ struct chela_run {
     double turn_cost;           /* likewise; negative: unknown */
     bool warned_price;          /* that it is unknown */
     bool may_redo;              /* the host can take back what it showed */
+
+    size_t guessed;             /* tokens of the request, before a gauge was asked */
+    bool recalled_once;         /* notes were looked for... */
+    struct ch_recalling *recalling; /* ...or are: NULL: not now */
+    struct ch_buf recalled;     /* what was found, for the end of requests */
+    struct ch_compaction *compaction; /* owned; NULL: none is under way */
+    bool rewrote;               /* the transcript */
+    bool compacts;              /* that is all it is for... */
+    char *focus;                /* ...and what to keep above all; owned; NULL: nothing */
 
     /* acting */
     const struct ch_msg *reply; /* in the transcript */
@@ -160,6 +170,7 @@ void ch_inflow_recall(chela_session *s, struct ch_past_note *n);
 /* The oldest of a run's queue, that the run did not get to. */
 void ch_inflow_return(chela_run *run, struct ch_queue *q);
 void ch_inflow_free(chela_session *s);
+uint64_t ch_inflow_oldest(const chela_session *s); /* record of what waits longest; 0: none */
 
 /* --- queue.c */
 void ch_queue_init(struct ch_queue *q);

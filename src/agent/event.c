@@ -154,6 +154,12 @@ static void write_directives(struct ch_jw *w, const struct chela_event *ev) {
         ch_jw_kbool(w, "silent", true);
 }
 
+static void write_compaction(struct ch_jw *w, const struct chela_event *ev) {
+    ch_jw_kcstr(w, "strategy", ev->compaction.strategy);
+    ch_jw_kint(w, "tokens_before", (int64_t)ev->compaction.tokens_before);
+    ch_jw_kint(w, "tokens_after", (int64_t)ev->compaction.tokens_after);
+}
+
 static void write_end(struct ch_jw *w, const struct chela_event *ev) {
     ch_jw_kcstr(w, "status", ev->end.status);
     ch_jw_kcstr(w, "reason", ev->end.reason);

@@ -72,6 +72,10 @@ int ch_queue_opts_fill(struct chela_queue_opts *o, struct chela_error *err) {
     return 0;
 }
 
+uint64_t ch_inflow_oldest(const chela_session *s) {
+    return s->inflow ? ch_queue_seq(&s->inflow->waiting) : 0;
+}
+
 int chela_session_queue(chela_session *s, const struct chela_queue_opts *given,
                         struct chela_error *err) {
     struct ch_inflow *f = inflow(s);

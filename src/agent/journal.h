@@ -36,8 +36,10 @@
  *               "arguments","summary","remember":bool,"digest"}; digest: hex,
  *               of exactly what would run (tool/binding.h)
  *   ANSWERED    they did, or did not. {"approval","decision","reason"}
- *   COMPACTION  the transcript was rewritten. {"keep":seq,"message",...}: what
- *               the message says stands for all records before `keep`.
+ *   COMPACTION  the transcript was rewritten. {"strategy","tokens_before",
+ *               "tokens_after","messages":[..],"keep":seq,["usage"]}: from here
+ *               on it is these messages, whatever was before. Who goes on with
+ *               the session needs no record before `keep`; 0: none before this.
  *   STATE       the machine after a step: {"run","state","status","reason",
  *               counters, "usage", "seq", ["model","recoveries","plan","error"]}
  *   OUTBOUND    for channels: an answer is to be sent. {"run","id"}; what it
@@ -128,6 +130,10 @@ struct ch_journal_ops {
     void (*change)(struct ch_journal *j, const struct chela_store_change *change,
                    enum ch_sync sync,
                    void (*done)(int rc, const struct chela_error *err, void *user), void *user);
+    /* Places in stored sessions where all words of text occur; key NULL: in all.
+     * Blocks; any thread. */
+    int (*search)(struct ch_journal *j, const char *text, const char *key, size_t limit,
+                  chela_store_hit_fn *fn, void *user);
     /* No callback after this. What was appended is still written, then the lease
      * is given back. */
     void (*close)(struct ch_log *log);

@@ -209,7 +209,8 @@ uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m) {
         ch_jw_kcstr(&w, "prompt", ch_run_prompt(run));
     ch_behalf_write(&run->behalf, &w);
     kmsg(&w, m);
-    end_inbound(run->session, &w, &(struct ch_origin){run->event, run->answer_to});
+    run->start_seq =
+        end_inbound(run->session, &w, &(struct ch_origin){run->event, run->answer_to});
     return ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT); /* in the same transaction */
 }
 
@@ -488,4 +489,45 @@ uint64_t ch_keep_state(chela_run *run, enum ch_past_status status, enum ch_sync 
             ->note(k->log, &(struct chela_store_head){.status = ch_past_status_name(status)});
     }
     return end(run->session, &w, CH_REC_STATE, sync);
+}
+
+/* --- rewriting ---------------------------------------------------------------------------- */
+
+static uint64_t older(uint64_t a, uint64_t b) {
+    return !a ? b : !b ? a : CH_MIN(a, b);
+}
+
+/* Reading begins with what says on whose behalf the run works, or with what
+ * waits, whichever came first; 0: neither. */
+static uint64_t first_needed(const chela_run *run) {
+    uint64_t seq = older(ch_queue_seq(&run->steering), ch_queue_seq(&run->follow_ups));
+
+    return older(run->start_seq, older(seq, ch_inflow_oldest(run->session)));
+}
+
+void ch_keep_rewritten(chela_run *run, const struct ch_keep_rewrite *how) {
+    struct ch_keep *k = ch_kept(run);
+    const struct ch_transcript *t = &run->session->transcript;
+
+    if (!k)
+        return;
+    bool known = run->start_seq || run->m.by_hand; /* else another process began it */
+    uint64_t needed = first_needed(run);
+    struct ch_jw w = begin(k, run);
+    ch_jw_kcstr(&w, "strategy", how->strategy);
+    ch_jw_kint(&w, "tokens_before", (int64_t)how->tokens_before);
+    ch_jw_kint(&w, "tokens_after", (int64_t)how->tokens_after);
+    ch_jw_kint(&w, "keep", known ? (int64_t)needed : 1);
+    write_usage(&w, &how->usage);
+    ch_jw_key(&w, "messages");
+    ch_jw_begin(&w, '[');
+    for (size_t i = 0; i < t->n; i++)
+        ch_msg_write(t->msgs[i], &w);
+    ch_jw_end(&w, ']');
+    uint64_t seq = end(run->session, &w, CH_REC_COMPACTION, CH_SYNC_COMMIT);
+    if (known)
+        ops(run->session)
+            ->note(k->log, &(struct chela_store_head){.window = needed ? needed : seq});
+    if (!run->m.by_hand)
+        ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT);
 }

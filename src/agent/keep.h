@@ -80,6 +80,13 @@ void ch_keep_outbound(chela_run *run, const char *id); /* its answer is to be se
 void ch_keep_receipt(chela_runtime *rt, const char *session, const char *id, const char *state);
 /* The machine as it is now. */
 uint64_t ch_keep_state(chela_run *run, enum ch_past_status status, enum ch_sync sync);
+/* The transcript was rewritten: it is now what it is in memory. */
+struct ch_keep_rewrite {
+    const char *strategy;
+    size_t tokens_before, tokens_after;
+    struct ch_usage usage; /* of who made it shorter */
+};
+void ch_keep_rewritten(chela_run *run, const struct ch_keep_rewrite *how);
 /* The result of a call of an earlier life, given now. */
 void ch_keep_answer(chela_session *s, size_t call, const struct ch_msg *result);
 

@@ -67,7 +67,6 @@ void ch_past_free(struct ch_past *p) {
     ch_buf_release(&p->state);
     ch_buf_release(&p->plan);
     ch_behalf_release(&p->behalf);
-    ch_free(p->seqs);
     ch_free(p);
 }
 
@@ -137,11 +136,6 @@ static char *dup_sv(struct ch_sv s) {
 static int add_message(const struct reading *r, struct ch_msg *m) {
     struct ch_past *p = r->past;
 
-    if (p->transcript.n == p->seqs_cap) {
-        p->seqs_cap = p->seqs_cap ? p->seqs_cap * 2 : 64;
-        p->seqs = ch_realloc(p->seqs, p->seqs_cap * sizeof(*p->seqs));
-    }
-    p->seqs[p->transcript.n] = r->record->seq;
     if (ch_transcript_add(&p->transcript, m) < 0)
         return ch_fail(r->err, CHELA_ELIMIT, "the session's history is larger than %zu MB",
                        CH_LIMIT_HISTORY / CH_MB);
@@ -390,37 +384,25 @@ static int fold_answered(struct reading *r) {
 
 /* --- rewriting ---------------------------------------------------------------------- */
 
-/* What is older than `keep` gives way to one message. */
+/* The transcript is what the record says. */
 static int fold_compaction(struct reading *r) {
     struct ch_past *p = r->past;
-    uint64_t keep = (uint64_t)ch_json_int(ch_json_get(r->v, "keep"), 0);
-    struct ch_msg *summary;
-    int rc = read_message(r, &summary);
+    const struct ch_json *messages = ch_json_get(r->v, "messages");
 
-    if (rc < 0)
-        return rc;
-    if ((rc = close_calls(r)) < 0) { /* the reply they belong to may go */
-        ch_msg_free(summary);
-        return rc;
+    if (!messages)
+        return damaged(r, "there are no messages");
+    drop_calls(p); /* the reply they belong to is replaced, too */
+    p->results = false;
+    ch_transcript_release(&p->transcript);
+    for (CH_JSON_EACH(v, messages)) {
+        struct ch_msg *m;
+        int rc = ch_msg_read(v, &m, r->err);
+        if (rc == 0)
+            rc = add_message(r, m);
+        if (rc < 0)
+            return rc;
     }
-    struct ch_transcript old = p->transcript;
-    CH_AUTOFREE uint64_t *seqs = p->seqs;
-    p->transcript = (struct ch_transcript){0};
-    p->seqs = NULL;
-    p->seqs_cap = 0;
-    rc = add_message(r, summary);
-    for (size_t i = 0; i < old.n; i++) {
-        struct reading at = *r;
-        struct chela_store_record record = *r->record;
-        record.seq = seqs[i];
-        at.record = &record;
-        if (rc < 0 || seqs[i] < keep)
-            ch_msg_free(old.msgs[i]);
-        else
-            rc = add_message(&at, old.msgs[i]);
-    }
-    ch_free(old.msgs);
-    return rc;
+    return 0;
 }
 
 /* --- the machine ---------------------------------------------------------------------- */

@@ -58,8 +58,6 @@ void ch_seen_release(struct ch_seen *s);
 
 struct ch_past {
     struct ch_transcript transcript;
-    uint64_t *seqs; /* owned: of the record that brought each message */
-    size_t seqs_cap;
     enum ch_past_status status;
     char run[24];
     struct ch_run m; /* counters and state; no limits */

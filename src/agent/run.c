@@ -212,11 +212,23 @@ static enum ch_do on_failed(struct ch_run *r, const struct ch_input *in) {
 }
 
 static enum ch_do on_compacted(struct ch_run *r, const struct ch_input *in) {
+    count(r, in);
+    if (r->by_hand)
+        return finish(r, CH_REASON_COMPLETED);
     if (in->shorter)
         return CH_DO_CALL_MODEL;
+    r->compacted = true;
     struct ch_input overflow = {
         .kind = CH_IN_FAILED, .cls = CH_ERR_OVERFLOW, .cooling = in->cooling};
     return on_failed(r, &overflow);
+}
+
+static enum ch_do begin(struct ch_run *r, const struct ch_input *in) {
+    if (!in->compact)
+        return think(r, in);
+    r->by_hand = true;
+    enter(r, CH_RUN_THINK);
+    return CH_DO_COMPACT;
 }
 
 /* The answer is not of the form that was asked for: one more try. */
@@ -240,6 +252,7 @@ static enum ch_do on_empty_reply(struct ch_run *r, const struct ch_input *in) {
 
 static enum ch_do on_reply(struct ch_run *r, const struct ch_input *in) {
     count(r, in);
+    r->compacted = false;
     if (in->has_text)
         r->errors = 0;
     r->pauses = in->stop == CH_STOP_PAUSE ? r->pauses + 1 : 0;
@@ -332,7 +345,7 @@ enum ch_do ch_run_step(struct ch_run *r, const struct ch_input *in) {
     switch (r->state) {
     case CH_RUN_OBSERVE:
         assert(in->kind == CH_IN_INPUT);
-        return think(r, in);
+        return begin(r, in);
     case CH_RUN_THINK:
         assert(in->kind == CH_IN_REPLY || in->kind == CH_IN_FAILED || in->kind == CH_IN_COMPACTED);
         return in->kind == CH_IN_REPLY    ? on_reply(r, in)

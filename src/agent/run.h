@@ -98,7 +98,8 @@ struct ch_run {
     struct ch_usage usage;
     double cost;       /* US dollars so far, as far as they are known */
     bool cost_unknown; /* some of it is not */
-    bool compacted;    /* once is enough */
+    bool compacted;    /* for this call: once is enough */
+    bool by_hand;      /* the run is nothing but a compaction */
     bool reasked;      /* an answer that did not fit was asked for again */
     enum ch_reason closing; /* the limit that these are the last words at; NONE: they are not */
 
@@ -120,7 +121,7 @@ struct ch_run {
 };
 
 enum ch_in {
-    CH_IN_INPUT,      /* messages were added, the run may begin */
+    CH_IN_INPUT,      /* messages were added, the run may begin; or `compact` */
     CH_IN_REPLY,      /* the model answered */
     CH_IN_FAILED,     /* the model call failed */
     CH_IN_COMPACTED,  /* the history is shorter, or cannot be: `shorter` */
@@ -150,7 +151,9 @@ struct ch_input {
     int64_t retry_after_ms;
     bool mended;       /* its cause is gone: another key is used, or less is asked for */
     bool output_shown; /* some of the reply was delivered and cannot be taken back */
-    /* COMPACTED */
+    /* INPUT */
+    bool compact; /* all it is to do is make the history shorter */
+    /* COMPACTED, with usage and cost of who made it so */
     bool shorter;
     /* UNANSWERED */
     bool approvals; /* some wait for a person's consent */

@@ -73,6 +73,24 @@ static int open_transport(chela_runtime *rt, const struct chela_runtime_opts *o,
     return rc;
 }
 
+struct hits {
+    ch_recall_fn *fn;
+    void *to;
+};
+
+static int tell_hit(const struct chela_store_hit *h, void *user) {
+    const struct hits *hits = user;
+    return hits->fn(h->key, h->seq, h->excerpt, hits->to);
+}
+
+static int recall(const char *text, const char *session, size_t limit, ch_recall_fn *fn, void *to,
+                  void *user) {
+    const chela_runtime *rt = user;
+    struct hits hits = {fn, to};
+    struct ch_journal *j = rt->journal;
+    return j ? j->ops->search(j, text, session, limit, tell_hit, &hits) : 0;
+}
+
 int ch_runtime_open(const struct chela_runtime_opts *given, const struct ch_clock *clock,
                     chela_runtime **out, struct chela_error *err) {
     struct chela_runtime_opts opts = {0};
@@ -98,6 +116,7 @@ int ch_runtime_open(const struct chela_runtime_opts *given, const struct ch_cloc
     rt->bury.fn = bury;
     ch_list_init(&rt->agents);
     ch_list_init(&rt->closed);
+    rt->recall = (struct ch_recall){recall, rt};
     rt->workers = ch_workers_new(rt->loop, opts.max_threads ? opts.max_threads : MAX_THREADS);
     rt->http = open_http(rt);
     rc = open_transport(rt, &opts, err);

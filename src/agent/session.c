@@ -106,8 +106,13 @@ static void supersede(chela_session *s, const chela_run *run) {
 /* A run was started before anybody could know that another one waits. */
 static bool may_begin(chela_session *s) {
     struct chela_error err = {0};
-    if (!s->run->input || !s->keep->past)
+    if (!s->keep->past || (!s->run->input && !s->run->compacts))
         return true;
+    if (s->run->compacts) {
+        ch_fail(&err, CHELA_ESTATE, "session '%s' has an unfinished run", s->key);
+        ch_run_lost(s->run, &err);
+        return false;
+    }
     if (s->keep->past->status != CH_PAST_PAUSED) {
         supersede(s, s->run);
         return true;
@@ -336,6 +341,31 @@ int chela_run_start(chela_session *s, const char *text, size_t len,
     rc = ch_media_message(message_kind(opts.kind), line ? ch_sv_str(line) : ch_sv(text, len),
                           opts.media, opts.nmedia, now, &input, err);
     return rc < 0 ? rc : ch_run_start(s, input, given, out, err);
+}
+
+int chela_session_compact(chela_session *s, const char *focus, const struct chela_run_opts *given,
+                          chela_run **out, struct chela_error *err) {
+    struct chela_run_opts opts = run_opts(given);
+    const char *status = chela_session_status(s);
+    if (s->run && !s->run->over)
+        return ch_fail(err, CHELA_EBUSY, "session '%s' is busy with a run", s->key);
+    if (strcmp(status, "idle") != 0)
+        return ch_fail(err, CHELA_ESTATE, "session '%s' has an unfinished run (%s)", s->key,
+                       status);
+    chela_run *run;
+    int rc = ch_run_new(s, &opts, &run, err);
+    if (rc < 0)
+        return rc;
+    run->compacts = true;
+    run->focus = focus && *focus ? ch_strdup(focus) : NULL;
+    if (s->keep && s->keep->state == CH_KEEP_FAILED)
+        ch_keep_open(s);
+    if (s->run)
+        ch_run_bury(s->run);
+    s->run = run;
+    hand_out(run, out);
+    ch_run_begin(run);
+    return 0;
 }
 
 int chela_run_wake(chela_session *s, const struct chela_run_opts *given, chela_run **out,

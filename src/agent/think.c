@@ -7,8 +7,10 @@
  * refused reply leaves no trace in the history that is sent again. */
 #include <stdio.h>
 
+#include "agent/compact.h"
 #include "agent/context.h"
 #include "agent/keep.h"
+#include "agent/recall.h"
 #include "agent/said.h"
 #include "agent/window.h"
 #include "base/error.h"
@@ -266,6 +268,15 @@ static uint64_t revision(chela_run *run, const struct chela_turn_patch *patch) {
     return s->revision;
 }
 
+/* What this request alone says: what the input came with, what is known of it. */
+static struct ch_sv note(chela_run *run) {
+    struct ch_sv about = ch_context_note(run), known = ch_buf_sv(&run->recalled);
+    if (!about.n || !known.n)
+        return about.n ? about : known;
+    return ch_sv_str(ch_arena_printf(&run->arena, "%.*s\n%.*s", CH_SV_FMT(about),
+                                     CH_SV_FMT(known)));
+}
+
 static int describe(chela_run *run, const struct chela_turn_patch *patch,
                     struct ch_model_request *req, struct chela_error *err) {
     const chela_session *s = run->session;
@@ -301,7 +312,7 @@ static int describe(chela_run *run, const struct chela_turn_patch *patch,
         .nstop = a->nstop,
         .cache = a->cache,
         .effort = (enum ch_effort)a->reasoning,
-        .note = ch_context_note(run),
+        .note = note(run),
         .revision = revision(run, patch),
     };
     req->cache_key = cache_key(run);
@@ -316,6 +327,9 @@ static int describe(chela_run *run, const struct chela_turn_patch *patch,
     return rc;
 }
 
+#define TOO_LARGE 1
+
+/* TOO_LARGE: the history has to be made shorter first. */
 static int encode(chela_run *run, const struct chela_turn_patch *patch, size_t *ntools,
                   struct chela_error *err) {
     struct ch_encoder *e = &run->session->encoder;
@@ -329,6 +343,8 @@ static int encode(chela_run *run, const struct chela_turn_patch *patch, size_t *
     run->target->ep.api_key = run->key;
     int rc = describe(run, patch, &req, err);
     *ntools = req.ntools;
+    if (rc == 0 && !ch_compact_fits(run, &req))
+        return TOO_LARGE;
     if (rc == 0)
         rc = ch_encoder_update(e, &req, err);
     if (rc == 0)
@@ -505,6 +521,7 @@ static void on_reply(chela_run *run, struct ch_reply *r) {
                           .cost = account(run, &r->usage)};
     run->stop_reason = ch_stop_name(r->stop);
     run->error[0] = '\0';
+    ch_fill_learn(run, &r->usage);
     run->reply = keep_reply(run, r);
     if (in.has_text && r->stop != CH_STOP_REFUSAL)
         ch_said_end(run);
@@ -594,6 +611,8 @@ void ch_think(chela_run *run) {
     ch_said_begin(run);
     if (!deliver_queued(run) || ch_ponder(run))
         return;
+    if (!ch_recall_ready(run))
+        return;
     bool go = ch_hook_before_model(run, &patch);
     if (run->dead)
         return;
@@ -603,11 +622,13 @@ void ch_think(chela_run *run) {
     }
     if (run->m.closing != CH_REASON_NONE)
         patch.tool_choice = "none"; /* described all the same: the prefix stays */
-    if (encode(run, &patch, &ntools, &err) < 0) {
-        if (!run->dead)
-            ch_break(run, &err);
+    int rc = encode(run, &patch, &ntools, &err);
+    if (rc < 0 && !run->dead)
+        ch_break(run, &err);
+    else if (rc == TOO_LARGE && !run->dead)
+        ch_compact(run);
+    if (rc != 0 || run->dead)
         return;
-    }
     if (!announce(run, ntools))
         return;
     if (run->decoding)
@@ -623,4 +644,6 @@ void ch_think_abort(chela_run *run) {
     struct ch_http_call *call = CH_TAKE(run->call);
     if (call)
         ch_transport_cancel(run->target->transport, call);
+    ch_compact_abort(run);
+    ch_recall_abort(run);
 }

@@ -168,6 +168,11 @@
 #define CH_LIMIT_MAIL_ADDRESS 254          /* RFC 5321 */
 #define CH_LIMIT_MAIL_SUBJECT 1000         /* bytes */
 #define CH_LIMIT_MAIL_BODY CH_MB
+#define CH_LIMIT_NOTE_FILES 1000           /* Markdown files of notes, the newest */
+#define CH_LIMIT_NOTE_FILE (256 * CH_KB)   /* one of them */
+#define CH_LIMIT_NOTE_BYTES (8 * CH_MB)    /* all of them, for one search */
+#define CH_LIMIT_NOTE_SHOWN 700            /* bytes of a passage */
+#define CH_LIMIT_NOTE_TEXT 4000            /* bytes of a new note */
 
 /* prompt */
 #define CH_LIMIT_SKILLS 200               /* of all roots */
@@ -180,6 +185,7 @@
 #define CH_LIMIT_SKILLS_PROMPT (18 * CH_KB) /* all descriptions */
 #define CH_LIMIT_PROMPTS 1000             /* versions and variants of all prompts */
 #define CH_LIMIT_PROMPT_FILE (256 * CH_KB) /* one of them */
+#define CH_LIMIT_IDENTIFIERS 8192         /* of a text that a summary replaces */
 #define CH_LIMIT_HOLE_NAME 64             /* the name of a value in one */
 #define CH_LIMIT_CASES 1000               /* test cases of one prompt */
 #define CH_LIMIT_CASE_RUNS 1000           /* runs of each */

@@ -18,6 +18,7 @@ const struct ch_cmd *const ch_cmds[] = {
     &ch_cmd_sessions_import,
     &ch_cmd_sessions_delete,
     &ch_cmd_sessions_search,
+    &ch_cmd_sessions_compact,
     &ch_cmd_replay,
     &ch_cmd_trace,
     &ch_cmd_usage,

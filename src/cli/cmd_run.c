@@ -28,6 +28,7 @@ struct flags {
     struct ch_texts allow, refuse;
     int64_t from_turn;
     bool no_stream, sum_up, no_session, resume_last, force;
+    const char *focus;
 };
 
 #define AT(field) offsetof(struct flags, field)
@@ -143,6 +144,14 @@ static const struct ch_opt resume_opts[] = {
     GO_ON_OPTS,
 };
 
+static const struct ch_opt compact_opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    CH_SETUP_OPTS_STORE(struct flags),
+    {"focus", 0, CH_OPT_TEXT, AT(focus), "TEXT", 0, 0, "Summary",
+     "what to keep above all"},
+    GO_ON_OPTS,
+};
+
 static const struct ch_opt replay_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_STORE(struct flags),
@@ -169,6 +178,7 @@ struct run {
     char *key;                  /* owned: the session's; NULL: a fresh one */
     char *agent;                /* owned: the one it belongs to; NULL: not known */
     bool resume;                /* go on with what is unfinished there */
+    bool compact;               /* make it shorter, and nothing else */
     bool replay;                /* the same with a copy, or look whether it would go the same */
     unsigned differences;       /* of a replay */
     bool no_store;              /* that is what went wrong */
@@ -478,6 +488,8 @@ static int begin(struct run *r, chela_session *session, const struct texts *text
                        .media = texts->images, .nmedia = r->flags.images.n,
                        .insist = r->flags.force);
     const char *status = chela_session_status(session);
+    if (r->compact)
+        return chela_session_compact(session, r->flags.focus, &opt, &r->handle, err);
     if (r->resume)
         return chela_run_resume(session, &opt, &r->handle, err);
     if (strcmp(status, "paused") == 0)
@@ -502,7 +514,7 @@ static int converse(struct run *r, const struct ch_setup *setup, chela_agent *ag
     }
     if (rc < 0)
         return rc;
-    if (r->resume && strcmp(chela_session_status(r->session), "idle") == 0)
+    if (r->resume && !r->compact && strcmp(chela_session_status(r->session), "idle") == 0)
         return show_last(r, r->session);
     r->status = r->format == JSONL ? NULL : ch_status_new(&r->console);
     rc = begin(r, r->session, texts, err);
@@ -684,12 +696,17 @@ static int check_words(const struct run *r, struct chela_error *err) {
         return CHELA_OK;
     return ch_problem(err, CHELA_EINVAL,
                       "expected one session key; usage: chela %s [flags] KEY",
-                      r->replay ? "replay" : "sessions resume");
+                      r->replay    ? "replay"
+                      : r->compact ? "sessions compact"
+                                   : "sessions resume");
 }
 
 static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
     bool replay = cmd == &ch_cmd_replay;
-    struct run r = {.resume = replay || cmd == &ch_cmd_sessions_resume, .replay = replay};
+    bool compact = cmd == &ch_cmd_sessions_compact;
+    struct run r = {.resume = replay || compact || cmd == &ch_cmd_sessions_resume,
+                    .compact = compact,
+                    .replay = replay};
     struct chela_error err = {0};
 
     int rc = ch_args_parse(cmd->opts, NULL, argc, argv, &r.flags, &r.args, &err);
@@ -754,6 +771,18 @@ const struct ch_cmd ch_cmd_sessions_resume = {
         "A run that was cut off four times without a reply of the model in between is parked: it "
         "is resumed with --force alone. If nothing is unfinished, the last answer is shown.",
     .opts = resume_opts,
+    .run = run,
+};
+
+const struct ch_cmd ch_cmd_sessions_compact = {
+    .name = "sessions compact",
+    .args = "KEY",
+    .summary = "condense a session's conversation",
+    .about =
+        "Condenses the conversation of a session: all but its last messages give way to a summary "
+        "that a model writes, with what the user said and the identifiers in it. The next run "
+        "sends that much less. Nothing is lost: 'chela sessions show' has all of it.",
+    .opts = compact_opts,
     .run = run,
 };
 

@@ -201,6 +201,11 @@ void ch_text_event(struct ch_text *t, const struct chela_event *ev) {
     case CHELA_EV_FALLBACK:
         on_fallback(t, ev);
         break;
+    case CHELA_EV_COMPACTION:
+        ch_console_note(c, "[%s] the conversation was made shorter: about %zu tokens, were %zu",
+                        ev->compaction.strategy, ev->compaction.tokens_after,
+                        ev->compaction.tokens_before);
+        break;
     case CHELA_EV_WARNING:
         ch_console_note(c, "warning: %.*s", STR(ev->note.text));
         break;

@@ -40,6 +40,7 @@ struct ch_conf_agent {
     const char *cache;
     bool strict;
     const char *output_schema, *output_by;
+    const char *compaction, *compaction_model;
     int64_t idle_ms, connect_ms, first_byte_ms;
     struct chela_limits limits;
     struct chela_loop_guard loop_guard;
@@ -90,6 +91,9 @@ struct ch_conf_outside {
     bool fetch_private;
     const char *search_provider, *search_url, *search_key_env;
     const char *smtp, *mail_from, *mail_user, *mail_password_env, *mail_tls, *mail_allow;
+    bool memory;
+    const char *memory_sessions;
+    int64_t memory_inject;
 };
 
 /* What programs of tools can reach. */

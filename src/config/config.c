@@ -316,6 +316,11 @@ static const char *const *settings_of(const chela_config *cfg) {
         {"mail.user", c->mail_user},
         {"mail.passwordEnv", c->mail_password_env},
         {"mail.allowTo", c->mail_allow},
+        {"memory.enabled", c->memory ? "true" : NULL},
+        {"memory.sessions", c->memory_sessions},
+        {"memory.inject", c->memory_inject > 0
+                              ? ch_arena_printf(cfg->arena, "%lld", (long long)c->memory_inject)
+                              : NULL},
         {"mail.noTls", c->mail_tls && strcmp(c->mail_tls, "optional") == 0 ? "true" : NULL},
     };
     size_t n = 0, most = CH_LEN(rows) + CH_LIMIT_CONFIG_DATABASES;
@@ -365,6 +370,8 @@ static void fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(cache, cache_of(EITHER(a, d, cache)));
     FILL(strict, EITHER(a, d, strict));
     FILL(output_schema, EITHER(a, d, output_schema));
+    FILL(compaction, EITHER(a, d, compaction));
+    FILL(compaction_model, EITHER(a, d, compaction_model));
     FILL(output_by, EITHER(a, d, output_by));
     FILL(max_retries, (int)EITHER(a, d, retries));
     FILL(idle_timeout_ms, patience(EITHER(a, d, idle_ms)));

@@ -101,6 +101,16 @@ const struct ch_option ch_options[] = {
      .otherwise = "1024", .help = "processes and threads of one command"},
     {CH_SCOPE_FILE, "sandbox.limits.tmpMb", CH_CFG_LIMIT, 0, BOX(limits.tmp), 0, MOST_MB,
      .otherwise = "1024", .help = "size of a command's own `/tmp`"},
+    {CH_SCOPE_FILE, "memory.enabled", CH_CFG_BOOL, 0, OUTSIDE(memory), .otherwise = "false",
+     .help = "offer `memory_search` and `memory_write`: notes in Markdown files of the workspace; "
+             "see memory.md"},
+    {CH_SCOPE_FILE, "memory.sessions", CH_CFG_CHOICE, 0, OUTSIDE(memory_sessions),
+     .words = "own|all|none", .otherwise = "own",
+     .help = "which past conversations are searched as well: that of the session itself, those of "
+             "everybody in the store, or none"},
+    {CH_SCOPE_FILE, "memory.inject", CH_CFG_INT, 0, OUTSIDE(memory_inject), 0, 100000,
+     .otherwise = "0",
+     .help = "tokens of what is found about a message that the model is told with it, unasked"},
     {CH_SCOPE_FILE, "store", CH_CFG_TEXT, 0, offsetof(struct ch_conf, store),
      .help = "where sessions are kept: `sqlite:PATH` (relative to this file), "
              "`postgres://HOST/DATABASE`, `redis://HOST` or `memory:`; see sessions.md"},
@@ -189,6 +199,12 @@ const struct ch_option ch_options[] = {
      .otherwise = "25", .help = "of the model's context for the system prompt, at most"},
     {CH_SCOPE_AGENT, "context.outputPercent", CH_CFG_INT, 0, AGENT(output_share), 1, 90,
      .otherwise = "15", .help = "of it to be kept free for the answer"},
+    {CH_SCOPE_AGENT, "compaction.mode", CH_CFG_CHOICE, 0, AGENT(compaction),
+     .words = "summary|retain|off", .otherwise = "summary",
+     .help = "what is done when the conversation no longer fits the model: it is condensed with a "
+             "summary by a model, or without; or nothing; see context.md"},
+    {CH_SCOPE_AGENT, "compaction.model", CH_CFG_TEXT, 0, AGENT(compaction_model),
+     .help = "the model that writes the summary, a small one; without it the agent's own"},
     {CH_SCOPE_AGENT, "mode", CH_CFG_CHOICE, 0, AGENT(mode), .words = "react",
      .otherwise = "react", .help = "how the agent works: call tools until the answer is there"},
     {CH_SCOPE_AGENT, "maxOutputTokens", CH_CFG_INT, 0, AGENT(max_output_tokens), 1, 10000000,

@@ -31,6 +31,7 @@ static void feed(struct replaying *r, const struct ch_input *in) {
     static const enum ch_run_state wants[] = {
         [CH_IN_INPUT] = CH_RUN_OBSERVE, [CH_IN_REPLY] = CH_RUN_THINK,
         [CH_IN_FAILED] = CH_RUN_THINK,  [CH_IN_RESULTS] = CH_RUN_ACT,
+        [CH_IN_COMPACTED] = CH_RUN_THINK,
         [CH_IN_UNANSWERED] = CH_RUN_ACT, [CH_IN_RESUMED] = CH_RUN_WAITING,
     };
 
@@ -80,6 +81,22 @@ static void feed_done(struct replaying *r, const struct ch_json *v) {
     r->results.terminated |= ch_json_bool(ch_json_get(v, "terminates"), false);
     if (++r->done == r->calls)
         feed(r, &r->results);
+}
+
+/* Outside of a run it was one of its own. */
+static void feed_compaction(struct replaying *r, const struct ch_json *v) {
+    const struct ch_json *u = ch_json_get(v, "usage");
+    struct ch_input in = {.kind = CH_IN_COMPACTED,
+                          .shorter = true,
+                          .usage = {.input = ch_json_int(ch_json_get(u, "input"), 0),
+                                    .output = ch_json_int(ch_json_get(u, "output"), 0)}};
+
+    if (!r->begun || ch_run_over(&r->m)) {
+        ch_run_init(&r->m, &r->agent->limits);
+        feed(r, &(struct ch_input){.kind = CH_IN_INPUT, .compact = true});
+        r->begun = true;
+    }
+    feed(r, &in);
 }
 
 /* A run that ended by itself: whatever ended it from outside is fed again. */
@@ -182,6 +199,8 @@ static int replay_record(const struct chela_store_record *record, void *user) {
         feed_reply(r, v);
     else if (record->type == CH_REC_DONE && r->begun)
         feed_done(r, v);
+    else if (record->type == CH_REC_COMPACTION)
+        feed_compaction(r, v);
     else if (record->type == CH_REC_STATE)
         feed_state(r, record, v);
     return 0;

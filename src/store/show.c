@@ -91,8 +91,11 @@ static int show_row(const struct chela_store_session *s, void *user) {
     return 0;
 }
 
+/* All that was said, also what is condensed since. */
 static int show_record(const struct chela_store_record *r, void *user) {
     struct showing *s = user;
+    if (r->type == CH_REC_COMPACTION)
+        return 0;
     s->rc = ch_past_fold(r, s->past, s->err);
     return s->rc < 0;
 }

@@ -730,6 +730,14 @@ static void writer_change(struct ch_journal *j, const struct chela_store_change 
     wake(w);
 }
 
+static int writer_search(struct ch_journal *j, const char *text, const char *key, size_t limit,
+                         chela_store_hit_fn *fn, void *user) {
+    struct chela_error err = {0};
+
+    return chela_store_search(CH_CONTAINER(j, struct writer, base)->store, text, key, limit, fn,
+                              user, &err);
+}
+
 static void writer_close(struct ch_log *log) {
     struct writer *w = log->w;
 
@@ -793,6 +801,7 @@ static const struct ch_journal_ops ops = {
     .append = writer_append,
     .note = writer_note,
     .change = writer_change,
+    .search = writer_search,
     .close = writer_close,
     .shut = writer_shut,
 };

@@ -20,6 +20,7 @@ int ch_builtin_add_with(struct ch_registry *r, struct ch_tool_settings *settings
 /* The built-in that needs a channel, by its name, if r has it; else NULL. A host
  * may have a tool of its own with that name, which needs none. */
 #define CH_MESSAGE_TOOL "message"
+#define CH_MEMORY_WRITE_TOOL "memory_write"
 const char *ch_channel_tool(const struct ch_registry *r);
 
 /* A tool that runs a program: arguments as JSON on stdin, result on stdout;

@@ -73,6 +73,7 @@ chela_call *ch_call_new(const struct ch_call_env *env, void *owner, const struct
     call->name = ch_arena_str(&call->arena, block->name);
     call->arguments = ch_arena_sv(&call->arena, block->text);
     call->workspace = ch_arena_str(&call->arena, ch_sv_str(env->workspace));
+    call->session = ch_arena_str(&call->arena, ch_sv_str(env->session));
     call->protect = ch_sandbox_protect_list(&call->arena, env->sandbox);
     call->key = make_key(call, index);
     ch_buf_init(&call->answer.text, CH_LIMIT_TOOL_OUTPUT);

@@ -76,7 +76,7 @@ struct chela_call {
 
     /* fixed before the tool is started */
     struct ch_arena arena; /* the tool's side once it runs */
-    const char *id, *name, *key, *workspace;
+    const char *id, *name, *key, *workspace, *session;
     const char *const *protect; /* what tools must not write; see sandbox.h */
     struct ch_sv arguments;     /* JSON text, NUL-terminated */
     unsigned flags;             /* CH_F_* of the model's arguments */

@@ -16,6 +16,7 @@ static const struct {
     {"group:runtime", "exec,process"},
     {"group:net", "web_search,web_fetch"},
     {"group:data", "query_database"},
+    {"group:memory", "memory_search,memory_write"},
     {"group:messaging", "message,send_email"},
     {"group:basic", "calculate,time,todo,ask_user"},
 };

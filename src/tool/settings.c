@@ -15,7 +15,9 @@ enum kind {
     ENV,   /* a variable's name; its value goes to the field behind it */
     HTTP,  /* an http or https URL */
     SMTP,  /* an smtp or smtps URL */
-    SEARCH /* a provider */
+    SEARCH, /* a provider */
+    REACH,  /* own, all or none */
+    NUMBER
 };
 
 #define AT(member) offsetof(struct ch_tool_settings, member)
@@ -37,6 +39,9 @@ static const struct key {
     {"mail.passwordEnv", ENV, AT(mail_password_env), AT(mail_password)},
     {"mail.allowTo", TEXT, AT(mail_allow_to), 0},
     {"mail.noTls", FLAG, AT(mail_no_tls), 0},
+    {"memory.enabled", FLAG, AT(memory), 0},
+    {"memory.sessions", REACH, AT(memory_sessions), 0},
+    {"memory.inject", NUMBER, AT(memory_inject), 0},
 };
 
 static char **text_at(struct ch_tool_settings *s, size_t at) {
@@ -148,6 +153,19 @@ static int set_flag(struct ch_tool_settings *s, const struct key *k, struct ch_s
     return 0;
 }
 
+static int set_number(struct ch_tool_settings *s, const struct key *k, struct ch_sv value,
+                      struct chela_error *err) {
+    int64_t n = 0;
+
+    for (size_t i = 0; i < value.n; i++) {
+        if (value.p[i] < '0' || value.p[i] > '9' || n > 1000000)
+            return ch_fail(err, CHELA_EINVAL, "%s: expected a whole number", k->name);
+        n = n * 10 + (value.p[i] - '0');
+    }
+    *(int64_t *)(void *)((char *)s + k->at) = n;
+    return 0;
+}
+
 static int check_text(const struct key *k, struct ch_sv value, struct chela_error *err) {
     struct chela_error why = {0};
     struct ch_url url;
@@ -161,6 +179,9 @@ static int check_text(const struct key *k, struct ch_sv value, struct chela_erro
         return ch_fail(err, CHELA_EINVAL, "%s: expected smtp://HOST or smtps://HOST", k->name);
     if (k->kind == SMTP && memchr(value.p, '@', value.n))
         return ch_fail(err, CHELA_EINVAL, "%s: name the user in mail.user", k->name);
+    if (k->kind == REACH && !ch_sv_is(value, "own") && !ch_sv_is(value, "all") &&
+        !ch_sv_is(value, "none"))
+        return ch_fail(err, CHELA_EINVAL, "%s: expected own, all or none", k->name);
     if (k->kind == SEARCH && !ch_sv_is(value, "searxng") && !ch_sv_is(value, "brave"))
         return ch_fail(err, CHELA_EINVAL, "%s: expected searxng or brave", k->name);
     return 0;
@@ -195,8 +216,9 @@ static int set(struct ch_tool_settings *s, struct ch_sv line, const struct ch_se
     for (size_t i = 0; i < CH_LEN(keys); i++) {
         if (!ch_sv_is(name, keys[i].name))
             continue;
-        return keys[i].kind == FLAG ? set_flag(s, &keys[i], value, err)
-                                    : set_text(s, &keys[i], value, o, err);
+        return keys[i].kind == FLAG     ? set_flag(s, &keys[i], value, err)
+               : keys[i].kind == NUMBER ? set_number(s, &keys[i], value, err)
+                                        : set_text(s, &keys[i], value, o, err);
     }
     return unknown_key(name, err);
 }
@@ -214,6 +236,7 @@ int ch_settings_new(const struct ch_settings_opts *o, struct ch_tool_settings **
 
     atomic_init(&s->refs, 1);
     s->transport = o->transport;
+    s->recall = o->recall;
     s->module_path = dup_opt(o->module_path);
     s->ca_file = dup_opt(o->ca_file);
     for (size_t i = 0; rc == 0 && o->list && o->list[i]; i++)
@@ -243,7 +266,7 @@ void ch_settings_unref(struct ch_tool_settings *s) {
     }
     ch_free(s->databases);
     for (size_t i = 0; i < CH_LEN(keys); i++) {
-        if (keys[i].kind == FLAG)
+        if (keys[i].kind == FLAG || keys[i].kind == NUMBER)
             continue;
         ch_free(*text_at(s, keys[i].at));
         if (keys[i].kind == ENV)

@@ -15,6 +15,8 @@
 #include "base/buf.h"
 #include "net/transport.h"
 
+struct ch_recall;
+
 struct ch_database_setting {
     char *name;
     char *kind;   /* the module: "sqlite", "postgres" */
@@ -45,6 +47,12 @@ struct ch_tool_settings {
     char *mail_password_env, *mail_password;
     char *mail_allow_to; /* address patterns; NULL: everybody */
     bool mail_no_tls;
+
+    /* of memory_search and memory_write; not set: not offered */
+    bool memory;
+    char *memory_sessions;    /* which past conversations: own (NULL), all, none */
+    int64_t memory_inject;    /* tokens of what is found that a run is told unasked; 0: none */
+    const struct ch_recall *recall; /* borrowed from the runtime; NULL: nobody keeps them */
 };
 
 struct ch_settings_opts {
@@ -53,6 +61,7 @@ struct ch_settings_opts {
     void *user;
     struct ch_transport *transport;
     const char *module_path, *ca_file;
+    const struct ch_recall *recall;
 };
 
 /* CHELA_EINVAL names the key: unknown (with the nearest known one), given

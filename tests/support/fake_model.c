@@ -79,7 +79,12 @@ static struct ch_http_call *start(struct ch_transport *t, const struct ch_http_r
     c->user = user;
     c->reply = m->next < m->nreplies ? &m->replies[m->next++] : &used_up;
     c->task.fn = advance;
-    if (m->nrequests < CH_LEN(m->requests)) {
+    if (m->choose) {
+        CH_BUF_AUTO all = {0};
+        for (size_t i = 0; i < req->nbody; i++)
+            ch_buf_add_sv(&all, req->body[i]);
+        c->reply = m->choose(ch_buf_sv(&all), m->user);
+    } else if (m->nrequests < CH_LEN(m->requests)) {
         struct ch_buf *body = &m->requests[m->nrequests];
         for (size_t i = 0; i < req->nbody; i++)
             ch_buf_add_sv(body, req->body[i]);

@@ -50,6 +50,9 @@ struct fake_model {
     struct ch_loop *loop;
     const struct fake_reply *replies; /* played in order; then status 500 */
     size_t nreplies, next;
+    /* Instead of the list: the answer to this body. */
+    const struct fake_reply *(*choose)(struct ch_sv body, void *user);
+    void *user;
     size_t chunk;               /* bytes a piece; 0: all at once */
     struct ch_buf requests[64]; /* bodies, as sent */
     size_t nrequests, open;     /* open: calls started and not ended */

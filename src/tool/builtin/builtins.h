@@ -23,6 +23,8 @@ chela_tool_fn ch_query_database_run, ch_query_database_check;
 chela_tool_fn ch_web_fetch_run, ch_web_fetch_check;
 chela_tool_fn ch_web_search_run, ch_web_search_check;
 chela_tool_fn ch_send_email_run, ch_send_email_check;
+chela_tool_fn ch_memory_search_run, ch_memory_search_check;
+chela_tool_fn ch_memory_write_run, ch_memory_write_check;
 
 /* Those that run programs, and are more than a function. */
 chela_tool_fn ch_exec_check, ch_process_check;

@@ -42,11 +42,17 @@ static void describe_mail(const struct ch_tool_settings *s, struct ch_buf *out) 
         ch_buf_addf(out, " Possible recipients: %s.", s->mail_allow_to);
 }
 
+static bool has_memory(const struct ch_tool_settings *s) {
+    return s->memory;
+}
+
 static const struct ch_outside tools[] = {
     {"query_database", has_databases, list_databases},
     {"web_fetch", has_web, list_hosts},
     {"web_search", has_search, NULL},
     {"send_email", has_mail, describe_mail},
+    {"memory_search", has_memory, NULL},
+    {"memory_write", has_memory, NULL},
 };
 
 const struct ch_outside *ch_outside_find(const char *name) {

@@ -287,7 +287,8 @@ static void test_unknown_agents(void **state) {
 
 /* --- files that are wrong --------------------------------------------------------- */
 
-#define GROUPS "group:files, group:runtime, group:net, group:data, group:messaging, group:basic"
+#define GROUPS "group:files, group:runtime, group:net, group:data, group:memory, " \
+               "group:messaging, group:basic"
 
 static const struct {
     const char *yaml, *want; /* after "c.yaml:" */

@@ -1,0 +1,42 @@
+/* measure.c -- see measure.h. */
+#include "prompt/measure.h"
+
+#define PER_MESSAGE 4
+#define PER_BLOCK 6       /* of a call or a result: names and ids */
+#define PER_IMAGE 1200    /* most services: a picture of ordinary size */
+#define DOCUMENT_SHARE 32 /* base64 of a PDF to what is read out of it */
+
+static size_t media_tokens(const struct ch_block *b) {
+    if (b->type == CH_BLOCK_IMAGE || b->flags & CH_F_URL)
+        return PER_IMAGE;
+    return PER_IMAGE + b->text.n / DOCUMENT_SHARE;
+}
+
+static size_t block_tokens(const struct ch_block *b) {
+    switch (b->type) {
+    case CH_BLOCK_IMAGE:
+    case CH_BLOCK_AUDIO:
+    case CH_BLOCK_DOCUMENT:
+        return media_tokens(b);
+    case CH_BLOCK_TOOL_CALL:
+    case CH_BLOCK_TOOL_RESULT:
+        return PER_BLOCK + ch_tokens(b->name) + ch_tokens(b->text);
+    default:
+        return ch_tokens(b->text);
+    }
+}
+
+size_t ch_msg_tokens(const struct ch_msg *m) {
+    size_t n = PER_MESSAGE;
+    for (uint32_t i = 0; i < m->nblocks; i++)
+        n += block_tokens(&m->blocks[i]);
+    return n;
+}
+
+size_t ch_meter_read(struct ch_meter *m, const struct ch_transcript *t) {
+    if (m->n > t->n)
+        *m = (struct ch_meter){0};
+    for (; m->n < t->n; m->n++)
+        m->tokens += ch_msg_tokens(t->msgs[m->n]);
+    return m->tokens;
+}

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# Long conversations: condensed by hand, and when a small context is full.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+
+db=(--store "sqlite:$space/s.db" --model scripted/rules.yaml)
+cat >"$space/rules.yaml" <<'YAML'
+rules:
+  - when: { system: 'memory of a conversation' }
+    say: "## Goal\nfind berry-77\n## Decisions\nnone\n## Facts and identifiers\nberry-77\n## Done\nnothing\n## Open tasks\nfind it"
+  - when: { user: 'what is the word' }
+    say: it is berry-77
+  - say: noted
+YAML
+
+say() { chela run "${db[@]}" --session k "$@"; }
+
+say "The word is berry-77."
+exits "a message" 0
+chela sessions compact "${db[@]}" k
+exits "too little to condense" 0
+same "too little: said so" "There is nothing to condense." "$(cat "$out")"
+idle=$(printf 'of no interest, and the next one is not either, nor the one after it; %.0s' {1..12})
+for i in 1 2 3 4; do say "Number $i is $idle"; done
+
+chela sessions compact "${db[@]}" --focus "the word" --output jsonl k
+exits "condensed" 0
+same "condensed: told" summary "$(jq -r 'select(.type == "compaction") | .strategy' "$out")"
+check "condensed: shorter" jq -se 'map(select(.type == "compaction"))[0] | .tokens_after < .tokens_before' "$out"
+
+chela sessions show "${db[@]:0:2}" --json k
+same "nothing is lost" 10 "$(jq '.transcript | length' "$out")"
+
+chela run "${db[@]}" --session k --output jsonl "what is the word"
+exits "gone on" 0
+same "gone on: with less" 6 "$(jq 'select(.type == "model_request") | .messages' "$out" | head -n 1)"
+same "gone on: the answer" "it is berry-77" "$(jq -r 'select(.type == "run_end") | .text' "$out")"
+
+chela replay "${db[@]}" k
+exits "decided again as it was" 0
+chela sessions fork "${db[@]:0:2}" --key copy k
+exits "copied" 0
+chela run "${db[@]}" --session copy --output jsonl "what is the word"
+same "copied: as short as it was" 8 "$(jq 'select(.type == "model_request") | .messages' "$out" | head -n 1)"
+
+chela sessions compact "${db[@]}" nosuch
+exits "no such session" 2
+chela sessions compact "${db[@]}"
+exits "which session" 2
+
+# A context that is full.
+cat >"$space/chela.yaml" <<YAML
+providers:
+  small:
+    api: openai
+    baseUrl: http://127.0.0.1:1/v1
+    models: [{ id: m, contextWindow: 4096 }]
+agents:
+  defaults:
+    compaction: { mode: retain }
+  list:
+    - id: main
+      model: small/m
+YAML
+head -c 60000 /dev/zero | tr '\0' 'x' | fold -w 9 >"$space/long.txt"
+stdin=$space/long.txt
+chela run --config "$space/chela.yaml" --output jsonl -
+stdin=
+exits "a message that is too long" 1
+same "too long: the reason" context_overflow "$(jq -r 'select(.type == "run_end") | .reason' "$out")"
+check "too long: what to do" grep -q 'the message is about .* tokens, and there is room for' "$out"
+same "too long: it was not sent" 0 "$(jq -s 'map(select(.type == "model_request")) | length' "$out")"
+
+sed -i 's/mode: retain/mode: maybe/' "$space/chela.yaml"
+chela run --config "$space/chela.yaml" hello
+exits "no such mode" 2
+
+tap_done

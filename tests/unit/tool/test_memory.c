@@ -1,0 +1,242 @@
+/* test_memory.c -- memory_search and memory_write through the whole path. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "support/toolkit.h"
+#include "tool/builtin.h"
+#include "tool/builtin/calendar.h"
+#include "tool/notes.h"
+#include "tool/settings.h"
+
+/* --- past conversations, as a store would have them ------------------------------------ */
+
+static const struct {
+    const char *session;
+    uint64_t record;
+    const char *text;
+} said[] = {
+    {"a", 3, "the \x01staging\x02 server is called heron"},
+    {"a", 9, "we deploy on \x01Fridays\x02"},
+    {"b", 2, "somebody else's \x01staging\x02 password"},
+};
+
+static int find_said(const char *text, const char *session, size_t limit, ch_recall_fn *fn,
+                     void *to, void *user) {
+    (void)user;
+    for (size_t i = 0; i < CH_LEN(said) && limit; i++) {
+        CH_BUF_AUTO plain = {0};
+        for (const char *c = said[i].text; *c; c++)
+            if (*c > '\x02')
+                ch_buf_addc(&plain, *c);
+        if ((session && strcmp(session, said[i].session) != 0) ||
+            !ch_sv_contains_nocase(ch_buf_sv(&plain), text))
+            continue;
+        limit--;
+        if (fn(said[i].session, said[i].record, said[i].text, to))
+            break;
+    }
+    return 0;
+}
+
+static const struct ch_recall recall = {find_said, NULL};
+
+static struct ch_tool_settings *open_kit(struct kit *k, const char *sessions) {
+    const char *list[] = {"memory.enabled=true", sessions, NULL};
+    struct ch_settings_opts opts = {.list = list, .recall = &recall};
+    struct ch_tool_settings *s;
+    struct chela_error err = {0};
+    kit_init(k);
+    k->opts.session = "a";
+    if (ch_settings_new(&opts, &s, &err) < 0)
+        fail_msg("%s", err.message);
+    assert_int_equal(ch_builtin_add_with(&k->registry, s, "group:memory", NULL, NULL), 0);
+    assert_int_equal(k->registry.n, 2);
+    return s;
+}
+
+static void close_kit(struct kit *k, struct ch_tool_settings *s) {
+    kit_free(k);
+    ch_settings_unref(s);
+}
+
+static void has(const char *text, const char *part) {
+    if (!strstr(text, part))
+        fail_msg("no '%s' in: %s", part, text);
+}
+
+static void lacks(const char *text, const char *part) {
+    if (strstr(text, part))
+        fail_msg("'%s' in: %s", part, text);
+}
+
+static void test_not_offered(void **state) {
+    struct ch_settings_opts opts = {.list = NULL};
+    struct ch_tool_settings *s;
+    struct kit k;
+    (void)state;
+    kit_init(&k);
+    assert_int_equal(ch_settings_new(&opts, &s, NULL), 0);
+    assert_int_equal(ch_builtin_add_with(&k.registry, s, "group:memory", NULL, NULL), 0);
+    assert_int_equal(k.registry.n, 0);
+    close_kit(&k, s);
+}
+
+static void test_search(void **state) {
+    struct kit k;
+    struct ch_tool_settings *s = open_kit(&k, NULL);
+    (void)state;
+    has(kit_call(&k, "memory_search", "{\"query\":\"anything\"}"), "Nothing is written down");
+    assert_false(k.is_error);
+    kit_put(&k, "MEMORY.md",
+            "# People\n\n- Ann likes tea\n- Bob likes coffee\n\n# Servers\n\nThe staging server is "
+            "heron.\nIts port is 8443.\n");
+    kit_mkdir(&k, "memory");
+    kit_put(&k, "memory/2026-01-02.md", "- 发布窗口是周四晚上\n- the cat is called Tom\n");
+    kit_put(&k, "memory/.hidden.md", "- the staging secret\n");
+    kit_put(&k, "memory/other.txt", "- staging in a text file\n");
+    const char *got = kit_call(&k, "memory_search", "{\"query\":\"which port has staging\"}");
+    has(got, "[MEMORY.md:8]\nThe staging server is heron.\nIts port is 8443.\n");
+    has(got, "[session a, record 3]\nthe staging server is called heron\n");
+    lacks(got, "somebody else");
+    lacks(got, "secret");
+    lacks(got, "text file");
+    has(k.details, "\"MEMORY.md:8\"");
+    has(kit_call(&k, "memory_search", "{\"query\":\"发布窗口\"}"), "[memory/2026-01-02.md:1]");
+    has(kit_call(&k, "memory_search", "{\"query\":\"what does Ann drink, likes\",\"limit\":1}"),
+        "Ann likes tea");
+    kit_call(&k, "memory_search", "{\"query\":\"\"}");
+    assert_true(k.is_error);
+    close_kit(&k, s);
+}
+
+static void test_reach(void **state) {
+    struct kit k;
+    (void)state;
+    struct ch_tool_settings *s = open_kit(&k, "memory.sessions=all");
+    has(kit_call(&k, "memory_search", "{\"query\":\"staging\"}"), "[session b, record 2]");
+    close_kit(&k, s);
+    s = open_kit(&k, "memory.sessions=none");
+    has(kit_call(&k, "memory_search", "{\"query\":\"staging\"}"), "Nothing is written");
+    close_kit(&k, s);
+}
+
+/* Links out of the workspace are not followed, and much is cut. */
+static void test_bounds(void **state) {
+    struct kit k;
+    struct ch_tool_settings *s = open_kit(&k, NULL);
+    CH_BUF_AUTO text = {0};
+    (void)state;
+    kit_put(&k, "../outside.md", "the treasure is here\n");
+    kit_link(&k, "../outside.md", "MEMORY.md");
+    has(kit_call(&k, "memory_search", "{\"query\":\"treasure\"}"), "Nothing is written");
+    kit_mkdir(&k, "memory");
+    for (int i = 0; i < 3000; i++)
+        ch_buf_addf(&text, "\nthe hoard number %d lies deep%s\n", i, i % 7 ? "" : ", very deep");
+    kit_put(&k, "memory/long.md", ch_buf_str(&text));
+    const char *got = kit_call(&k, "memory_search", "{\"query\":\"hoard\",\"limit\":20}");
+    assert_true(strlen(got) < 3000);
+    ch_buf_clear(&text);
+    for (int i = 0; i < 2000; i++)
+        ch_buf_add_str(&text, "hoard ");
+    kit_put(&k, "memory/one_line.md", ch_buf_str(&text));
+    got = kit_call(&k, "memory_search", "{\"query\":\"hoard\",\"limit\":1}");
+    assert_true(strlen(got) < CH_LIMIT_NOTE_SHOWN + 100);
+    close_kit(&k, s);
+}
+
+static char *today(void) {
+    struct ch_date d = ch_date_of(ch_now_ms(&ch_clock_system) / 1000);
+    CH_BUF_AUTO path = {0};
+    ch_buf_addf(&path, "memory/%04d-%02d-%02d.md", d.year, d.month, d.day);
+    return ch_buf_take(&path);
+}
+
+static void test_write(void **state) {
+    struct kit k;
+    struct ch_tool_settings *s = open_kit(&k, NULL);
+    (void)state;
+    CH_AUTOFREE char *before = today();
+    has(kit_call(&k, "memory_write", "{\"text\":\"Ann likes tea\\n- Bob too\"}"),
+        "Noted in memory/");
+    assert_false(k.is_error);
+    CH_AUTOFREE char *after = today();
+    CH_AUTOFREE char *first = kit_get(&k, before);
+    CH_AUTOFREE char *second = kit_get(&k, after); /* midnight may have passed */
+    assert_string_equal(first ? first : second, "- Ann likes tea\n- Bob too\n");
+
+    has(kit_call(&k, "memory_write", "{\"text\":\"the port is 8443\",\"kind\":\"lasting\"}"),
+        "Noted in MEMORY.md");
+    has(kit_call(&k, "memory_write", "{\"text\":\"the port is 8443\",\"kind\":\"lasting\"}"),
+        "MEMORY.md has that already");
+    kit_call(&k, "memory_write", "{\"text\":\"and more\",\"kind\":\"lasting\"}");
+    CH_AUTOFREE char *lasting = kit_get(&k, "MEMORY.md");
+    assert_string_equal(lasting, "- the port is 8443\n- and more\n");
+    has(kit_call(&k, "memory_search", "{\"query\":\"port\"}"), "8443");
+
+    kit_call(&k, "memory_write", "{\"text\":\"\"}");
+    assert_true(k.is_error);
+    close_kit(&k, s);
+}
+
+static void test_write_stays_inside(void **state) {
+    struct kit k;
+    struct ch_tool_settings *s = open_kit(&k, NULL);
+    (void)state;
+    kit_link(&k, "../outside.md", "MEMORY.md");
+    kit_put(&k, "../outside.md", "old\n");
+    kit_call(&k, "memory_write", "{\"text\":\"x\",\"kind\":\"lasting\"}");
+    assert_true(k.is_error);
+    CH_AUTOFREE char *outside = kit_get(&k, "../outside.md");
+    assert_string_equal(outside, "old\n");
+    close_kit(&k, s);
+}
+
+static void test_inject_setting(void **state) {
+    const char *list[] = {"memory.inject=500", NULL};
+    struct ch_settings_opts opts = {.list = list};
+    struct ch_tool_settings *s;
+    (void)state;
+    assert_int_equal(ch_settings_new(&opts, &s, NULL), 0);
+    assert_int_equal(s->memory_inject, 500);
+    ch_settings_unref(s);
+}
+
+static void test_settings(void **state) {
+    static const struct {
+        const char *line, *why;
+    } cases[] = {
+        {"memory.enabled=perhaps", "memory.enabled: expected true or false"},
+        {"memory.sessions=mine", "memory.sessions: expected own, all or none"},
+        {"memory.inject=some", "memory.inject: expected a whole number"},
+        {"memory.inject=99999999", "memory.inject: expected a whole number"},
+        {"memory.enable=true", "did you mean memory.enabled?"},
+    };
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        const char *list[] = {cases[i].line, NULL};
+        struct ch_settings_opts opts = {.list = list};
+        struct ch_tool_settings *s;
+        struct chela_error err = {0};
+        assert_int_equal(ch_settings_new(&opts, &s, &err), CHELA_EINVAL);
+        has(err.message, cases[i].why);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_not_offered), cmocka_unit_test(test_search),
+        cmocka_unit_test(test_reach),       cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_write),       cmocka_unit_test(test_write_stays_inside),
+        cmocka_unit_test(test_settings),    cmocka_unit_test(test_inject_setting),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
