@@ -8,6 +8,8 @@
  *   <name>f</name><arguments>{..}</arguments>, or an element a parameter
  *   <function=f><parameter=k>v</parameter></function>
  *   <invoke name="f"><parameter name="k">v</parameter></invoke>
+ *   f<arg_key>k</arg_key><arg_value>v</arg_value>     GLM
+ *   f[ARGS]{..}                                       Mistral
  *
  * A value in XML is a string, as it stands: whether it is a number is for the
  * tool's schema to say. */
@@ -84,6 +86,18 @@ static void tell_json(const struct found *f, const struct ch_json *v) {
     tell(f, name, text, good ? 0 : CH_F_INVALID);
 }
 
+static bool is_name_char(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.';
+}
+
+size_t ch_tagged_name_length(struct ch_sv s) {
+    size_t n = 0;
+    while (n < s.n && n < CH_LIMIT_TOOL_NAME && is_name_char(s.p[n]))
+        n++;
+    return n;
+}
+
 /* What follows `mark` up to `end`, without white space, quotes and colons
  * before it. */
 static struct ch_sv after_mark(struct ch_sv s, const char *mark, char end) {
@@ -103,7 +117,7 @@ struct ch_sv ch_tagged_name(struct ch_sv body) {
         const char *mark;
         char end;
     } forms[] = {{"\"name\"", '"'}, {"<function=", '>'}, {"<invoke name=", '"'}, {"<name>", '<'}};
-    struct ch_sv name = CH_SV("");
+    struct ch_sv name = ch_sv(body.p, ch_tagged_name_length(body));
     for (size_t i = 0; i < CH_LEN(forms) && !name.n; i++)
         name = after_mark(body, forms[i].mark, forms[i].end);
     return name.n <= CH_LIMIT_TOOL_NAME ? name : CH_SV("");
@@ -132,11 +146,6 @@ static void read_json(struct found *f, struct ch_sv s) {
 struct element {
     struct ch_sv tag, value, content; /* <tag=value> or <tag name="value"> */
 };
-
-static bool is_name_char(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-' || c == '.';
-}
 
 static struct ch_sv unquoted(struct ch_sv s) {
     s = ch_sv_trim(s);
@@ -252,12 +261,48 @@ static void read_xml(const struct found *f, struct ch_sv body) {
         tell(f, CH_SV(""), body, CH_F_INVALID);
 }
 
+/* --- a name first */
+
+static void write_pairs(struct ch_sv rest, struct ch_buf *out) {
+    struct ch_sv key = CH_SV("");
+    struct element e;
+    struct ch_jw w = ch_jw(out);
+    ch_jw_begin(&w, '{');
+    while (next_element(&rest, &e)) {
+        if (ch_sv_is(e.tag, "arg_key")) {
+            key = ch_sv_trim(e.content);
+        } else if (ch_sv_is(e.tag, "arg_value") && key.n) {
+            ch_jw_key_sv(&w, key);
+            ch_jw_str(&w, value_of(e.content));
+        }
+    }
+    ch_jw_end(&w, '}');
+}
+
+static bool read_named(const struct found *f, struct ch_sv body) {
+    static const struct ch_sv mark = CH_SV("[ARGS]");
+    CH_BUF_AUTO arguments = {0};
+    size_t n = ch_tagged_name_length(body);
+    struct ch_sv name = ch_sv(body.p, n), rest = ch_sv_trim(ch_sv(body.p + n, body.n - n));
+    const char *at = rest.n ? memmem(rest.p, rest.n, mark.p, mark.n) : NULL;
+    if (!n || (rest.n && *rest.p != '<' && (*rest.p != '[' || !at)))
+        return false;
+    if (rest.n && *rest.p == '[') {
+        at += mark.n;
+        tell_xml(f, name, ch_sv_trim(ch_sv(at, (size_t)(rest.p + rest.n - at))));
+        return true;
+    }
+    write_pairs(rest, &arguments);
+    tell_xml(f, name, ch_buf_sv(&arguments));
+    return true;
+}
+
 void ch_tagged_calls(struct ch_sv body, void (*fn)(const struct ch_tagged_call *, void *),
                      void *user) {
     struct found f = {fn, user, 0};
     body = without_fence(body);
     if (ch_sv_starts(body, "<"))
         read_xml(&f, body);
-    else
+    else if (!read_named(&f, body))
         read_json(&f, body);
 }

@@ -4,6 +4,7 @@
  *      \----anything else----------------/
  *
  *   TEXT --<tool_call>--> CALL --</tool_call>--> TEXT
+ *     |---[TOOL_CALLS]--> CALL --the end of its JSON--> TEXT
  *     |---<think> on a line of its own--> THINK --</think>--> TEXT
  *     |---```--> CODE --```--> TEXT
  *     \---<tool_result>, after a call--> OVER
@@ -21,6 +22,7 @@ enum { BEGIN, PASS, TEXT, CODE, THINK, CALL, OVER };
 enum tag_kind {
     TAG_CALL,   /* its contents are the call */
     TAG_ITSELF, /* the call includes the tag */
+    TAG_BARE,   /* the call has no tag at its end */
     TAG_THINK,
     TAG_WRAP, /* around calls; says nothing */
     TAG_RESULT,
@@ -30,12 +32,19 @@ static const struct tag {
     const char *open, *close;
     enum tag_kind kind;
 } tags[] = {
-    {"<tool_call>", "</tool_call>", TAG_CALL},    {"<function_call>", "</function_call>", TAG_CALL},
-    {"<invoke name=", "</invoke>", TAG_ITSELF},   {"<function=", "</function>", TAG_ITSELF},
-    {"<think>", "</think>", TAG_THINK},           {"<thinking>", "</thinking>", TAG_THINK},
-    {"<scratchpad>", "</scratchpad>", TAG_THINK}, {"<tool_calls>", NULL, TAG_WRAP},
-    {"<function_calls>", NULL, TAG_WRAP},         {"</tool_calls>", NULL, TAG_WRAP},
-    {"</function_calls>", NULL, TAG_WRAP},        {"<tool_result", NULL, TAG_RESULT},
+    {"<tool_call>", "</tool_call>", TAG_CALL},
+    {"<function_call>", "</function_call>", TAG_CALL},
+    {"<invoke name=", "</invoke>", TAG_ITSELF},
+    {"<function=", "</function>", TAG_ITSELF},
+    {"<think>", "</think>", TAG_THINK},
+    {"<thinking>", "</thinking>", TAG_THINK},
+    {"<scratchpad>", "</scratchpad>", TAG_THINK},
+    {"<tool_calls>", NULL, TAG_WRAP},
+    {"<function_calls>", NULL, TAG_WRAP},
+    {"</tool_calls>", NULL, TAG_WRAP},
+    {"</function_calls>", NULL, TAG_WRAP},
+    {"<tool_result", NULL, TAG_RESULT},
+    {"[TOOL_CALLS]", "", TAG_BARE},
 };
 
 #define FENCE_CALL "tool_call" /* ```tool_call */
@@ -143,6 +152,7 @@ static void open_call(struct ch_tags *t, const char *closer, const char *itself)
     ch_buf_clear(&t->body);
     t->closer = closer;
     t->json = t->in_string = t->escaped = t->fenced = false;
+    t->depth = 0;
     t->itself = t->after_fence = *itself;
     ch_buf_add_str(&t->body, itself);
 }
@@ -158,7 +168,7 @@ static void found_call(const struct ch_tagged_call *call, void *user) {
  * of the arguments, as far as anybody can tell. */
 static void cut_call(struct ch_tags *t) {
     struct ch_sv body = ch_sv_trim(ch_buf_sv(&t->body));
-    bool closed = memmem(body.p, body.n, t->closer, strlen(t->closer)) != NULL;
+    bool closed = *t->closer && memmem(body.p, body.n, t->closer, strlen(t->closer)) != NULL;
     struct ch_tagged_call call = {
         .name = ch_tagged_name(body), .arguments = body, .flags = closed ? CH_F_INVALID : CH_F_CUT};
     const char *at = memmem(body.p, body.n, "\"arguments\":", 12);
@@ -193,8 +203,45 @@ static size_t in_string(const struct ch_tags *t, struct ch_sv s) {
     return n;
 }
 
+static size_t close_call(struct ch_tags *t, size_t taken) {
+    ch_tagged_calls(ch_buf_sv(&t->body), found_call, t);
+    enter(t, TEXT);
+    return taken;
+}
+
+/* One byte of a call that ends with its JSON. True: this was the last. */
+static bool note_bare(struct ch_tags *t, char c) {
+    if (t->in_string) {
+        note_byte(t, c);
+        return false;
+    }
+    t->in_string = c == '"';
+    t->json |= c == '{'; /* [ARGS] is not yet JSON */
+    if (c == '{' || c == '[')
+        t->depth++;
+    else if ((c == '}' || c == ']') && t->depth)
+        return --t->depth == 0 && t->json;
+    return false;
+}
+
+static size_t step_bare(struct ch_tags *t, struct ch_sv s) {
+    for (size_t i = 0; i < s.n; i++) {
+        size_t plain = in_string(t, ch_sv(s.p + i, s.n - i));
+        ch_buf_add(&t->body, s.p + i, plain);
+        i += plain;
+        if (i == s.n)
+            break;
+        ch_buf_addc(&t->body, s.p[i]);
+        if (note_bare(t, s.p[i]))
+            return close_call(t, i + 1);
+    }
+    return s.n;
+}
+
 static size_t step_call(struct ch_tags *t, struct ch_sv s, bool ended) {
     size_t closer = strlen(t->closer);
+    if (!closer)
+        return step_bare(t, s);
     for (size_t i = 0; i < s.n; i++) {
         size_t plain = in_string(t, ch_sv(s.p + i, s.n - i));
         ch_buf_add(&t->body, s.p + i, plain);
@@ -209,9 +256,7 @@ static size_t step_call(struct ch_tags *t, struct ch_sv s, bool ended) {
             if (same && n == closer) {
                 if (t->itself)
                     ch_buf_add_str(&t->body, t->closer);
-                ch_tagged_calls(ch_buf_sv(&t->body), found_call, t);
-                enter(t, TEXT);
-                return i + closer;
+                return close_call(t, i + closer);
             }
         }
         ch_buf_addc(&t->body, s.p[i]);
@@ -263,18 +308,52 @@ static size_t say_some(struct ch_tags *t, struct ch_sv s, size_t n) {
     return n;
 }
 
-/* What must follow a tag for it to be more than a word. */
-static bool is_meant(const struct tag *tag, char next) {
+enum verdict { NO, YES, MORE }; /* MORE: must be seen */
+
+/* Whether a word comes here, after white space. */
+static enum verdict follows(struct ch_sv s, const char *word) {
+    size_t space = some_space(s), n = CH_MIN(strlen(word), s.n - space);
+    if (memcmp(s.p + space, word, n) != 0)
+        return NO;
+    return n == strlen(word) ? YES : MORE;
+}
+
+/* A name, then one of two words. */
+static enum verdict is_named(struct ch_sv s, const char *one, const char *other) {
+    size_t n = ch_tagged_name_length(s);
+    struct ch_sv rest = ch_sv(s.p + n, s.n - n);
+    enum verdict a = follows(rest, one), b = follows(rest, other);
+    if (!n)
+        return NO;
+    return a == YES || b == YES ? YES : a == MORE || b == MORE ? MORE : NO;
+}
+
+/* Whether what follows a tag shows that it is more than a word. A call may be a
+ * name and nothing else, but <tool_call> and </tool_call> in prose are none. */
+static enum verdict is_meant(const struct tag *tag, struct ch_sv after) {
+    size_t space = tag->kind == TAG_ITSELF ? 0 : some_space(after);
+    struct ch_sv rest = ch_sv(after.p + space, after.n - space);
+    char next = rest.n ? *rest.p : '\0';
+    if (tag->kind == TAG_THINK || tag->kind == TAG_RESULT || tag->open[1] == '/')
+        return YES;
+    if (!rest.n)
+        return MORE;
     switch (tag->kind) {
     case TAG_CALL:
-        return next == '{' || next == '[' || next == '<' || next == '`';
+        if (next == '{' || next == '[' || next == '<' || next == '`')
+            return YES;
+        return is_named(rest, "<arg_key>", space ? "<arg_key>" : tag->close);
+    case TAG_BARE:
+        if (next == '{' || next == '[')
+            return next == '{' ? YES : follows(ch_sv(rest.p + 1, rest.n - 1), "{");
+        return is_named(rest, "[ARGS]", "[CALL_ID]");
     case TAG_ITSELF:
         return next == '"' || next == '\'' || next == '_' || (next >= 'a' && next <= 'z') ||
-               (next >= 'A' && next <= 'Z');
-    case TAG_WRAP:
-        return next == '<';
+                       (next >= 'A' && next <= 'Z')
+                   ? YES
+                   : NO;
     default:
-        return true;
+        return next == '<' ? YES : NO;
     }
 }
 
@@ -311,11 +390,10 @@ static size_t try_tags(struct ch_tags *t, struct ch_sv s, bool ended) {
         if (!is_allowed_here(t, tag) || memcmp(s.p, tag->open, common) != 0)
             continue;
         struct ch_sv rest = ch_sv(s.p + common, s.n - common);
-        size_t space = tag->kind == TAG_ITSELF ? 0 : some_space(rest);
-        bool closing = tag->open[1] == '/' || tag->kind == TAG_THINK || tag->kind == TAG_RESULT;
-        if (common == n && (closing || (space < rest.n && is_meant(tag, rest.p[space]))))
+        enum verdict meant = common < n ? MORE : is_meant(tag, rest);
+        if (meant == YES)
             return open_tag(t, tag);
-        wait |= common < n || space == rest.n;
+        wait |= meant == MORE;
     }
     return wait && !ended ? 0 : SIZE_MAX;
 }
@@ -360,11 +438,14 @@ static size_t step_ticks(struct ch_tags *t, struct ch_sv s, bool ended) {
     return say_some(t, s, run);
 }
 
-/* Whether a '<' may begin a tag, by the letters after it: so that text about
- * HTML or with comparisons is not taken to pieces. Too little of it may. */
+/* Whether a '<' or '[' may begin a tag, by the letters after it: so that text
+ * about HTML, with links or comparisons is not taken to pieces. Too little of it
+ * may. */
 static bool may_open(const struct ch_tags *t, struct ch_sv s) {
     if (s.n < 3)
         return !t->ticks;
+    if (*s.p == '[')
+        return s.p[1] == 'T' && s.p[2] == 'O';
     switch (s.p[1]) {
     case 't':
         return s.p[2] == 'o' || s.p[2] == 'h';
@@ -388,11 +469,13 @@ static uint64_t has_byte(uint64_t word, char c) {
 
 /* The first byte at or after n that decides something, or the end. */
 static size_t next_mark(struct ch_sv s, size_t n) {
-    static const bool decides[256] = {['<'] = true, ['`'] = true, ['~'] = true, ['\n'] = true};
+    static const bool decides[256] = {
+        ['<'] = true, ['['] = true, ['`'] = true, ['~'] = true, ['\n'] = true};
     uint64_t word;
     for (; s.n - n >= sizeof(word); n += sizeof(word)) {
         memcpy(&word, s.p + n, sizeof(word));
-        if (has_byte(word, '<') | has_byte(word, '`') | has_byte(word, '~') | has_byte(word, '\n'))
+        if (has_byte(word, '<') | has_byte(word, '[') | has_byte(word, '`') | has_byte(word, '~') |
+            has_byte(word, '\n'))
             break;
     }
     while (n < s.n && !decides[(unsigned char)s.p[n]])
@@ -402,11 +485,11 @@ static size_t next_mark(struct ch_sv s, size_t n) {
 
 static size_t step_text(struct ch_tags *t, struct ch_sv s, bool ended) {
     size_t n = next_mark(s, 0);
-    while (n < s.n && s.p[n] == '<' && !may_open(t, ch_sv(s.p + n, s.n - n)))
+    while (n < s.n && (s.p[n] == '<' || s.p[n] == '[') && !may_open(t, ch_sv(s.p + n, s.n - n)))
         n = next_mark(s, n + 1);
     if (n)
         return say_some(t, s, n);
-    if (*s.p == '<')
+    if (*s.p == '<' || *s.p == '[')
         return step_tag(t, s, ended);
     return *s.p == '\n' ? say_some(t, s, 1) : step_ticks(t, s, ended);
 }

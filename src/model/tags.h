@@ -53,6 +53,7 @@ struct ch_tags {
     unsigned fence_n;
     bool itself;         /* the call includes its tags */
     bool json, in_string, escaped, after_fence, fenced; /* where in its body */
+    unsigned depth;                                     /* of a call that ends with its JSON */
 };
 
 void ch_tags_init(struct ch_tags *t, enum ch_tags_mode mode, const struct ch_tags_sink *sink,
@@ -63,13 +64,16 @@ void ch_tags_feed(struct ch_tags *t, struct ch_sv piece);
 void ch_tags_end(struct ch_tags *t);
 
 /* The calls in what stood between a call's tags: a JSON object, a list of them,
- * or XML; in a code block or not. Nothing that reads as a call is one that is
- * flagged INVALID. */
+ * XML, or a name and its arguments; in a code block or not. Nothing that reads as a call is one
+ * that is flagged INVALID. */
 void ch_tagged_calls(struct ch_sv body, void (*fn)(const struct ch_tagged_call *, void *),
                      void *user);
 
 /* The name of the tool, as far as it can be told, in what is no whole call: so
  * that the model hears which of its calls is meant. */
 struct ch_sv ch_tagged_name(struct ch_sv body);
+
+/* The bytes at the beginning that may be a tool's name. */
+size_t ch_tagged_name_length(struct ch_sv s);
 
 #endif

@@ -188,6 +188,36 @@ static void test_xml(void **state) {
     check_rows(rows, CH_LEN(rows));
 }
 
+/* As GLM and Mistral's models were taught. */
+static void test_named(void **state) {
+    (void)state;
+    static const struct row rows[] = {
+        {CALL("f\n<arg_key>a</arg_key>\n<arg_value>x < y</arg_value>\n<arg_key>n</arg_key>\n"
+              "<arg_value>1</arg_value>\n"),
+         "[f {\"a\":\"x < y\",\"n\":\"1\"}]"},
+        {"So.\n" CALL("get-it<arg_key>a</arg_key><arg_value>1</arg_value>") CALL("g") "x",
+         "So.[get-it {\"a\":\"1\"}][g {}]x"},
+        {CALL("f\n<arg_value>lost</arg_value>"), CALL("f\n<arg_value>lost</arg_value>")},
+        {"<tool_call>f<arg_key>a</arg_key><arg_val", "[f f<arg_key>a</arg_key><arg_val cut]"},
+        {"the <tool_call>s of f<arg_key>", "the <tool_call>s of f<arg_key>"},
+        {"a <tool_call> token", "a <tool_call> token"},
+        {"<tool_call> and </tool_call>", "<tool_call> and </tool_call>"},
+
+        {"[TOOL_CALLS][{\"name\":\"f\",\"arguments\":{\"a\":\"]}\"}},{\"name\":\"g\"}]\nok",
+         "[f {\"a\":\"]}\"}][g {}]ok"},
+        {"Hm. [TOOL_CALLS] {\"name\":\"f\",\"arguments\":{}}", "Hm.[f {}]"},
+        {"[TOOL_CALLS]f[ARGS]{\"a\":{\"b\":\"\\\"}\"}}[TOOL_CALLS]g[CALL_ID]12345[ARGS]{}",
+         "[f {\"a\":{\"b\":\"\\\"}\"}}][g {}]"},
+        {"[TOOL_CALLS]f [ARGS] [1]{}", "[f [1]{} invalid]"},
+        {"[TOOL_CALLS]f[ARGS]{\"a\":1", "[f f[ARGS]{\"a\":1 cut]"},
+        {"[TOOL_CALLS][{\"name\":\"f\",\"arguments\":{}}", "[f {}} cut]"},
+        {"the [TOOL_CALLS] token, [TOOL_CALLS] [1], [TO",
+         "the [TOOL_CALLS] token, [TOOL_CALLS] [1], [TO"},
+        {"`[TOOL_CALLS]f[ARGS]{}` and [a](b), x[T", "`[TOOL_CALLS]f[ARGS]{}` and [a](b), x[T"},
+    };
+    check_rows(rows, CH_LEN(rows));
+}
+
 static void test_thoughts(void **state) {
     (void)state;
     static const struct row rows[] = {
@@ -241,8 +271,10 @@ static void test_only_thoughts(void **state) {
 /* A flood byte by byte is read in one pass: this would take hours otherwise. */
 static void test_flood(void **state) {
     (void)state;
-    static const char *const begins[] = {"<tool_call>", "", "```tool_call", "<tool_calls>"};
-    static const char marks[] = {' ', '`', ' ', '\n'};
+    static const char *const begins[] = {
+        "<tool_call>",   "",           "```tool_call", "<tool_calls>", "<tool_call>f",
+        "[TOOL_CALLS]f", "<tool_call>"};
+    static const char marks[] = {' ', '`', ' ', '\n', ' ', '\n', 'f'};
     for (size_t i = 0; i < CH_LEN(begins); i++) {
         CH_BUF_AUTO text = {0};
         struct out o;
@@ -272,11 +304,11 @@ static void test_flood_of_lines(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_calls),         cmocka_unit_test(test_fences),
-        cmocka_unit_test(test_prose),         cmocka_unit_test(test_xml),
-        cmocka_unit_test(test_thoughts),      cmocka_unit_test(test_broken),
-        cmocka_unit_test(test_only_thoughts), cmocka_unit_test(test_flood),
-        cmocka_unit_test(test_flood_of_lines),
+        cmocka_unit_test(test_calls),          cmocka_unit_test(test_fences),
+        cmocka_unit_test(test_prose),          cmocka_unit_test(test_xml),
+        cmocka_unit_test(test_thoughts),       cmocka_unit_test(test_broken),
+        cmocka_unit_test(test_only_thoughts),  cmocka_unit_test(test_flood),
+        cmocka_unit_test(test_flood_of_lines), cmocka_unit_test(test_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
