@@ -1,5 +1,6 @@
 /* wire_encode.c -- a neutral request as the HTTP request; see wire.h. */
 #include "base/error.h"
+#include "base/nearest.h"
 #include "model/provider.h"
 #include "model/wire.h"
 #include "json/json.h"
@@ -17,6 +18,67 @@ struct reading {
 
 static int bad(struct reading *r, const char *key, const char *want) {
     return ch_fail(r->err, CHELA_EINVAL, "request: \"%s\" must be %s", key, want);
+}
+
+/* Every member that a request may have. */
+static const struct {
+    const char *name;
+    enum { TEXT, NUMBER, BOOL, LIST, OBJECT } type;
+} members[] = {
+    {"provider", TEXT},        {"base_url", TEXT},
+    {"model", TEXT},           {"system", TEXT},
+    {"messages", LIST},        {"tools", LIST},
+    {"tool_choice", TEXT},     {"parallel", BOOL},
+    {"stream", BOOL},          {"temperature", NUMBER},
+    {"top_p", NUMBER},         {"top_k", NUMBER},
+    {"seed", NUMBER},          {"max_output_tokens", NUMBER},
+    {"reasoning", TEXT},       {"stop", LIST},
+    {"output_schema", OBJECT}, {"cache", TEXT},
+    {"cache_key", TEXT},       {"quirks", LIST},
+    {"headers", OBJECT},       {"extra_body", OBJECT},
+};
+
+static bool is_of_type(const struct ch_json *v, int type) {
+    static const enum ch_json_type types[] = {[TEXT] = CH_JSON_STRING,
+                                              [NUMBER] = CH_JSON_NUMBER,
+                                              [LIST] = CH_JSON_ARRAY,
+                                              [OBJECT] = CH_JSON_OBJECT};
+    if (v->type == CH_JSON_NULL)
+        return true;
+    return type == BOOL ? v->type == CH_JSON_TRUE || v->type == CH_JSON_FALSE
+                        : v->type == types[type];
+}
+
+/* A member of somebody else's is left alone, a slip of the pen is not. */
+static int check_unknown(struct reading *r, struct ch_sv name) {
+    struct ch_nearest near = ch_nearest(name);
+    for (size_t i = 0; i < CH_LEN(members); i++)
+        ch_nearest_try(&near, ch_sv_str(members[i].name));
+    if (!near.best.n)
+        return CHELA_OK;
+    return ch_fail(r->err, CHELA_EINVAL,
+                   "request: unknown member \"%.*s\" (did you mean \"%.*s\"?)", CH_SV_FMT(name),
+                   CH_SV_FMT(near.best));
+}
+
+/* What would be left out without a word otherwise. */
+static int check_members(struct reading *r) {
+    static const char *const wants[] = {[TEXT] = "a string",
+                                        [NUMBER] = "a number",
+                                        [BOOL] = "true or false",
+                                        [LIST] = "an array",
+                                        [OBJECT] = "an object"};
+    int rc = CHELA_OK;
+    for (CH_JSON_MEMBERS(k, v, r->v)) {
+        size_t i = 0;
+        while (i < CH_LEN(members) && !ch_sv_is(ch_json_str(k), members[i].name))
+            i++;
+        if (rc == CHELA_OK && i == CH_LEN(members))
+            rc = check_unknown(r, ch_json_str(k));
+        else if (rc == CHELA_OK && !is_of_type(v, members[i].type))
+            rc = bad(r, members[i].name, wants[members[i].type]);
+    }
+    return rc;
 }
 
 static struct ch_sv compact(struct reading *r, const struct ch_json *v) {
@@ -204,7 +266,9 @@ static int read_endpoint(struct reading *r, const struct ch_codec *codec) {
 static int read_request(struct reading *r, const struct ch_codec *codec) {
     if (!ch_json_is(r->v, CH_JSON_OBJECT))
         return ch_fail(r->err, CHELA_EINVAL, "request: must be an object");
-    int rc = read_endpoint(r, codec);
+    int rc = check_members(r);
+    if (rc == CHELA_OK)
+        rc = read_endpoint(r, codec);
     if (rc == CHELA_OK)
         rc = read_messages(r);
     if (rc == CHELA_OK)

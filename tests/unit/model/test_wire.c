@@ -65,6 +65,10 @@ static void test_encode_refuses(void **state) {
         {"{\"messages\":[],\"tools\":[{\"name\":\"f\",\"parameters\":1}]}", "parameters"},
         {"{\"messages\":[],\"reasoning\":\"lots\"}", "reasoning"},
         {"{\"messages\":[],\"quirks\":[\"odd\"]}", "odd"},
+        {"{\"messages\":[],\"tool_choice\":{\"name\":\"f\"}}", "\"tool_choice\" must be a string"},
+        {"{\"messages\":[],\"parallel\":\"no\"}", "\"parallel\" must be true or false"},
+        {"{\"messages\":[],\"stop\":\"END\"}", "\"stop\" must be an array"},
+        {"{\"messages\":[],\"parralel\":false}", "did you mean \"parallel\"?"},
         {"{\"messages\":[],\"provider\":\"nobody\"}", "nobody"},
         {"{\"messages\":[],\"provider\":\"anthropic\"}", "anthropic"}, /* of another protocol */
         {"{\"messages\":[],\"provider\":\"azure\"}", "base_url"},
@@ -78,6 +82,15 @@ static void test_encode_refuses(void **state) {
             fail_msg("%s: %d %s", cases[i].request, rc, err.message);
         assert_int_equal(out.n, 0);
     }
+}
+
+/* null is as if it were not there; what belongs to somebody else is left alone. */
+static void test_encode_ignores(void **state) {
+    (void)state;
+    CH_BUF_AUTO out = {0};
+    struct ch_sv request = CH_SV("{\"messages\":[],\"stop\":null,\"x-ours\":[1]}");
+    assert_int_equal(ch_wire_encode(&ch_codec_openai, CH_SV("m"), request, &out, NULL), 0);
+    assert_null(strstr(ch_buf_str(&out), "ours"));
 }
 
 static void test_encode_model(void **state) {
@@ -94,6 +107,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_decode_codes),
         cmocka_unit_test(test_encode_refuses),
+        cmocka_unit_test(test_encode_ignores),
         cmocka_unit_test(test_encode_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
