@@ -9,7 +9,7 @@ CHELA_BEGIN_DECLS
  *  "models":[{"provider","model","resolved","context_window","max_output",
  *             "images","price","source"}]}
  * where key says whether a key is at hand, source is "table" or "server", images
- * is false where a model is known not to take them, price is
+ * whether the model takes them, price is
  * {"input","output"} in US dollars for a million tokens, and what is not known
  * is null. With a provider only that one, and its server is asked what it has;
  * CHELA_EAUTH, CHELA_ENET ... if that fails. The text is yours to chela_free. */

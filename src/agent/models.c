@@ -43,10 +43,11 @@ static void write_model(struct ch_jw *w, const char *provider, const struct ch_l
     write_size(w, "context_window", m->context_window ? m->context_window : info.context_window);
     write_size(w, "max_output", m->max_output ? m->max_output : info.max_output);
     ch_jw_key(w, "images");
-    if (ch_model_is_blind(m->id))
-        ch_jw_bool(w, false);
-    else
+    enum ch_sight sight = ch_model_sight(m->id);
+    if (sight == CH_SIGHT_UNKNOWN)
         ch_jw_null(w);
+    else
+        ch_jw_bool(w, sight == CH_SIGHT_IMAGES);
     write_price(w, provider, m->id);
     ch_jw_kcstr(w, "source", source);
     ch_jw_end(w, '}');

@@ -87,7 +87,9 @@ static void list_models(const char *json, FILE *out) {
             row[0] = ch_format("%s/%s", provider, name);
             for (size_t c = 0; c < sizeof(rest) / sizeof(rest[0]); c++)
                 row[c + 1] = or_dash(member(json, "models", i, rest[c]));
-            if (strcmp(row[3], "false") == 0)
+            if (strcmp(row[3], "true") == 0)
+                memcpy(row[3], "yes", 4);
+            else if (strcmp(row[3], "false") == 0)
                 memcpy(row[3], "no", 3);
         }
         bool last = !*provider;

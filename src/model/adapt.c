@@ -98,7 +98,7 @@ struct ch_msg *ch_call_ids_renew(struct ch_call_ids *ids, enum ch_id_rule rule,
 /* --- images */
 
 bool ch_takes_images(const struct ch_model_request *req) {
-    return !(req->endpoint->quirks & CH_Q_NO_IMAGES) && !ch_model_is_blind(req->model);
+    return !(req->endpoint->quirks & CH_Q_NO_IMAGES) && ch_model_sight(req->model) != CH_SIGHT_NONE;
 }
 
 static void add_note(struct ch_buf *text, const struct ch_block *image) {

@@ -1,4 +1,4 @@
-/* blind.c -- models that read text only, by name.
+/* blind.c -- models that read text only, and those known to see, by name.
  *
  * An image sent to one of them fails the request, or the whole conversation
  * once it is in the history. A model that is not listed is asked: the server
@@ -12,6 +12,7 @@ static const struct {
     const char *prefix;
     bool blind;
 } rows[] = {
+    {"claude-", false},
     {"codestral", true},
     {"command-r", true},
     {"deepseek-", true},
@@ -23,9 +24,15 @@ static const struct {
     {"glm-4.6", true},
     {"glm-4.6v", false},
     {"glm-4.7", true},
+    {"gemini-", false},
     {"gpt-3.5", true},
+    {"gpt-4-turbo", false},
+    {"gpt-4.1", false},
+    {"gpt-4o", false},
+    {"gpt-5", false},
     {"gpt-oss", true},
     {"grok-3", true},
+    {"grok-4", false},
     {"grok-code", true},
     {"kimi-k2", true},
     {"kimi-k2.", false},
@@ -39,17 +46,20 @@ static const struct {
     {"moonshot-v1-8k-vision", false},
     {"moonshot-v1-32k-vision", false},
     {"moonshot-v1-128k-vision", false},
+    {"o1", false},
     {"o1-mini", true},
     {"o1-preview", true},
+    {"o3", false},
     {"o3-mini", true},
+    {"o4-mini", false},
     {"open-mixtral", true},
     {"qwen2.5-coder", true},
     {"qwen3-coder", true},
 };
 
-bool ch_model_is_blind(struct ch_sv model) {
+enum ch_sight ch_model_sight(struct ch_sv model) {
     size_t longest = 0;
-    bool blind = false;
+    enum ch_sight sight = CH_SIGHT_UNKNOWN;
     for (size_t i = model.n; i > 0; i--)
         if (model.p[i - 1] == '/') {
             model = ch_sv(model.p + i, model.n - i);
@@ -61,7 +71,7 @@ bool ch_model_is_blind(struct ch_sv model) {
             !ch_sv_eq_nocase(ch_sv(model.p, prefix.n), prefix))
             continue;
         longest = prefix.n;
-        blind = rows[i].blind;
+        sight = rows[i].blind ? CH_SIGHT_NONE : CH_SIGHT_IMAGES;
     }
-    return blind;
+    return sight;
 }

@@ -14,6 +14,7 @@ same "list: aligned columns" "" "$(awk 'NF == 0 {exit} NR == 1 {at = index($0, "
 chela models list --json
 exits "list --json" 0
 holds "an alias is resolved to its date" '.[0].models | any(.model == "claude-sonnet-4-5" and .resolved == "claude-sonnet-4-5-20250929")'
+holds "images: yes, no, or not known" '.[0].models | (any(.model == "gpt-4o" and .images) and any(.model == "o3-mini" and .images == false))'
 holds "what is not known is null" '.[0].models | all(.context_window == null or .context_window > 0)'
 holds "keys are there or not, and not shown" '.[0].providers | (any(.name == "openai" and .key) and any(.name == "groq" and (.key | not)))'
 

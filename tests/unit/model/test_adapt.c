@@ -139,22 +139,31 @@ static void test_images(void **state) {
     ch_msg_free(m);
 }
 
-static void test_blind_models(void **state) {
+static void test_sight(void **state) {
     (void)state;
     static const struct {
         const char *model;
-        bool blind;
+        enum ch_sight sight;
     } cases[] = {
-        {"deepseek-chat", true}, {"deepseek/deepseek-r1", true},
-        {"gpt-oss:20b", true},   {"openai/gpt-oss-120b", true},
-        {"glm-4.6", true},       {"glm-4.6v-flash", false},
-        {"kimi-k2-0905", true},  {"kimi-k2.5", false},
-        {"gpt-4o", false},       {"claude-sonnet-4-6", false},
-        {"Llama-3.3-70B", true}, {"", false},
-        {"nobody-knows", false}, {"moonshot-v1-8k-vision-preview", false},
+        {"deepseek-chat", CH_SIGHT_NONE},
+        {"deepseek/deepseek-r1", CH_SIGHT_NONE},
+        {"gpt-oss:20b", CH_SIGHT_NONE},
+        {"openai/gpt-oss-120b", CH_SIGHT_NONE},
+        {"glm-4.6", CH_SIGHT_NONE},
+        {"glm-4.6v-flash", CH_SIGHT_IMAGES},
+        {"kimi-k2-0905", CH_SIGHT_NONE},
+        {"kimi-k2.5", CH_SIGHT_IMAGES},
+        {"gpt-4o", CH_SIGHT_IMAGES},
+        {"claude-sonnet-4-6", CH_SIGHT_IMAGES},
+        {"Llama-3.3-70B", CH_SIGHT_NONE},
+        {"o3-pro", CH_SIGHT_IMAGES},
+        {"o3-mini-2025-01-31", CH_SIGHT_NONE},
+        {"", CH_SIGHT_UNKNOWN},
+        {"nobody-knows", CH_SIGHT_UNKNOWN},
+        {"moonshot-v1-8k-vision-preview", CH_SIGHT_IMAGES},
     };
     for (size_t i = 0; i < CH_LEN(cases); i++)
-        if (ch_model_is_blind(ch_sv_str(cases[i].model)) != cases[i].blind)
+        if (ch_model_sight(ch_sv_str(cases[i].model)) != cases[i].sight)
             fail_msg("%s", cases[i].model);
 }
 
@@ -163,7 +172,7 @@ int main(void) {
         cmocka_unit_test(test_repeated_ids),
         cmocka_unit_test(test_many),
         cmocka_unit_test(test_images),
-        cmocka_unit_test(test_blind_models),
+        cmocka_unit_test(test_sight),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
