@@ -20,13 +20,18 @@ unsigned ch_term_columns(const struct ch_term *t) {
     return 80;
 }
 
+unsigned ch_term_rows(const struct ch_term *t) {
+    struct winsize ws;
+    if (ioctl(t->fd, TIOCGWINSZ, &ws) == 0 && ws.ws_row > 0)
+        return ws.ws_row;
+    return 24;
+}
+
 /* --- UTF-8 ---------------------------------------------------------------- */
 
 enum { BAD = -1, MORE = 0 };
 
-/* Bytes of the character at p; BAD when none starts there, MORE when the n
- * bytes are the beginning of one. */
-static int next_char(const char *p, size_t n, uint32_t *cp) {
+int ch_term_char(const char *p, size_t n, uint32_t *cp) {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     unsigned char first = (unsigned char)p[0];
     int len = first < 0x80                    ? 1
@@ -76,7 +81,7 @@ static size_t step(const struct ch_escape *e, FILE *out, const char *p, size_t n
             put_char(e, out, p, 1, '\r');
         return n > 1 ? 1 : 0;
     }
-    int len = next_char(p, n, &cp);
+    int len = ch_term_char(p, n, &cp);
     if (len == MORE)
         return 0;
     if (len == BAD) {
@@ -136,7 +141,7 @@ void ch_escape_finish(struct ch_escape *e, FILE *out) {
 
 /* --- columns -------------------------------------------------------------- */
 
-static unsigned columns_of(uint32_t cp) {
+unsigned ch_term_char_columns(uint32_t cp) {
     if (cp < 0x7F)
         return 1;
     int w = wcwidth((wchar_t)cp);
@@ -150,8 +155,8 @@ static size_t walk(const char *p, size_t n, unsigned columns, unsigned *used) {
     *used = 0;
     while (i < n) {
         uint32_t cp = 0xFFFD;
-        int len = next_char(p + i, n - i, &cp);
-        unsigned w = columns_of(cp);
+        int len = ch_term_char(p + i, n - i, &cp);
+        unsigned w = ch_term_char_columns(cp);
         if (w > columns - *used)
             break;
         *used += w;

@@ -19,6 +19,7 @@ struct ch_term {
 
 struct ch_term ch_term_probe(int fd, bool dumb, bool no_color);
 unsigned ch_term_columns(const struct ch_term *t); /* 80 when it does not say */
+unsigned ch_term_rows(const struct ch_term *t);    /* 24 when it does not say */
 
 enum ch_escape_mode {
     CH_ESCAPE_TEXT, /* newlines and tabs pass */
@@ -39,6 +40,12 @@ struct ch_escape {
 void ch_escape_feed(struct ch_escape *e, FILE *out, const char *p, size_t n);
 /* The text is over: what is held back is no character. */
 void ch_escape_finish(struct ch_escape *e, FILE *out);
+
+/* Bytes of the UTF-8 character at p (n > 0); negative when none starts there, 0
+ * when the n bytes are the beginning of one. */
+int ch_term_char(const char *p, size_t n, uint32_t *cp);
+/* Columns that one character takes; 0: it joins the one before it. */
+unsigned ch_term_char_columns(uint32_t cp);
 
 /* How many bytes of safe one-line text fit into so many columns. */
 size_t ch_term_fit(const char *p, size_t n, unsigned columns);
