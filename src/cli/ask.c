@@ -155,35 +155,41 @@ static char *choice_at(const char *arguments, size_t len, size_t i) {
     return chela_json_get(arguments, len, pointer, NULL);
 }
 
-static void show_question(struct ch_asker *a, const char *arguments, size_t len) {
+void ch_question_write(FILE *out, const char *arguments, size_t len) {
     static const char *const names[] = {"/question", "/prompt", "/message"};
-    struct ch_draft d;
     char *text = NULL, *choice;
 
     for (size_t i = 0; !text && i < sizeof(names) / sizeof(names[0]); i++)
         text = chela_json_get(arguments, len, names[i], NULL);
-    ch_draft_init(&d);
-    fprintf(d.f, "\nThe agent asks: %s\n", text ? text : "");
+    fprintf(out, "The agent asks: %s\n", text ? text : "");
     for (size_t i = 0; (choice = choice_at(arguments, len, i)); i++) {
-        fprintf(d.f, "  %zu. %s\n", i + 1, choice);
+        fprintf(out, "  %zu. %s\n", i + 1, choice);
         chela_free(choice);
     }
+    chela_free(text);
+}
+
+char *ch_question_choice(const char *arguments, size_t len, const char *line) {
+    char *end;
+    unsigned long n = strtoul(line, &end, 10);
+    return end != line && *end == '\0' && n > 0 ? choice_at(arguments, len, n - 1) : NULL;
+}
+
+static void show_question(struct ch_asker *a, const char *arguments, size_t len) {
+    struct ch_draft d;
+
+    ch_draft_init(&d);
+    fputc('\n', d.f);
+    ch_question_write(d.f, arguments, len);
     fputs("Your answer: ", d.f);
     ch_draft_finish(&d);
     ch_console_ask(a->console, d.p, d.n);
     free(d.p);
-    chela_free(text);
 }
 
-/* A number stands for the choice that has it. */
 static const char *chosen(struct ch_asker *a, const char *arguments, size_t len) {
-    char *end;
-    unsigned long n = strtoul(a->line, &end, 10);
-
     chela_free(a->choice);
-    a->choice = NULL;
-    if (end != a->line && *end == '\0' && n > 0)
-        a->choice = choice_at(arguments, len, n - 1);
+    a->choice = ch_question_choice(arguments, len, a->line);
     return a->choice ? a->choice : a->line;
 }
 

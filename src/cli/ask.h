@@ -2,6 +2,8 @@
  * what the tool ask_user wants to know. */
 #ifndef CH_CLI_ASK_H
 #define CH_CLI_ASK_H
+#include <stdio.h>
+
 #include "chela/hooks.h"
 #include "cli/console.h"
 #include "cli/signal.h"
@@ -36,6 +38,12 @@ const char *ch_asker_question(struct ch_asker *a, const char *arguments, size_t 
 /* Ask for a line of any kind, which may be empty; in a->line. NULL: there is
  * none, or nobody. */
 const char *ch_asker_line(struct ch_asker *a, const char *question);
+
+/* The question of such a call, with its choices, for people: not yet safe. */
+void ch_question_write(FILE *out, const char *arguments, size_t len);
+/* A number stands for the choice that has it: yours to chela_free; NULL: the
+ * line is an answer of its own. */
+char *ch_question_choice(const char *arguments, size_t len, const char *line);
 
 /* What an answer says; false: nothing we understand. *reason, in the answer
  * itself, is set with a denial; it may be empty. */

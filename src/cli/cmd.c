@@ -8,6 +8,7 @@
 
 const struct ch_cmd *const ch_cmds[] = {
     &ch_cmd_run,
+    &ch_cmd_chat,
     &ch_cmd_init,
     &ch_cmd_serve,
     &ch_cmd_sessions_list,

@@ -25,8 +25,8 @@ struct ch_cmd {
 /* Ended by NULL, in the order help lists them; a group's are neighbours. */
 extern const struct ch_cmd *const ch_cmds[];
 
-extern const struct ch_cmd ch_cmd_run, ch_cmd_init, ch_cmd_completion, ch_cmd_doctor, ch_cmd_help,
-    ch_cmd_serve;
+extern const struct ch_cmd ch_cmd_run, ch_cmd_chat, ch_cmd_init, ch_cmd_completion, ch_cmd_doctor,
+    ch_cmd_help, ch_cmd_serve;
 extern const struct ch_cmd ch_cmd_sessions_list, ch_cmd_sessions_show, ch_cmd_sessions_resume,
     ch_cmd_sessions_fork, ch_cmd_sessions_export, ch_cmd_sessions_import, ch_cmd_sessions_delete,
     ch_cmd_sessions_search, ch_cmd_sessions_compact, ch_cmd_replay, ch_cmd_trace, ch_cmd_usage;

@@ -191,23 +191,9 @@ struct run {
 
 /* --- events ------------------------------------------------------------------- */
 
-static int exit_code(const char *status) {
-    static const struct {
-        const char *status;
-        int code;
-    } codes[] = {{"done", CH_EXIT_DONE},
-                 {"stopped", CH_EXIT_STOPPED},
-                 {"cancelled", CH_EXIT_CANCELLED},
-                 {"paused", CH_EXIT_PAUSED}};
-    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
-        if (strcmp(status, codes[i].status) == 0)
-            return codes[i].code;
-    return CH_EXIT_ERROR;
-}
-
 static void on_end(struct run *r, const struct chela_event *ev) {
     r->ended = true;
-    r->code = exit_code(ev->end.status);
+    r->code = ch_text_exit(ev->end.status);
     ch_status_free(r->status);
     r->status = NULL;
     if (r->format == JSON)

@@ -54,6 +54,10 @@ static int write_all(int fd, const char *p, size_t n) {
 static void put(struct ch_console *c, const struct ch_term *t, const char *p, size_t n) {
     if (n == 0 || (t == &c->out && c->failure))
         return;
+    if (c->sink) {
+        c->sink(p, n, c->sink_user);
+        return;
+    }
     if (c->status) {
         write_all(c->err.fd, ERASE, sizeof(ERASE) - 1);
         c->status = false;

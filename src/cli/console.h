@@ -30,6 +30,10 @@ struct ch_console {
     bool progressing;                  /* a stretch of progress text has begun */
     int open_fd;                       /* the terminal line is unfinished by this fd; 0: none */
     bool status;                       /* a status line is on the screen */
+    /* Instead of writing, if set: for a screen that has its own way (screen.h).
+     * Called under the lock, from any thread. */
+    void (*sink)(const char *p, size_t n, void *user);
+    void *sink_user;
     int failure;                       /* errno of the first failed write to stdout, 0 */
 };
 

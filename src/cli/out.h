@@ -29,6 +29,9 @@ bool ch_text_streams(const struct ch_text *t);
 /* How a run ended, when that takes a word, on stderr. In every format. */
 void ch_text_outcome(struct ch_console *c, const struct chela_event *end);
 
+/* The exit code that the status of a run's end stands for. */
+int ch_text_exit(const char *status);
+
 /* --- for programs (out_json.c) ----------------------------------------------- */
 
 /* A JSON text of one line, or an event as one, on stdout. */

@@ -7,6 +7,7 @@
 #include "cli/draft.h"
 #include "cli/mem.h"
 #include "cli/out.h"
+#include "cli/problem.h"
 
 #define S(n) ((n) == 1 ? "" : "s") /* "1 turn", "2 turns" */
 #define STR(s) (int)(s).n, (s).p   /* for "%.*s" */
@@ -269,4 +270,18 @@ void ch_text_outcome(struct ch_console *c, const struct chela_event *end) {
         ch_console_error(c, "%.*s", STR(end->end.error));
     else
         ch_console_error(c, "%s: %s", status, end->end.reason);
+}
+
+int ch_text_exit(const char *status) {
+    static const struct {
+        const char *status;
+        int code;
+    } codes[] = {{"done", CH_EXIT_DONE},
+                 {"stopped", CH_EXIT_STOPPED},
+                 {"cancelled", CH_EXIT_CANCELLED},
+                 {"paused", CH_EXIT_PAUSED}};
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+        if (strcmp(status, codes[i].status) == 0)
+            return codes[i].code;
+    return CH_EXIT_ERROR;
 }

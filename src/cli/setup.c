@@ -81,7 +81,8 @@ int ch_setup_runtime(struct ch_setup *s, struct chela_error *err) {
     struct chela_runtime_opts opts = CHELA_RUNTIME_OPTS(.log = s->log ? s->log : on_log,
                                                         .trace = s->env->trace,
                                                         .ca_file = s->ca_file, .user = s->console,
-                                                        .record = s->record, .replay = s->replay);
+                                                        .record = s->record, .replay = s->replay,
+                                                        .uv_loop = s->uv_loop);
     int rc = chela_runtime_new(&opts, &s->rt, err);
     if (rc < 0 && (s->record || s->replay))
         err->code = rc = CHELA_ECONFIG; /* whatever is wrong with the cassette: exit 2 */

@@ -55,6 +55,7 @@ struct ch_setup {
     const char *ca_file;                /* borrowed, may be NULL: set by the caller */
     const char *record, *replay;        /* likewise: cassettes */
     chela_log_fn *log; /* likewise: instead of lines for people; its user is the console */
+    void *uv_loop;                      /* likewise: a host's loop */
     bool nobody; /* can answer: ask_user is offered only where a list allows it; by the caller */
     chela_runtime *rt;                  /* owned; owns the agent */
     chela_config *config;               /* owned; NULL: there is no file */

@@ -140,7 +140,7 @@ void ch_signals_attach(struct ch_signals *s, chela_run *run) {
         return;
     pthread_mutex_lock(&s->lock);
     s->run = run;
-    if (s->caught)
+    if (s->caught && run)
         chela_cancel(run, "interrupted");
     pthread_mutex_unlock(&s->lock);
 }

@@ -17,7 +17,8 @@ struct ch_signals;
 struct ch_signals *ch_signals_new(void);
 void ch_signals_free(struct ch_signals *s);
 
-/* The run that the first signal cancels; a signal that came before counts. */
+/* The run that the first signal cancels; a signal that came before counts. NULL:
+ * there is none just now. */
 void ch_signals_attach(struct ch_signals *s, chela_run *run);
 /* The run's session is kept, under this key (copied): SIGTERM gives the run ten
  * seconds to end by itself. Then the program ends with 0; the session can be

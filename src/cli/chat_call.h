@@ -1,0 +1,27 @@
+/* chat_call.h -- a tool call as one line for people, and what it changed. */
+#ifndef CH_CLI_CHAT_CALL_H
+#define CH_CLI_CHAT_CALL_H
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "chela/event.h"
+
+struct ch_call_look {
+    unsigned columns;
+    bool color;
+};
+
+/* Any text as one safe line; the caller frees it. */
+char *ch_call_safe(const char *p, size_t n);
+/* "read src/main.c": the name and what the call is about; likewise. */
+char *ch_call_label(struct chela_str name, struct chela_str arguments);
+
+/* The line of a call that has ended; label NULL: the name has to do. */
+void ch_call_print(FILE *out, const struct ch_call_look *look, const char *label,
+                   const struct chela_event *result);
+/* What it wrote or changed in a file, as a diff of bounded length; nothing for
+ * other calls. arguments may be NULL. */
+void ch_call_details(FILE *out, const struct ch_call_look *look, const char *arguments,
+                     const struct chela_event *result);
+
+#endif
