@@ -45,6 +45,8 @@ struct chela_str {
     X(FALLBACK, "fallback", fallback)                                                              \
     X(COMPACTION, "compaction", compaction)                                                        \
     X(WARNING, "warning", note)                                                                    \
+    X(PLAN, "plan", plan)                                                                          \
+    X(REFLECTION, "reflection", reflection)                                                        \
     X(TURN_END, "turn_end", turn)                                                                  \
     X(RUN_END, "run_end", end)
 
@@ -84,6 +86,7 @@ struct chela_event {
             unsigned turn;
             const char *model;
             size_t messages, tools, bytes;
+            const char *role; /* planner, router, ...; NULL: the agent itself */
         } request;
         struct {
             struct chela_str text, so_far;
@@ -121,6 +124,19 @@ struct chela_event {
             const char *strategy; /* prune summary retain cut */
             size_t tokens_before, tokens_after; /* of the next request, estimated */
         } compaction;
+        struct {
+            /* JSON array of {step_id, description, tool_name, tool_input,
+             * depends_on, status}: pending running done failed. Told whenever
+             * one of them changes. */
+            struct chela_str steps;
+        } plan;
+        struct {
+            const char *action;   /* accept retry_step replan escalate: what is done */
+            const char *proposed; /* and what the judge would have done */
+            int completeness, correctness, format; /* 1 to 5 */
+            unsigned step;                         /* to do again; 0: none */
+            struct chela_str note; /* what to do differently, or what is wrong */
+        } reflection;
         struct {
             const char *status; /* done stopped error cancelled paused */
             const char *reason; /* task_completed max_turns_exceeded ... */

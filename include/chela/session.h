@@ -186,7 +186,7 @@ struct chela_agent_opts { /* all strings are copied */
                                       "group:files"); NULL: none */
     const char *deny;              /* tools never to offer, of any kind; wins over allow */
     const char *tool_choice;       /* auto any none NAME */
-    const char *mode;              /* NULL or "react" */
+    const char *mode;              /* react plan route; NULL: react (docs/modes.md) */
     enum chela_reasoning reasoning;
     int64_t max_output_tokens;
     const double *temperature;     /* NULL: the model's default */
@@ -266,6 +266,10 @@ struct chela_agent_opts { /* all strings are copied */
      * "retain": the same without a model; "off": nothing, such a run fails. */
     const char *compaction;
     const char *compaction_model; /* who condenses: "provider/model"; NULL: the run's own */
+    int review_plan; /* modes plan and route: a person must agree to each plan */
+    struct {         /* models of its roles, "provider/model"; NULL: its own */
+        const char *router, *planner, *executor, *reflector;
+    } roles;
 };
 #define CHELA_AGENT_OPTS(...) {.size = sizeof(struct chela_agent_opts), __VA_ARGS__}
 

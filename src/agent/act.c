@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "agent/keep.h"
+#include "agent/mode.h"
 #include "tool/delivery.h"
 
 static void call_event(chela_run *run, enum chela_event_type type, const struct ch_block *call) {
@@ -125,6 +126,7 @@ static bool gate(const struct ch_block *call, enum chela_effect effect, const ch
 
 static void started(const struct ch_block *call, void *user) {
     call_event(user, CHELA_EV_TOOL_START, call);
+    ch_mode_call(user, call, false, false);
 }
 
 static void progress(const struct ch_block *call, struct ch_sv text, void *user) {
@@ -194,7 +196,8 @@ static void finished(const struct ch_block *call, const struct ch_result *r, voi
     if (!r->is_error)
         ch_delivery_done(&run->session->state, run->id, r->id);
     store_result(run, call, r);
-    ch_emit(run, &ev);
+    if (ch_emit(run, &ev))
+        ch_mode_call(run, call, true, r->is_error || r->denied);
 }
 
 /* The host may answer there and then, after asking a person. */
@@ -315,7 +318,7 @@ void ch_act_done(chela_run *run) {
                           .over_limit = totals.refused > 0,
                           .terminated = totals.terminated,
                           .unfit = run->unfit};
-    if (in.kind == CH_IN_RESULTS)
+    if (in.kind == CH_IN_RESULTS && !ch_mode_acts(run)) /* a plan has an end by itself */
         in.loop = watch(run, m);
     run->unfit = false;
     ch_batch_close(run->batch);

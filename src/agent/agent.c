@@ -2,6 +2,8 @@
 #include "agent/compact.h"
 #include "agent/context.h"
 #include "agent/meaning.h"
+#include "agent/mode.h"
+#include "agent/role.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -146,12 +148,6 @@ static int set_approvals(chela_agent *a, const struct chela_agent_opts *o,
     return rc;
 }
 
-static int check_mode(const char *mode, struct chela_error *err) {
-    if (!mode || strcmp(mode, "react") == 0)
-        return 0;
-    return ch_fail(err, CHELA_EINVAL, "unknown mode '%s' (known: react)", mode);
-}
-
 static void set_sampling(chela_agent *a, const struct chela_agent_opts *o) {
     a->has_temperature = o->temperature != NULL;
     a->temperature = o->temperature ? *o->temperature : 0;
@@ -221,12 +217,22 @@ static int set_compaction(chela_agent *a, const struct chela_agent_opts *o,
     return rc;
 }
 
+static void set_roles(chela_agent *a, const struct chela_agent_opts *o) {
+    const char *models[CH_ROLES] = {[CH_ROLE_ROUTER] = o->roles.router,
+                                    [CH_ROLE_PLANNER] = o->roles.planner,
+                                    [CH_ROLE_EXECUTOR] = o->roles.executor,
+                                    [CH_ROLE_REFLECTOR] = o->roles.reflector};
+    for (size_t i = 0; i < CH_ROLES; i++)
+        a->role_models[i] = models[i] ? ch_arena_str(&a->arena, ch_sv_str(models[i])) : NULL;
+}
+
 static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_error *err) {
     a->id = ch_strdup(o->id ? o->id : "main");
     a->tool_choice = dup_opt(o->tool_choice);
     a->reasoning = o->reasoning;
     a->max_output_tokens = o->max_output_tokens;
     set_sampling(a, o);
+    set_roles(a, o);
     a->cache = (enum ch_cache)o->cache;
     a->strict = o->strict;
     a->parallel = o->parallel;
@@ -239,7 +245,7 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
     a->queue = o->queue;
     a->timeout_ms = limit_or(o->limits.timeout_ms, CH_DEFAULT_RUN_MS);
     a->selection_size = o->selection_size;
-    int rc = check_mode(o->mode, err);
+    int rc = ch_mode_read(o->mode, &a->mode, err);
     if (rc == 0)
         rc = ch_select_mode_read(o->selection, &a->selection, err);
     if (rc == 0)
@@ -252,6 +258,8 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
         rc = ch_meaning_new(a->rt, o->embedding, &a->meaning, err);
     if (rc == 0)
         rc = add_tools(a, o, err);
+    if (rc == 0 && a->mode != CH_MODE_REACT)
+        rc = ch_mode_tools(a, o->review_plan, err);
     if (rc == 0)
         rc = ch_context_configure(a, o, err);
     if (rc == 0)
@@ -304,6 +312,7 @@ void ch_agent_free(chela_agent *a) {
     for (chela_session *s; (s = CH_LIST_FIRST(&a->sessions, chela_session, link));)
         chela_session_close(s);
     ch_sessions_bury(a->rt);
+    ch_roles_free(a);
     ch_list_del(&a->link);
     free_targets(a->patched, a->npatched);
     ch_registry_release(&a->registry);

@@ -41,9 +41,29 @@ struct ch_meaning;
 struct ch_outbox;
 struct ch_prompts;
 struct ch_recalling;
+struct ch_role;
 struct ch_scripted;
 struct ch_tool_settings;
 struct ch_window;
+
+enum ch_mode { CH_MODE_REACT, CH_MODE_PLAN, CH_MODE_ROUTE };
+
+/* Prompts of chela's own that a run makes calls with. */
+enum ch_role_kind {
+    CH_ROLE_ROUTER,
+    CH_ROLE_PLANNER,
+    CH_ROLE_EXECUTOR,
+    CH_ROLE_REFLECTOR,
+    CH_ROLES
+};
+
+/* What is judged by a model call of its own. */
+struct ch_reflecting {
+    bool answers;      /* what a run would end with */
+    bool errors;       /* results of which one is an error */
+    const char *tools; /* in the arena: results of these, names and globs; NULL: none */
+    bool never;        /* not even a plan */
+};
 
 /* What a channel told about a message (said.h). Owned texts; NULL: nothing. */
 struct ch_about {
@@ -224,12 +244,17 @@ struct chela_agent {
     struct chela_queue_opts queue; /* of its sessions, until they say otherwise */
     struct ch_list sessions;
     chela_session *own; /* of chela_ask */
+    enum ch_mode mode;
+    struct ch_reflecting reflection;
+    const char *role_models[CH_ROLES]; /* in the arena; NULL: the agent's own */
+    struct ch_role *roles;             /* owned: agents that were made for roles */
 };
 
 struct chela_session {
     struct ch_link link; /* in the agent's sessions, then in the runtime's closed */
     chela_agent *agent;
     char *key;
+    char *system;               /* owned: in place of the agent's; NULL: that */
     struct ch_transcript transcript;
     struct ch_encoder encoder;
     struct ch_fill fill;
@@ -312,6 +337,7 @@ struct ch_agent_patch { /* NULL, 0: as the base has it */
     enum chela_reasoning reasoning;
     const char *const *stop; /* NULL-terminated */
     const char *output_schema;
+    const char *model; /* tried before the base's */
 };
 int ch_agent_derive(chela_agent *base, const struct ch_agent_patch *p, chela_agent **out,
                     struct chela_error *err);

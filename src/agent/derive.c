@@ -9,6 +9,7 @@
 
 #include "agent/agent.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "tool/builtin.h"
 
@@ -53,6 +54,26 @@ static void apply(chela_agent *a, const struct ch_agent_patch *p) {
         copy_stop(a, p->stop);
 }
 
+/* A model of its own is among `patched`, which is freed with it. */
+static int add_model(chela_agent *a, const char *spec, struct chela_error *err) {
+    static const struct chela_agent_opts none = CHELA_AGENT_OPTS(.id = NULL);
+    struct ch_target *t, **all;
+    if (!spec)
+        return 0;
+    int rc = ch_target_new(a->rt, spec, &none, &t, err);
+    if (rc < 0)
+        return rc;
+    a->patched = ch_malloc(sizeof(struct ch_target *));
+    a->patched[a->npatched++] = t;
+    all = ch_arena_alloc(&a->arena, (a->ntargets + 1) * sizeof(*all));
+    all[0] = t;
+    memcpy(all + 1, a->targets, a->ntargets * sizeof(*all));
+    a->targets = all;
+    a->ntargets = CH_MIN(a->ntargets + 1, CH_LIMIT_MODELS);
+    a->limits.models = (unsigned)a->ntargets;
+    return 0;
+}
+
 int ch_agent_derive(chela_agent *base, const struct ch_agent_patch *p, chela_agent **out,
                     struct chela_error *err) {
     chela_agent *a = ch_memdup(base, sizeof(*a));
@@ -64,6 +85,7 @@ int ch_agent_derive(chela_agent *base, const struct ch_agent_patch *p, chela_age
     a->patched = NULL;
     a->npatched = 0;
     a->own = NULL;
+    a->roles = NULL;
     a->hooks = base->nhooks ? ch_memdup(base->hooks, base->nhooks * sizeof(*a->hooks)) : NULL;
     ch_list_init(&a->sessions);
     ch_list_add(&a->rt->agents, &a->link);
@@ -71,6 +93,8 @@ int ch_agent_derive(chela_agent *base, const struct ch_agent_patch *p, chela_age
     int rc = ch_policy_init(&a->policy, base->policy.allow, base->policy.deny,
                             base->policy.permission, err);
     a->policy.absent = ch_channel_tool(&a->registry);
+    if (rc == 0)
+        rc = add_model(a, p->model, err);
     if (rc == 0)
         apply(a, p);
     if (rc == 0 && p->output_schema) {

@@ -7,6 +7,7 @@
  * resumed), and only finish() and pause_run() send it. */
 #include "agent/context.h"
 #include "agent/keep.h"
+#include "agent/mode.h"
 #include "agent/said.h"
 
 #include <stdarg.h>
@@ -80,8 +81,8 @@ static bool emit_start(chela_run *run) {
     run->begun = true;
     struct chela_event ev = {
         .type = CHELA_EV_RUN_START,
-        .start = {run->session->key, a->id, a->targets[run->m.model]->spec, "react",
-                  ch_run_prompt(run)}};
+        .start = {run->session->key, a->id, a->targets[run->m.model]->spec,
+                  ch_mode_name(a->mode), ch_run_prompt(run)}};
     return ch_emit(run, &ev);
 }
 
@@ -175,6 +176,7 @@ static void deactivate(chela_run *run) {
 
 static void drop_work(chela_run *run) {
     ch_think_abort(run);
+    ch_mode_free(run);
     if (run->decoding)
         ch_decoder_release(&run->decoder);
     run->decoding = false;
@@ -372,12 +374,18 @@ static void call_model(chela_run *run, const struct ch_input *in) {
     }
 }
 
+/* Trying a model call again, with this model or the next, is still its turn. */
+static bool is_same_turn(const struct ch_input *in) {
+    return in->kind == CH_IN_FAILED || in->kind == CH_IN_COMPACTED;
+}
+
 static void perform(chela_run *run, enum ch_do todo, const struct ch_input *in) {
     switch (todo) {
     case CH_DO_NOTHING:
         return;
     case CH_DO_CALL_MODEL:
-        call_model(run, in);
+        if (is_same_turn(in) || !ch_mode_turn(run))
+            call_model(run, in);
         return;
     case CH_DO_CALL_TOOLS:
         ch_act(run);
@@ -400,11 +408,9 @@ static void perform(chela_run *run, enum ch_do todo, const struct ch_input *in) 
     }
 }
 
-/* A turn is a model call and the tools it asked for; trying the call again,
- * with this model or the next, is still the same turn. */
+/* A turn is a model call and the tools it asked for. */
 static bool turn_is_over(enum ch_do todo, const struct ch_input *in) {
-    bool again = in->kind == CH_IN_FAILED || in->kind == CH_IN_COMPACTED;
-    return todo == CH_DO_FINISH || (todo == CH_DO_CALL_MODEL && !again);
+    return todo == CH_DO_FINISH || (todo == CH_DO_CALL_MODEL && !is_same_turn(in));
 }
 
 void ch_drive(chela_run *run, const struct ch_input *given) {
@@ -420,6 +426,8 @@ void ch_drive(chela_run *run, const struct ch_input *given) {
         if (todo == CH_DO_CALL_MODEL && run->deliver_follow_up && run->follow_ups.n > 0)
             ch_outbox_answer(run, turn, is_delivered(run)); /* what follows is another matter */
         ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT);
+    } else if (in->kind == CH_IN_ROLE && todo != CH_DO_FINISH) {
+        ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_LATER);
     }
     if (turn_is_over(todo, in) && !emit_turn_end(run))
         return;
@@ -497,6 +505,7 @@ static int bound(chela_run *run, const chela_agent *a, const struct chela_run_op
     run->own_policy =
         run->bounds || o->allow || o->deny || o->permission != CHELA_PERM_ADMIN;
     run->policy.always = a->output ? CH_OUTPUT_TOOL : NULL;
+    run->policy.own = ch_mode_own(a);
     run->policy.absent = run->session->channel.name ? NULL : ch_channel_tool(&a->registry);
     return rc;
 }
@@ -649,6 +658,7 @@ void ch_run_unref(chela_run *run) {
     ch_buf_release(&run->text);
     ch_buf_release(&run->plan);
     ch_said_release(run);
+    ch_mode_free(run);
     ch_buf_release(&run->complaint);
     ch_policy_release(&run->policy);
     ch_free(run->bounds);

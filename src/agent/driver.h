@@ -102,6 +102,7 @@ struct chela_run {
     char *cancel_reason;
 
     struct ch_buf text; /* the answer so far */
+    struct ch_moding *moding; /* owned: mode.c; NULL: it has not begun */
 
     /* the channel; said.c */
     struct ch_directives said; /* of the last reply that had text */
@@ -145,6 +146,12 @@ static inline struct ch_sv ch_unstr(struct chela_str s) {
 /* --- think.c */
 void ch_think(chela_run *run);       /* make the model call that m describes */
 void ch_think_abort(chela_run *run); /* drop it, if any */
+/* Parts of it, for turns that are not the model's (mode.c). False: the run is
+ * over or gone. */
+bool ch_think_deliver(chela_run *run); /* what waits for the model */
+bool ch_think_note(chela_run *run, struct ch_sv text); /* a word of the runtime's own */
+bool ch_think_open(chela_run *run); /* TURN_START, unless the turn has begun */
+void ch_think_reply(chela_run *run, struct ch_reply *r); /* as if a model had said so */
 
 /* --- act.c */
 void ch_act(chela_run *run); /* run the calls of run->reply */

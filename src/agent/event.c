@@ -75,6 +75,26 @@ static void write_request(struct ch_jw *w, const struct chela_event *ev) {
     ch_jw_kint(w, "messages", (int64_t)ev->request.messages);
     ch_jw_kint(w, "tools", (int64_t)ev->request.tools);
     ch_jw_kint(w, "bytes", (int64_t)ev->request.bytes);
+    if (ev->request.role)
+        ch_jw_kcstr(w, "role", ev->request.role);
+}
+
+static void write_plan(struct ch_jw *w, const struct chela_event *ev) {
+    ch_jw_kraw(w, "steps", sv(ev->plan.steps));
+}
+
+static void write_reflection(struct ch_jw *w, const struct chela_event *ev) {
+    ch_jw_kcstr(w, "action", ev->reflection.action);
+    ch_jw_kcstr(w, "proposed", ev->reflection.proposed);
+    ch_jw_key(w, "scores");
+    ch_jw_begin(w, '{');
+    ch_jw_kint(w, "completeness", ev->reflection.completeness);
+    ch_jw_kint(w, "correctness", ev->reflection.correctness);
+    ch_jw_kint(w, "format", ev->reflection.format);
+    ch_jw_end(w, '}');
+    if (ev->reflection.step)
+        ch_jw_kint(w, "step", ev->reflection.step);
+    kstr_opt(w, "note", ev->reflection.note);
 }
 
 static void write_delta(struct ch_jw *w, const struct chela_event *ev) {

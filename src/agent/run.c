@@ -155,17 +155,21 @@ static enum ch_do observe_and_think(struct ch_run *r, const struct ch_input *in)
     return think(r, in);
 }
 
-/* What was used is paid for, whatever became of it. */
-static void count(struct ch_run *r, const struct ch_input *in) {
-    r->usage.input += in->usage.input;
-    r->usage.output += in->usage.output;
-    r->usage.cache_read += in->usage.cache_read;
-    r->usage.cache_write += in->usage.cache_write;
-    r->usage.reasoning += in->usage.reasoning;
-    if (in->cost < 0)
+void ch_run_spend(struct ch_run *r, const struct ch_usage *usage, double cost) {
+    r->usage.input += usage->input;
+    r->usage.output += usage->output;
+    r->usage.cache_read += usage->cache_read;
+    r->usage.cache_write += usage->cache_write;
+    r->usage.reasoning += usage->reasoning;
+    if (cost < 0)
         r->cost_unknown = true;
     else
-        r->cost += in->cost;
+        r->cost += cost;
+}
+
+/* What was used is paid for, whatever became of it. */
+static void count(struct ch_run *r, const struct ch_input *in) {
+    ch_run_spend(r, &in->usage, in->cost);
 }
 
 static int64_t backoff(unsigned attempt, int64_t retry_after_ms) {
@@ -277,6 +281,12 @@ static enum ch_do on_reply(struct ch_run *r, const struct ch_input *in) {
     return in->follow_ups ? observe_and_think(r, in) : finish(r, CH_REASON_COMPLETED);
 }
 
+static enum ch_do on_role(struct ch_run *r, const struct ch_input *in) {
+    count(r, in);
+    r->errors = 0;
+    return observe_and_think(r, in);
+}
+
 static enum ch_do stop_at(struct ch_run *r, const struct ch_input *in, enum ch_reason limit) {
     if (may_sum_up(r, limit))
         enter(r, CH_RUN_OBSERVE);
@@ -342,13 +352,18 @@ enum ch_do ch_run_step(struct ch_run *r, const struct ch_input *in) {
     if (stop != CH_REASON_NONE)
         return finish(r, stop);
 
+    if (in->kind == CH_IN_DECIDED)
+        return finish(r, in->reason);
+
     switch (r->state) {
     case CH_RUN_OBSERVE:
         assert(in->kind == CH_IN_INPUT);
         return begin(r, in);
     case CH_RUN_THINK:
-        assert(in->kind == CH_IN_REPLY || in->kind == CH_IN_FAILED || in->kind == CH_IN_COMPACTED);
+        assert(in->kind == CH_IN_REPLY || in->kind == CH_IN_FAILED ||
+               in->kind == CH_IN_COMPACTED || in->kind == CH_IN_ROLE);
         return in->kind == CH_IN_REPLY    ? on_reply(r, in)
+               : in->kind == CH_IN_ROLE   ? on_role(r, in)
                : in->kind == CH_IN_FAILED ? on_failed(r, in)
                                           : on_compacted(r, in);
     case CH_RUN_ACT:

@@ -129,6 +129,8 @@ enum ch_in {
     CH_IN_UNANSWERED, /* the rest is done, some calls are the host's to run or approve */
     CH_IN_RESUMED,    /* the host has done so */
     CH_IN_DEADLINE,
+    CH_IN_ROLE,       /* the turn went to a part of the work, not to an answer: on */
+    CH_IN_DECIDED,    /* such a part ends the run, with `reason` */
     CH_IN_CANCEL,
     CH_IN_BROKEN, /* the runtime itself failed */
     CH_IN_LOST,   /* what the run does can no longer be stored */
@@ -137,7 +139,8 @@ enum ch_in {
 struct ch_input {
     enum ch_in kind;
     uint32_t cooling; /* bit i: model i of the chain is better left alone now */
-    /* REPLY; usage and cost also of a call that FAILED */
+    enum ch_reason reason; /* DECIDED */
+    /* REPLY and ROLE; usage and cost also of a call that FAILED */
     enum ch_stop stop;
     unsigned calls; /* tool calls in it, cut ones included */
     bool has_text;
@@ -165,6 +168,9 @@ struct ch_input {
     bool terminated; /* a tool ended the run */
     enum ch_guard_verdict loop;
 };
+
+/* What was used outside of the run's own model calls, on its account. */
+void ch_run_spend(struct ch_run *r, const struct ch_usage *usage, double cost);
 
 void ch_run_init(struct ch_run *r, const struct ch_run_limits *limits);
 

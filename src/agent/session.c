@@ -199,6 +199,7 @@ void ch_sessions_bury(chela_runtime *rt) {
         ch_context_release(&s->context);
         ch_keep_free(s);
         ch_free(s->key);
+        ch_free(s->system);
         ch_free(s);
     }
 }

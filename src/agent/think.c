@@ -10,6 +10,7 @@
 #include "agent/compact.h"
 #include "agent/context.h"
 #include "agent/keep.h"
+#include "agent/mode.h"
 #include "agent/recall.h"
 #include "agent/said.h"
 #include "agent/window.h"
@@ -44,6 +45,10 @@ static bool deliver(chela_run *run, enum ch_msg_kind kind, struct ch_sv text, ui
     return false;
 }
 
+bool ch_think_note(chela_run *run, struct ch_sv text) {
+    return deliver(run, CH_MSG_EVENT, text, 0);
+}
+
 static bool deliver_next(chela_run *run, struct ch_queue *q, enum chela_event_type type) {
     enum ch_msg_kind kind = type == CHELA_EV_SYSTEM_EVENT ? CH_MSG_EVENT : CH_MSG_USER;
     size_t len;
@@ -74,7 +79,7 @@ static bool remark(chela_run *run, const char *what, const char *so) {
 
 /* All that steers, then all that happened; a follow-up only when the run would
  * have ended, one at a time. */
-static bool deliver_queued(chela_run *run) {
+bool ch_think_deliver(chela_run *run) {
     bool had_ended = run->deliver_follow_up;
     run->deliver_follow_up = false;
     if (run->m.nudge && !deliver(run, CH_MSG_EVENT, ch_sv_str(nudge_text), 0))
@@ -188,7 +193,8 @@ static void choose_tools(chela_run *run, const char *only, struct ch_model_reque
         only ? list_tools(run, only, defs) : ch_selection_defs(run->session->selection, p, defs);
     size_t n = 0;
     for (size_t i = 0; i < found; i++)
-        if (!p->always || !ch_sv_is(defs[i].name, p->always))
+        if (!(p->always && ch_sv_is(defs[i].name, p->always)) &&
+            !(p->own && ch_policy_listed(ch_sv_str(p->own), defs[i].name)))
             defs[n++] = defs[i];
     if (p->always && run->output_way == CH_OUTPUT_BY_TOOL)
         defs[n++] = ch_tool_def(ch_registry_find(&a->registry, ch_sv_str(p->always)));
@@ -282,7 +288,7 @@ static int describe(chela_run *run, const struct chela_turn_patch *patch,
     const chela_session *s = run->session;
     const chela_agent *a = s->agent;
     const char *choice = patch->tool_choice ? patch->tool_choice : a->tool_choice;
-    const char *system = ch_context_system(run);
+    const char *system = s->system ? s->system : ch_context_system(run);
     if (!system)
         return ch_fail(err, CHELA_ECANCELED, "the session was closed");
     select_tools(run);
@@ -312,7 +318,7 @@ static int describe(chela_run *run, const struct chela_turn_patch *patch,
         .nstop = a->nstop,
         .cache = a->cache,
         .effort = (enum ch_effort)a->reasoning,
-        .note = note(run),
+        .note = s->system ? CH_SV("") : note(run),
         .revision = revision(run, patch),
     };
     req->cache_key = cache_key(run);
@@ -513,7 +519,7 @@ static bool answer_fits(chela_run *run, bool has_text) {
     return false;
 }
 
-static void on_reply(chela_run *run, struct ch_reply *r) {
+void ch_think_reply(chela_run *run, struct ch_reply *r) {
     struct ch_input in = {.kind = CH_IN_REPLY,
                           .stop = r->stop,
                           .has_text = take_text(run, r->msg),
@@ -552,7 +558,7 @@ static void end_call(chela_run *run, const struct chela_error *err) {
     else if (r->error.cls != CH_ERR_NONE)
         on_failure(run, r);
     else
-        on_reply(run, r);
+        ch_think_reply(run, r);
 }
 
 static void on_data(struct ch_sv data, void *user) {
@@ -582,16 +588,18 @@ static bool mind_budget(chela_run *run) {
     return !run->dead;
 }
 
+bool ch_think_open(chela_run *run) {
+    struct chela_event ev = {.type = CHELA_EV_TURN_START, .turn.turn = run->m.turns};
+    if (run->turn_open)
+        return true;
+    run->turn_open = run->m.turns;
+    return ch_emit(run, &ev);
+}
+
 static bool announce(chela_run *run, size_t ntools) {
     struct chela_event ev;
-    if (!mind_budget(run))
+    if (!mind_budget(run) || !ch_think_open(run))
         return false;
-    if (!run->turn_open) {
-        run->turn_open = run->m.turns;
-        ev = (struct chela_event){.type = CHELA_EV_TURN_START, .turn.turn = run->m.turns};
-        if (!ch_emit(run, &ev))
-            return false;
-    }
     ev = (struct chela_event){
         .type = CHELA_EV_MODEL_REQUEST,
         .request = {.turn = run->m.turns,
@@ -609,9 +617,9 @@ void ch_think(chela_run *run) {
     ch_arena_clear(&run->arena);
     run->output_shown = false;
     ch_said_begin(run);
-    if (!deliver_queued(run) || ch_ponder(run))
+    if (!ch_think_deliver(run) || ch_ponder(run))
         return;
-    if (!ch_recall_ready(run))
+    if (!run->session->system && !ch_recall_ready(run))
         return;
     bool go = ch_hook_before_model(run, &patch);
     if (run->dead)
@@ -620,7 +628,7 @@ void ch_think(chela_run *run) {
         ch_interrupt(run, CH_IN_CANCEL, "stopped by a hook");
         return;
     }
-    if (run->m.closing != CH_REASON_NONE)
+    if (run->m.closing != CH_REASON_NONE || ch_mode_answers(run))
         patch.tool_choice = "none"; /* described all the same: the prefix stays */
     int rc = encode(run, &patch, &ntools, &err);
     if (rc < 0 && !run->dead)
@@ -640,6 +648,7 @@ void ch_think(chela_run *run) {
 }
 
 void ch_think_abort(chela_run *run) {
+    ch_mode_abort(run);
     ch_ponder_abort(run);
     struct ch_http_call *call = CH_TAKE(run->call);
     if (call)

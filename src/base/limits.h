@@ -222,6 +222,11 @@
 #define CH_LIMIT_MODELS 16            /* of one chain, the fallbacks included */
 #define CH_LIMIT_RETRY_AFTER 60000    /* ms a run waits because a server asked for it */
 #define CH_LIMIT_COOLDOWNS 1024       /* keys and models that rest */
+#define CH_LIMIT_PLAN_STEPS 8         /* of one plan */
+#define CH_LIMIT_PLANS 3              /* in a row that are no use, until the run gives up */
+#define CH_LIMIT_ROLE_TURNS 4         /* model calls for one answer of a role */
+#define CH_LIMIT_ROLE_CONTEXT (16 * CH_KB) /* bytes of what was said before */
+#define CH_LIMIT_ROLE_RESULT (8 * CH_KB) /* bytes of a result that a role is shown */
 
 /* store */
 #define CH_LIMIT_RECORD (64 * CH_MB)  /* one record of a journal */

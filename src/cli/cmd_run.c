@@ -27,7 +27,7 @@ struct flags {
     const char *schema, *output_by;
     struct ch_texts allow, refuse;
     int64_t from_turn;
-    bool no_stream, sum_up, no_session, resume_last, force;
+    bool no_stream, sum_up, review_plan, no_session, resume_last, force;
     const char *focus;
 };
 
@@ -75,8 +75,11 @@ static const struct ch_opt opts[] = {
      "how the model is told of it (auto: the best way it has)"},
     {"no-stream", 0, CH_OPT_SWITCH, AT(no_stream), NULL, 0, 0, "Model",
      "ask for whole replies instead of streams"},
-    {"mode", 0, CH_OPT_TEXT, AT(mode), "react", 0, 0, "Model",
-     "how the agent works: think, act, look at the result, again"},
+    {"mode", 0, CH_OPT_CHOICE, AT(mode), "react|plan|route", 0, 0, "Model",
+     "how the agent works: think, act, look at the result, again; make a plan first; or choose a "
+     "tool, or the planner, first"},
+    {"review-plan", 0, CH_OPT_SWITCH, AT(review_plan), NULL, 0, 0, "Model",
+     "ask before a plan is carried out; --approve says what that comes to"},
     CH_SETUP_OPTS_TOOLS(struct flags),
     {"tool-choice", 0, CH_OPT_TEXT, AT(tool_choice), "auto|any|none|NAME", 0, 0, "Tools",
      "whether the model may, must or must not call tools, or which"},
@@ -160,8 +163,6 @@ static const struct ch_opt replay_opts[] = {
      "from there with a real model"},
     GO_ON_OPTS,
 };
-
-static const char *const later_modes[] = {"plan", "route", "heartbeat", NULL};
 
 enum format { TEXT, JSON, JSONL };
 
@@ -359,6 +360,7 @@ static struct chela_agent_opts agent_opts(const struct flags *f, const struct te
             .top_p = f->top_p.set ? &f->top_p.value : NULL,
             .stop = f->stop.n ? texts->stop : NULL, .output_schema = texts->schema.p,
             .output_by = f->output_by, .no_stream = f->no_stream, .sum_up = f->sum_up,
+            .review_plan = f->review_plan,
             .limits = {.max_turns = f->max_turns,
                        .max_tool_calls = f->max_tool_calls,
                        .max_consecutive_errors = f->max_errors,
@@ -660,15 +662,6 @@ static int perform(struct run *r, const struct ch_env *env, struct chela_error *
 
 /* --- the command --------------------------------------------------------------------- */
 
-static int check_mode(const char *mode, struct chela_error *err) {
-    if (!mode || strcmp(mode, "react") == 0)
-        return CHELA_OK;
-    for (const char *const *m = later_modes; *m; m++)
-        if (strcmp(mode, *m) == 0)
-            return ch_problem(err, CHELA_EINVAL, "--mode %s is not supported in this version", *m);
-    return ch_problem(err, CHELA_EINVAL, "--mode must be react, not '%s'", mode);
-}
-
 static enum format format_of(const char *output) {
     if (!output || strcmp(output, "text") == 0)
         return TEXT;
@@ -705,8 +698,6 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
     } else {
         r.signals = ch_signals_new();
         ch_asker_open(&r.asker, &r.console, r.signals);
-        if (rc == 0)
-            rc = check_mode(r.flags.mode, &err);
         if (rc == 0)
             rc = check_words(&r, &err);
         if (rc == 0)

@@ -210,6 +210,9 @@ void ch_text_event(struct ch_text *t, const struct chela_event *ev) {
     case CHELA_EV_WARNING:
         ch_console_note(c, "warning: %.*s", STR(ev->note.text));
         break;
+    case CHELA_EV_PLAN:
+    case CHELA_EV_REFLECTION:
+        break;
     case CHELA_EV_TURN_END:
         on_turn_end(t, ev);
         break;

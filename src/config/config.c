@@ -383,6 +383,11 @@ static void fill(const chela_config *cfg, const struct ch_conf_agent *a,
     fill_limits(&o->limits, &a->limits, &d->limits);
     fill_guard(&o->loop_guard, &a->loop_guard, &d->loop_guard);
     FILL(sum_up, EITHER(a, d, sum_up));
+    FILL(review_plan, EITHER(a, d, review_plan));
+    FILL(roles.router, EITHER(a, d, router));
+    FILL(roles.planner, EITHER(a, d, planner));
+    FILL(roles.executor, EITHER(a, d, executor));
+    FILL(roles.reflector, EITHER(a, d, reflector));
     fill_queue(&o->queue, a, d);
     FILL(settings, settings_of(cfg));
     FILL(sandbox, sandbox_of(cfg));

@@ -122,6 +122,8 @@ bool ch_permission_within(enum chela_permission needs, enum chela_permission bou
 bool ch_policy_allows(const struct ch_policy *p, struct ch_sv name, enum chela_permission needs) {
     if (p && p->always && ch_sv_is(name, p->always))
         return true;
+    if (p && p->own && ch_policy_listed(ch_sv_str(p->own), name))
+        return true;
     if (p && p->absent && ch_sv_is(name, p->absent))
         return false;
     for (; p; p = p->within) {

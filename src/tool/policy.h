@@ -22,6 +22,8 @@ struct ch_policy {
     const struct ch_policy *within;   /* borrowed; NULL: none */
     const char *always;               /* borrowed: a tool of the runtime's own, which no list
                                          takes away; NULL: none */
+    const char *own;                  /* borrowed: a list of such tools that requests do not
+                                         describe either; NULL: none */
     const char *absent;               /* borrowed: a tool that has nothing to work with here;
                                          NULL: none. Does not hold for what is within this */
 };

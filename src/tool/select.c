@@ -46,10 +46,14 @@ int ch_select_mode_read(const char *word, enum ch_select_mode *out, struct chela
 }
 
 static bool is_allowed(const struct ch_selection *s, const struct ch_tool *t) {
-    const char *own = s->policy ? s->policy->always : NULL; /* offered by others */
+    const struct ch_policy *p = s->policy;
+    struct ch_sv name = ch_sv_str(t->name);
 
-    return (!own || strcmp(own, t->name) != 0) &&
-           ch_policy_allows(s->policy, ch_sv_str(t->name), t->permission);
+    if (p && p->always && ch_sv_is(name, p->always)) /* offered by others */
+        return false;
+    if (p && p->own && ch_policy_listed(ch_sv_str(p->own), name))
+        return false;
+    return ch_policy_allows(p, name, t->permission);
 }
 
 static size_t count_allowed(const struct ch_selection *s) {

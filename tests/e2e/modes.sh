@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# Plan mode from the command line: the scripted model plays every role, and the
+# rules tell them apart by their prompts.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+
+step() { # NUMBER TOOL INPUT NEEDS
+    printf '{"step_id":%s,"description":"step %s","tool_name":"%s","tool_input":%s,"depends_on":[%s]}' "$1" "$1" "$2" "$3" "$4"
+}
+plan() { # STEP...
+    local all
+    all=$(IFS=,; printf '%s' "$*")
+    printf '{"analysis":"a","action":"plan","plan":[%s],"estimated_steps":1,"can_parallelize":[]}' "$all"
+}
+scores() { # COMPLETENESS CORRECTNESS FORMAT ACTION [DETAILS]
+    printf '{"evaluation":{"completeness":{"score":%s,"reason":"r"},"correctness":{"score":%s,"reason":"r"},"format":{"score":%s,"reason":"r"}},"overall_pass":true,"action":"%s"%s}' "$1" "$2" "$3" "$4" "$5"
+}
+
+sums=$(plan "$(step 1 calculate '{"expression":"2+2"}' '')" "$(step 2 calculate '{"expression":"1+2"}' '')" \
+    "$(step 3 calculate '{"expression":"$step_1_result * $step_2_result"}' '1,2')" "$(step 4 none '{}' 3)")
+
+cat >"$space/plan.yaml" <<YAML
+rules:
+  - { when: { system: "^You are a planner" }, say: '$sums' }
+  - { when: { system: "^You carry out one step" }, say: '{"action":"answer","answer":"twelve","explanation":"e"}' }
+  - { when: { system: "^You judge" }, say: '$(scores 5 5 5 accept)' }
+  - { when: { user: "plan was carried out" }, say: "It is {{result.think_step}}." }
+YAML
+
+chela run --model scripted/plan.yaml --mode plan --output jsonl "2+2 times 3"
+exits "a plan" 0
+holds "a plan: one run" '[.[] | select(.type == "run_start" or .type == "run_end")] | length == 2'
+holds "a plan: its mode is told" '.[0].mode == "plan"'
+holds "a plan: the answer" '.[-1].text == "It is twelve." and .[-1].reason == "task_completed"'
+holds "a plan: steps run once each, after what they need" \
+    '[.[] | select(.type == "tool_start") | .id] | .[1:] | (.[:2] | sort) == ["plan_1_s1","plan_1_s2"] and .[2:] == ["plan_1_s3","plan_1_s4"]'
+holds "a plan: results are put in by value" \
+    '[.[] | select(.type == "tool_call" and .id == "plan_1_s3")][0].arguments.expression == "4 * 3"'
+holds "a plan: it is shown before it begins, and when all is done" \
+    '[.[] | select(.type == "plan") | [.steps[].status]] | .[0] == ["pending","pending","pending","pending"] and .[-1] == ["done","done","done","done"]'
+holds "a plan: it is judged" '[.[] | select(.type == "reflection")] | length == 1 and .[0].action == "accept" and .[0].scores.correctness == 5'
+holds "a plan: who was asked" '[.[] | select(.type == "model_request") | .role] == ["planner","executor","reflector",null]'
+holds "a plan: what roles used is counted" \
+    '([.[] | select(.type == "turn_end") | .usage.input] | add) == .[-1].usage.input and .[-1].usage.input > 0'
+holds "a plan: seq has no gaps" '[.[].seq] == [range(length)]'
+
+# A plan that cannot be carried out goes back with what is wrong, three times at most.
+cat >"$space/bad.yaml" <<YAML
+rules:
+  - { when: { system: "^You are a planner", user: "no tool .fly." }, say: '$(plan "$(step 1 calculate '{"expression":"6*7"}' '')")' }
+  - { when: { system: "^You are a planner", user: "never" }, say: '$(plan "$(step 1 walk '{}' '')")' }
+  - { when: { system: "^You are a planner" }, say: '$(plan "$(step 1 fly '{}' '')")' }
+  - { when: { system: "^You judge" }, say: '$(scores 4 4 4 accept)' }
+  - { when: { user: "plan was carried out" }, say: "{{result.calculate}}" }
+YAML
+chela run --model scripted/bad.yaml --mode plan --output jsonl "6*7"
+exits "a bad plan" 0
+holds "a bad plan: the planner is told and makes another" '.[-1].text == "42" and ([.[] | select(.role? == "planner")] | length == 2)'
+chela run --model scripted/bad.yaml --mode plan --output jsonl "never"
+exits "only bad plans" 1
+holds "only bad plans: the run fails and says why" \
+    '.[-1].reason == "model_error" and (.[-1].error | test("no tool .walk.")) and ([.[] | select(.role? == "planner")] | length == 3)'
+
+# The exits of the planner.
+cat >"$space/exits.yaml" <<'YAML'
+rules:
+  - { when: { user: "tidy" }, say: '{"analysis":"a","action":"clarify","plan":[],"estimated_steps":0,"can_parallelize":[],"question":"What is to be tidied up?"}' }
+  - { say: '{"analysis":"a","action":"refuse","plan":[],"estimated_steps":0,"can_parallelize":[],"reason":"No tool can do that."}' }
+YAML
+chela run --model scripted/exits.yaml --mode plan "tidy up"
+exits "an unclear request" 0
+check "an unclear request: the question is the answer" grep -qx 'What is to be tidied up?' "$out"
+chela run --model scripted/exits.yaml --mode plan --output jsonl "fly to the moon"
+holds "a request that cannot be met" '.[-1].reason == "refused" and .[-1].text == "No tool can do that."'
+
+# The scores decide. A 2 is never accepted, whatever the judge proposes: the step is done again as it says, then
+# a person is asked.
+cat >"$space/wrong.yaml" <<YAML
+rules:
+  - { when: { system: "^You are a planner" }, say: '$(plan "$(step 1 calculate '{"expression":"1"}' '')" "$(step 2 calculate '{"expression":"$step_1_result+1"}' 1)")' }
+  - { when: { system: "^You carry out one step" }, say: '{"action":"call","tool_call":{"name":"calculate","arguments":{"expression":"5"}},"explanation":"e"}' }
+  - { when: { system: "^You judge", user: "doubt" }, say: '$(scores 5 3 5 accept ',"retry_details":{"step_id":1,"modification":"try five"}')' }
+  - { when: { system: "^You judge" }, say: '$(scores 5 2 5 accept ',"retry_details":{"step_id":1,"modification":"try five"},"question":"Which number?"')' }
+  - { when: { user: "plan was carried out" }, say: "{{result.calculate}}" }
+YAML
+chela run --model scripted/wrong.yaml --mode plan --output jsonl "a number"
+exits "a wrong result" 0
+holds "a wrong result: three more tries, then a question" \
+    '([.[] | select(.type == "reflection") | .action] == ["retry_step","retry_step","retry_step","escalate"]) and .[-1].text == "Which number?"'
+holds "a wrong result: the judge was overruled" '[.[] | select(.type == "reflection") | .proposed] | unique == ["accept"]'
+holds "a wrong result: the step is done again, and what depends on it" \
+    '[.[] | select(.type == "tool_call" and .name == "calculate") | .id] | .[2:4] == ["plan_1_s1_r1","plan_1_s2_r1"]'
+holds "a wrong result: with other arguments" '[.[] | select(.type == "tool_call" and .id == "plan_1_s2_r1")][0].arguments.expression == "5+1"'
+chela run --model scripted/wrong.yaml --mode plan --output jsonl "doubt"
+holds "doubt: one more try, then accepted with a warning" \
+    '([.[] | select(.type == "reflection") | .action] == ["retry_step","accept"]) and ([.[] | select(.type == "warning")] | length == 1) and .[-1].text == "6"'
+
+# A person may have to agree; elsewhere than on a terminal the run waits for them.
+chela run --model scripted/plan.yaml --mode plan --review-plan --approve ask --output jsonl "2+2 times 3"
+exits "a plan to agree to" 5
+holds "a plan to agree to: the run waits before any step" \
+    '.[-1].reason == "approval_required" and ([.[] | select(.type == "approval_required")][0].arguments.steps | length == 4) and ([.[] | select(.type == "tool_start")] | length == 0)'
+chela run --model scripted/plan.yaml --mode plan --review-plan --approve auto --output jsonl "2+2 times 3"
+exits "a plan that nobody need agree to" 0
+
+# Route mode: one call, the planner, or a question.
+routed() { # NAME INPUT CONFIDENCE
+    printf '{"reasoning":"it fits","action":"route","tool_name":"%s","tool_input":%s,"confidence":%s}' "$1" "$2" "$3"
+}
+cat >"$space/route.yaml" <<YAML
+rules:
+  - { when: { system: "^You are a router", user: "simple" }, say: '$(routed calculate '{"expression":"3*3"}' 0.9)' }
+  - { when: { system: "^You are a router", user: "complex" }, say: '$(routed planner '{"request":"r"}' 0.8)' }
+  - { when: { system: "^You are a router", user: "vague" }, say: '$(routed calculate '{"expression":"1"}' 0.5)' }
+  - { when: { system: "^You are a router", user: "invented" }, say: '$(routed abacus '{}' 1)' }
+  - { when: { system: "^You are a router", user: "evil" }, say: '{"reasoning":"no","action":"refuse","tool_name":"none","tool_input":{},"confidence":1,"reason":"That must not be done."}' }
+  - { when: { system: "^You are a router" }, say: '{"reasoning":"no","action":"clarify","tool_name":"none","tool_input":{},"confidence":0.2,"question":"Which file?"}' }
+  - { when: { system: "^You are a planner" }, say: '$sums' }
+  - { when: { system: "^You carry out one step" }, say: '{"action":"answer","answer":"twelve","explanation":"e"}' }
+  - { when: { system: "^You judge" }, say: '$(scores 5 5 5 accept)' }
+  - { when: { user: "plan was carried out" }, say: "It is {{result.calculate}}." }
+YAML
+chela run --model scripted/route.yaml --mode route --output jsonl "simple"
+exits "a simple request" 0
+holds "a simple request: one call, no planner, no judge" \
+    '.[-1].text == "It is 9." and ([.[] | select(.type == "model_request") | .role] == ["router",null])'
+chela run --model scripted/route.yaml --mode route --output jsonl "complex"
+holds "a complex request goes to the planner" \
+    '.[-1].text == "It is 12." and ([.[] | select(.type == "model_request") | .role] == ["router","planner","executor","reflector",null])'
+for request in vague invented; do
+    chela run --model scripted/route.yaml --mode route --output jsonl "$request"
+    holds "$request: a question, and nothing is run" \
+        '(.[-1].text | test("What exactly")) and ([.[] | select(.type == "tool_call")] | length == 0)'
+done
+chela run --model scripted/route.yaml --mode route --output jsonl "something"
+holds "the router's own question" '.[-1].text == "Which file?" and .[-1].reason == "task_completed"'
+chela run --model scripted/route.yaml --mode route --output jsonl "evil"
+holds "the router refuses" '.[-1].text == "That must not be done." and .[-1].reason == "refused"'
+
+chela run --mode dance hello
+exits "an unknown mode" 2
+check "an unknown mode: those there are" grep -q 'react' "$err"
+tap_done
