@@ -77,7 +77,7 @@ $(BUILD)/obj/%.o: %.c
 	$(call say,cc)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
-$(BUILD)/obj/src/model/scripted_demo.o $(BUILD)/obj/src/prompt/prompts_builtin.o: src/model/demo.yaml $(wildcard prompts/*/*)
+$(BUILD)/obj/src/model/scripted_demo.o $(BUILD)/obj/src/prompt/prompts_builtin.o $(BUILD)/obj/src/gateway/console.o: src/model/demo.yaml $(wildcard prompts/*/* src/gateway/console/*)
 
 define LAYER_RULE
 $(call archive,$(1)): $(call objs,$(call layer_src,$(1)))

@@ -225,7 +225,8 @@ static int serve(struct serve *s, struct chela_error *err) {
         return rc;
     if (pthread_create(&s->waiter, NULL, wait_for_signals, s) != 0)
         return ch_problem(err, CHELA_EINTERNAL, "cannot start a thread");
-    ch_console_note(&s->console, "listening on http://%s", chela_gateway_address(s->gateway));
+    ch_console_note(&s->console, "listening on http://%s (the console is there too)",
+                    chela_gateway_address(s->gateway));
     while ((rc = chela_gateway_run(s->gateway)) == 1)
         reload(s);
     pthread_kill(s->waiter, SIGUSR2);

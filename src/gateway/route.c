@@ -7,6 +7,7 @@
 #include "gateway/routes.h"
 
 const struct ch_route ch_routes[] = {
+    {"GET", "/", CH_ROUTE_OPEN, ch_console},
     {"GET", "/healthz", CH_ROUTE_OPEN, ch_health_live},
     {"GET", "/readyz", CH_ROUTE_OPEN, ch_health_ready},
     {"GET", "/v1/models", 0, ch_openai_models},
@@ -18,6 +19,7 @@ const struct ch_route ch_routes[] = {
     {"GET", "/api/sessions", 0, ch_sessions_list},
     {"GET", "/api/sessions/{}", 0, ch_sessions_show},
     {"DELETE", "/api/sessions/{}", 0, ch_sessions_delete},
+    {"GET", "/api/sessions/{}/records", 0, ch_sessions_records},
     {"GET", "/api/sessions/{}/events", 0, ch_sessions_events},
     {"POST", "/api/sessions/{}/messages", 0, ch_sessions_message},
     {"POST", "/api/sessions/{}/cancel", 0, ch_sessions_cancel},

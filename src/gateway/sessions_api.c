@@ -69,6 +69,30 @@ void ch_sessions_show(struct ch_visit *v) {
     ch_lookup(v, v->param, 0, ask_show, told_show);
 }
 
+static int add_line(const char *p, size_t n, void *user) {
+    struct ch_lookup *l = user;
+    n -= n && p[n - 1] == '\n';
+    if (l->number++) /* the first line is the session's, not a record's */
+        ch_buf_addf(&l->out, "%s%.*s", l->number > 2 ? "," : "", (int)n, p);
+    return 0;
+}
+
+static int ask_records(struct ch_lookup *l, struct chela_error *err) {
+    return chela_store_export(l->store, l->key, add_line, l, err);
+}
+
+static void told_records(struct ch_visit *v, struct ch_lookup *l) {
+    CH_BUF_AUTO out = {0};
+    ch_buf_add_str(&out, "{\"records\":[");
+    ch_buf_add_sv(&out, ch_buf_sv(&l->out));
+    ch_buf_add_str(&out, "]}");
+    ch_visit_json(v, 200, &out);
+}
+
+void ch_sessions_records(struct ch_visit *v) {
+    ch_lookup(v, v->param, 0, ask_records, told_records);
+}
+
 /* --- deleting: our own hold on it may still be on its way to the store */
 
 #define DELETE_TRIES 50

@@ -110,6 +110,8 @@ static void test_no_token_no_door(void **state) {
 static const struct {
     const char *method, *target, *want; /* "pattern(param)", 404 or 405 */
 } paths[] = {
+    {"GET", "/", "/()"},
+    {"POST", "/", "405"},
     {"GET", "/healthz", "/healthz()"},
     {"HEAD", "/healthz", "/healthz()"},
     {"GET", "/healthz?x=/../y", "/healthz()"},
@@ -163,7 +165,7 @@ static void test_open_routes(void **state) {
     for (const struct ch_route *r = ch_routes; r->method; r++)
         if (r->flags & CH_ROUTE_OPEN)
             ch_buf_addf(&open, "%s ", r->path);
-    assert_string_equal(ch_buf_str(&open), "/healthz /readyz /hooks/{} ");
+    assert_string_equal(ch_buf_str(&open), "/ /healthz /readyz /hooks/{} ");
 }
 
 int main(void) {

@@ -1,0 +1,76 @@
+/* api.js -- talking to the gateway.
+ *
+ * The token lives in a variable of this script and nowhere else. It is sent in
+ * a header, which EventSource cannot do: so server-sent events are read here. */
+
+let token = "";
+let onRefused = () => {}; /* the token is not, or no longer, the right one */
+
+class Failure extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+async function send(method, path, { body, headers, signal } = {}) {
+  const response = await fetch(path, {
+    method, signal, cache: "no-store", credentials: "omit",
+    headers: { Authorization: `Bearer ${token}`, ...(body && { "Content-Type": "application/json" }), ...headers },
+    body: body && JSON.stringify(body),
+  });
+  if (response.ok) return response;
+  if (response.status === 401) onRefused();
+  const said = await response.json().catch(() => null);
+  throw new Failure(response.status, said?.error?.message ?? `${response.status} ${response.statusText}`);
+}
+
+async function ask(method, path, body) {
+  return (await send(method, path, { body })).json();
+}
+
+function pathOf(key, rest = "") {
+  return `/api/sessions/${encodeURIComponent(key)}${rest}`;
+}
+
+/* Bytes become events wherever they are cut. */
+class EventReader {
+  constructor(emit) {
+    this.emit = emit;
+    this.rest = "";
+    this.clear();
+  }
+  clear() {
+    this.name = "";
+    this.data = [];
+  }
+  feed(text) {
+    const lines = (this.rest + text).split("\n");
+    this.rest = lines.pop();
+    for (const line of lines) this.line(line.replace(/\r$/, ""));
+  }
+  line(line) {
+    if (line === "") {
+      if (this.data.length) this.emit({ name: this.name, id: this.id, data: this.data.join("\n") });
+      this.clear();
+      return;
+    }
+    const [, field, value] = /^([^:]*):? ?(.*)$/s.exec(line);
+    if (field === "data") this.data.push(value);
+    else if (field === "event") this.name = value;
+    else if (field === "id") this.id = value;
+  }
+}
+
+/* Follow a session from after the event `last` on. Returns when the connection
+ * ends; throws when it cannot be made or breaks. */
+async function follow(key, last, signal, emit) {
+  const response = await send("GET", pathOf(key, "/events"), { headers: { "Last-Event-ID": last }, signal });
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  const events = new EventReader(emit);
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    events.feed(value);
+  }
+}

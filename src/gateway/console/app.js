@@ -1,0 +1,423 @@
+/* app.js -- the page as a whole: the token, the sessions, the one that is open,
+ * what is sent to it, and the keys. */
+
+const every = 4000; /* ms between two looks at the list of sessions */
+
+const app = {
+  sessions: [],
+  agents: [],
+  key: null,      /* of the session that is open */
+  fresh: false,   /* it has no message yet, the gateway does not know it */
+  status: "idle", /* running, paused, idle */
+  view: "chat",
+  following: null,   /* AbortController of its events */
+  posting: null,     /* a promise: a message on its way */
+  mine: new Set(),   /* runs that this page began */
+  last: "",          /* id of the last event */
+};
+
+const chat = new Chat($("chat"), {
+  began: (e) => { setStatus("running"); showInput(e.run); },
+  ended: (e) => {
+    setStatus(e.status === "paused" ? "paused" : "idle");
+    if (e.status === "paused") fillConsents();
+    if (chat.missed) openSession(app.key);
+    listSessions();
+  },
+  asked: () => fillConsents(),
+  decide,
+  delivered,
+});
+
+/* --- the token */
+
+function locked(why) {
+  token = "";
+  app.following?.abort();
+  app.key = null;
+  chat.clear();
+  $("app").hidden = true;
+  $("gate").hidden = false;
+  $("gate-error").textContent = why ?? "";
+  $("token").value = "";
+  $("token").focus();
+}
+
+onRefused = () => locked(say("gate.wrong"));
+
+async function enter(event) {
+  event.preventDefault();
+  token = $("token").value.trim();
+  $("gate-error").textContent = "";
+  try {
+    app.agents = (await ask("GET", "/v1/models")).data.map((m) => m.id);
+  } catch (error) {
+    if (error.status !== 401) $("gate-error").textContent = error.status ? error.message : say("gate.away");
+    return;
+  }
+  $("token").value = "";
+  $("gate").hidden = true;
+  $("app").hidden = false;
+  $("agent").replaceChildren(...app.agents.map((id) => make("option", { value: id }, id)));
+  await listSessions();
+  begin();
+}
+
+/* --- the list of sessions */
+
+async function listSessions() {
+  if (!token) return;
+  try {
+    app.sessions = (await ask("GET", "/api/sessions?limit=200")).sessions;
+  } catch (error) {
+    trouble(error);
+    return;
+  }
+  showSessions();
+}
+
+function matches(session, text) {
+  return `${session.title} ${session.key} ${session.agent}`.toLowerCase().includes(text);
+}
+
+function showSessions() {
+  const text = $("search").value.trim().toLowerCase();
+  const found = app.sessions.filter((s) => matches(s, text));
+  const had = document.activeElement?.dataset?.key;
+  $("sessions").replaceChildren(...found.map((s) => make("button.session", {
+    "data-key": s.key, "aria-current": s.key === app.key ? "page" : null, title: s.key, onclick: () => openSession(s.key),
+  }, make("span.dot", { "data-status": s.key === app.key && app.status !== "idle" ? app.status : s.status }),
+  make("span.session-title", {}, s.title || s.key), make("span.session-when", {}, when(s.updated)))));
+  if (!found.length) $("sessions").append(make("p.quiet", {}, say(text ? "side.nothing" : "side.none")));
+  if (had) $("sessions").querySelector(`[data-key="${CSS.escape(had)}"]`)?.focus();
+}
+
+function step(by) {
+  const all = [...$("sessions").querySelectorAll(".session")];
+  const at = all.findIndex((s) => s.dataset.key === app.key);
+  all[Math.min(Math.max(at + by, 0), all.length - 1)]?.click();
+}
+
+/* --- the session that is open */
+
+function setStatus(status) {
+  app.status = status;
+  const running = status === "running";
+  $("status").textContent = app.fresh ? "" : sayStatus(status);
+  $("status").dataset.status = status;
+  $("cancel").hidden = !running;
+  $("mode").hidden = !running;
+  $("agent").hidden = running || app.agents.length < 2;
+  $("say").placeholder = say(running ? "chat.more" : "chat.ask");
+}
+
+function entitle() {
+  const session = app.sessions.find((s) => s.key === app.key);
+  const title = app.fresh ? say("chat.new") : session?.title || app.key || "";
+  $("title").textContent = title;
+  document.title = title ? `${title} · chela` : "chela";
+}
+
+function leave() {
+  app.following?.abort();
+  app.following = null;
+  app.last = "";
+  chat.clear();
+  trouble(null);
+  drawer(false);
+}
+
+/* A session that comes about with its first message. */
+function begin() {
+  leave();
+  const random = [...crypto.getRandomValues(new Uint8Array(6))].map((b) => b.toString(16).padStart(2, "0")).join("");
+  app.key = `web:${random}`;
+  app.fresh = true;
+  chat.put(make("p.hello", {}, say("chat.empty")));
+  setStatus("idle");
+  entitle();
+  showSessions();
+  show("chat");
+  $("say").focus();
+}
+
+async function openSession(key) {
+  leave();
+  app.key = key;
+  app.fresh = false;
+  entitle();
+  const session = app.sessions.find((s) => s.key === key);
+  if (session && app.agents.includes(session.agent)) $("agent").value = session.agent;
+  showSessions();
+  try {
+    const { records } = await ask("GET", pathOf(key, "/records"));
+    if (app.key !== key) return;
+    setStatus(chat.load(records));
+  } catch (error) {
+    trouble(error);
+    return;
+  }
+  toEnd(true);
+  if (app.view !== "chat") show(app.view);
+  watch(key);
+}
+
+/* Follow its events, and come back whenever the connection breaks. An id that
+ * nobody knows makes the gateway tell all that it remembers. */
+async function watch(key) {
+  const control = app.following = new AbortController();
+  let wait = 500;
+  app.last ||= "start:0";
+  while (!control.signal.aborted) {
+    try {
+      await follow(key, app.last, control.signal, (e) => {
+        if (control.signal.aborted) return;
+        wait = 500;
+        trouble(null);
+        onEvent(e, key);
+      });
+    } catch (error) {
+      if (control.signal.aborted || error.status) { if (error.status) trouble(error); return; }
+      trouble(say("trouble.cut"));
+    }
+    await new Promise((resolve) => setTimeout(resolve, wait));
+    wait = Math.min(wait * 2, 15000);
+  }
+}
+
+function onEvent({ name, id, data }, key) {
+  if (name === "gap") {
+    if (app.last !== "start:0") openSession(key);
+    return;
+  }
+  app.last = id;
+  const event = JSON.parse(data);
+  const stuck = atEnd();
+  chat.event(event);
+  if (stuck) toEnd();
+}
+
+/* A run that somebody else began: what was said to it is in the records. */
+async function showInput(run) {
+  const place = chat.put(make("span"));
+  const key = app.key;
+  await app.posting?.catch(() => {});
+  if (!app.mine.has(run) && app.key === key) {
+    const { records } = await ask("GET", pathOf(key, "/records"));
+    const input = records.find((r) => r.type === "inbound" && r.data.run === run && r.data.mode === "start");
+    if (input) place.before(chat.user(input.data.message.content));
+  }
+  place.remove();
+}
+
+/* --- what is said */
+
+async function post(text) {
+  const body = { text, ...(app.status === "running" ? { mode: $("mode").value } : { agent: $("agent").value }) };
+  const answer = await ask("POST", pathOf(app.key, "/messages"), body);
+  if (answer.delivery === "run") app.mine.add(answer.run);
+  return answer;
+}
+
+async function speakUp(event) {
+  event?.preventDefault();
+  const text = $("say").value.trim();
+  if (!text || app.posting) return;
+  const key = app.key, running = app.status === "running";
+  if (app.fresh) chat.clear();
+  const bubble = chat.user(text, running ? say("chat.waits") : null);
+  bubble.classList.add("pending");
+  bubble.dataset.text = text;
+  $("say").value = "";
+  grow();
+  toEnd(true);
+  try {
+    const answer = await (app.posting = post(text));
+    if (answer.delivery === "run") bubble.classList.remove("pending");
+    if (app.fresh && app.key === key) {
+      app.fresh = false;
+      setStatus("running");
+      watch(key);
+      listSessions().then(entitle);
+    }
+  } catch (error) {
+    bubble.remove();
+    $("say").value = text;
+    grow();
+    trouble(error);
+  } finally {
+    app.posting = null;
+  }
+}
+
+/* A message that was sent while the run worked has reached it. */
+function delivered(e, mode) {
+  const pending = [...$("chat").querySelectorAll(".user.pending")].find((b) => b.dataset.text === e.text);
+  pending?.remove();
+  chat.user(e.text, say(mode === "steer" ? "chat.steered" : "chat.followed"));
+}
+
+async function cancel() {
+  if (app.status !== "running") return;
+  try {
+    await ask("POST", pathOf(app.key, "/cancel"), {});
+  } catch (error) {
+    if (error.status !== 409) trouble(error);
+  }
+}
+
+/* --- consent */
+
+async function fillConsents() {
+  let waiting;
+  try {
+    waiting = (await ask("GET", "/api/approvals")).approvals;
+  } catch (error) {
+    trouble(error);
+    return;
+  }
+  for (const w of waiting) chat.consents.get(w.approval_id)?.show(w.arguments);
+  if (atEnd()) toEnd();
+}
+
+async function decide(card, decision) {
+  card.ready(false);
+  try {
+    await ask("POST", `/api/approvals/${encodeURIComponent(card.id)}`, { decision });
+    card.decided(decision === "deny" ? "ask.denied" : `ask.${decision}`);
+    $("say").focus();
+  } catch (error) {
+    if (error.status === 404 || error.status === 409) card.decided("ask.gone");
+    else card.ready(true);
+    trouble(error.status === 404 ? null : error);
+  }
+}
+
+/* --- the frame */
+
+function trouble(what) {
+  $("trouble").hidden = !what;
+  $("trouble").textContent = what?.message ?? what ?? "";
+}
+
+function atEnd() {
+  const s = $("scroll");
+  return s.scrollHeight - s.scrollTop - s.clientHeight < 80;
+}
+
+const toEndSoon = eachFrame(() => requestAnimationFrame(() => { $("scroll").scrollTop = $("scroll").scrollHeight; }));
+function toEnd() {
+  toEndSoon();
+}
+
+function grow() {
+  const field = $("say");
+  field.style.height = "auto";
+  field.style.height = `${Math.min(field.scrollHeight, innerHeight / 3)}px`;
+}
+
+function drawer(open) {
+  $("side").classList.toggle("open", open);
+  $("shade").hidden = !open;
+  $("menu").setAttribute("aria-expanded", String(open));
+}
+
+function show(view) {
+  app.view = view;
+  for (const tab of document.querySelectorAll("#views [role=tab]")) {
+    const on = tab.dataset.view === view;
+    tab.setAttribute("aria-selected", String(on));
+    tab.tabIndex = on ? 0 : -1;
+    $(`view-${tab.dataset.view}`).hidden = !on;
+  }
+}
+
+const themes = ["auto", "light", "dark"];
+function setTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+  $("theme").textContent = say(`theme.${theme}`);
+}
+
+function setTongue(to) {
+  tongue = to;
+  speak();
+  $("tongue").textContent = say("tongue");
+  setTheme(document.documentElement.dataset.theme ?? "auto");
+  showKeys();
+  if (!token) return;
+  setStatus(app.status);
+  if (app.fresh) begin();
+  else openSession(app.key);
+}
+
+/* --- keys */
+
+const keys = [
+  ["Enter", "help.send"], ["Shift Enter", "help.line"], ["Ctrl .", "help.cancel"], ["c", "help.say"], ["n", "help.new"],
+  ["/", "help.search"], ["j k", "help.move"], ["1 2 3 4", "help.views"], ["a", "help.consent"], ["Esc", "help.escape"], ["?", "help.help"],
+];
+
+function showKeys() {
+  $("help-keys").replaceChildren(...keys.flatMap(([key, word]) => [
+    make("dt", {}, ...key.split(" ").map((k) => make("kbd", {}, k))), make("dd", {}, say(word))]));
+}
+
+const actions = {
+  n: begin,
+  c: () => { show("chat"); $("say").focus(); },
+  "/": () => { drawer(true); $("search").focus(); },
+  j: () => step(1),
+  k: () => step(-1),
+  a: () => [...chat.consents.values()].find((c) => !c.node.classList.contains("settled"))?.node.focus(),
+  "?": () => $("help").showModal(),
+  1: () => show("chat"), 2: () => show("time"), 3: () => show("log"), 4: () => show("usage"),
+};
+
+function onKey(event) {
+  if (!token || event.isComposing) return;
+  if (event.key === "." && (event.ctrlKey || event.metaKey)) { event.preventDefault(); cancel(); return; }
+  const typing = event.target.matches("input, textarea, select");
+  if (event.key === "Escape") { if (typing) event.target.blur(); drawer(false); return; }
+  if (typing || event.ctrlKey || event.metaKey || event.altKey || $("help").open) return;
+  const action = actions[event.key];
+  if (action) { event.preventDefault(); action(); }
+}
+
+/* Enter sends, but not the one that ends a word in an input method. */
+function onSayKey(event) {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+  event.preventDefault();
+  speakUp();
+}
+
+function onTabKey(event) {
+  const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (!by) return;
+  const tabs = [...document.querySelectorAll("#views [role=tab]")];
+  const to = tabs[(tabs.indexOf(event.target) + by + tabs.length) % tabs.length];
+  show(to.dataset.view);
+  to.focus();
+}
+
+$("gate-form").addEventListener("submit", enter);
+$("composer").addEventListener("submit", speakUp);
+$("say").addEventListener("keydown", onSayKey);
+$("say").addEventListener("input", grow);
+$("cancel").addEventListener("click", cancel);
+$("new").addEventListener("click", begin);
+$("search").addEventListener("input", showSessions);
+$("menu").addEventListener("click", () => drawer(!$("side").classList.contains("open")));
+$("shade").addEventListener("click", () => drawer(false));
+$("lock").addEventListener("click", () => locked());
+$("help-open").addEventListener("click", () => $("help").showModal());
+$("theme").addEventListener("click", () => setTheme(themes[(themes.indexOf(document.documentElement.dataset.theme) + 1) % themes.length]));
+$("tongue").addEventListener("click", () => setTongue(tongue === "en" ? "zh" : "en"));
+$("views").addEventListener("click", (e) => { if (e.target.dataset.view) show(e.target.dataset.view); });
+$("views").addEventListener("keydown", onTabKey);
+$("scroll").addEventListener("scroll", () => { $("latest").hidden = atEnd(); });
+$("latest").addEventListener("click", () => toEnd());
+document.addEventListener("keydown", onKey);
+setInterval(() => { if (token && !document.hidden) listSessions(); }, every);
+
+setTongue(tongue);
+locked();

@@ -1,0 +1,307 @@
+/* chat.js -- a conversation as it is read.
+ *
+ * It is fed from two sides: the session's records (what was kept) when it is
+ * opened, and events (what happens) from then on. Both say which run and how
+ * far: a record of a state holds the number of the next event, so nothing that
+ * the records told is told again by a replayed event. Tool calls are found by
+ * their id and may be told any number of times. */
+
+const brief = 96; /* characters of a call's arguments in its headline */
+
+function plain(content) {
+  if (typeof content === "string") return content;
+  if (Array.isArray(content)) return content.map((c) => c.text ?? `[${c.type}]`).join("\n");
+  return content === undefined || content === null ? "" : JSON.stringify(content, null, 2);
+}
+
+/* Arguments that are still being written are no JSON yet. */
+function readable(json) {
+  if (typeof json !== "string") return JSON.stringify(json ?? {}, null, 2);
+  try { return JSON.stringify(JSON.parse(json), null, 2); } catch { return json; }
+}
+
+function headline(json) {
+  let value = json;
+  if (typeof value === "string") try { value = JSON.parse(value); } catch { return value.slice(0, brief); }
+  const parts = Object.values(value ?? {}).map((v) => (typeof v === "string" ? v : JSON.stringify(v)));
+  const text = parts.join("  ").replace(/\s+/g, " ");
+  return text.length > brief ? `${text.slice(0, brief)}…` : text;
+}
+
+/* Line by line: the line ends are ours, whatever else is in it was not. */
+function lines(text) {
+  const node = make("pre.summary", { tabindex: 0 });
+  for (const line of text.split("\n")) visibly(line, node).append("\n");
+  return node;
+}
+
+class ToolCard {
+  constructor(id, name) {
+    this.id = id;
+    this.sent = "";
+    this.mark = make("span.mark-tool");
+    this.name = make("span.tool-name", {}, name);
+    this.short = make("span.tool-short");
+    this.time = make("span.tool-time");
+    this.sentNode = make("pre", { tabindex: 0 });
+    this.gotNode = make("pre", { tabindex: 0 });
+    this.gotPart = make("div", { hidden: true }, make("h4", {}, say("chat.result")), this.gotNode);
+    this.node = make("details.tool", { "data-id": id },
+      make("summary", {}, this.mark, this.name, this.short, this.time),
+      make("div.tool-body", {}, make("h4", {}, say("chat.arguments")), this.sentNode, this.gotPart));
+    this.state("waits");
+  }
+  state(word) {
+    this.node.dataset.state = word;
+    this.mark.textContent = { waits: "○", runs: "◐", done: "✓", failed: "✕" }[word];
+  }
+  arguments(json) {
+    this.sent = json;
+    this.short.replaceChildren();
+    visibly(headline(json), this.short);
+    this.sentNode.replaceChildren();
+    this.sentNode.append(readable(json));
+  }
+  piece(text) {
+    this.arguments((typeof this.sent === "string" ? this.sent : "") + text);
+  }
+  progress(text) {
+    this.gotPart.hidden = false;
+    this.gotNode.append(text);
+  }
+  result(content, failed, ms, cut) {
+    this.gotPart.hidden = false;
+    this.gotNode.replaceChildren(plain(content));
+    if (cut) this.gotNode.append(make("span.quiet", {}, `\n${say("chat.cut")}`));
+    if (ms !== undefined) this.time.textContent = took(ms);
+    this.state(failed ? "failed" : "done");
+  }
+}
+
+/* A call that waits for a person. Nothing can be decided before the exact
+ * arguments are on the page. */
+class ConsentCard {
+  constructor(id, name, summary, decide) {
+    this.id = id;
+    this.exact = make("pre.exact", { tabindex: 0 }, say("ask.loading"));
+    this.buttons = make("div.buttons", {},
+      this.button("ask.once", "allow-once", "primary", decide),
+      this.always = this.button("ask.always", "allow-always", "", decide),
+      this.button("ask.deny", "deny", "danger", decide));
+    this.ready(false);
+    this.outcome = make("p.quiet", { hidden: true, role: "status" });
+    this.node = make("section.consent", { "data-id": id, tabindex: -1 },
+      make("h3", {}, say("ask.title", name)), summary && lines(summary),
+      make("h4", {}, say("ask.exact")), this.exact, this.buttons, this.outcome);
+  }
+  button(word, decision, style, decide) {
+    return make(`button.small${style && `.${style}`}`, { type: "button", onclick: () => decide(this, decision) }, say(word));
+  }
+  ready(yes) {
+    for (const b of this.buttons.children) b.disabled = !yes;
+  }
+  show(json) {
+    this.exact.replaceChildren();
+    visibly(json, this.exact);
+    this.ready(true);
+  }
+  decided(word) {
+    this.buttons.hidden = true;
+    this.outcome.hidden = false;
+    this.outcome.textContent = say(word);
+    this.node.classList.add("settled");
+  }
+}
+
+class Chat {
+  /* changed(status): the run began, ended, or waits. decide(card, decision). */
+  constructor(node, hooks) {
+    this.node = node;
+    this.hooks = hooks;
+    this.clear();
+  }
+  clear() {
+    this.node.replaceChildren();
+    this.tools = new Map();
+    this.consents = new Map();
+    this.next = new Map(); /* run: number of the next event that is news */
+    this.text = this.thought = this.planNode = null;
+    this.indexes = new Map();
+    this.missed = false; /* some events were lost: read the records again */
+  }
+  put(node) {
+    this.node.append(node);
+    return node;
+  }
+
+  /* --- pieces of a conversation */
+
+  user(content, badge) {
+    this.close();
+    const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content ?? [];
+    const node = make("article.user", {}, badge ? make("span.badge", {}, badge) : null);
+    for (const b of blocks) {
+      if (b.type === "text") node.append(make("div", {}, b.text));
+      else if (b.type === "image" && b.data) node.append(make("img", { alt: say("chat.picture"), src: `data:${b.mime ?? "image/png"};base64,${b.data}` }));
+      else node.append(make("div.quiet", {}, `[${b.type}]`));
+    }
+    return this.put(node);
+  }
+  words(text) {
+    if (!this.text) {
+      this.settleThought();
+      this.text = new Markdown(this.put(make("article.assistant")));
+    }
+    this.text.add(text);
+  }
+  think(text) {
+    if (!this.thought) {
+      this.thought = make("div");
+      this.thoughtTitle = make("summary", {}, say("chat.thinking"));
+      this.put(make("details.think", {}, this.thoughtTitle, this.thought));
+      this.text = null;
+    }
+    this.thought.append(text);
+  }
+  settleThought() {
+    if (this.thought) this.thoughtTitle.textContent = say("chat.thought");
+    this.thought = null;
+  }
+  close() {
+    this.settleThought();
+    this.text = null;
+  }
+  tool(id, name) {
+    let card = this.tools.get(id);
+    if (!card) {
+      this.close();
+      this.tools.set(id, card = new ToolCard(id, name));
+      this.put(card.node);
+    }
+    return card;
+  }
+  consent(id, name, summary, exact, remember) {
+    let card = this.consents.get(id);
+    if (!card) {
+      this.close();
+      this.consents.set(id, card = new ConsentCard(id, name, summary, (c, decision) => this.hooks.decide(c, decision)));
+      card.always.hidden = remember === false;
+      this.put(card.node);
+    }
+    if (exact !== undefined) card.show(exact);
+    return card;
+  }
+  notice(text, style = "") {
+    this.close();
+    return this.put(make(`p.notice${style && `.${style}`}`, {}, text));
+  }
+  plan(steps) {
+    if (!this.planNode) this.planNode = this.put(make("section.plan"));
+    this.planNode.replaceChildren(make("h3", {}, say("chat.plan")), make("ol", {}, ...(steps ?? []).map((s) => {
+      const status = s.status ?? (s.done ? "done" : "pending");
+      return make("li", { "data-state": status }, typeof s === "string" ? s : s.description ?? s.title ?? s.text ?? JSON.stringify(s));
+    })));
+  }
+  end({ status, reason, turns, tool_calls, usage, cost, error }) {
+    this.close();
+    if (status === "paused") return;
+    const parts = [sayStatus(status) + (reason && !["task_completed", "cancelled"].includes(reason) ? `: ${reason}` : "")];
+    if (turns) parts.push(turns === 1 ? say("end.turn") : say("end.turns", turns));
+    if (tool_calls) parts.push(tool_calls === 1 ? say("end.call") : say("end.calls", tool_calls));
+    if (usage?.input) parts.push(say("end.tokens", count(usage.input), count(usage.output)));
+    if (typeof cost === "number") parts.push(dollars(cost));
+    if (error) this.notice(error, "bad");
+    this.put(make("footer.end", { "data-status": status }, parts.join("  ·  ")));
+    for (const card of this.tools.values()) if (["waits", "runs"].includes(card.node.dataset.state)) card.state("failed");
+    this.planNode = null;
+  }
+
+  /* --- from records */
+
+  load(records) {
+    const last = records.findLast((r) => r.type === "state");
+    const running = last?.data.status === "running" ? last : null;
+    for (const r of records) {
+      /* Of the turn that is under way events tell, from the start. */
+      if (running && r.seq > running.seq && r.data.run === running.data.run && r.type !== "done") continue;
+      this.record(r);
+    }
+    for (const id of this.consents.keys()) if (!this.waits(id)) this.consents.get(id).node.classList.add("settled");
+    return running ? "running" : last?.data.status === "paused" ? "paused" : "idle";
+  }
+  waits(id) {
+    return !this.consents.get(id)?.node.classList.contains("settled");
+  }
+  record({ type, data }) {
+    if (type === "inbound") this.user(data.message?.content, { steer: say("chat.steered"), follow_up: say("chat.followed") }[data.mode]);
+    else if (type === "message" && !data.of) this.message(data.message);
+    else if (type === "done") this.resultOf(data.message?.content?.[0]);
+    else if (type === "asked") this.consent(data.approval, data.name, data.summary, data.arguments, data.remember);
+    else if (type === "answered") this.answered(data);
+    else if (type === "compaction") this.notice(say("chat.shorter"));
+    else if (type === "state") this.stateOf(data);
+  }
+  message(m) {
+    if (m?.role !== "assistant") { if (m?.role === "user") this.user(m.content); return; }
+    for (const b of m.content ?? []) {
+      if (b.type === "text") this.words(b.text);
+      else if (b.type === "reasoning" && b.text) this.think(b.text);
+      else if (b.type === "tool_call") this.tool(b.id, b.name).arguments(b.arguments);
+    }
+    this.close();
+  }
+  resultOf(b) {
+    if (b) this.tool(b.id, b.name).result(b.content, b.is_error);
+  }
+  answered(data) {
+    const open = [...this.consents.values()].filter((c) => !c.node.classList.contains("settled"));
+    const card = this.consents.get(data.approval) ?? open[0];
+    if (card) card.decided({ "allow-once": "ask.allow-once", "allow-always": "ask.allow-always", deny: "ask.denied" }[data.decision] ?? "ask.gone");
+  }
+  stateOf(data) {
+    this.next.set(data.run, data.seq ?? 0);
+    if (data.plan) this.plan(data.plan.steps ?? data.plan);
+    if (data.status !== "running" && data.reason) this.end(data);
+  }
+
+  /* --- from events; true if it was news */
+
+  event(e) {
+    const expected = this.next.get(e.run) ?? 0;
+    if (e.seq < expected) return false;
+    if (e.seq > expected) this.missed = true;
+    this.next.set(e.run, e.seq + 1);
+    this.on[e.type]?.call(this, e);
+    return true;
+  }
+  on = {
+    run_start(e) { this.hooks.began(e); },
+    turn_start() { this.close(); this.indexes.clear(); },
+    text_delta(e) { this.words(e.text); },
+    reasoning_delta(e) { this.think(e.text); },
+    tool_call_delta(e) {
+      if (e.id) this.indexes.set(e.index, this.tool(e.id, e.name));
+      if (e.arguments_delta) this.indexes.get(e.index)?.piece(e.arguments_delta);
+    },
+    tool_call(e) { this.tool(e.id, e.name).arguments(e.arguments); },
+    tool_start(e) { this.tool(e.id, e.name).state("runs"); },
+    tool_progress(e) { this.tools.get(e.id)?.progress(e.text); },
+    tool_result(e) { this.tool(e.id, e.name).result(e.content, e.is_error, e.duration_ms, e.truncated); },
+    approval_required(e) {
+      this.consent(e.approval_id, e.name, e.summary, undefined, e.can_remember);
+      this.hooks.asked(e.approval_id);
+    },
+    client_tool_required(e) { this.tool(e.id, e.name); this.notice(`${say("chat.client")}: ${e.name}`); },
+    steering(e) { this.hooks.delivered(e, "steer"); },
+    follow_up(e) { this.hooks.delivered(e, "follow_up"); },
+    retry(e) { this.notice(say("chat.retry", e.attempt, took(e.delay_ms), e.reason)); },
+    fallback(e) { this.notice(say("chat.fallback", e.from, e.to, e.reason)); },
+    compaction(e) { this.notice(say("chat.compacted", count(e.tokens_before), count(e.tokens_after))); },
+    warning(e) { this.notice(e.text, "warn"); },
+    plan(e) { this.plan(e.steps); },
+    run_end(e) {
+      this.end({ ...e, cost: e.usage?.cost_usd, error: e.status === "error" ? e.error ?? e.message : null });
+      this.hooks.ended(e);
+    },
+  };
+}

@@ -1,0 +1,134 @@
+"use strict";
+/* words.js -- what the page says, in English and in Chinese. */
+
+const words = {
+  en: {
+    "gate.label": "Access token",
+    "gate.note": "The value of CHELA_TOKEN on the machine that runs chela. It stays in this page's memory: reloading forgets it.",
+    "gate.open": "Open",
+    "gate.wrong": "That is not the token.",
+    "gate.away": "The gateway does not answer.",
+    "side.label": "Sessions", "side.new": "New", "side.search": "Search sessions", "side.help": "Keys", "side.lock": "Lock",
+    "side.none": "No sessions yet.", "side.nothing": "Nothing found.", "side.found": "In what was said",
+    "bar.menu": "Sessions",
+    "view.chat": "Chat", "view.time": "Timeline", "view.log": "Events", "view.usage": "Usage",
+    "chat.say": "Message", "chat.ask": "Ask something", "chat.more": "Steer the run while it works",
+    "chat.agent": "Agent", "chat.mode": "Delivery", "chat.steer": "Steer now", "chat.follow": "When done",
+    "chat.send": "Send", "chat.cancel": "Cancel", "chat.latest": "Latest",
+    "chat.new": "New session", "chat.empty": "What shall be done?",
+    "chat.thought": "Reasoning", "chat.thinking": "Reasoning…", "chat.plan": "Plan",
+    "chat.arguments": "Arguments", "chat.result": "Result", "chat.cut": "cut short", "chat.copy": "Copy", "chat.copied": "Copied",
+    "chat.waits": "waiting", "chat.steered": "Steered", "chat.followed": "Follow-up",
+    "chat.retry": "Attempt {0} in {1}: {2}", "chat.fallback": "{0} failed ({2}); going on with {1}",
+    "chat.shorter": "The history was made shorter.",
+    "chat.compacted": "The history was made shorter: {0} to {1} tokens",
+    "chat.client": "Waits for a tool of another client", "chat.picture": "Picture", "chat.elsewhere": "At work in another process",
+    "ask.title": "{0} needs your consent", "ask.exact": "Exact arguments", "ask.once": "Allow once", "ask.always": "Always allow", "ask.deny": "Deny",
+    "ask.loading": "Loading the exact arguments…", "ask.allow-once": "Allowed once", "ask.allow-always": "Always allowed", "ask.denied": "Denied",
+    "ask.gone": "Decided elsewhere",
+    "end.turns": "{0} turns", "end.turn": "1 turn", "end.calls": "{0} tool calls", "end.call": "1 tool call",
+    "end.tokens": "{0} in, {1} out",
+    "status.running": "running", "status.paused": "waits for you", "status.idle": "idle", "status.done": "done", "status.error": "failed",
+    "status.stopped": "stopped", "status.cancelled": "cancelled", "status.new": "new", "status.interrupted": "interrupted",
+    "time.none": "No run in this session yet.", "time.model": "model", "time.tool": "tool", "time.wait": "wait", "time.rewrite": "history",
+    "time.run": "Run {0}", "time.short": "waits are drawn shorter than they were",
+    "log.none": "Events appear here as they happen.", "log.filter": "Filter events", "log.clear": "Clear", "log.deltas": "Show deltas", "log.count": "{0} events",
+    "usage.title": "The last {0} days", "usage.calls": "Model calls", "usage.input": "Input tokens", "usage.output": "Output tokens",
+    "usage.cached": "From cache", "usage.cost": "Cost", "usage.tokens": "Tokens a day", "usage.latency": "Latency of model calls",
+    "usage.half": "median", "usage.most": "95 of 100", "usage.spread": "How long calls took", "usage.by": "By model", "usage.none": "No model was called in these days.", "usage.model": "Model", "usage.fresh": "Input",
+    "help.title": "Keys", "help.close": "Close",
+    "help.send": "Send", "help.line": "New line", "help.cancel": "Cancel the run", "help.new": "New session", "help.search": "Search sessions",
+    "help.say": "Write a message", "help.move": "Next, previous session", "help.views": "Chat, timeline, events, usage", "help.help": "These keys",
+    "help.escape": "Leave the field, close what is open", "help.consent": "Go to the call that waits for consent",
+    "theme.auto": "Auto", "theme.light": "Light", "theme.dark": "Dark", "tongue": "中文",
+    "trouble.cut": "The connection was lost. Trying again…",
+    "delete": "Delete", "delete.sure": "Really delete?",
+  },
+  zh: {
+    "gate.label": "访问令牌",
+    "gate.note": "运行 chela 的机器上 CHELA_TOKEN 的值。只保存在本页内存中，刷新即忘。",
+    "gate.open": "进入",
+    "gate.wrong": "令牌不对。",
+    "gate.away": "网关没有应答。",
+    "side.label": "会话", "side.new": "新建", "side.search": "搜索会话", "side.help": "按键", "side.lock": "锁定",
+    "side.none": "还没有会话。", "side.nothing": "没有找到。", "side.found": "对话内容中",
+    "bar.menu": "会话列表",
+    "view.chat": "对话", "view.time": "时间线", "view.log": "事件", "view.usage": "用量",
+    "chat.say": "消息", "chat.ask": "想问什么", "chat.more": "运行中，可随时补充要求",
+    "chat.agent": "智能体", "chat.mode": "送达方式", "chat.steer": "立即送达", "chat.follow": "结束后送达",
+    "chat.send": "发送", "chat.cancel": "取消", "chat.latest": "回到最新",
+    "chat.new": "新会话", "chat.empty": "要做什么？",
+    "chat.thought": "思考过程", "chat.thinking": "思考中…", "chat.plan": "计划",
+    "chat.arguments": "参数", "chat.result": "结果", "chat.cut": "已截断", "chat.copy": "复制", "chat.copied": "已复制",
+    "chat.waits": "等待中", "chat.steered": "补充要求", "chat.followed": "后续要求",
+    "chat.retry": "{1} 后第 {0} 次重试：{2}", "chat.fallback": "{0} 失败（{2}），改用 {1}",
+    "chat.shorter": "历史已压缩。",
+    "chat.compacted": "历史已压缩：{0} → {1} 词元",
+    "chat.client": "等待另一客户端执行工具", "chat.picture": "图片", "chat.elsewhere": "正由另一进程处理",
+    "ask.title": "{0} 需要你的同意", "ask.exact": "确切参数", "ask.once": "允许一次", "ask.always": "总是允许", "ask.deny": "拒绝",
+    "ask.loading": "正在读取确切参数…", "ask.allow-once": "已允许一次", "ask.allow-always": "已设为总是允许", "ask.denied": "已拒绝",
+    "ask.gone": "已在别处决定",
+    "end.turns": "{0} 轮", "end.turn": "1 轮", "end.calls": "{0} 次工具调用", "end.call": "1 次工具调用",
+    "end.tokens": "输入 {0}，输出 {1}",
+    "status.running": "运行中", "status.paused": "等你决定", "status.idle": "空闲", "status.done": "完成", "status.error": "失败",
+    "status.stopped": "已停止", "status.cancelled": "已取消", "status.new": "新", "status.interrupted": "被中断",
+    "time.none": "此会话还没有运行。", "time.model": "模型", "time.tool": "工具", "time.wait": "等待", "time.rewrite": "历史",
+    "time.run": "运行 {0}", "time.short": "等待时间画得比实际短",
+    "log.none": "事件发生时会显示在这里。", "log.filter": "筛选事件", "log.clear": "清空", "log.deltas": "显示增量", "log.count": "{0} 个事件",
+    "usage.title": "最近 {0} 天", "usage.calls": "模型调用", "usage.input": "输入词元", "usage.output": "输出词元",
+    "usage.cached": "来自缓存", "usage.cost": "费用", "usage.tokens": "每日词元", "usage.latency": "模型调用耗时",
+    "usage.half": "中位数", "usage.most": "第 95 百分位", "usage.spread": "耗时分布", "usage.by": "按模型", "usage.none": "这些天没有调用过模型。", "usage.model": "模型", "usage.fresh": "输入",
+    "help.title": "按键", "help.close": "关闭",
+    "help.send": "发送", "help.line": "换行", "help.cancel": "取消运行", "help.new": "新会话", "help.search": "搜索会话",
+    "help.say": "写消息", "help.move": "下一个、上一个会话", "help.views": "对话、时间线、事件、用量", "help.help": "显示这些按键",
+    "help.escape": "离开输入框，关闭弹出内容", "help.consent": "转到等待同意的调用",
+    "theme.auto": "自动", "theme.light": "浅色", "theme.dark": "深色", "tongue": "English",
+    "trouble.cut": "连接已断开，正在重试…",
+    "delete": "删除", "delete.sure": "确定删除？",
+  },
+};
+
+let tongue = /^zh\b/i.test(navigator.language) ? "zh" : "en";
+
+/* A phrase of the page, {0} and {1} filled in. */
+function say(key, ...parts) {
+  const text = words[tongue][key] ?? words.en[key] ?? key;
+  return text.replace(/\{(\d)\}/g, (all, i) => String(parts[i] ?? ""));
+}
+
+/* What the model, a status or a reason is called when we may have no word. */
+function sayStatus(status) {
+  return words[tongue]["status." + status] ?? status;
+}
+
+function speak() {
+  document.documentElement.lang = tongue === "zh" ? "zh-CN" : "en";
+  for (const e of document.querySelectorAll("[data-say]")) e.textContent = say(e.dataset.say);
+  for (const e of document.querySelectorAll("[data-label]")) e.setAttribute("aria-label", say(e.dataset.label));
+  for (const e of document.querySelectorAll("[data-placeholder]")) e.placeholder = say(e.dataset.placeholder);
+  for (const e of document.querySelectorAll("[data-hint]")) e.title = e.dataset.hint;
+}
+
+/* --- numbers and times */
+
+function count(n) {
+  return new Intl.NumberFormat(document.documentElement.lang, { notation: n >= 100000 ? "compact" : "standard", maximumFractionDigits: 1 }).format(n);
+}
+
+function took(ms) {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60000) return `${(ms / 1000).toFixed(1)} s`;
+  if (ms < 3600000) return `${Math.floor(ms / 60000)} min ${Math.round(ms / 1000) % 60} s`;
+  return `${(ms / 3600000).toFixed(1)} h`;
+}
+
+function dollars(usd) {
+  return usd >= 0.01 || usd === 0 ? `$${usd.toFixed(2)}` : `$${usd.toPrecision(2)}`;
+}
+
+function when(ms) {
+  const then = new Date(ms), today = new Date();
+  const time = then.toLocaleTimeString(document.documentElement.lang, { hour: "2-digit", minute: "2-digit" });
+  if (then.toDateString() === today.toDateString()) return time;
+  return then.toLocaleDateString(document.documentElement.lang, { month: "short", day: "numeric" });
+}

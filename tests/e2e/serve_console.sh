@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# `chela serve`: the web console, as far as it can be seen without a browser.
+# shellcheck disable=SC2119
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+. tests/support/serve.sh
+
+cat >"$space/rules.yaml" <<'YAML'
+rules:
+  - { when: { after: none, user: "count" }, call: { tool: calculate, args: { expression: "6*7" } } }
+  - { say: "you said: {{user}}" }
+YAML
+cat >"$space/chela.yaml" <<'YAML'
+store: sqlite:./chela.db
+agents: { list: [{ id: coder, model: scripted/rules.yaml }] }
+YAML
+program=$(realpath "$program")
+serve
+
+header() {
+    tr -d '\r' <"$err" | sed -n "s/^$1: //Ip"
+}
+# The text between two lines that hold a tag, as a browser would hash it.
+digest_of() {
+    text=$(tr '\n' '\1' <"$tmp/page" | sed "s|.*<$1>||; s|</$1>.*||" | tr '\1' '\n'; echo x)
+    printf '%s' "${text%x}" | openssl dgst -sha256 -binary | base64
+}
+
+anon GET /
+answers "the page needs no token" 200
+cp "$out" "$tmp/page"
+same "it is HTML" "text/html; charset=utf-8" "$(header content-type)"
+same "nobody keeps it" no-store "$(header cache-control)"
+same "nor guesses what it is" nosniff "$(header x-content-type-options)"
+same "nor frames it" DENY "$(header x-frame-options)"
+policy=$(header content-security-policy)
+for rule in "default-src 'none'" "connect-src 'self'" "frame-ancestors 'none'" "base-uri 'none'" "form-action 'none'" \
+    "require-trusted-types-for 'script'"; do
+    check "policy: $rule" grep -qF "$rule" <<<"$policy"
+done
+check "policy: nothing unsafe" test "$(grep -c unsafe <<<"$policy")" = 0
+check "policy: this script" grep -qF "script-src 'sha256-$(digest_of script)';" <<<"$policy"
+check "policy: this style" grep -qF "style-src 'sha256-$(digest_of style)';" <<<"$policy"
+same "one script" 1 "$(grep -c '<script>' "$tmp/page")"
+same "which ends once" 1 "$(grep -ci '</script' "$tmp/page")"
+check "nothing from elsewhere" test "$(grep -cE 'https?://|src="|@import|url\(' "$tmp/page")" = 0
+check "no text becomes HTML" test "$(grep -cE 'innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(' "$tmp/page")" = 0
+check "the token is not kept" test "$(grep -cE 'localStorage|sessionStorage|document\.cookie|indexedDB' "$tmp/page")" = 0
+anon HEAD / --head
+answers "HEAD" 200
+call POST / -H 'Content-Type: application/json' -d '{}'
+answers "nothing is posted to it" 405
+anon GET / -H 'Host: evil.example'
+answers "under another name it is not there" 421
+
+# --- what the page reads of a session
+anon GET /api/sessions/one/records
+answers "records need the token" 401
+post /api/sessions/one/messages '{"text":"count","stream":true}'
+call GET /api/sessions/one/records
+answers "the records of a session" 200
+tells "from the first on" '[.records[].seq] == [range(1; (.records | length) + 1)]' true
+tells "what was said to it" '[.records[] | select(.type == "inbound") | .data.message.content[0].text] | join(",")' count
+tells "and what a tool gave" '[.records[] | select(.type == "done") | .data.message.content[0].content] | join(",")' 42
+tells "and how far events had come" '[.records[] | select(.type == "state")] | last | .data.status + " " + (.data.seq > 0 | tostring)' "done true"
+call GET /api/sessions/nobody/records
+answers "of one that is not there" 404
+tap_done
