@@ -64,6 +64,10 @@ static void start(struct ch_chat *c, const char *text) {
 }
 
 void ch_chat_say(struct ch_chat *c, const char *text) {
+    if (!ch_chat_ready(c)) {
+        ch_edit_set(&c->edit, text);
+        return;
+    }
     if (!c->run || chela_run_steer(c->run, text, strlen(text)) == CHELA_ESTATE) {
         start(c, text);
         return;
@@ -76,6 +80,14 @@ void ch_chat_resume(struct ch_chat *c) {
     struct chela_error err = {0};
     how.insist = 1;
     began(c, chela_run_resume(c->session, &how, &c->run, &err), &err);
+}
+
+void ch_chat_compact(struct ch_chat *c, const char *focus) {
+    struct chela_run_opts how = run_opts(c);
+    struct chela_error err = {0};
+    c->used = (struct chela_usage){0};
+    c->turn = 0;
+    began(c, chela_session_compact(c->session, *focus ? focus : NULL, &how, &c->run, &err), &err);
 }
 
 /* --- questions ---------------------------------------------------------------------- */
@@ -154,7 +166,8 @@ static void refuse(struct ch_chat *c) {
         drop_ask(c);
     }
     next_question(c);
-    chela_cancel(c->run, "interrupted");
+    if (c->run)
+        chela_cancel(c->run, "interrupted");
 }
 
 /* --- events of a run ----------------------------------------------------------------- */
@@ -204,7 +217,7 @@ static int open_session(struct ch_chat *c, const char *key, struct chela_error *
     return CHELA_OK;
 }
 
-static void forget_undo(struct ch_chat *c) {
+void ch_chat_forget_undo(struct ch_chat *c) {
     while (c->nundo > 0)
         free(c->undo[--c->nundo].text);
 }
@@ -257,7 +270,7 @@ static void submit(struct ch_chat *c) {
 
 static void suspend(struct ch_chat *c) {
     ch_screen_leave(&c->screen);
-    raise(SIGSTOP);
+    kill(0, SIGTSTP); /* with all that the shell started together with us */
     ch_screen_enter(&c->screen);
 }
 
@@ -415,7 +428,7 @@ static void release(struct ch_chat *c) {
     ch_markdown_free(c->answer);
     ch_edit_release(&c->edit);
     ch_history_release(&c->history);
-    forget_undo(c);
+    ch_chat_forget_undo(c);
     free(c->undo);
     free(c->typed);
     free(c->lines);
@@ -425,14 +438,35 @@ static void release(struct ch_chat *c) {
     pthread_mutex_destroy(&c->lock);
 }
 
-static int converse(struct ch_chat *c, const char *key, struct chela_error *err) {
+/* The agent and its session. A key that is missing is no reason to leave. */
+static int prepare(struct ch_chat *c, struct chela_error *err) {
+    if (c->session)
+        return CHELA_OK;
+    int rc = c->agent ? 0 : c->make_agent(c->user, c->model, &c->agent, err);
+    return rc < 0 ? rc : open_session(c, c->key, err);
+}
+
+bool ch_chat_ready(struct ch_chat *c) {
+    struct chela_error err = {0};
+    if (prepare(c, &err) == 0)
+        return true;
+    ch_console_error(c->console, "%s (/model PROVIDER/MODEL takes another)", err.message);
+    return false;
+}
+
+static int converse(struct ch_chat *c, struct chela_error *err) {
     c->console->sink = on_line;
     c->console->sink_user = c;
-    int rc = open_session(c, key, err);
-    if (rc == 0) {
-        c->dirty = true;
-        uv_run(&c->loop, UV_RUN_DEFAULT);
+    ch_chat_draw(c);
+    int rc = c->set_up(c->user, &c->key, err);
+    if (rc == 0)
+        rc = prepare(c, err);
+    if (rc == CHELA_EAUTH) {
+        ch_console_note(c->console, "%s", err->message);
+        rc = CHELA_OK;
     }
+    if (rc == 0)
+        uv_run(&c->loop, UV_RUN_DEFAULT);
     c->leaving = true;
     chela_run_free(c->run);
     c->run = NULL;
@@ -441,7 +475,7 @@ static int converse(struct ch_chat *c, const char *key, struct chela_error *err)
     return rc < 0 ? rc : c->code;
 }
 
-int ch_chat_run(struct ch_chat *c, const char *key, struct chela_error *err) {
+int ch_chat_run(struct ch_chat *c, struct chela_error *err) {
     c->thread = pthread_self();
     pthread_mutex_init(&c->lock, NULL);
     char *path = ch_history_path(c->setup->env);
@@ -454,7 +488,7 @@ int ch_chat_run(struct ch_chat *c, const char *key, struct chela_error *err) {
         return ch_problem(err, CHELA_EIO, "the terminal cannot be set up: %s", strerror(errno));
     }
     open_handles(c);
-    int rc = converse(c, key, err);
+    int rc = converse(c, err);
     close_handles(c);
     ch_setup_release(c->setup); /* its handles close in the next passes */
     uv_run(&c->loop, UV_RUN_DEFAULT);

@@ -47,7 +47,13 @@ enum ch_chat_kind { CH_CHAT_NOTHING, CH_CHAT_USER, CH_CHAT_ANSWER, CH_CHAT_CALL,
 struct ch_chat {
     struct ch_console *console; /* borrowed */
     struct ch_setup *setup;     /* borrowed */
-    chela_agent *agent;         /* the runtime's, as the session */
+    /* Called once the prompt is shown: all but the agent, and the session's key;
+     * then, until there is one, the agent. */
+    int (*set_up)(void *user, const char **key, struct chela_error *err);
+    int (*make_agent)(void *user, const char *model, chela_agent **out, struct chela_error *err);
+    void *user;
+    const char *key;     /* borrowed: of the session; NULL: a fresh one */
+    chela_agent *agent;  /* the runtime's, as the session; NULL: not yet possible */
     chela_session *session;
     chela_run *run;   /* owned; NULL: none is in progress */
     char *model;      /* owned: what /model chose; NULL: the agent's */
@@ -94,10 +100,14 @@ struct ch_chat {
 
 /* --- chat.c --- */
 /* Returns the exit code; what could not even begin is in *err (negative). */
-int ch_chat_run(struct ch_chat *c, const char *key, struct chela_error *err);
+int ch_chat_run(struct ch_chat *c, struct chela_error *err);
+/* Make the agent if there is none. False: that cannot be, and it was said why. */
+bool ch_chat_ready(struct ch_chat *c);
 void ch_chat_say(struct ch_chat *c, const char *text); /* a message of the person */
 void ch_chat_switch(struct ch_chat *c, const char *key); /* to another session */
 void ch_chat_resume(struct ch_chat *c);
+void ch_chat_compact(struct ch_chat *c, const char *focus);
+void ch_chat_forget_undo(struct ch_chat *c);
 void ch_chat_leave(struct ch_chat *c);
 
 /* --- chat_show.c --- */

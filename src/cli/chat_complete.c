@@ -23,11 +23,14 @@ static void offer(struct words *w, const char *typed, char *word) {
 }
 
 static void offer_commands(struct ch_chat *c, struct words *w, const char *typed) {
-    char *json = chela_agent_skills_json(c->agent), pointer[40], *skill;
     const char *name;
+    char pointer[40], *skill;
 
     for (size_t i = 0; (name = ch_chat_command_name(i)); i++)
         offer(w, typed, ch_format("/%s", name));
+    if (!c->agent)
+        return;
+    char *json = chela_agent_skills_json(c->agent);
     for (size_t i = 0;; i++) {
         snprintf(pointer, sizeof(pointer), "/%zu/name", i);
         if (!(skill = chela_json_get(json, strlen(json), pointer, NULL)))

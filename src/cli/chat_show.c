@@ -188,7 +188,7 @@ static void on_approval(struct ch_chat *c, const struct chela_event *ev) {
     struct ch_chat_ask *a = add_ask(c);
     a->id = ch_format("%.*s", STR(ev->approval.approval_id));
     a->can_remember = ev->approval.can_remember;
-    a->text = ch_format("The agent asks to run\n%.*s\n", STR(ev->approval.summary));
+    a->text = ch_format("The agent asks to run\n%.*s", STR(ev->approval.summary));
 }
 
 static void on_handed_over(struct ch_chat *c, const struct chela_event *ev) {
@@ -302,6 +302,12 @@ void ch_chat_event(struct ch_chat *c, const struct chela_event *ev) {
         end_answer(c);
         ch_console_note(c->console, "%s -> %s: %.*s", ev->fallback.from, ev->fallback.to,
                         STR(ev->fallback.reason));
+        break;
+    case CHELA_EV_COMPACTION:
+        end_answer(c);
+        ch_console_note(c->console, "the conversation was condensed (%s): %zu tokens to %zu",
+                        ev->compaction.strategy, ev->compaction.tokens_before,
+                        ev->compaction.tokens_after);
         break;
     case CHELA_EV_TURN_END:
         on_turn_end(c, ev);

@@ -14,7 +14,7 @@
 
 struct command {
     const char *name, *args, *help;
-    bool idle; /* only while no run is in progress */
+    enum { ALWAYS, AGENT, IDLE } when; /* with an agent; and while no run is in progress */
     void (*run)(struct ch_chat *c, const char *args);
 };
 
@@ -185,6 +185,7 @@ static void undo(struct ch_chat *c, const char *args) {
 }
 
 static void new_session(struct ch_chat *c, const char *args) {
+    ch_chat_forget_undo(c);
     ch_chat_switch(c, *args ? args : NULL);
     ch_console_note(c->console, "session %s", chela_session_key(c->session));
 }
@@ -281,19 +282,21 @@ static void quit(struct ch_chat *c, const char *args) {
 }
 
 static const struct command commands[] = {
-    {"help", "", "this list", false, help},
-    {"model", "[PROVIDER/MODEL]", "the models there are; take another", false, model},
-    {"tools", "", "what the agent can do", false, tools},
-    {"skills", "", "the instructions that the workspace has for it", false, skills},
-    {"usage", "", "tokens and cost of this conversation", false, usage},
-    {"approve", "[ask|auto|deny]", "what becomes of calls that need consent", false, approve},
-    {"new", "[KEY]", "begin another session", true, new_session},
-    {"fork", "[KEY]", "go on with a copy of the session", true, fork_session},
-    {"undo", "", "take the last message back, and what came of it", true, undo},
-    {"resume", "", "go on with a run that was cut off", true, resume},
-    {"export", "[FILE]", "write the conversation as Markdown, or its journal (.jsonl)", true,
+    {"help", "", "this list", ALWAYS, help},
+    {"model", "[PROVIDER/MODEL]", "the models there are; take another", ALWAYS, model},
+    {"tools", "", "what the agent can do", AGENT, tools},
+    {"skills", "", "the instructions that the workspace has for it", AGENT, skills},
+    {"usage", "", "tokens and cost of this conversation", ALWAYS, usage},
+    {"approve", "[ask|auto|deny]", "what becomes of calls that need consent", ALWAYS, approve},
+    {"compact", "[FOCUS]", "condense the conversation, keeping what concerns FOCUS", IDLE,
+     ch_chat_compact},
+    {"new", "[KEY]", "begin another session", IDLE, new_session},
+    {"fork", "[KEY]", "go on with a copy of the session", IDLE, fork_session},
+    {"undo", "", "take the last message back, and what came of it", IDLE, undo},
+    {"resume", "", "go on with a run that was cut off", IDLE, resume},
+    {"export", "[FILE]", "write the conversation as Markdown, or its journal (.jsonl)", IDLE,
      export_session},
-    {"quit", "", "leave (Ctrl-D)", false, quit},
+    {"quit", "", "leave (Ctrl-D)", ALWAYS, quit},
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
@@ -358,15 +361,15 @@ void ch_chat_command(struct ch_chat *c, const char *line) {
     for (size_t i = 0; i < COMMANDS; i++) {
         if (strlen(commands[i].name) != n || memcmp(commands[i].name, name, n) != 0)
             continue;
-        if (commands[i].idle && (c->run || c->asks))
+        if (commands[i].when == IDLE && (c->run || c->asks))
             ch_console_error(c->console, "/%s has to wait until the run has ended",
                              commands[i].name);
-        else
+        else if (commands[i].when == ALWAYS || ch_chat_ready(c))
             commands[i].run(c, rest);
         free(rest);
         return;
     }
-    if ((message = skill_message(c, name, n, rest)))
+    if ((message = c->agent ? skill_message(c, name, n, rest) : NULL))
         ch_chat_say(c, message);
     else
         unknown(c, name, n);

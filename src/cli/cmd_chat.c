@@ -122,25 +122,27 @@ static int open_store(struct talk *t, struct chela_error *err) {
     return rc;
 }
 
-static int set_up(struct talk *t, bool can_ask, struct chela_error *err) {
+/* All but the agent. */
+static int set_up(struct talk *t, struct chela_error *err) {
     const struct flags *f = &t->flags;
     int rc = f->system ? ch_input_text(f->system, CH_INPUT_SYSTEM, &t->system, err) : 0;
 
-    t->setup.nobody = !can_ask;
     if (rc == 0)
         rc = ch_setup_config(&t->setup, err);
     if (rc == 0)
         rc = ch_setup_runtime(&t->setup, err);
     if (rc == 0)
         rc = open_store(t, err);
-    if (rc == 0)
-        rc = choose_session(t, err);
-    if (rc < 0)
-        return rc;
+    return rc < 0 ? rc : choose_session(t, err);
+}
+
+static int make_agent(struct talk *t, const char *model, struct chela_error *err) {
+    const struct flags *f = &t->flags;
+    const char *approve = t->setup.nobody ? "deny" : "ask";
     struct chela_agent_opts opt = CHELA_AGENT_OPTS(
-            .model = f->model, .base_url = f->base_url, .api_key_env = f->api_key_env,
+            .model = model, .base_url = f->base_url, .api_key_env = f->api_key_env,
             .system = t->system.p, .no_stream = f->no_stream,
-            .approve = f->approve ? f->approve : can_ask ? "ask" : "deny",
+            .approve = f->approve ? f->approve : approve,
             .limits = {.max_turns = f->max_turns,
                        .max_tool_calls = f->max_tool_calls,
                        .timeout_ms = f->timeout.set ? (int64_t)(f->timeout.value * 1000) : 0});
@@ -164,28 +166,46 @@ static int open_terminal(const struct ch_console *console) {
     return open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
 }
 
-static int on_terminal(struct talk *t, int tty, struct chela_error *err) {
-    struct ch_chat *c = ch_must(calloc(1, sizeof(*c)));
-    struct chela_hooks hooks = CHELA_HOOKS(.user = c, .before_model = before_model);
+struct host { /* what the chat's callbacks need */
+    struct talk *talk;
+    struct ch_chat chat;
+};
 
-    c->console = &t->console;
-    c->setup = &t->setup;
-    c->tty = tty;
-    uv_loop_init(&c->loop);
-    t->setup.uv_loop = &c->loop;
-    int rc = set_up(t, true, err);
+static int set_up_chat(void *user, const char **key, struct chela_error *err) {
+    struct host *h = user;
+    int rc = set_up(h->talk, err);
+    *key = h->talk->key;
+    return rc;
+}
+
+static int make_chat_agent(void *user, const char *model, chela_agent **out,
+                           struct chela_error *err) {
+    struct host *h = user;
+    struct chela_hooks hooks = CHELA_HOOKS(.user = &h->chat, .before_model = before_model);
+    int rc = make_agent(h->talk, model ? model : h->talk->flags.model, err);
     if (rc == 0)
-        rc = chela_agent_hooks(t->agent, &hooks);
-    c->agent = t->agent;
-    if (rc == 0) {
-        rc = ch_chat_run(c, t->key, err);
-    } else {
-        ch_setup_release(&t->setup);
-        uv_run(&c->loop, UV_RUN_DEFAULT);
-    }
-    uv_loop_close(&c->loop);
+        rc = chela_agent_hooks(h->talk->agent, &hooks);
+    if (rc == 0)
+        *out = h->talk->agent;
+    return rc;
+}
+
+static int on_terminal(struct talk *t, int tty, struct chela_error *err) {
+    struct host *h = ch_must(calloc(1, sizeof(*h)));
+
+    h->talk = t;
+    h->chat.console = &t->console;
+    h->chat.setup = &t->setup;
+    h->chat.set_up = set_up_chat;
+    h->chat.make_agent = make_chat_agent;
+    h->chat.user = h;
+    h->chat.tty = tty;
+    uv_loop_init(&h->chat.loop);
+    t->setup.uv_loop = &h->chat.loop;
+    int rc = ch_chat_run(&h->chat, err);
+    uv_loop_close(&h->chat.loop);
     t->code = rc > 0 ? rc : 0;
-    free(c);
+    free(h);
     return rc < 0 ? rc : CHELA_OK;
 }
 
@@ -261,7 +281,10 @@ static int line_by_line(struct talk *t, struct chela_error *err) {
 
     t->signals = ch_signals_new();
     ch_asker_open(&t->asker, &t->console, t->signals);
-    int rc = set_up(t, ch_asker_there(&t->asker), err);
+    t->setup.nobody = !ch_asker_there(&t->asker);
+    int rc = set_up(t, err);
+    if (rc == 0)
+        rc = make_agent(t, t->flags.model, err);
     if (rc == 0 && ch_asker_there(&t->asker))
         rc = chela_agent_hooks(t->agent, &hooks);
     if (rc == 0)

@@ -132,8 +132,10 @@ static void end_code(struct page *p) {
     set_off(p);
     for (const char *at = p->listing.p; *at;) {
         size_t n = strcspn(at, "\n");
-        put_margin(p);
-        fputs("  ", p->out);
+        if (n > 0 || at == p->listing.p) { /* no spaces where nothing follows them */
+            put_margin(p);
+            fputs("  ", p->out);
+        }
         ch_highlight_line(&p->code, p->out, p->color, at, n);
         fputc('\n', p->out);
         at += n + (at[n] != '\0');
@@ -288,10 +290,11 @@ static void begin_list(struct page *p, MD_BLOCKTYPE type, void *detail) {
 }
 
 static void begin_heading(struct page *p, const MD_BLOCK_H_DETAIL *detail) {
+    static const char marks[] = "###### ";
     if (p->color)
         p->style |= detail->level <= 2 ? CH_STYLE_HEAD : CH_STYLE_BOLD;
     else
-        ch_flow_add(&p->flow, 0, "###### " + (6 - detail->level), detail->level + 1);
+        ch_flow_add(&p->flow, 0, &marks[6 - detail->level], detail->level + 1);
 }
 
 static int enter_block(MD_BLOCKTYPE type, void *detail, void *user) {

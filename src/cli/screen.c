@@ -82,6 +82,7 @@ static void forget_foot(struct ch_screen *s) {
     free(s->foot);
     s->foot = NULL;
     s->n = s->row = 0;
+    s->column = 0;
 }
 
 void ch_screen_leave(struct ch_screen *s) {
@@ -114,6 +115,8 @@ static void to_top(const struct ch_screen *s, FILE *out) {
     size_t up = 0;
     for (size_t i = 0; i < s->row; i++)
         up += rows_of(s, i);
+    if (s->row < s->n && rows_of(s, s->row) > 1)
+        up += s->column / s->columns;
     fputc('\r', out);
     if (up > 0)
         fprintf(out, "\033[%zuA", up);
@@ -167,13 +170,12 @@ static void put_foot(const struct ch_screen *s, FILE *out, char *const *lines, s
         fputs(n > 0 ? "\r\n\033[J\033[A" : "\033[J", out);
 }
 
-static void keep_foot(struct ch_screen *s, char *const *lines, size_t n, size_t row) {
+static void keep_foot(struct ch_screen *s, char *const *lines, size_t n) {
     forget_foot(s);
     s->foot = n ? ch_must(calloc(n, sizeof(*s->foot))) : NULL;
     for (size_t i = 0; i < n; i++)
         s->foot[i] = ch_dup(lines[i]);
     s->n = n;
-    s->row = row;
 }
 
 void ch_screen_draw(struct ch_screen *s, char *const *lines, size_t n, size_t row,
@@ -194,5 +196,7 @@ void ch_screen_draw(struct ch_screen *s, char *const *lines, size_t n, size_t ro
     ch_draft_finish(&d);
     send(s, d.p, d.n);
     free(d.p);
-    keep_foot(s, lines, n, row);
+    keep_foot(s, lines, n);
+    s->row = row;
+    s->column = column;
 }

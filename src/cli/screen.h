@@ -21,7 +21,8 @@ struct ch_screen {
     struct termios before; /* to be restored */
     bool raw;
     char **foot; /* owned: the lines that are on the screen */
-    size_t n, row;
+    size_t n, row;   /* row, column: where the cursor is */
+    unsigned column;
     struct ch_draft above; /* text that waits for the next drawing */
 };
 

@@ -1,0 +1,272 @@
+#!/usr/bin/env bash
+# chela chat in a real terminal (tmux): what is typed, what is seen, what must
+# never be. Every wait looks at the screen until it shows what it should.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+
+cat >"$space/deploy" <<'SCRIPT'
+#!/bin/sh
+cat >>deployed
+echo "deployed it"
+SCRIPT
+cat >"$space/hold" <<'SCRIPT'
+#!/bin/sh
+while [ ! -e go ]; do sleep 0.05; done
+echo "held"
+SCRIPT
+chmod +x "$space/deploy" "$space/hold"
+cat >"$space/chela.yaml" <<'YAML'
+tools:
+  custom:
+    - { name: deploy, description: Ships it., command: [./deploy], permission: write, confirm: true,
+        parameters: { type: object } }
+    - { name: hold, description: Waits., command: [./hold], permission: read,
+        parameters: { type: object } }
+YAML
+printf 'one\ntwo\nthree\n' >"$space/notes.txt"
+cat >"$space/rules.yaml" <<'YAML'
+rules:
+  - { when: { user: "^stall" }, say: "wait for it now please", stall_after: 3 }
+  - { when: { user: "^ship", after: none }, call: { tool: deploy, args: { to: prod } } }
+  - { when: { user: "^hold", after: none }, call: { tool: hold, args: {} } }
+  - { when: { user: "^edit", after: none },
+      call: { tool: edit, args: { file_path: notes.txt, edits: [ { old_text: two, new_text: zwei } ] } } }
+  - { when: { user: "^ask", after: none }, call: { tool: ask_user, args: { question: "Which one?", choices: [red, green] } } }
+  - when: { user: "^show" }
+    say: "# Heading\n\nSome **bold** text.\n\n- first\n- 第二\n\n| a | b |\n|---|---|\n| 中文 | x |\n\n```c\nint x;\n```\n\n\e[2Jnot wiped \a\u202E"
+  - { when: { after: any }, say: "it said: {{result}}" }
+  - { say: "you said: {{user}}" }
+YAML
+
+terminal() {
+    tmux -S "$tmp/tmux" -f /dev/null "$@"
+}
+trap 'terminal kill-server 2>/dev/null; rm -rf "$tmp"' EXIT
+
+# chat FLAG...: start it in an empty terminal. ENV: variables for it.
+chat() {
+    terminal kill-server 2>/dev/null
+    rm -f "$tmp/code" "$tmp/tmux"
+    printf 'cd %q && %s %q chat --model scripted/rules.yaml %s\necho $? >%q\nexec cat\n' "$space" "${ENV-}" "$program" \
+        "$*" "$tmp/code" >"$tmp/start"
+    with_env tmux -S "$tmp/tmux" -f /dev/null new-session -d -x 80 -y 30 "sh $tmp/start"
+    sees "the prompt is there (chat $*)" '^>'
+}
+screen() {
+    terminal capture-pane -p
+}
+# shows PATTERN: wait for it.
+shows() {
+    for _ in {1..400}; do
+        screen | grep -qE -e "$1" && return
+        sleep 0.05
+    done
+    return 1
+}
+sees() {
+    if shows "$2"; then ok "$1"; else not_ok "$1" "$(screen)"; fi
+}
+lacks() {
+    if screen | grep -qE -e "$2"; then not_ok "$1" "$(screen)"; else ok "$1"; fi
+}
+types() {
+    terminal send-keys -l -- "$1"
+}
+press() {
+    terminal send-keys "$@"
+}
+# ends NAME CODE: the program has ended with it.
+ends() {
+    for _ in {1..400}; do
+        [ -s "$tmp/code" ] && break
+        sleep 0.05
+    done
+    same "$1" "$2" "$(cat "$tmp/code" 2>/dev/null)"
+}
+
+# --- typing
+chat
+types "hello"
+sees "typing is shown" '^> hello$'
+press Enter
+sees "an answer" '^you said: hello$'
+sees "the message stays above" '^> hello$'
+types "你好,世界"
+press Left Left
+types "大"
+sees "wide characters, inserted" '^> 你好,大世界$'
+press Enter
+sees "wide characters, sent" '^you said: 你好,大世界$'
+types "one"
+press M-Enter
+types "two"
+press Enter
+sees "several lines, sent" '^you said: one two$'
+terminal set-buffer "$(printf 'pasted\nlines')"
+terminal paste-buffer -p
+sees "a paste is not sent" '^  lines$'
+lacks "a paste is not sent by itself" 'you said: pasted'
+press Enter
+sees "a paste, sent" '^you said: pasted lines$'
+press Up Up Up
+sees "history" '^> 你好,大世界$'
+press C-c
+sees "Ctrl-C clears the line" '^>$'
+press C-r
+types "hel"
+sees "search" "\\(search 'hel'\\) hello"
+press C-c
+
+# --- Markdown, and what must not reach the terminal
+types "show"
+press Enter
+sees "a table" '^中文 │ x$'
+sees "a list" '^• 第二$'
+sees "a heading without its mark" '^Heading$'
+sees "escape sequences are named" '^\\u001b\[2Jnot wiped \\u0007\\u202e$'
+if terminal capture-pane -pe | grep -q $'\033\\[1mbold'; then ok "bold is bold"; else not_ok "bold is bold" "$(terminal capture-pane -pe)"; fi
+
+# --- tools
+types "edit"
+press Enter
+sees "a call is a line" '^✓ edit notes.txt .* ms$'
+sees "a change is a diff" '^ *\+zwei$'
+sees "and what was there" '^ *-two$'
+
+# --- consent
+types "ship"
+press Enter
+sees "consent is asked for" '^allow\? '
+sees "with what is to run" 'deploy: \{"to":"prod"\}'
+types "maybe"
+press Enter
+sees "an answer that is none" 'please say once'
+types "no not on a Friday"
+press Enter
+sees "refused, and the model is told why" 'made: not on a Friday'
+if [ -e "$space/deployed" ]; then not_ok "refused: not run"; else ok "refused: not run"; fi
+types "ship"
+press Enter
+shows '^allow\? '
+types "o"
+press Enter
+sees "once" '^it said: deployed it'
+types "ask"
+press Enter
+sees "a question" '^your answer >'
+sees "its choices" '^  2\. green$'
+types "2"
+press Enter
+sees "a number stands for a choice" '^it said: green$'
+
+# --- cancelling, steering
+types "stall"
+press Enter
+sees "what is under way is shown" '^wait for it'
+sees "the status line" 'turn 1 .* Ctrl-C cancels'
+types "half typed"
+press C-c
+sees "Ctrl-C cancels the run" '^cancelled$'
+sees "and keeps what is being typed" '^> half typed$'
+press C-c
+types "hold"
+press Enter
+sees "a tool that runs" 'hold$'
+types "steered"
+press Enter
+sees "what is typed waits" 'as soon as it listens\) steered'
+touch "$space/go"
+sees "and steers" '^you said: steered$|^it said: held$'
+sees "steering is shown where it happened" '^> steered$'
+rm -f "$space/go"
+
+# --- commands
+types "/hlep"
+press Enter
+sees "a command that there is not" 'did you mean /help'
+types "/usa"
+press Tab
+sees "Tab completes a command" '^> /usage$'
+press Enter
+sees "/usage" '[0-9]+ runs, [0-9]+ turns'
+types "see @not"
+press Tab
+sees "Tab completes a path" '^> see @notes.txt$'
+press C-u
+types "/undo"
+press Enter
+sees "/undo takes the message back" '^> hold$'
+press C-u
+types "/export talk.md"
+press Enter
+sees "/export" 'written to talk.md'
+check "/export: the conversation" grep -q '^you said: hello$' "$space/talk.md"
+
+# --- the size changes
+types "a line that is longer than half of the terminal is wide, by far"
+sees "a long line" 'by far$'
+terminal resize-window -x 40 -y 20
+sees "narrower" '^  .*by far$'
+same "narrower: one prompt" 1 "$(screen | grep -c '^> a line')"
+terminal resize-window -x 90 -y 30
+sees "wider" '^> a line .* by far$'
+same "wider: one prompt" 1 "$(screen | grep -c 'a line that is')"
+press C-u
+
+# --- leaving, and coming back
+press C-d
+ends "Ctrl-D leaves" 0
+same "the terminal is as it was" "" "$(terminal display-message -p '#{?pane_in_mode,mode,}')"
+check "history is kept" grep -q '^one\\ntwo$' "$tmp/.local/state/chela/history"
+same "history is private" 600 "$(stat -c %a "$tmp/.local/state/chela/history")"
+chat --continue
+types "again"
+press Enter
+sees "--continue" '^you said: again$'
+press C-c
+sees "one Ctrl-C does not leave" 'Ctrl-C again'
+press C-c
+ends "two do" 0
+
+# --- a key is needed when something is said, not before
+ENV='env -u ANTHROPIC_API_KEY' chat --model anthropic/claude-test --no-session
+sees "no key: it is said" 'no API key for anthropic'
+types "hi"
+press Enter
+sees "no key: what to do" '/model PROVIDER/MODEL'
+sees "no key: the message is not lost" '^> hi$'
+press C-u
+types "/model scripted/rules.yaml"
+press Enter
+types "hi"
+press Enter
+sees "another model answers" '^you said: hi$'
+press C-d
+ends "no key: leaving" 0
+
+# --- without colour, and without a terminal
+ENV='NO_COLOR=1' chat --no-session
+types "show"
+press Enter
+sees "NO_COLOR: marks stay" '^# Heading$'
+sees "NO_COLOR: emphasis" '\*\*bold\*\*'
+types "/quit"
+press Enter
+ends "/quit" 0
+
+printf 'first\n\nsecond\n' >"$tmp/lines"
+stdin=$tmp/lines chela chat --model scripted/rules.yaml --no-session
+exits "lines" 0
+same "lines: an answer for each" "$(printf 'you said: first\nyou said: second')" "$(cat "$out")"
+printf 'first\n' >"$tmp/lines"
+stdin=$tmp/lines chela chat --model scripted/rules.yaml --session lines
+stdin=$tmp/lines chela chat --model scripted/rules.yaml --session lines
+exits "lines of a session" 0
+chela sessions show lines --json
+same "lines of a session: both are kept" 2 "$(jq '[.transcript[] | select(.role == "user")] | length' "$out")"
+chela chat words
+exits "words" 2
+chela chat --session a --continue
+exits "--session and --continue" 2
+tap_done
