@@ -16,14 +16,17 @@ least=$((CRASH_ALL ? 400 : 160 / step))
 
 # --- chela dies
 sweep_all() {
-    local kind=$1 worker count
+    local kind=$1 worker sweepers=()
     shift
     for ((worker = 0; worker < workers; worker++)); do
         (sweep $worker "$1" "$kind") &
         sweepers+=($!)
         shift
     done
+    wait "${sweepers[@]}" # for them, and not for the servers
+    swept "$kind"
 }
+
 swept() {
     local count
     count=$(cat "$tmp/$1"[0-9]/points | sort -u | wc -l)
@@ -126,29 +129,18 @@ restart_redis() {
 
 if start_postgres; then
     for n in 0 1 2; do postgres_sql "CREATE DATABASE w$n"; done
-else
-    skip "PostgreSQL" "it is not installed"
-    postgres=
-fi
-# shellcheck disable=SC2119
-if ! start_redis; then
-    skip "Redis" "it is not installed"
-    redis=
-fi
-sweepers=()
-if [ -n "$postgres" ]; then sweep_all postgres "$(postgres_url w0)" "$(postgres_url w1)"; fi
-wait "${sweepers[@]}"
-sweepers=()
-if [ -n "$redis" ]; then sweep_all redis "$redis/0" "$redis/1"; fi
-wait "${sweepers[@]}"
-if [ -n "$postgres" ]; then
-    swept postgres
+    sweep_all postgres "$(postgres_url w0)" "$(postgres_url w1)"
     kind=postgres server=$postgres_pid restart=restart_postgres
     troubled "$(postgres_url w2)"
+else
+    skip "PostgreSQL" "it is not installed"
 fi
-if [ -n "$redis" ]; then
-    swept redis
+# shellcheck disable=SC2119
+if start_redis; then
+    sweep_all redis "$redis/0" "$redis/1"
     kind=redis server=$redis_pid restart=restart_redis
     troubled "$redis/2"
+else
+    skip "Redis" "it is not installed"
 fi
 tap_done
