@@ -8,7 +8,8 @@
  *
  * What need not survive a loss of power is committed with synchronous_commit
  * off. A crash of the server, which this process outlives, may then take it
- * back: the next append does not fit and says so. A token must never be given
+ * back: the next append does not fit and says so. The end of a run, which is
+ * told, is not among that (CHELA_STORE_LAZY). A token must never be given
  * out twice, so leases are always taken with it on. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -316,6 +317,22 @@ static int prepare(struct chela_store_db *db, const char **note, struct chela_er
     return rc;
 }
 
+/* Nobody there is an error at once: the address may be wrong. A server that is
+ * starting, or recovers from its own death, is waited for. */
+static int open_when_ready(struct chela_store_db *db, const char **note, struct chela_error *err) {
+    for (unsigned i = 0;; i++) {
+        struct chela_error why = {0};
+        db->starting = false;
+        int rc = prepare(db, note, &why);
+        if (rc == 0)
+            return 0;
+        if (!db->starting || !ch_pg_try_again(db, i)) {
+            *err = why;
+            return rc;
+        }
+    }
+}
+
 static void make_id(char out[33]) {
     unsigned char raw[16];
 
@@ -335,7 +352,7 @@ int ch_pg_open(const char *target, int read_only, struct chela_store_db **out, c
     ch_pg_start(db);
     int rc = describe(db, err);
     if (rc == 0)
-        rc = prepare(db, note, err);
+        rc = open_when_ready(db, note, err);
     if (rc < 0)
         ch_pg_close(db);
     else

@@ -18,6 +18,7 @@ struct chela_store_db {
     char *shown;  /* owned: the same for messages, without it */
     bool read_only;
     bool again;      /* the last failure may pass: worth another attempt */
+    bool starting;   /* the server says that it is not ready yet */
     char id[33];     /* in `writers` */
     uint64_t number; /* of the newest transaction */
     int64_t skew;    /* add it to our time to get the server's, ms */

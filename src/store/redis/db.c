@@ -176,6 +176,7 @@ static void judge(struct chela_store_db *db, const redisReply *info) {
         return;
     CH_BUF_AUTO whole = {0};
     ch_buf_addf(&whole, "store %s: %s", db->shown, ch_buf_str(&out));
+    ch_free(db->note);
     db->note = ch_buf_take(&whole);
 }
 
@@ -267,6 +268,22 @@ static int try_open(struct chela_store_db *db, struct chela_error *err) {
     return rc == 0 ? prepare(db, err) : rc;
 }
 
+/* Nobody there is an error at once: the address may be wrong. A server that is
+ * still reading its data is waited for. */
+static int open_when_ready(struct chela_store_db *db, struct chela_error *err) {
+    for (unsigned i = 0;; i++) {
+        struct chela_error why = {0};
+        db->starting = false;
+        int rc = try_open(db, &why);
+        if (rc == 0)
+            return 0;
+        if (!db->starting || !ch_redis_try_again(db, i)) {
+            *err = why;
+            return rc;
+        }
+    }
+}
+
 int ch_redis_open(const char *target, int read_only, struct chela_store_db **out,
                   const char **note_out, struct chela_error *err) {
     struct chela_store_db *db = ch_alloc(sizeof(*db));
@@ -277,7 +294,7 @@ int ch_redis_open(const char *target, int read_only, struct chela_store_db **out
     ch_redis_start(db);
     if (rc == 0) {
         describe(db);
-        rc = try_open(db, err);
+        rc = open_when_ready(db, err);
     }
     if (rc < 0) {
         ch_redis_close(db);

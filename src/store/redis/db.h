@@ -34,6 +34,7 @@ struct chela_store_db {
     char *note;  /* owned: what does not hold here; NULL: nothing */
     bool read_only;
     bool again;      /* the last failure may pass: worth another attempt */
+    bool starting;   /* the server says that it is not ready yet */
     char id[33];     /* of this writer */
     char script[41]; /* the server's name for ch_redis_script */
     uint64_t number; /* of the newest transaction */

@@ -107,6 +107,7 @@ static int explain(struct chela_store_db *db, const redisReply *r, struct chela_
         bool full = errors[i].code == CHELA_EIO && strstr(r->str, "No space");
         ch_fail(err, full ? CHELA_ELIMIT : errors[i].code, "store %s: %.300s", db->shown, r->str);
         db->again = errors[i].again;
+        db->starting = strcmp(errors[i].start, "LOADING") == 0;
         if (errors[i].anew)
             ch_redis_drop(db);
         return err->code;

@@ -1,6 +1,8 @@
 /* test_postgres.c -- the PostgreSQL store: what every store does, and what only
  * a server can do to it: refuse, freeze, die, lose an answer. The server is a
  * real one, started here. */
+#include <arpa/inet.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -79,6 +83,46 @@ static void test_no_way_in(void **state) {
     check_refused("postgres://chela:open-sesame@127.0.0.1/x?nonsense=1", 0, CHELA_EINVAL, "%XX");
 }
 
+/* --- a server that is not ready yet */
+
+static void send_refusal(int fd, const char *sqlstate, const char *words) {
+    char m[200], ignored[1024];
+    int n = 5 + snprintf(m + 5, sizeof(m) - 5, "SFATAL%cC%s%cM%s%c", 0, sqlstate, 0, words, 0) + 1;
+    m[0] = 'E';
+    memcpy(m + 1, &(uint32_t){htonl((uint32_t)n - 1)}, 4);
+    if (recv(fd, ignored, sizeof(ignored), 0) > 0)
+        send(fd, m, (size_t)n, MSG_NOSIGNAL);
+}
+
+static void *refuse_twice(void *arg) {
+    int fd = accept(*(int *)arg, NULL, NULL);
+    send_refusal(fd, "57P03", "the database system is starting up");
+    close(fd);
+    fd = accept(*(int *)arg, NULL, NULL);
+    send_refusal(fd, "28000", "role \"chela\" does not exist");
+    close(fd);
+    return NULL;
+}
+
+static void test_a_server_that_is_starting(void **state) {
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof(at);
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    char where[128];
+    pthread_t thread;
+    (void)state;
+    assert_int_equal(bind(listener, (struct sockaddr *)&at, n), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &n), 0);
+    pthread_create(&thread, NULL, refuse_twice, &listener);
+    snprintf(where, sizeof(where),
+             "postgres://chela@127.0.0.1:%d/x?sslmode=disable&gssencmode=disable",
+             ntohs(at.sin_port));
+    check_refused(where, 0, CHELA_EAUTH, "role \"chela\" does not exist");
+    pthread_join(thread, NULL);
+    close(listener);
+}
+
 static void test_other_formats(void **state) {
     (void)state;
     reset();
@@ -142,6 +186,7 @@ static void throw_out(void) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_way_in),
+        cmocka_unit_test(test_a_server_that_is_starting),
         cmocka_unit_test(test_other_formats),
         cmocka_unit_test(test_read_only),
     };

@@ -326,25 +326,28 @@ static void test_no_room(void **state) {
 /* --- servers that are none ----------------------------------------------------------- */
 
 struct liar { /* says the same to whatever it is asked */
-    int listener, port;
-    const char *words;
+    int listener;
+    const char *words[2]; /* on the first connection, and on the second */
     pthread_t thread;
 };
 
 static void *lie(void *arg) {
     struct liar *l = arg;
     char ignored[4096];
-    int fd = accept(l->listener, NULL, NULL);
-    while (recv(fd, ignored, sizeof(ignored), 0) > 0)
-        send(fd, l->words, strlen(l->words), MSG_NOSIGNAL);
-    close(fd);
+    for (int i = 0; i < 2 && l->words[i]; i++) {
+        int fd = accept(l->listener, NULL, NULL);
+        while (recv(fd, ignored, sizeof(ignored), 0) > 0)
+            send(fd, l->words[i], strlen(l->words[i]), MSG_NOSIGNAL);
+        close(fd);
+    }
     return NULL;
 }
 
-static void check_lie(const char *words, int code, const char *message) {
+static void check_lies(const char *words, const char *then, int code, const char *message) {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t n = sizeof(at);
-    struct liar l = {.words = words, .listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    struct liar l = {.words = {words, then},
+                     .listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     char where[64];
     assert_int_equal(bind(l.listener, (struct sockaddr *)&at, n), 0);
     assert_int_equal(listen(l.listener, 1), 0);
@@ -354,6 +357,10 @@ static void check_lie(const char *words, int code, const char *message) {
     check_refused(where, 0, code, message);
     pthread_join(l.thread, NULL);
     close(l.listener);
+}
+
+static void check_lie(const char *words, int code, const char *message) {
+    check_lies(words, NULL, code, message);
 }
 
 static void test_servers_that_are_none(void **state) {
@@ -367,6 +374,12 @@ static void test_servers_that_are_none(void **state) {
     check_lie("$-1\r\n", CHELA_EPROTO, "does not give");
     check_lie("-ERR unknown command\r\n", CHELA_EIO, "unknown command");
     check_lie("-MOVED 1 127.0.0.1:2\r\n", CHELA_EPROTO, "MOVED");
+}
+
+static void test_a_server_that_is_starting(void **state) {
+    (void)state;
+    check_lies("-LOADING Redis is loading the dataset in memory\r\n", "-MOVED 1 127.0.0.1:2\r\n",
+               CHELA_EPROTO, "MOVED");
 }
 
 /* --- the server's part ------------------------------------------------------------- */
@@ -411,6 +424,7 @@ int main(void) {
         cmocka_unit_test(test_records_that_are_gone),
         cmocka_unit_test(test_no_room),
         cmocka_unit_test(test_servers_that_are_none),
+        cmocka_unit_test(test_a_server_that_is_starting),
     };
     if (!modules_have("store-redis") || !redisserver_installed()) {
         printf("1..1\nok 1 - redis # SKIP no Redis here: scripts/install-deps test\n");
