@@ -30,7 +30,7 @@ CHELA_API const char *chela_store_note(const chela_store *store);
 
 /* Keep the sessions that rt opens from now on. durability: "full" (NULL): what
  * was accepted and what was begun survives a loss of power; "turn": a loss of
- * power may take the turn that was under way, the death of the process does
+ * power may take the run that was under way, the death of the process does
  * not. CHELA_EEXIST: it has a store. */
 CHELA_API int chela_runtime_store(chela_runtime *rt, chela_store *store, const char *durability,
                                   struct chela_error *err);

@@ -203,7 +203,7 @@ static void store_end(chela_run *run, enum ch_past_status status) {
     run->m.seq++; /* RUN_END's own */
     /* One that never began leaves no trace: an earlier run may still wait. */
     bool traceless = run->input || (run->compacts && !run->rewrote);
-    run->end_seq = traceless ? 0 : ch_keep_state(run, status, CH_SYNC_COMMIT);
+    run->end_seq = traceless ? 0 : ch_keep_end(run, status);
     run->m.seq--;
     if (!run->end_seq)
         come_to_rest(run);

@@ -84,6 +84,7 @@ struct ch_log; /* the journal of one session that is open for writing */
 enum ch_sync {
     CH_SYNC_LATER,  /* with the next that is in a hurry; nobody waits */
     CH_SYNC_COMMIT, /* in this iteration: survives the death of the process */
+    CH_SYNC_TOLD,   /* and of the database's server */
     CH_SYNC_DISK,   /* and of the machine */
 };
 
@@ -145,6 +146,7 @@ struct ch_journal {
     const struct ch_journal_ops *ops;
     enum ch_sync gate; /* how safe a sync point has to be: DISK (durability
                           full) or COMMIT (durability turn) */
+    enum ch_sync end;  /* how safe the end of a run: TOLD (full) or DISK (turn) */
 };
 
 #endif

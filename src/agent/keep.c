@@ -491,6 +491,10 @@ uint64_t ch_keep_state(chela_run *run, enum ch_past_status status, enum ch_sync 
     return end(run->session, &w, CH_REC_STATE, sync);
 }
 
+uint64_t ch_keep_end(chela_run *run, enum ch_past_status status) {
+    return ch_kept(run) ? ch_keep_state(run, status, run->session->agent->rt->journal->end) : 0;
+}
+
 /* --- rewriting ---------------------------------------------------------------------------- */
 
 static uint64_t older(uint64_t a, uint64_t b) {

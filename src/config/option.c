@@ -116,7 +116,7 @@ const struct ch_option ch_options[] = {
              "`postgres://HOST/DATABASE`, `redis://HOST` or `memory:`; see sessions.md"},
     {CH_SCOPE_FILE, "durability", CH_CFG_CHOICE, 0, offsetof(struct ch_conf, durability),
      .words = "full|turn", .otherwise = "full",
-     .help = "what a loss of power may take: nothing that was accepted or begun, or the turn that "
+     .help = "what a loss of power may take: nothing that was accepted or begun, or the run that "
              "was under way"},
     {CH_SCOPE_FILE, "gateway.listen", CH_CFG_TEXT, 0, GATEWAY(listen),
      .otherwise = "127.0.0.1:8787",

@@ -478,6 +478,12 @@ static void open_waiting(struct writer *w) {
     }
 }
 
+static bool needs_sync(const struct writer *w, enum ch_sync wanted) {
+    if (wanted == CH_SYNC_TOLD)
+        return w->store->ops->flags & CHELA_STORE_LAZY;
+    return wanted == CH_SYNC_DISK;
+}
+
 /* Everything that is due, of all sessions, as one transaction. */
 static void hand_over(struct writer *w) {
     open_waiting(w);
@@ -493,13 +499,13 @@ static void hand_over(struct writer *w) {
         struct ch_log *log = CH_CONTAINER(k, struct ch_log, link);
         if (!is_due(log))
             continue;
-        job->sync |= log->wanted == CH_SYNC_DISK;
+        job->sync |= needs_sync(w, log->wanted);
         job->parts[job->nparts] = take_part(log, &job->changes[job->nparts]);
         job->nparts++;
     }
     for (struct extra *e; (e = CH_LIST_FIRST(&w->extras, struct extra, link));) {
         ch_list_del(&e->link);
-        job->sync |= e->sync == CH_SYNC_DISK;
+        job->sync |= needs_sync(w, e->sync);
         job->changes[job->nparts + job->nextras] = e->change;
         job->extras[job->nextras++] = e;
     }
@@ -813,6 +819,7 @@ struct ch_journal *ch_writer_new(struct ch_loop *loop, chela_store *store) {
 
     w->base.ops = &ops;
     w->base.gate = CH_SYNC_DISK;
+    w->base.end = CH_SYNC_TOLD;
     w->loop = loop;
     w->store = store;
     ch_store_ref(store);

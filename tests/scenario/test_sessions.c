@@ -83,12 +83,17 @@ static void add_tools(struct stage *st) {
 }
 
 /* A stage whose session is `key` of this store. */
-static void open_kept(struct stage *st, chela_store *store, const char *key, size_t skip) {
+static void open_with(struct stage *st, chela_store *store, const char *durability,
+                      const char *key, size_t skip) {
     stage_open(st, NULL, replies + skip, CH_LEN(replies) - skip);
     add_tools(st);
-    assert_int_equal(chela_runtime_store(st->rt, store, NULL, NULL), 0);
+    assert_int_equal(chela_runtime_store(st->rt, store, durability, NULL), 0);
     chela_session_close(st->session);
     assert_int_equal(chela_session_new(st->agent, key, &st->session, NULL), 0);
+}
+
+static void open_kept(struct stage *st, chela_store *store, const char *key, size_t skip) {
+    open_with(st, store, NULL, key, skip);
 }
 
 static void wait_open(struct stage *st) {
@@ -122,6 +127,34 @@ static void test_what_is_written(void **state) {
     assert_int_equal(fault.syncs, 2);
     stage_close(&st);
     chela_store_close(store);
+}
+
+/* The end of a run is told: where a server could lose what was only committed, it
+ * is synced; where nothing else is, too. */
+static void test_what_is_synced(void **state) {
+    static const struct {
+        const char *durability;
+        unsigned flags, syncs;
+    } cases[] = {
+        {"full", 0, 2},
+        {"full", CHELA_STORE_LAZY, 3},
+        {"turn", 0, 1},
+        {"turn", CHELA_STORE_LAZY, 1},
+    };
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        struct stage st;
+        chela_store *store = new_store();
+        struct chela_store_ops ops = *store->ops;
+        ops.flags |= cases[i].flags;
+        store->ops = &ops;
+        open_with(&st, store, cases[i].durability, "a", 0);
+        stage_play(&st, "go");
+        assert_string_equal(stage_verdict(&st), "done/task_completed");
+        assert_int_equal(fault.syncs, cases[i].syncs);
+        stage_close(&st);
+        chela_store_close(store);
+    }
 }
 
 /* --- a store that fails ----------------------------------------------------------------- */
@@ -470,6 +503,7 @@ static void test_cancelled_before_it_begins(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_written),
+        cmocka_unit_test(test_what_is_synced),
         cmocka_unit_test(test_a_store_that_fails),
         cmocka_unit_test(test_every_beginning_can_be_resumed),
         cmocka_unit_test(test_numbers_are_stored),

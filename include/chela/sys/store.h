@@ -162,6 +162,8 @@ typedef int chela_store_hit_fn(const struct chela_store_hit *h, void *user);
 
 enum chela_store_flags {
     CHELA_STORE_INSTANT = 1, /* no call ever waits: needs no thread */
+    CHELA_STORE_LAZY = 2,    /* the death of its server may take what was committed
+                                without `sync`: what somebody is told is synced */
 };
 
 struct chela_store_ops {
