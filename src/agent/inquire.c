@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "model/encode.h"
+#include "model/gemini.h"
 #include "model/listing.h"
 #include "model/provider.h"
 
@@ -80,6 +81,8 @@ static const char *models_url(const struct ch_target *t, struct ch_arena *a) {
     const struct ch_codec *codec = t->ep.codec->inner ? t->ep.codec->inner : t->ep.codec;
     if (t->scripted || codec == &ch_codec_bedrock)
         return NULL;
+    if (codec == &ch_codec_gemini)
+        return ch_gemini_models_url(t->base_url, a);
     bool anthropic = codec == &ch_codec_anthropic;
     return ch_encode_url(a, t->base_url, anthropic ? "/v1/models?limit=1000" : "/models");
 }

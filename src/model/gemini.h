@@ -5,6 +5,8 @@
 
 int ch_gemini_http(const struct ch_model_request *req, struct ch_arena *a,
                    struct ch_http_request *out, struct chela_error *err);
+/* Where the models are listed. */
+const char *ch_gemini_models_url(const char *base_url, struct ch_arena *a);
 int ch_gemini_head(const struct ch_model_request *req, struct ch_buf *out, struct chela_error *err);
 int ch_gemini_message(const struct ch_model_request *req, const struct ch_msg *m,
                       struct ch_buf *out, struct chela_error *err);

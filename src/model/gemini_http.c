@@ -49,11 +49,24 @@ static void add_model(struct ch_buf *out, struct ch_sv model) {
     }
 }
 
-static const char *url_for(const struct ch_model_request *req, struct ch_arena *a) {
-    struct ch_sv query = ch_sv_str(req->endpoint->base_url);
-    struct ch_sv base = ch_sv_split(&query, '?');
+/* The base URL without what is behind a '?', which stays in *query. */
+static struct ch_sv split_base(const char *base_url, struct ch_sv *query) {
+    *query = ch_sv_str(base_url);
+    struct ch_sv base = ch_sv_split(query, '?');
     while (base.n && base.p[base.n - 1] == '/')
         base.n--;
+    return base;
+}
+
+const char *ch_gemini_models_url(const char *base_url, struct ch_arena *a) {
+    struct ch_sv query, base = split_base(base_url, &query);
+    struct ch_sv path = ch_sv_str(path_to_model(base, CH_SV("")));
+    return ch_arena_printf(a, "%.*s%.*s?pageSize=1000%s%.*s", CH_SV_FMT(base), (int)path.n - 1,
+                           path.p, query.n ? "&" : "", CH_SV_FMT(query));
+}
+
+static const char *url_for(const struct ch_model_request *req, struct ch_arena *a) {
+    struct ch_sv query, base = split_base(req->endpoint->base_url, &query);
     const char *method = req->no_stream ? "generateContent" : "streamGenerateContent?alt=sse";
     const char *join = !query.n ? "" : req->no_stream ? "?" : "&";
     CH_BUF_AUTO url = {0};

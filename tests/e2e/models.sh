@@ -18,6 +18,14 @@ holds "images: yes, no, or not known" '.[0].models | (any(.model == "gpt-4o" and
 holds "what is not known is null" '.[0].models | all(.context_window == null or .context_window > 0)'
 holds "keys are there or not, and not shown" '.[0].providers | (any(.name == "openai" and .key) and any(.name == "groq" and (.key | not)))'
 
+fresh probe gemini
+cat >"$space/chela.yaml" <<YAML
+providers: { host: { api: gemini, baseUrl: "$base" }, version: { api: gemini, baseUrl: "$base/v1beta" } }
+YAML
+for name in host version; do
+    chela models list $name
+    same "list of a Gemini server, its address ends with the $name" "$name/gemini-test 32768 8192" "$(awk 'NR > 1 {print $1, $2, $3}' "$out")"
+done
 fresh probe openai
 cat >"$space/chela.yaml" <<YAML
 providers:
