@@ -17,7 +17,7 @@
 
 static double now_us(void) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
@@ -83,24 +83,22 @@ static double least(double a, double b) {
 
 int main(int argc, char **argv) {
     unsigned turns = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 200;
-    static const struct ch_endpoint endpoints[] = {
-        {.codec = &ch_codec_anthropic, .provider = "anthropic", .base_url = "http://x"},
-        {.codec = &ch_codec_openai, .provider = "openai", .base_url = "http://x"},
-    };
     if (turns < 2 * EDGE)
         turns = 2 * EDGE;
-    for (size_t i = 0; i < CH_LEN(endpoints); i++) {
-        struct figures best = play(&endpoints[i], turns);
+    for (size_t i = 0; ch_codec_at(i); i++) {
+        const struct ch_codec *codec = ch_codec_at(i);
+        struct ch_endpoint ep = {.codec = codec, .provider = codec->name, .base_url = "http://x"};
+        struct figures best = play(&ep, turns);
         for (int k = 1; k < ROUNDS; k++) {
-            struct figures f = play(&endpoints[i], turns);
+            struct figures f = play(&ep, turns);
             best.first = least(best.first, f.first);
             best.last = least(best.last, f.last);
             best.anew = least(best.anew, f.anew);
         }
-        printf("%-10s %u turns, %zu bytes: %.2f us a turn at first, %.2f at the end (x%.2f); all "
+        printf("%-26s %u turns, %zu bytes: %.2f us a turn at first, %.2f at the end (x%.2f); all "
                "anew %.0f us\n",
-               endpoints[i].codec->name, turns, best.bytes, best.first, best.last,
-               best.last / best.first, best.anew);
+               codec->name, turns, best.bytes, best.first, best.last, best.last / best.first,
+               best.anew);
     }
     return 0;
 }
