@@ -266,6 +266,10 @@ struct chela_agent_opts { /* all strings are copied */
      * "retain": the same without a model; "off": nothing, such a run fails. */
     const char *compaction;
     const char *compaction_model; /* who condenses: "provider/model"; NULL: the run's own */
+    /* What a model call of its own judges: NULL: the results of plans; "implicit":
+     * nothing; "on_error": results of which one is an error, too; "explicit": and
+     * every answer. reflect_tools: and results of these tools, names and globs. */
+    const char *reflection, *reflect_tools;
     int review_plan; /* modes plan and route: a person must agree to each plan */
     struct {         /* models of its roles, "provider/model"; NULL: its own */
         const char *router, *planner, *executor, *reflector;

@@ -217,13 +217,17 @@ static int set_compaction(chela_agent *a, const struct chela_agent_opts *o,
     return rc;
 }
 
+static const char *keep_text(chela_agent *a, const char *text) {
+    return text && *text ? ch_arena_str(&a->arena, ch_sv_str(text)) : NULL;
+}
+
 static void set_roles(chela_agent *a, const struct chela_agent_opts *o) {
     const char *models[CH_ROLES] = {[CH_ROLE_ROUTER] = o->roles.router,
                                     [CH_ROLE_PLANNER] = o->roles.planner,
                                     [CH_ROLE_EXECUTOR] = o->roles.executor,
                                     [CH_ROLE_REFLECTOR] = o->roles.reflector};
     for (size_t i = 0; i < CH_ROLES; i++)
-        a->role_models[i] = models[i] ? ch_arena_str(&a->arena, ch_sv_str(models[i])) : NULL;
+        a->role_models[i] = keep_text(a, models[i]);
 }
 
 static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_error *err) {
@@ -246,6 +250,8 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
     a->timeout_ms = limit_or(o->limits.timeout_ms, CH_DEFAULT_RUN_MS);
     a->selection_size = o->selection_size;
     int rc = ch_mode_read(o->mode, &a->mode, err);
+    if (rc == 0)
+        rc = ch_reflecting_read(o->reflection, keep_text(a, o->reflect_tools), &a->reflection, err);
     if (rc == 0)
         rc = ch_select_mode_read(o->selection, &a->selection, err);
     if (rc == 0)

@@ -32,6 +32,19 @@ int ch_mode_read(const char *word, enum ch_mode *out, struct chela_error *err) {
     return ch_fail(err, CHELA_EINVAL, "unknown mode '%s' (known: react, plan, route)", word);
 }
 
+int ch_reflecting_read(const char *word, const char *tools, struct ch_reflecting *out,
+                       struct chela_error *err) {
+    bool always = word && strcmp(word, "explicit") == 0;
+    bool on_error = word && strcmp(word, "on_error") == 0;
+    bool implicit = word && strcmp(word, "implicit") == 0;
+    *out = (struct ch_reflecting){
+        .answers = always, .errors = always || on_error, .tools = tools, .never = implicit};
+    if (!word || always || on_error || implicit)
+        return 0;
+    return ch_fail(err, CHELA_EINVAL,
+                   "unknown reflection '%s' (known: implicit, on_error, explicit)", word);
+}
+
 static struct ch_moding *moding(chela_run *run) {
     if (!run->moding) {
         run->moding = ch_alloc(sizeof(*run->moding));
@@ -72,8 +85,13 @@ bool ch_mode_answers(const chela_run *run) {
     return run->moding && run->moding->answering && !run->session->agent->output;
 }
 
+bool ch_mode_reviews(const chela_run *run) {
+    const chela_agent *a = run->session->agent;
+    return a->mode == CH_MODE_REACT && a->reflection.answers && run->m.closing == CH_REASON_NONE;
+}
+
 bool ch_mode_acts(const chela_run *run) {
-    return run->moding && !run->moding->answering;
+    return run->moding && !run->moding->answering && run->session->agent->mode != CH_MODE_REACT;
 }
 
 /* --- events ----------------------------------------------------------------------- */
@@ -296,12 +314,21 @@ static bool take_turn(chela_run *run) {
     return true;
 }
 
+static bool reflects(const chela_agent *a) {
+    const struct ch_reflecting *r = &a->reflection;
+    return r->answers || r->errors || r->tools;
+}
+
 bool ch_mode_turn(chela_run *run) {
     const struct ch_run *m = &run->m;
-    if (run->session->agent->mode == CH_MODE_REACT || m->closing != CH_REASON_NONE || m->nudge ||
+    const chela_agent *a = run->session->agent;
+    bool reacts = a->mode == CH_MODE_REACT;
+    if ((reacts && !reflects(a)) || m->closing != CH_REASON_NONE || m->nudge ||
         m->reask)
         return false;
     struct ch_moding *k = moding(run);
+    if (reacts)
+        return ch_judging_turn(run);
     bool new_words = run->steering.n > 0 || run->follow_ups.n > 0;
     if (k->answering && !new_words) /* the model went on working: let it */
         return false;

@@ -20,6 +20,10 @@
 
 struct ch_moding; /* what a run knows beyond its conversation */
 
+/* word: implicit on_error explicit; NULL: plans alone are judged. tools: names and
+ * globs whose results are, NULL: none; borrowed. */
+int ch_reflecting_read(const char *word, const char *tools, struct ch_reflecting *out,
+                       struct chela_error *err);
 int ch_mode_read(const char *word, enum ch_mode *out, struct chela_error *err);
 const char *ch_mode_name(enum ch_mode m); /* "plan" */
 
@@ -34,6 +38,8 @@ void ch_mode_abort(chela_run *run); /* drop what is under way */
 void ch_mode_free(chela_run *run);
 /* The model call that is due is for the answer alone: it has all it needs. */
 bool ch_mode_answers(const chela_run *run);
+/* An answer is judged before it is one. */
+bool ch_mode_reviews(const chela_run *run);
 /* Calls of the reply are steps of a plan. */
 bool ch_mode_acts(const chela_run *run);
 /* A call began, or ended. */

@@ -18,6 +18,8 @@ struct ch_moding {
     bool read;
     bool judged;             /* what the steps gave is good enough */
     struct ch_reflect_state tried;
+    size_t looked_at;        /* messages of the conversation when something was judged last */
+    bool reviewing;          /* it is the answer that is being judged */
     bool plans;              /* ROUTE: the request is for the planner */
     bool routed;             /* ...or its one step was the router's choice */
     bool answering;          /* this turn is the model's, and has no tools */
@@ -68,6 +70,7 @@ void ch_planning_forget(struct ch_moding *k);
 /* --- judging.c */
 bool ch_judging_wanted(const chela_run *run);
 void ch_judging_ask(chela_run *run); /* the reflector, about the plan's results */
+bool ch_judging_turn(chela_run *run); /* without a plan: as ch_mode_turn */
 
 /* --- routing.c */
 void ch_routing_ask(chela_run *run);

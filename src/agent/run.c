@@ -278,7 +278,8 @@ static enum ch_do on_reply(struct ch_run *r, const struct ch_input *in) {
     if (in->stop == CH_STOP_LENGTH)
         return finish(r, CH_REASON_LENGTH);
     r->nudged = false;
-    return in->follow_ups ? observe_and_think(r, in) : finish(r, CH_REASON_COMPLETED);
+    return in->follow_ups || in->review ? observe_and_think(r, in)
+                                        : finish(r, CH_REASON_COMPLETED);
 }
 
 static enum ch_do on_role(struct ch_run *r, const struct ch_input *in) {

@@ -146,6 +146,7 @@ struct ch_input {
     bool has_text;
     struct ch_usage usage;
     double cost;         /* negative: unknown */
+    bool review;         /* somebody looks at the answer before the run is done */
     bool unfit;          /* the answer is not of the form that was asked for; RESULTS too */
     unsigned follow_ups; /* waiting in the queue */
     /* FAILED */

@@ -539,6 +539,7 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
     bool is_answer =
         !in.calls && r->stop != CH_STOP_REFUSAL && r->stop != CH_STOP_PAUSE && !in.follow_ups;
     in.unfit = is_answer && !answer_fits(run, in.has_text);
+    in.review = is_answer && !in.unfit && ch_mode_reviews(run);
     run->deliver_follow_up = in.calls == 0 && !in.unfit;
     ch_drive(run, &in);
 }

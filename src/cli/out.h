@@ -19,6 +19,7 @@ struct ch_text {
     char *said;                 /* owned: the text of the last reply that had some */
     size_t said_n, said_cap;
     bool shown; /* and it has been shown */
+    unsigned ticked;            /* bits of the plan's steps that were shown to have ended */
 };
 
 void ch_text_event(struct ch_text *t, const struct chela_event *ev);

@@ -152,6 +152,41 @@ static void on_fallback(struct ch_text *t, const struct chela_event *ev) {
                     STR(ev->fallback.reason));
 }
 
+/* A plan as a checklist: all of it when it is new, then each step that ends. */
+static const char *box_of(const char *status) {
+    return strcmp(status, "done") == 0     ? "[x]"
+           : strcmp(status, "failed") == 0 ? "[!]"
+                                           : "[ ]";
+}
+
+static char *step_text(struct chela_str steps, size_t i, const char *member) {
+    char pointer[64];
+    snprintf(pointer, sizeof(pointer), "/%zu/%s", i, member);
+    return chela_json_get(steps.p, steps.n, pointer, NULL);
+}
+
+static void on_plan(struct ch_text *t, struct chela_str steps) {
+    enum { MOST = 8 };
+    char *status;
+    bool fresh = true;
+    for (size_t i = 0; i < MOST && (status = step_text(steps, i, "status")); i++) {
+        fresh &= strcmp(status, "pending") == 0;
+        chela_free(status);
+    }
+    for (size_t i = 0; i < MOST && (status = step_text(steps, i, "status")); i++) {
+        bool ended = strcmp(status, "done") == 0 || strcmp(status, "failed") == 0;
+        char *about = step_text(steps, i, "description");
+        struct chela_str text = {about ? about : "", about ? strlen(about) : 0};
+        char *line = brief(t, text, 16);
+        if (fresh || (ended && !(t->ticked >> i & 1)))
+            ch_console_note(t->console, "[plan] %s %zu. %s", box_of(status), i + 1, line);
+        t->ticked = ended && !fresh ? t->ticked | 1u << i : t->ticked & ~(1u << i);
+        free(line);
+        chela_free(about);
+        chela_free(status);
+    }
+}
+
 void ch_text_event(struct ch_text *t, const struct chela_event *ev) {
     struct ch_console *c = t->console;
     switch (ev->type) {
@@ -211,7 +246,13 @@ void ch_text_event(struct ch_text *t, const struct chela_event *ev) {
         ch_console_note(c, "warning: %.*s", STR(ev->note.text));
         break;
     case CHELA_EV_PLAN:
+        on_plan(t, ev->plan.steps);
+        break;
     case CHELA_EV_REFLECTION:
+        ch_console_note(c, "[reflection] %s (complete %d, correct %d, format %d)%s%.*s",
+                        ev->reflection.action, ev->reflection.completeness,
+                        ev->reflection.correctness, ev->reflection.format,
+                        ev->reflection.note.n ? ": " : "", STR(ev->reflection.note));
         break;
     case CHELA_EV_TURN_END:
         on_turn_end(t, ev);

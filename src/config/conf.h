@@ -46,6 +46,7 @@ struct ch_conf_agent {
     struct chela_loop_guard loop_guard;
     bool sum_up;
     bool review_plan;
+    const char *reflection, *reflect_tools;
     const char *router, *planner, *executor, *reflector; /* models */
     const char *queue_mode, *queue_overflow;
     int64_t queue_cap, queue_debounce_ms;

@@ -383,6 +383,8 @@ static void fill(const chela_config *cfg, const struct ch_conf_agent *a,
     fill_limits(&o->limits, &a->limits, &d->limits);
     fill_guard(&o->loop_guard, &a->loop_guard, &d->loop_guard);
     FILL(sum_up, EITHER(a, d, sum_up));
+    FILL(reflection, EITHER(a, d, reflection));
+    FILL(reflect_tools, EITHER(a, d, reflect_tools));
     FILL(review_plan, EITHER(a, d, review_plan));
     FILL(roles.router, EITHER(a, d, router));
     FILL(roles.planner, EITHER(a, d, planner));

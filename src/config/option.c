@@ -209,6 +209,12 @@ const struct ch_option ch_options[] = {
      .otherwise = "react",
      .help = "how the agent works: call tools until the answer is there; make a plan first; choose "
              "a tool or the planner first; see modes.md"},
+    {CH_SCOPE_AGENT, "reflection.when", CH_CFG_CHOICE, 0, AGENT(reflection),
+     .words = "implicit|on_error|explicit",
+     .help = "what a model call of its own judges: nothing; results of which one is an error; "
+             "every answer as well; without it what plans give"},
+    {CH_SCOPE_AGENT, "reflection.tools", CH_CFG_NAMES, 0, AGENT(reflect_tools), .otherwise = "[]",
+     .help = "and the results of these tools"},
     {CH_SCOPE_AGENT, "reviewPlan", CH_CFG_BOOL, 0, AGENT(review_plan), .otherwise = "false",
      .help = "a person must agree to a plan before it is carried out"},
     {CH_SCOPE_AGENT, "roles.router", CH_CFG_MODEL, 0, AGENT(router),

@@ -19,6 +19,13 @@ example() {
 example hello
 same "hello: a C function is called" "0 2 + 40 is 42." "$status $(cat "$out")"
 
+(cd "$tmp/here" && with_env CHELA_MODEL="scripted/$root/examples/plan.yaml" \
+    timeout -k 5 "$seconds" "$programs/plan" >"$out" 2>"$err")
+status=$?
+same "plan: steps, a judgement, the answer" "0 judged: accept Together 13 million people." \
+    "$status $(tail -n 2 "$out" | xargs)"
+check "plan: results are put in" grep -qx 'step: calculate {"expression":"10 + 3"}' "$out"
+
 example stream "list the files here"
 same "stream: text before and after the tool" "0 Let me look.There is: one.txt" "$status $(cat "$out")"
 check "stream: the tool is seen" grep -q '^\[ls {"path":"."}\]$' "$err"

@@ -28,6 +28,11 @@ rules:
   - { when: { user: "plan was carried out" }, say: "It is {{result.think_step}}." }
 YAML
 
+chela run --model scripted/plan.yaml --mode plan "2+2 times 3"
+exits "a plan as text" 0
+check "a plan as text: the answer" grep -qx 'It is twelve.' "$out"
+check "a plan as text: a checklist" test "$(grep -c '^\[plan\] \[ \]' "$err") $(grep -c '^\[plan\] \[x\]' "$err")" = "4 4"
+check "a plan as text: the judgement" grep -q '^\[reflection\] accept (complete 5' "$err"
 chela run --model scripted/plan.yaml --mode plan --output jsonl "2+2 times 3"
 exits "a plan" 0
 holds "a plan: one run" '[.[] | select(.type == "run_start" or .type == "run_end")] | length == 2'
@@ -137,6 +142,71 @@ chela run --model scripted/route.yaml --mode route --output jsonl "something"
 holds "the router's own question" '.[-1].text == "Which file?" and .[-1].reason == "task_completed"'
 chela run --model scripted/route.yaml --mode route --output jsonl "evil"
 holds "the router refuses" '.[-1].text == "That must not be done." and .[-1].reason == "refused"'
+
+# Reflection without a plan.
+cat >"$space/reflect.yaml" <<YAML
+rules:
+  - { when: { system: "^You judge", user: "seven" }, say: '$(scores 5 5 5 accept)' }
+  - { when: { system: "^You judge", user: "failed..true" }, say: '$(scores 2 2 5 retry_step ',"retry_details":{"modification":"read b.txt"}')' }
+  - { when: { system: "^You judge" }, say: '$(scores 5 2 5 accept ',"retry_details":{"modification":"say seven"}')' }
+  - { when: { user: "say seven" }, say: "seven" }
+  - { when: { user: "read b.txt" }, say: "as told" }
+  - { when: { user: "a number" }, say: "six" }
+  - { when: { user: "a file", after: none }, call: { tool: read, args: { file_path: none.txt } } }
+  - { when: { after: read }, say: "no file" }
+YAML
+reflecting() { # WHEN
+    printf 'agents:\n  defaults:\n    model: scripted/reflect.yaml\n    reflection: { when: %s }\n' "$1" >"$space/chela.yaml"
+}
+reflecting explicit
+chela run --output jsonl "a number"
+exits "an answer that is judged" 0
+holds "an answer that is judged: not before it is good" \
+    '.[-1].text == "seven" and ([.[] | select(.type == "reflection") | .action] == ["replan","accept"])'
+reflecting on_error
+chela run --output jsonl "a number"
+holds "only errors are judged" '.[-1].text == "six" and ([.[] | select(.type == "reflection")] | length == 0)'
+chela run --output jsonl "a file"
+holds "an error is judged, and the model told" \
+    '.[-1].text == "as told" and ([.[] | select(.type == "reflection") | .action] == ["replan"])'
+
+# Killed in the middle of a plan: what was done is not done again.
+printf '#!/bin/sh\necho once >>"%s/count"\necho 1\n' "$space" >"$space/count.sh"
+printf '#!/bin/sh\n[ -e "%s/go" ] || sleep 60\necho 2\n' "$space" >"$space/wait.sh"
+chmod +x "$space/count.sh" "$space/wait.sh"
+cat >"$space/crash.yaml" <<YAML
+rules:
+  - { when: { system: "^You are a planner" }, say: '$(plan "$(step 1 count '{}' '')" "$(step 2 wait '{}' 1)" "$(step 3 calculate '{"expression":"$step_1_result+$step_2_result"}' '1,2')")' }
+  - { when: { system: "^You judge" }, say: '$(scores 5 5 5 accept)' }
+  - { when: { user: "plan was carried out" }, say: "It is {{result.calculate}}." }
+YAML
+cat >"$space/chela.yaml" <<YAML
+agents: { defaults: { model: scripted/crash.yaml, mode: plan } }
+sandbox: { mode: off }
+store: sqlite:s.db
+tools:
+  custom:
+    - { name: count, description: counts, command: ["$space/count.sh"] }
+    - { name: wait, description: waits, command: ["$space/wait.sh"], effect: read }
+YAML
+(cd "$space" && exec env -i PATH="$PATH" HOME="$tmp" ${ASAN_OPTIONS+ASAN_OPTIONS="$ASAN_OPTIONS"} \
+    "$program" run --session k --output jsonl "count" >"$tmp/life" 2>/dev/null </dev/null) &
+pid=$!
+for _ in {1..600}; do
+    grep -q '"tool_start".*plan_1_s2' "$tmp/life" && break
+    sleep 0.05
+done
+check "a plan that is cut off: its second step has begun" grep -q '"tool_start".*plan_1_s2' "$tmp/life"
+kill -9 $pid
+wait $pid 2>/dev/null
+touch "$space/go"
+chela sessions resume --output jsonl k
+exits "a plan that was cut off" 0
+holds "a plan that was cut off: it goes on, and the planner is not asked again" \
+    '.[-1].text == "It is 3." and ([.[] | select(.type == "model_request") | .role] == ["reflector",null])'
+check "a plan that was cut off: a step that was done is not done again" \
+    test "$(wc -l <"$space/count")" = 1
+rm "$space/chela.yaml"
 
 chela run --mode dance hello
 exits "an unknown mode" 2
