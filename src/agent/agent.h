@@ -80,6 +80,7 @@ struct ch_context_conf { /* texts in the agent's arena, may be NULL */
     unsigned system_share, output_share; /* per cent of the context */
     enum ch_style style;
     struct ch_bm25 index; /* of the rules beyond the first few */
+    char *printed, *fingerprint; /* owned: the system prompt seen last, and its mark */
 };
 
 /* And those of one session: what its requests begin with. */

@@ -68,6 +68,8 @@ int ch_context_configure(chela_agent *a, const struct chela_agent_opts *o,
 
 void ch_context_forget(chela_agent *a) {
     ch_bm25_release(&a->context.index);
+    ch_free(a->context.printed);
+    ch_free(a->context.fingerprint);
 }
 
 void ch_context_release(struct ch_context *c) {
@@ -233,13 +235,22 @@ const char *ch_context_system(chela_run *run) {
     return run->dead ? NULL : run->session->context.system;
 }
 
+/* Sessions of an agent mostly begin alike, so it remembers the last one. */
 const char *ch_context_fingerprint(chela_run *run) {
     struct ch_context *c = &run->session->context;
+    struct ch_context_conf *known = &run->session->agent->context;
     CH_ARENA_AUTO arena = {0};
     settle(run);
-    if (!c->fingerprint)
-        c->fingerprint = ch_strdup(ch_prompt_fingerprint(&arena, "system", CHELA_VERSION,
-                                                         ch_sv_str(c->system), CH_SV("")));
+    if (c->fingerprint)
+        return c->fingerprint;
+    if (!known->printed || strcmp(known->printed, c->system) != 0) {
+        ch_free(known->printed);
+        ch_free(known->fingerprint);
+        known->printed = ch_strdup(c->system);
+        known->fingerprint = ch_strdup(ch_prompt_fingerprint(&arena, "system", CHELA_VERSION,
+                                                             ch_sv_str(c->system), CH_SV("")));
+    }
+    c->fingerprint = ch_strdup(known->fingerprint);
     return c->fingerprint;
 }
 

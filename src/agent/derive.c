@@ -82,6 +82,7 @@ int ch_agent_derive(chela_agent *base, const struct ch_agent_patch *p, chela_age
     a->arena = (struct ch_arena){0};
     a->ranking = (struct ch_ranking){0};
     a->context.index = (struct ch_bm25){0};
+    a->context.printed = a->context.fingerprint = NULL;
     a->patched = NULL;
     a->npatched = 0;
     a->own = NULL;

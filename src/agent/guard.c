@@ -56,16 +56,22 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* The name of a member whose value says nothing about progress. */
-static bool is_volatile(struct ch_sv name) {
-    static const char *const names[] = {
-        "timestamp",  "time",     "date",    "now",      "ts",         "created_at",
-        "updated_at", "pid",      "elapsed", "duration", "elapsed_ms", "duration_ms",
-        "request_id", "trace_id", "nonce",   "uptime",   "expires_at"};
-    for (size_t i = 0; i < CH_LEN(names); i++)
-        if (ch_sv_is(name, names[i]))
+static bool is_among(struct ch_sv word, const struct ch_sv *list, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (list[i].n == word.n && ch_sv_eq(word, list[i]))
             return true;
     return false;
+}
+
+/* The name of a member whose value says nothing about progress. */
+static bool is_volatile(struct ch_sv name) {
+    static const struct ch_sv names[] = {
+        CH_SV("timestamp"),  CH_SV("time"),       CH_SV("date"),       CH_SV("now"),
+        CH_SV("ts"),         CH_SV("created_at"), CH_SV("updated_at"), CH_SV("pid"),
+        CH_SV("elapsed"),    CH_SV("duration"),   CH_SV("elapsed_ms"), CH_SV("duration_ms"),
+        CH_SV("request_id"), CH_SV("trace_id"),   CH_SV("nonce"),      CH_SV("uptime"),
+        CH_SV("expires_at")};
+    return is_among(name, names, CH_LEN(names));
 }
 
 /* After `"name"` at p: the end of the member's value if it is volatile, else p. */
@@ -102,11 +108,10 @@ static bool is_uuid(struct ch_sv token) {
 }
 
 static bool is_unit(struct ch_sv s) {
-    static const char *const units[] = {"ns", "us", "ms", "s", "sec", "seconds", "min", "minutes"};
-    for (size_t i = 0; i < CH_LEN(units); i++)
-        if (ch_sv_is(s, units[i]))
-            return true;
-    return false;
+    static const struct ch_sv units[] = {CH_SV("ns"),  CH_SV("us"),     CH_SV("ms"),
+                                         CH_SV("s"),   CH_SV("sec"),    CH_SV("seconds"),
+                                         CH_SV("min"), CH_SV("minutes")};
+    return s.n && is_among(s, units, CH_LEN(units));
 }
 
 /* 12:30, 2026-11-15T12:30:00Z, 1794729389411, 0.53s: a token that begins with a

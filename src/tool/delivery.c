@@ -91,6 +91,8 @@ const char *ch_delivery_text(struct ch_session_state *s, const char *run, struct
 
 bool ch_delivery_has(struct ch_session_state *s, const char *run, struct ch_sv answer) {
     const struct deliveries *ds = ch_session_state_get(s, &kind);
+    if (ds->next == 0) /* most sessions never deliver anything */
+        return false;
     CH_AUTOFREE char *words = words_of(answer);
 
     for (size_t i = 0; *words && i < CH_LIMIT_DELIVERIES; i++) {
