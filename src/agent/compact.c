@@ -392,17 +392,33 @@ void ch_compact(chela_run *run) {
     flush(c);
 }
 
+/* No text has more tokens than bytes: what is far from full in bytes needs no
+ * counting, which is most of what small sessions would spend here. */
+static bool is_nearly_empty(const chela_run *run, const struct ch_model_request *req) {
+    const chela_session *s = run->session;
+    size_t window = (size_t)ch_target_window(run->target);
+    size_t bytes = s->transcript.bytes + req->system.n + req->note.n;
+    for (size_t i = 0; i < req->ntools; i++)
+        bytes += req->tools[i].description.n + req->tools[i].schema.n;
+    return !s->fill.ceiling && bytes < (window ? window : CH_DEFAULT_SMALL_WINDOW) / 4;
+}
+
 bool ch_compact_fits(chela_run *run, const struct ch_model_request *req) {
     chela_session *s = run->session;
+    if (is_nearly_empty(run, req)) {
+        ch_fill_head(run, req);
+        return true;
+    }
     size_t tokens = ch_fill_measure(run, req);
     struct ch_budget b = ch_fill_budget(run);
     if (!b.window || s->agent->compact_mode == CH_COMPACT_OFF)
         return true;
     if (tokens > b.request)
         return false;
+    if (tokens < b.window * 3 / 10 || !ch_fill_is_cold(run))
+        return true;
     size_t from = ch_prune_from(&s->transcript, PRUNE_SPARES);
-    if (tokens < b.window * 3 / 10 || !ch_fill_is_cold(run) ||
-        ch_prunable(&s->transcript, from) < b.window / 8)
+    if (ch_prunable(&s->transcript, from) < b.window / 8)
         return true;
     if (ch_prune(&s->transcript, from, b.window / 8)) {
         announce(run, "prune", tokens, &(struct ch_usage){0});

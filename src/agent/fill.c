@@ -25,8 +25,9 @@ static size_t guess(const chela_run *run) {
     return s->fill.fixed + s->fill.note + ch_meter_read(&s->fill.meter, &s->transcript);
 }
 
-size_t ch_fill_measure(chela_run *run, const struct ch_model_request *req) {
+void ch_fill_head(chela_run *run, const struct ch_model_request *req) {
     struct ch_fill *c = &run->session->fill;
+    run->guessed = 0;
     if (c->gauged != run->target) { /* another model counts otherwise */
         c->gauged = run->target;
         c->gauge = (struct ch_gauge){0};
@@ -36,6 +37,11 @@ size_t ch_fill_measure(chela_run *run, const struct ch_model_request *req) {
         c->revision = req->revision;
         c->fixed = fixed_tokens(req);
     }
+}
+
+size_t ch_fill_measure(chela_run *run, const struct ch_model_request *req) {
+    struct ch_fill *c = &run->session->fill;
+    ch_fill_head(run, req);
     c->note = ch_tokens(req->note);
     run->guessed = guess(run);
     return ch_gauge_expect(&c->gauge, run->guessed);
@@ -75,12 +81,14 @@ void ch_fill_learn(chela_run *run, const struct ch_usage *u) {
     struct ch_fill *c = &run->session->fill;
     size_t counted = u->input > 0 ? (size_t)u->input : 0;
     c->warm = now(run);
-    if (counted >= run->guessed / 2 && counted <= run->guessed * 2)
+    if (run->guessed && counted >= run->guessed / 2 && counted <= run->guessed * 2)
         ch_gauge_learn(&c->gauge, run->guessed, counted);
 }
 
 void ch_fill_overflowed(chela_run *run) {
     struct ch_fill *c = &run->session->fill;
+    if (!run->guessed) /* it was so small that nobody counted */
+        run->guessed = guess(run);
     size_t tokens = ch_gauge_expect(&c->gauge, run->guessed);
     if (tokens && (!c->ceiling || tokens < c->ceiling))
         c->ceiling = tokens;

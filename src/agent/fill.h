@@ -14,6 +14,9 @@ struct ch_budget {
     size_t history; /* that its transcript may have, as guessed; 0: none is left */
 };
 
+/* Guess the part of the request that is the same in every turn. */
+void ch_fill_head(chela_run *run, const struct ch_model_request *req);
+
 /* Guess the request that is described here, for run->target; what it will be
  * counted as. */
 size_t ch_fill_measure(chela_run *run, const struct ch_model_request *req);

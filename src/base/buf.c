@@ -67,6 +67,15 @@ int ch_buf_vaddf(struct ch_buf *b, const char *fmt, va_list ap) {
     return to ? 0 : CHELA_ELIMIT;
 }
 
+int ch_buf_add_uint(struct ch_buf *b, uint64_t n) {
+    char digits[20];
+    size_t at = sizeof(digits);
+    do
+        digits[--at] = (char)('0' + n % 10);
+    while (n /= 10);
+    return ch_buf_add(b, digits + at, sizeof(digits) - at);
+}
+
 int ch_buf_addf(struct ch_buf *b, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);

@@ -9,6 +9,7 @@
 #define CH_BASE_BUF_H
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/sv.h"
 #include "chela/error.h"
@@ -24,6 +25,7 @@ void ch_buf_init(struct ch_buf *b, size_t max);
 void ch_buf_release(struct ch_buf *b);
 void ch_buf_clear(struct ch_buf *b); /* keeps the memory */
 int ch_buf_add(struct ch_buf *b, const void *p, size_t n);
+int ch_buf_add_uint(struct ch_buf *b, uint64_t n); /* in decimal */
 int ch_buf_addf(struct ch_buf *b, const char *fmt, ...) CHELA_PRINTF(2, 3);
 int ch_buf_vaddf(struct ch_buf *b, const char *fmt, va_list ap);
 

@@ -104,9 +104,11 @@ static bool is_success(const struct ch_decoder *d) {
 
 void ch_decoder_head(struct ch_decoder *d, const struct ch_http_head *head) {
     d->status = head->status;
-    d->retry_after_ms = ch_retry_after(head);
     struct ch_sv type = ch_header_find(head->headers, head->nheaders, "content-type");
     d->says_stream = ch_sv_contains_nocase(type, "text/event-stream");
+    if (head->status / 100 == 2) /* the others tell of failures */
+        return;
+    d->retry_after_ms = ch_retry_after(head);
     struct ch_sv retry = ch_header_find(head->headers, head->nheaders, "x-should-retry");
     d->should_retry = ch_sv_is(retry, "true") ? 1 : ch_sv_is(retry, "false") ? -1 : 0;
     struct ch_sv error = ch_header_find(head->headers, head->nheaders, "x-amzn-errortype");

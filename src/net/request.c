@@ -82,6 +82,12 @@ static void add_header(struct ch_buf *out, struct ch_sv name, struct ch_sv value
     CH_BUF_LIT(out, "\r\n");
 }
 
+static void add_length(struct ch_buf *out, uint64_t n) {
+    CH_BUF_LIT(out, "Content-Length: ");
+    ch_buf_add_uint(out, n);
+    CH_BUF_LIT(out, "\r\n");
+}
+
 static void add_request_line(struct ch_buf *out, const char *method, const struct ch_url *url,
                              const struct ch_proxy *proxy) {
     ch_buf_add_str(out, method);
@@ -140,6 +146,6 @@ void ch_request_head(struct ch_buf *out, const struct ch_http_request *req,
         add_header(out, req->headers[i].name, req->headers[i].value);
     uint64_t n = body_size(req);
     if (n || has_body(ch_sv_str(req->method)))
-        ch_buf_addf(out, "Content-Length: %llu\r\n", (unsigned long long)n);
+        add_length(out, n);
     CH_BUF_LIT(out, "\r\n");
 }

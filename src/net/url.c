@@ -188,11 +188,16 @@ bool ch_url_is_loopback(const struct ch_url *u) {
 }
 
 int ch_url_add_authority(struct ch_buf *out, const struct ch_url *u) {
-    const char *fmt = u->kind == CH_HOST_IPV6 ? "[%.*s]" : "%.*s";
-    int rc = ch_buf_addf(out, fmt, CH_SV_FMT(u->host));
-    if (u->port != (u->tls ? 443 : 80))
-        rc = ch_buf_addf(out, ":%u", u->port);
-    return rc;
+    bool brackets = u->kind == CH_HOST_IPV6;
+    if (brackets)
+        ch_buf_addc(out, '[');
+    int rc = ch_buf_add_sv(out, u->host);
+    if (brackets)
+        rc = ch_buf_addc(out, ']');
+    if (u->port == (u->tls ? 443 : 80))
+        return rc;
+    ch_buf_addc(out, ':');
+    return ch_buf_add_uint(out, u->port);
 }
 
 int ch_url_add_target(struct ch_buf *out, const struct ch_url *u) {

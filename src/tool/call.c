@@ -30,16 +30,21 @@
 
 /* The parts of a key are separated by ':', so that is the one character they
  * must not contain; others would only make it awkward in a header. */
+static bool is_plain(char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           c == '-' || c == '_' || c == '.';
+}
+
 static void add_key_part(struct ch_buf *out, struct ch_sv part) {
+    size_t from = 0;
     for (size_t i = 0; i < part.n; i++) {
-        unsigned char c = (unsigned char)part.p[i];
-        bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                     c == '-' || c == '_' || c == '.';
-        if (plain)
-            ch_buf_addc(out, (char)c);
-        else
-            ch_buf_addf(out, "%%%02X", c);
+        if (is_plain(part.p[i]))
+            continue;
+        ch_buf_add(out, part.p + from, i - from);
+        ch_buf_addf(out, "%%%02X", (unsigned char)part.p[i]);
+        from = i + 1;
     }
+    ch_buf_add(out, part.p + from, part.n - from);
 }
 
 /* The same for the same call of the same reply, whoever runs it again; another
@@ -51,7 +56,11 @@ static const char *make_key(chela_call *call, size_t index) {
     add_key_part(&key, ch_sv_str(env->session));
     ch_buf_addc(&key, ':');
     add_key_part(&key, ch_sv_str(env->run));
-    ch_buf_addf(&key, ":%u.%zu:", env->turn, index);
+    ch_buf_addc(&key, ':');
+    ch_buf_add_uint(&key, env->turn);
+    ch_buf_addc(&key, '.');
+    ch_buf_add_uint(&key, index);
+    ch_buf_addc(&key, ':');
     add_key_part(&key, ch_sv_str(call->id));
     return ch_arena_str(&call->arena, ch_buf_sv(&key));
 }
