@@ -16,7 +16,7 @@
 #include "cli/mem.h"
 #include "cli/problem.h"
 
-enum { TICK_MS = 100, ESCAPE_MS = 40, READ = 4096 };
+enum { TICK_MS = 100, ESCAPE_MS = 40, READ = 65536 };
 
 static void on_event(const struct chela_event *ev, void *user);
 
@@ -465,6 +465,9 @@ static int converse(struct ch_chat *c, struct chela_error *err) {
         ch_console_note(c->console, "%s", err->message);
         rc = CHELA_OK;
     }
+    if (rc == 0 && c->session)
+        ch_console_note(c->console, "chela %s, session %s; /help lists the commands, Ctrl-D leaves",
+                        chela_version(), chela_session_key(c->session));
     if (rc == 0)
         uv_run(&c->loop, UV_RUN_DEFAULT);
     c->leaving = true;
@@ -472,6 +475,9 @@ static int converse(struct ch_chat *c, struct chela_error *err) {
     c->run = NULL;
     ch_screen_close(&c->screen);
     c->console->sink = NULL;
+    if (c->setup->store && c->session && c->runs > 0)
+        ch_console_note(c->console, "session %s is kept: 'chela chat --continue' goes on with it",
+                        chela_session_key(c->session));
     return rc < 0 ? rc : c->code;
 }
 

@@ -395,6 +395,8 @@ static void add_under_way(const struct ch_chat *c, struct foot *f, size_t rows) 
         free(rest);
     if (c->thought)
         add_dim(c, f, ch_format("thinking: %s", c->thought));
+    if (c->last != CH_CHAT_NOTHING || f->n > 0)
+        add_line(f, ch_dup(""));
     if (c->run) {
         add_calls(c, f);
         add_status(c, f);

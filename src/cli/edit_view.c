@@ -5,6 +5,7 @@
 
 #include "cli/draft.h"
 #include "cli/edit.h"
+#include "cli/flow.h"
 #include "cli/mem.h"
 #include "cli/term.h"
 
@@ -100,20 +101,22 @@ static void cut(struct ch_edit_view *v, size_t rows) {
     v->row -= first;
 }
 
-static void put_hint(struct sheet *s, const char *hint) {
-    size_t n = strlen(hint);
-    struct ch_escape safe = {.mode = CH_ESCAPE_LINE};
-    struct ch_draft d;
-
-    ch_draft_init(&d);
-    ch_escape_feed(&safe, d.f, hint, n);
-    ch_escape_finish(&safe, d.f);
-    ch_draft_finish(&d);
-    begin_line(s, NULL);
+/* What could be completed, on a few lines; more words are more than one reads. */
+static void put_hint(struct sheet *s, const char *hint, size_t rows) {
+    enum { MOST = 4 };
+    struct ch_flow flow = {0};
+    struct ch_flow_line *lines;
     unsigned room = s->columns > s->indent ? s->columns - s->indent : 1;
-    fwrite(d.p, 1, ch_term_fit(d.p, d.n, room), s->line.f);
-    free(d.p);
-    end_line(s);
+
+    ch_flow_add(&flow, 0, hint, strlen(hint));
+    size_t n = ch_flow_lines(&flow, room, false, &lines);
+    for (size_t i = 0; i < n && i < rows && i < MOST; i++) {
+        begin_line(s, NULL);
+        fputs(lines[i].text, s->line.f);
+        end_line(s);
+    }
+    ch_flow_free_lines(lines, n);
+    ch_flow_release(&flow);
 }
 
 void ch_edit_view(const struct ch_edit *e, const char *prompt, unsigned columns, size_t rows,
@@ -135,7 +138,7 @@ void ch_edit_view(const struct ch_edit *e, const char *prompt, unsigned columns,
     end_line(&s);
     cut(out, rows > 0 ? rows : 1);
     if (e->hint && out->n < rows)
-        put_hint(&s, e->hint);
+        put_hint(&s, e->hint, rows - out->n);
     free(search);
 }
 

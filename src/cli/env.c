@@ -8,7 +8,7 @@ const struct ch_env_help ch_env_help[] = {
     {"CHELA_TRACE", "Areas to trace on standard error, such as \"net,run\", or \"all\"."},
     {"XDG_CONFIG_HOME", "Where chela/chela.yaml is looked for; ~/.config when it is not set."},
     {"XDG_STATE_HOME", "Where chela/chela.db, the store of sessions, is kept when no other is "
-                       "chosen; ~/.local/state when it is not set."},
+                       "chosen, and chela/history; ~/.local/state when it is not set."},
     {"NO_COLOR", "Set to anything: no colour, as with --no-color."},
     {"TERM", "\"dumb\" turns colour and the status line off."},
     {NULL, NULL},

@@ -142,6 +142,19 @@ void ch_screen_wipe(struct ch_screen *s) {
     forget_foot(s);
 }
 
+/* Line by line: some terminals keep what is erased at once, from the top on, in
+ * their scrollback. The cursor is at the top of the foot, before and after. */
+static void erase_foot(const struct ch_screen *s, FILE *out) {
+    size_t rows = 0;
+    for (size_t i = 0; i < s->n; i++)
+        rows += rows_of(s, i);
+    for (size_t i = 0; i < rows; i++)
+        fputs(i ? "\r\n\033[K" : "\033[K", out);
+    if (rows > 1)
+        fprintf(out, "\033[%zuA", rows - 1);
+    fputc('\r', out);
+}
+
 FILE *ch_screen_above(struct ch_screen *s) {
     return s->above.f;
 }
@@ -149,7 +162,7 @@ FILE *ch_screen_above(struct ch_screen *s) {
 static void put_above(struct ch_screen *s, FILE *out) {
     ch_draft_finish(&s->above);
     if (s->above.n > 0) {
-        fputs("\033[J", out);
+        erase_foot(s, out);
         forget_foot(s);
         fwrite(s->above.p, 1, s->above.n, out);
         if (s->above.p[s->above.n - 1] != '\n')
@@ -166,8 +179,10 @@ static void put_foot(const struct ch_screen *s, FILE *out, char *const *lines, s
         if (i >= s->n || strcmp(lines[i], s->foot[i]) != 0)
             fprintf(out, "\033[K%s\033[0m", lines[i]);
     }
-    if (n < s->n)
-        fputs(n > 0 ? "\r\n\033[J\033[A" : "\033[J", out);
+    if (n > 0 && n < s->n)
+        fputs("\r\n\033[J\033[A", out);
+    else if (n == 0)
+        erase_foot(s, out);
 }
 
 static void keep_foot(struct ch_screen *s, char *const *lines, size_t n) {
