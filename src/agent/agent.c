@@ -422,7 +422,7 @@ char *chela_agent_tools_json(const chela_agent *a) {
 char *chela_agent_tools_for_json(const chela_agent *a, const char *channel, const char *sender) {
     struct ch_policy p = {.permission = CHELA_PERM_ADMIN,
                           .absent = channel ? NULL : a->policy.absent};
-    CH_AUTOFREE struct ch_policy *bounds =
+    CH_AUTOFREE struct ch_policy *bounds CH_UNUSED =
         ch_policies_bound(a->policies, (struct ch_who){channel, sender}, &a->policy, &p.within);
     return write_tools(a, &p);
 }
