@@ -119,7 +119,7 @@ static bool is_tame(const char *text) {
 }
 
 static const char *const hostile[] = {
-    "\033", "\033[2J", "\xC2\x9B" "2J", "\xE2\x80\xAE", "\a", "\r", "\b", "\x7f", "\xFF", "\xC3",
+    "\033", "\033[2J", ("\xC2\x9B" "2J"), "\xE2\x80\xAE", "\a", "\r", "\b", "\x7f", "\xFF", "\xC3",
 };
 
 static const char *const places[] = {
