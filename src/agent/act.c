@@ -193,6 +193,8 @@ static void finished(const struct ch_block *call, const struct ch_result *r, voi
     chela_run *run = user;
     struct chela_event ev = result_event(r);
     note_answer(run, call, r);
+    if (r->is_error)
+        ch_course_failed(&run->course, run->m.turns, r->name, r->error_type, r->content);
     if (!r->is_error)
         ch_delivery_done(&run->session->state, run->id, r->id);
     store_result(run, call, r);

@@ -280,6 +280,9 @@ static void note_outcome(chela_run *run, const struct ch_input *in) {
     struct ch_cooldowns *c = &runtime(run)->cooldowns;
     if (!t)
         return;
+    if (in->kind == CH_IN_FAILED)
+        ch_course_failed(&run->course, run->m.turns, ch_sv_str(t->spec),
+                         ch_error_class_name(in->cls), ch_sv_str(run->error));
     struct ch_endpoint ep = ch_target_with_key(t, run->key);
     if (in->kind == CH_IN_REPLY)
         ch_cooldown_clear(c, &ep, ch_sv_str(t->model));
@@ -580,6 +583,7 @@ void ch_run_admit(chela_run *run) {
         return;
     }
     if (run->input) {
+        ch_course_aim(&run->course, run->input);
         run->admit_seq = ch_keep_inbound(run, run->input);
         if (ch_transcript_add(&run->session->transcript, CH_TAKE(run->input)) < 0)
             snprintf(run->error, sizeof(run->error), "the session's history is full");
@@ -657,6 +661,7 @@ void ch_run_unref(chela_run *run) {
     ch_free(run->gates);
     ch_buf_release(&run->text);
     ch_buf_release(&run->plan);
+    ch_course_release(&run->course);
     ch_said_release(run);
     ch_mode_free(run);
     ch_buf_release(&run->complaint);

@@ -11,6 +11,7 @@
 #define CH_AGENT_DRIVER_H
 #include "agent/agent.h"
 #include "agent/behalf.h"
+#include "agent/course.h"
 #include "agent/meaning.h"
 #include "agent/past.h"
 #include "prompt/directive.h"
@@ -51,6 +52,7 @@ struct chela_run {
     unsigned recoveries;  /* times that it was taken up since its last reply */
     enum ch_past_status told; /* the status that lists show */
     struct ch_past *past; /* owned: what it goes on from; NULL: nothing */
+    struct ch_course course; /* stored with the machine */
     struct ch_buf plan;   /* JSON that a mode wants to have again after a crash: it is
                              stored with the machine; empty: none */
 

@@ -46,8 +46,12 @@ static void take_over(chela_session *s, struct ch_past *past) {
     s->keep->past = past;
     s->keep->titled = s->transcript.n > 0;
     recall_waiting(s, past);
-    if (past->status == CH_PAST_IDLE)
-        ch_keep_forget(s);
+    if (past->status != CH_PAST_IDLE)
+        return;
+    struct ch_msg *results = ch_past_close(past, ch_now_ms(ch_loop_clock(s->agent->rt->loop)));
+    if (results) /* its run ended without them, or another program wrote the journal */
+        ch_transcript_add(&s->transcript, results);
+    ch_keep_forget(s);
 }
 
 static void on_opened(const struct ch_log_head *head, void *past, const struct chela_error *err,
@@ -480,6 +484,7 @@ uint64_t ch_keep_state(chela_run *run, enum ch_past_status status, enum ch_sync 
     ch_jw_kcstr(&w, "status", word);
     ch_behalf_write(&run->behalf, &w);
     write_machine(&w, run);
+    ch_course_write(&run->course, &w);
     if (run->error[0])
         ch_jw_kcstr(&w, "error", run->error);
     run->stored_events = run->m.seq;

@@ -66,6 +66,7 @@ void ch_past_free(struct ch_past *p) {
     ch_arena_release(&p->arena);
     ch_buf_release(&p->state);
     ch_buf_release(&p->plan);
+    ch_course_release(&p->course);
     ch_behalf_release(&p->behalf);
     ch_free(p);
 }
@@ -192,7 +193,7 @@ static void set_answer_to(struct ch_past *p, struct ch_sv to) {
     p->answer_to = dup_sv(to);
 }
 
-static void begin_run(struct reading *r) {
+static void begin_run(struct reading *r, const struct ch_msg *asked) {
     struct ch_past *p = r->past;
     struct ch_sv run = ch_json_get_str(r->v, "run");
 
@@ -203,6 +204,8 @@ static void begin_run(struct reading *r) {
     read_behalf(r);
     ch_buf_clear(&p->state);
     ch_buf_clear(&p->plan);
+    ch_course_release(&p->course);
+    ch_course_aim(&p->course, asked);
     p->results = false;
     ch_free(CH_TAKE(p->answer_to));
     ch_buf_clear(&p->delivered);
@@ -223,7 +226,7 @@ static int fold_inbound(struct reading *r) {
         ch_seen_add(&r->past->seen, event);
     if (ch_sv_is(mode, "start")) {
         rc = close_calls(r);
-        begin_run(r);
+        begin_run(r, m);
         set_answer_to(r->past, to);
         return rc == 0 ? add_message(r, m) : rc;
     }
@@ -449,6 +452,8 @@ static int fold_state(struct reading *r) {
     };
     p->recoveries = (unsigned)ch_json_int(ch_json_get(v, "recoveries"), 0);
     read_behalf(r);
+    ch_course_release(&p->course);
+    p->course = ch_course_read(v);
     ch_buf_clear(&p->plan);
     const struct ch_json *plan = ch_json_get(v, "plan");
     struct ch_jw w = ch_jw(&p->plan);

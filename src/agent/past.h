@@ -7,6 +7,7 @@
 #ifndef CH_AGENT_PAST_H
 #define CH_AGENT_PAST_H
 #include "agent/behalf.h"
+#include "agent/course.h"
 #include "agent/journal.h"
 #include "agent/run.h"
 #include "base/arena.h"
@@ -76,6 +77,7 @@ struct ch_past {
     char *answer_to;         /* owned: where the run's answer goes; NULL: nowhere */
     struct ch_memory memory; /* calls that a person allowed always */
     struct ch_arena arena; /* of the record that is being read */
+    struct ch_course course; /* of the last run */
     struct ch_buf plan;    /* of the last STATE; empty: none */
     struct ch_buf state;   /* the last STATE of this run, unread: only that one counts */
 };

@@ -101,6 +101,8 @@ int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_ru
     run->recoveries += p->status == CH_PAST_RUNNING;
     set_machine(run);
     recall_deliveries(run);
+    run->course = run->past->course;
+    run->past->course = (struct ch_course){0};
     run->plan = run->past->plan;
     run->past->plan = (struct ch_buf){0};
     if (run->recoveries > CH_LIMIT_RECOVERIES)

@@ -238,6 +238,7 @@
 #define CH_LIMIT_SENDS 10             /* attempts to send one */
 #define CH_LIMIT_RECOVERIES 3         /* of a run, since its last reply */
 #define CH_LIMIT_UNSTORED 1000000      /* events of a run between two stored states */
+#define CH_LIMIT_ERROR_LOG 8          /* errors of a run that are kept with it */
 #define CH_LIMIT_TITLE 200            /* bytes of a session's title */
 #define CH_LIMIT_STORE_ANSWER_MS 10000 /* a server is waited for, then connected to anew */
 #define CH_LIMIT_STORE_CALL_MS 45000  /* in all, until a call fails */

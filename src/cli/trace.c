@@ -70,6 +70,15 @@ static char *block(const struct reading *rd, size_t i, const char *member) {
     return text(rd, pointer);
 }
 
+/* NULL: it is empty. */
+static char *finished(struct ch_draft *d) {
+    ch_draft_finish(d);
+    if (d->n)
+        return d->p;
+    free(d->p);
+    return NULL;
+}
+
 /* All blocks of a type, joined. NULL: there are none. */
 static char *joined(const struct reading *rd, const char *wanted) {
     struct ch_draft d;
@@ -82,11 +91,7 @@ static char *joined(const struct reading *rd, const char *wanted) {
         free(part);
         free(type);
     }
-    ch_draft_finish(&d);
-    if (d.n)
-        return d.p;
-    free(d.p);
-    return NULL;
+    return finished(&d);
 }
 
 /* --- spans */
@@ -193,12 +198,39 @@ static void add_result(struct reading *rd) {
     free(id);
 }
 
+static char *mishap(const struct reading *rd, size_t i, const char *member) {
+    char pointer[64];
+    snprintf(pointer, sizeof(pointer), "/error_log/%zu/%s", i, member);
+    return text(rd, pointer);
+}
+
+/* Why it ended, then what went wrong before that, a line each. NULL: nothing. */
+static char *troubles(const struct reading *rd) {
+    struct ch_draft d;
+    char *error = text(rd, "/error"), *of;
+    ch_draft_init(&d);
+    fputs(error ? error : "", d.f);
+    for (size_t i = 0; (of = mishap(rd, i, "of")); i++) {
+        char *turn = mishap(rd, i, "turn"), *kind = mishap(rd, i, "class");
+        char *said = mishap(rd, i, "text");
+        fprintf(d.f, "%sin turn %s, %s, %s: %s", ftell(d.f) > 0 ? "\n" : "", turn ? turn : "?", of,
+                kind ? kind : "", said ? said : "");
+        free(of);
+        free(turn);
+        free(kind);
+        free(said);
+    }
+    free(error);
+    return finished(&d);
+}
+
 static void add_state(struct reading *rd) {
     char *status = text(rd, "/status"), *reason = text(rd, "/reason"), *cost = text(rd, "/cost");
     if (status && reason && strcmp(status, "running") != 0) {
         struct ch_span *s = add(rd, CH_SPAN_END, rd->r->ts);
         s->title = ch_format("%s: %s", status, reason);
-        s->got = text(rd, "/error");
+        s->sent = text(rd, "/goal");
+        s->got = troubles(rd);
         s->failed = strcmp(status, "error") == 0 || strcmp(status, "stopped") == 0;
         s->turn = (unsigned)number(rd, "/turns");
         s->input = number(rd, "/usage/input");

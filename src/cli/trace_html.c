@@ -104,7 +104,8 @@ static void row(const struct ch_span *s, int64_t start, int64_t length, FILE *ou
     } titles[CH_SPAN_KINDS] = {
         [CH_SPAN_INPUT] = {"", "Message"},          [CH_SPAN_MODEL] = {"Reasoning", "Reply"},
         [CH_SPAN_TOOL] = {"Arguments", "Result"},   [CH_SPAN_WAIT] = {"Question", "Decision"},
-        [CH_SPAN_REWRITE] = {"", "In place of it"}, [CH_SPAN_END] = {"", "Error"},
+        [CH_SPAN_REWRITE] = {"", "In place of it"},
+        [CH_SPAN_END] = {"Asked for", "What went wrong"},
     };
     char took[32];
     bool open = (s->sent && s->sent[0]) || (s->got && s->got[0]);

@@ -4,8 +4,10 @@
  *   +1 ms    model   ####       claude-x, tool_use  904 ms  3049 in 15 out
  *   +905 ms  tool        #      read  1 ms  {"file_path":"notes.txt"} */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "cli/draft.h"
 #include "cli/term.h"
 #include "cli/trace.h"
 
@@ -66,6 +68,23 @@ static void facts(const struct ch_span *s, unsigned columns, FILE *out) {
     excerpt(s->sent, columns - used, out);
 }
 
+static void below_one(const char *text, unsigned left, FILE *out) {
+    fprintf(out, "%*s", MARGIN, "");
+    excerpt(text, left, out);
+    fputc('\n', out);
+}
+
+/* Each of its lines, what went wrong in a run. */
+static void below(const char *text, unsigned left, FILE *out) {
+    while (text && *text) {
+        size_t n = strcspn(text, "\n");
+        char *one = ch_format("%.*s", (int)n, text);
+        below_one(one, left, out);
+        free(one);
+        text += n + (text[n] == '\n');
+    }
+}
+
 static void line(const struct ch_span *s, const struct ch_span *all, unsigned columns, FILE *out) {
     char took[32];
     unsigned left = columns > MARGIN + 20 ? columns - MARGIN : 20;
@@ -77,11 +96,10 @@ static void line(const struct ch_span *s, const struct ch_span *all, unsigned co
     else
         facts(s, left, out);
     fputc('\n', out);
-    if (s->failed && s->got) {
-        fprintf(out, "%*s", MARGIN, "");
-        excerpt(s->got, left, out);
-        fputc('\n', out);
-    }
+    if (s->kind == CH_SPAN_END)
+        below(s->got, left, out);
+    else if (s->failed && s->got)
+        below_one(s->got, left, out);
 }
 
 void ch_trace_text(const struct ch_trace *t, const char *key, unsigned columns, FILE *out) {

@@ -111,6 +111,7 @@ int chela_store_show(chela_store *store, const char *key, char **out, struct che
         rc = chela_store_records(store, key, 1, show_record, &s, s.err);
     if (rc == 0)
         rc = s.rc < 0 ? s.rc : ch_past_finish(s.past, s.err);
+    ch_course_write(&s.past->course, &s.w);
     write_waiting(&s.w, s.past);
     ch_jw_key(&s.w, "transcript");
     ch_jw_begin(&s.w, '[');

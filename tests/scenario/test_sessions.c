@@ -319,6 +319,37 @@ static void test_keys_stay_the_same(void **state) {
     ch_buf_release(&lines.text);
 }
 
+/* A run that ended although calls were open: they get results all the same. */
+static void test_an_end_with_open_calls(void **state) {
+    struct stage st;
+    struct lines lines = {0};
+    chela_store *store = new_store();
+    (void)state;
+    open_kept(&st, store, "a", 0);
+    stage_play(&st, "go");
+    stage_close(&st);
+    assert_int_equal(chela_store_export(store, "a", keep_line, &lines, NULL), 0);
+    chela_store_close(store);
+    CH_BUF_AUTO text = {0};
+    ch_buf_add(&text, lines.text.p, lines.ends[4]);
+    ch_buf_add_str(&text, "{\"seq\":5,\"type\":\"state\",\"ts\":1,\"data\":{\"run\":\"r\","
+                          "\"status\":\"cancelled\",\"state\":\"ERROR\"}}\n");
+    store = new_store();
+    struct chela_error err = {0};
+    if (chela_store_import(store, text.p, text.n, NULL, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+    open_kept(&st, store, "a", 1);
+    wait_open(&st);
+    assert_string_equal(chela_session_status(st.session), "idle");
+    stage_check_transcript(&st);
+    stage_play(&st, "go on");
+    assert_string_equal(stage_verdict(&st), "done/task_completed");
+    stage_check_transcript(&st);
+    stage_close(&st);
+    chela_store_close(store);
+    ch_buf_release(&lines.text);
+}
+
 /* --- a plan ------------------------------------------------------------------------------- */
 
 static void make_plan(struct stage *st, const struct chela_event *ev) {
@@ -347,6 +378,100 @@ static void test_a_plan_is_there_again(void **state) {
     stage_close(&st);
     chela_store_close(store);
     ch_buf_release(&lines.text);
+}
+
+/* --- what it was asked, and what went wrong -------------------------------------------- */
+
+static const struct fake_reply bumpy[] = {
+    {.status = 503, .body = "{\"error\":{\"message\":\"too busy\"}}"},
+    {.body = A_USE("c1", "nosuch", "{}")},
+    {.body = A_SAY("at last")},
+};
+
+static int last_state(const struct chela_store_record *r, void *user) {
+    if (r->type == CH_REC_STATE) {
+        ch_buf_clear(user);
+        ch_buf_add(user, r->data, r->n);
+    }
+    return 0;
+}
+
+static void check_course(const struct ch_course *c) {
+    assert_string_equal(c->goal, "Bring it home");
+    assert_int_equal(c->n, 2);
+    assert_string_equal(c->errors[0].of, "anthropic/fake-1");
+    assert_int_equal(c->errors[0].turn, 1);
+    assert_non_null(strstr(c->errors[0].text, "too busy"));
+    assert_string_equal(c->errors[1].of, "nosuch");
+    assert_string_equal(c->errors[1].cls, "not_found");
+}
+
+/* Both are in every later state, shown, and there again in another process. */
+static void test_goal_and_errors_are_kept(void **state) {
+    struct stage st;
+    chela_store *store = new_store();
+    struct lines lines = {0};
+    CH_BUF_AUTO last = {0};
+    char *shown;
+    (void)state;
+    stage_open(&st, NULL, bumpy, CH_LEN(bumpy));
+    assert_int_equal(chela_runtime_store(st.rt, store, NULL, NULL), 0);
+    chela_session_close(st.session);
+    assert_int_equal(chela_session_new(st.agent, "a", &st.session, NULL), 0);
+    stage_play(&st, "  Bring it home\nbefore the rain");
+    assert_string_equal(stage_verdict(&st), "done/task_completed");
+    check_course(&st.run->course);
+    stage_close(&st);
+    assert_int_equal(chela_store_records(store, "a", 1, last_state, &last, NULL), 0);
+    assert_non_null(strstr(ch_buf_str(&last), "\"goal\":\"Bring it home\",\"error_log\":[{"));
+    assert_int_equal(chela_store_show(store, "a", &shown, NULL), 0);
+    assert_non_null(strstr(shown, "\"class\":\"not_found\""));
+    chela_free(shown);
+    assert_int_equal(chela_store_export(store, "a", keep_line, &lines, NULL), 0);
+    chela_store_close(store);
+
+    /* cut off before the last answer, and resumed twice */
+    store = new_store();
+    assert_int_equal(
+        chela_store_import(store, lines.text.p, lines.ends[lines.n - 3], NULL, NULL, NULL), 0);
+    for (int life = 0; life < 2; life++) {
+        stage_open(&st, NULL, bumpy + 2, 1);
+        assert_int_equal(chela_runtime_store(st.rt, store, NULL, NULL), 0);
+        chela_session_close(st.session);
+        assert_int_equal(chela_session_new(st.agent, "a", &st.session, NULL), 0);
+        wait_open(&st);
+        assert_int_equal(chela_run_resume(st.session, NULL, &st.run, NULL), 0);
+        assert_string_equal(st.run->course.goal, "Bring it home");
+        assert_true(st.run->course.n >= 1);
+        assert_string_equal(st.run->course.errors[0].of, "anthropic/fake-1");
+        if (life == 1)
+            assert_int_equal(chela_run_wait(st.run), 0);
+        stage_close(&st);
+    }
+    chela_store_close(store);
+    ch_buf_release(&lines.text);
+}
+
+/* Only the newest are kept. */
+static void test_the_error_log_is_bounded(void **state) {
+    struct ch_course c = {0};
+    CH_BUF_AUTO text = {0};
+    struct ch_jw w = ch_jw(&text);
+    (void)state;
+    for (unsigned i = 1; i <= 3 * CH_LIMIT_ERROR_LOG; i++)
+        ch_course_failed(&c, i, CH_SV("t"), "timeout", CH_SV("{\"error\":\"slow\"}"));
+    ch_jw_begin(&w, '{');
+    ch_course_write(&c, &w);
+    ch_jw_end(&w, '}');
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v;
+    assert_int_equal(ch_json_parse(&arena, ch_buf_sv(&text), CH_JSON_STRICT, &v, NULL, NULL), 0);
+    ch_course_release(&c);
+    c = ch_course_read(v);
+    assert_int_equal(c.n, CH_LIMIT_ERROR_LOG);
+    assert_int_equal(c.errors[0].turn, 2 * CH_LIMIT_ERROR_LOG + 1);
+    assert_string_equal(c.errors[0].text, "slow");
+    ch_course_release(&c);
 }
 
 /* --- consent ------------------------------------------------------------------------------ */
@@ -508,7 +633,10 @@ int main(void) {
         cmocka_unit_test(test_every_beginning_can_be_resumed),
         cmocka_unit_test(test_numbers_are_stored),
         cmocka_unit_test(test_keys_stay_the_same),
+        cmocka_unit_test(test_an_end_with_open_calls),
         cmocka_unit_test(test_a_plan_is_there_again),
+        cmocka_unit_test(test_goal_and_errors_are_kept),
+        cmocka_unit_test(test_the_error_log_is_bounded),
         cmocka_unit_test(test_always_outlives_the_process),
         cmocka_unit_test(test_messages_that_wait_survive),
         cmocka_unit_test(test_messages_of_a_run_left_behind),
