@@ -404,6 +404,42 @@ static bool is_named(const struct ch_texts *list, const struct chela_str *id) {
     return false;
 }
 
+static bool asks_for(const char *json, const char *id) {
+    char pointer[64], *got;
+    bool same = strcmp(id, "all") == 0;
+    for (size_t i = 0; !same; i++) {
+        snprintf(pointer, sizeof(pointer), "/waiting/%zu", i);
+        if (!(got = chela_json_get(json, strlen(json), pointer, NULL)))
+            return false;
+        chela_free(got);
+        snprintf(pointer, sizeof(pointer), "/waiting/%zu/approval_id", i);
+        got = chela_json_get(json, strlen(json), pointer, NULL);
+        same = got && strcmp(got, id) == 0;
+        chela_free(got);
+    }
+    return true;
+}
+
+/* A decision about what nobody asks is a mistake, not something to pass over. */
+static int check_decisions(const struct run *r, chela_store *store, struct chela_error *err) {
+    const struct ch_texts *lists[] = {&r->flags.allow, &r->flags.refuse};
+    char *json;
+    int rc = 0;
+    if (!r->resume || r->flags.allow.n + r->flags.refuse.n == 0)
+        return CHELA_OK;
+    if ((rc = chela_store_show(store, r->key, &json, err)) < 0)
+        return rc;
+    for (size_t i = 0; i < 2; i++)
+        for (size_t k = 0; rc == 0 && k < lists[i]->n; k++)
+            if (!asks_for(json, lists[i]->list[k]))
+                rc = ch_problem(err, CHELA_EINVAL,
+                                "session %s does not ask for approval %s; 'chela sessions show "
+                                "--json %s' has what it waits for",
+                                r->key, lists[i]->list[k], r->key);
+    chela_free(json);
+    return rc;
+}
+
 /* What the flags leave open is for the terminal, if there is one. */
 static enum chela_flow decide(chela_run *run, struct chela_approval *a, void *user) {
     struct run *r = user;
@@ -500,6 +536,8 @@ static int converse(struct run *r, const struct ch_setup *setup, chela_agent *ag
         if (rc < 0)
             err->code = rc = CHELA_EINTERNAL; /* whatever is wrong with it: exit 1 */
     }
+    if (rc == 0)
+        rc = check_decisions(r, setup->store, err);
     if (rc < 0)
         return rc;
     if (r->resume && !r->compact && strcmp(chela_session_status(r->session), "idle") == 0)

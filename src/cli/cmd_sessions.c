@@ -9,6 +9,8 @@
 #include "cli/mem.h"
 #include "cli/problem.h"
 #include "cli/setup.h"
+#include "cli/table.h"
+#include "cli/term.h"
 
 #define IMPORT_MAX (512 << 20)
 #define DAY_MS (24 * 3600 * 1000ll)
@@ -95,6 +97,7 @@ struct sessions {
     struct ch_setup setup;
     chela_store *store; /* the setup's */
     struct ch_draft out;
+    struct ch_table table;
     size_t n;
     struct chela_error err;
 };
@@ -159,27 +162,36 @@ static int list_json(const struct chela_store_session *row, void *user) {
     return 0;
 }
 
-static int list_line(const struct chela_store_session *row, void *user) {
+#define TITLE_COLUMNS 60
+
+static int list_row(const struct chela_store_session *row, void *user) {
     struct sessions *s = user;
-    char time[20];
-    if (s->n++ == 0)
-        fprintf(s->out.f, "%-28s %-8s %6s  %-16s  %s\n", "KEY", "STATUS", "TURNS", "LAST USED",
-                "TITLE");
-    fprintf(s->out.f, "%-28s %-8s %6llu  %-16s  %.60s\n", row->key, row->status,
-            (unsigned long long)row->turns, when(row->updated, time), row->title);
+    char time[20], **cells = ch_table_row(&s->table);
+    size_t n = ch_term_fit(row->title, strlen(row->title), TITLE_COLUMNS);
+    s->n++;
+    cells[0] = ch_dup(row->key);
+    cells[1] = ch_dup(row->status);
+    cells[2] = ch_format("%5llu", (unsigned long long)row->turns);
+    cells[3] = ch_dup(when(row->updated, time));
+    cells[4] = ch_format("%.*s", (int)n, row->title);
     return 0;
 }
 
 static int list(struct sessions *s) {
+    static const char *const heads[] = {"KEY", "STATUS", "TURNS", "LAST USED", "TITLE", NULL};
     const struct flags *f = &s->flags;
+    s->table = (struct ch_table){.heads = heads};
     struct chela_store_filter filter = {
         .prefix = f->prefix, .status = f->status, .limit = (size_t)f->limit};
     ch_draft_init(&s->out);
     if (f->json)
         fputc('[', s->out.f);
-    int rc = chela_store_list(s->store, &filter, f->json ? list_json : list_line, s, &s->err);
+    int rc = chela_store_list(s->store, &filter, f->json ? list_json : list_row, s, &s->err);
     if (f->json)
         fputs("]\n", s->out.f);
+    else if (s->n)
+        ch_table_print(&s->table, s->out.f);
+    ch_table_release(&s->table);
     print_draft(s);
     if (rc == 0 && s->n == 0 && !f->json)
         ch_console_note(&s->console, "there are no sessions");

@@ -6,6 +6,7 @@
 
 #include "chela.h"
 #include "cli/mem.h"
+#include "cli/term.h"
 
 char **ch_table_row(struct ch_table *t) {
     t->cells = ch_must(realloc(t->cells, (t->n + 1) * sizeof(*t->cells)));
@@ -34,7 +35,7 @@ void ch_table_fill(struct ch_table *t, const char *json, const char *const *memb
 }
 
 static size_t length(const char *cell) {
-    return cell ? strlen(cell) : 0;
+    return cell ? ch_term_text_columns(cell, strlen(cell)) : 0;
 }
 
 static void print_cells(FILE *out, const char *const *text, const size_t *width, size_t columns) {

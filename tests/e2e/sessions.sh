@@ -91,6 +91,10 @@ chela sessions show --json a
 holds "all of it is one transcript" '[.[0].transcript[].role] == ["user","assistant","user","assistant","user","assistant"]'
 chela sessions show a
 check "and can be read" grep -q 'yes: remember this' "$out"
+ask --session 会议 "第一行标题"
+chela sessions list
+check "columns are in line whatever the letters" test "$(awk 'NR > 1 { sub(/ idle.*/, ""); print }' "$out" | LC_ALL=C.UTF-8 sed 's/[^ -~]/xx/g' | awk '{ print length }' | sort -u | wc -l)" = 1
+chela sessions delete 会议
 ask --no-session "not kept"
 ask "kept under a fresh key"
 chela sessions list
@@ -227,7 +231,8 @@ check "changed after the question: a new question" test "$id" != "$(jq -r '.wait
 chela sessions export y
 sed 's/"decision":"[a-z-]*"/"decision":"allow-once"/' "$out" >"$space/y.jsonl"
 resume --allow "$id" y
-exits "changed after the question: the old answer is none" 5
+exits "changed after the question: the old answer is none" 2
+check "changed after the question: and it is said so" grep -q "does not ask for approval $id" "$err"
 resume --allow all y
 exits "changed after the question: agreed to as it is" 0
 same "changed after the question: then it is run" 3 "$(lines once)"
