@@ -490,6 +490,7 @@ void ch_batch_interrupt(struct ch_batch *b, size_t index) {
                       "The program was stopped after this call had begun and before its result "
                       "was known. Whether it took effect is unknown, and it was not made again. "
                       "Find out before you repeat it.");
+    b->calls[index]->outcome.denied = true; /* it is no failure of the call's own */
 }
 
 void ch_batch_skip(struct ch_batch *b, const char *why) {

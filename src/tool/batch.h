@@ -132,7 +132,7 @@ struct ch_batch *ch_batch_start(const struct ch_msg *reply, const struct ch_batc
 void ch_batch_settle(struct ch_batch *b, size_t index, const struct ch_msg *result, bool ran);
 
 /* Likewise: a call that began in an earlier life, and nobody knows how it ended.
- * It is not run; its result says so. */
+ * It is not run; its result says so, and counts as little as a denial. */
 void ch_batch_interrupt(struct ch_batch *b, size_t index);
 
 /* Likewise: a person was asked about the call under this id, when it would have
