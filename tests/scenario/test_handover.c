@@ -8,7 +8,10 @@
  *
  *   the server's checkers find no fault in any request; what happened is the
  *   same as on every other pair; and of two requests to one vendor, the bytes
- *   of the first up to its last breakpoint are the beginning of the second. */
+ *   of the first up to its last breakpoint are the beginning of the second.
+ *
+ * The same conversation, kept and cut off after each record of its journal, goes
+ * on over another protocol, and the checkers find no fault in that either. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -24,6 +27,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "chela/hooks.h"
+#include "chela/store.h"
 #include "json/json.h"
 
 #define PNG_MAGIC "\x89PNG\r\n\x1a\n." /* nine bytes: what follows is encoded by itself */
@@ -198,8 +202,12 @@ static void add_tools(chela_agent *agent) {
 
 /* --- one conversation */
 
+enum further { FURTHER_NOT, FURTHER_RESUME, FURTHER_MESSAGE };
+
 struct talk {
     const struct vendor *s, *t;
+    chela_store *store;   /* NULL: it is not kept */
+    enum further further; /* one that began elsewhere goes on */
     char name[32];
     bool whole;            /* replies are not streamed */
     unsigned asked;        /* model calls begun */
@@ -262,6 +270,11 @@ static void write_conversation(const struct talk *k) {
     CH_AUTOFREE char *path = conversation_path(k);
     FILE *f = fopen(path, "w");
     assert_non_null(f);
+    if (k->further) {
+        fprintf(f, "{\"repeat\":true,\"replies\":[{\"blocks\":[{\"text\":[\"Well.\"]}]}]}");
+        assert_int_equal(fclose(f), 0);
+        return;
+    }
     fprintf(f, "{\"replies\":[");
     for (unsigned i = 0; i < REPLIES; i++)
         fprintf(f, "%s{\"blocks\":[%s],\"usage\":{\"input\":9,\"output\":5}}", i ? "," : "",
@@ -281,6 +294,14 @@ static void add_provider(chela_runtime *rt, const struct vendor *v, const struct
         fail_msg("%s: %s", v->provider, err.message);
 }
 
+static void await(struct talk *k, chela_run *run) {
+    assert_int_equal(chela_run_wait(run), 0);
+    ch_buf_addf(&k->outcome, "%s, %s\n", chela_run_status(run), chela_run_reason(run));
+    if (strcmp(chela_run_status(run), "done") != 0)
+        print_error("%s: %s %s\n", k->name, chela_run_reason(run), chela_run_error(run));
+    chela_run_free(run);
+}
+
 static void ask(struct talk *k, chela_session *session, const char *text, bool with_image) {
     static const struct chela_media image = {.data = SEEN_IMAGE, .len = sizeof(SEEN_IMAGE) - 1};
     struct chela_error err = {0};
@@ -290,11 +311,19 @@ static void ask(struct talk *k, chela_session *session, const char *text, bool w
     chela_run *run;
     if (chela_run_start(session, text, strlen(text), &opts, &run, &err) < 0)
         fail_msg("%s: %s", k->name, err.message);
-    assert_int_equal(chela_run_wait(run), 0);
-    ch_buf_addf(&k->outcome, "%s, %s\n", chela_run_status(run), chela_run_reason(run));
-    if (strcmp(chela_run_status(run), "done") != 0)
-        print_error("%s: %s\n", k->name, chela_run_error(run));
-    chela_run_free(run);
+    await(k, run);
+}
+
+/* What an earlier process left unfinished, if it did. */
+static void take_up(struct talk *k, chela_session *session) {
+    struct chela_error err = {0};
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = on_event, .user = k);
+    chela_run *run;
+    if (strcmp(chela_session_status(session), "idle") == 0)
+        return;
+    if (chela_run_resume(session, &opts, &run, &err) < 0)
+        fail_msg("%s: %s", k->name, err.message);
+    await(k, run);
 }
 
 static void hold(struct talk *k) {
@@ -315,9 +344,18 @@ static void hold(struct talk *k) {
         fail_msg("%s: %s", k->name, err.message);
     add_tools(agent);
     assert_int_equal(chela_agent_hooks(agent, &hooks), 0);
-    assert_int_equal(chela_session_new(agent, NULL, &session, &err), 0);
-    ask(k, session, "Look into it.", true);
-    ask(k, session, "Go on.", false);
+    if (k->store)
+        assert_int_equal(chela_runtime_store(rt, k->store, NULL, &err), 0);
+    assert_int_equal(chela_session_new(agent, k->store ? "talk" : NULL, &session, &err), 0);
+    assert_int_equal(chela_session_wait(session, &err), 0);
+    if (k->further == FURTHER_RESUME) {
+        take_up(k, session);
+    } else if (k->further == FURTHER_MESSAGE) {
+        ask(k, session, "And now?", false);
+    } else {
+        ask(k, session, "Look into it.", true);
+        ask(k, session, "Go on.", false);
+    }
     chela_runtime_close(rt);
 }
 
@@ -449,10 +487,84 @@ static void test_each_to_each(void **state) {
                 try_pair(s, t);
 }
 
+/* --- a conversation that was cut off -------------------------------------------- */
+
+struct journal { /* as it is exported */
+    struct ch_buf text;
+    size_t ends[128], n;
+    size_t of; /* which vendor */
+};
+
+static int keep_line(const char *p, size_t n, void *user) {
+    struct journal *j = user;
+    assert_true(j->n < CH_LEN(j->ends));
+    ch_buf_add(&j->text, p, n);
+    j->ends[j->n++] = j->text.n;
+    return 0;
+}
+
+/* The whole conversation over one protocol, stored. */
+static void record(struct talk *k, struct journal *out) {
+    struct chela_error err = {0};
+    assert_int_equal(chela_store_open("memory:", NULL, &k->store, &err), 0);
+    write_conversation(k);
+    hold(k);
+    CH_AUTOFREE char *path = conversation_path(k);
+    unlink(path);
+    assert_int_equal(chela_store_export(k->store, "talk", keep_line, out, &err), 0);
+    chela_store_close(k->store);
+    k->store = NULL;
+}
+
+/* As if the process had died after the n-th record, and its session went on over
+ * another protocol: taken up again, or left behind by another message. */
+static void go_on(const struct journal *j, size_t n, const struct vendor *v, bool resume) {
+    struct talk k = {.s = v, .t = v, .further = resume ? FURTHER_RESUME : FURTHER_MESSAGE};
+    struct chela_error err = {0};
+    snprintf(k.name, sizeof(k.name), "cut%zu-%zu-%zu", j->of, n, (size_t)(v - vendors));
+    assert_int_equal(chela_store_open("memory:", NULL, &k.store, &err), 0);
+    if (chela_store_import(k.store, j->text.p, j->ends[n], NULL, NULL, &err) < 0)
+        fail_msg("%zu: %s", n, err.message);
+    write_conversation(&k);
+    hold(&k);
+    CH_AUTOFREE char *path = conversation_path(&k);
+    unlink(path);
+    struct sent sent = {0};
+    read_log(&k, &sent); /* complains of whatever a checker found */
+    if (k.outcome.n == 0) /* it had ended, nothing is left to resume */
+        assert_true(resume && sent.n == 0);
+    else if (!sent.n || !strstr(ch_buf_str(&k.outcome), "done, task_completed"))
+        fail_msg("%s: %zu requests, %s", k.name, sent.n, ch_buf_str(&k.outcome));
+    for (size_t i = 0; i < sent.n; i++)
+        ch_free(sent.bodies[i]);
+    chela_store_close(k.store);
+    ch_buf_release(&k.outcome);
+    ch_buf_release(&k.text);
+    ch_buf_release(&k.thought);
+}
+
+static void test_every_beginning_is_accepted(void **state) {
+    (void)state;
+    for (size_t made = 0; made < VENDORS; made++) {
+        struct talk k = {.s = &vendors[made], .t = &vendors[made]};
+        struct journal j = {.of = made};
+        snprintf(k.name, sizeof(k.name), "kept%zu", made);
+        record(&k, &j);
+        assert_string_equal(ch_buf_str(&k.outcome), expected);
+        for (size_t n = 1; n < j.n; n++) /* each time another protocol, both ways in turn */
+            go_on(&j, n, &vendors[(made + n) % VENDORS], (n / VENDORS + made) % 2 == 0);
+        ch_buf_release(&j.text);
+        ch_buf_release(&k.outcome);
+        ch_buf_release(&k.text);
+        ch_buf_release(&k.thought);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_alone),
         cmocka_unit_test(test_each_to_each),
+        cmocka_unit_test(test_every_beginning_is_accepted),
     };
     return cmocka_run_group_tests_name("handover", tests, start_server, stop_server);
 }
