@@ -37,7 +37,8 @@
  *               of exactly what would run (tool/binding.h)
  *   ANSWERED    they did, or did not. {"approval","decision","reason"}
  *   COMPACTION  the transcript was rewritten. {"strategy","tokens_before",
- *               "tokens_after","messages":[..],"keep":seq,["usage"]}: from here
+ *               "tokens_after","messages":[..],"keep":seq,"allowed":[digest..],
+ *               "seen":[event..],["usage"]}: from here
  *               on it is these messages, whatever was before. Who goes on with
  *               the session needs no record before `keep`; 0: none before this.
  *   STATE       the machine after a step: {"run","state","status","reason",

@@ -373,7 +373,7 @@ void ch_keep_answer(chela_session *s, size_t call, const struct ch_msg *result) 
     end(s, &w, CH_REC_DONE, s->agent->rt->journal->gate);
 }
 
-static void kdigest(struct ch_jw *w, const unsigned char digest[CH_SHA256_SIZE]) {
+static void write_digest(struct ch_jw *w, const unsigned char digest[CH_SHA256_SIZE]) {
     static const char hex[] = "0123456789abcdef";
     char text[2 * CH_SHA256_SIZE];
 
@@ -381,7 +381,7 @@ static void kdigest(struct ch_jw *w, const unsigned char digest[CH_SHA256_SIZE])
         text[2 * i] = hex[digest[i] >> 4];
         text[2 * i + 1] = hex[digest[i] & 15];
     }
-    ch_jw_kstr(w, "digest", ch_sv(text, sizeof(text)));
+    ch_jw_str(w, ch_sv(text, sizeof(text)));
 }
 
 void ch_keep_asked(chela_run *run, size_t call, const struct chela_approval *a,
@@ -397,7 +397,8 @@ void ch_keep_asked(chela_run *run, size_t call, const struct chela_approval *a,
     ch_jw_kstr(&w, "arguments", ch_unstr(a->arguments));
     ch_jw_kstr(&w, "summary", ch_unstr(a->summary));
     ch_jw_kbool(&w, "remember", a->can_remember);
-    kdigest(&w, digest);
+    ch_jw_key(&w, "digest");
+    write_digest(&w, digest);
     end(run->session, &w, CH_REC_ASKED, CH_SYNC_LATER);
 }
 
@@ -514,6 +515,26 @@ static uint64_t first_needed(const chela_run *run) {
     return older(run->start_seq, older(seq, ch_inflow_oldest(run->session)));
 }
 
+/* What the records that need not be read any more would have told as well. */
+static void write_lasting(struct ch_jw *w, const chela_session *s) {
+    const struct ch_memory *m = &s->memory;
+    const struct ch_seen *seen = &s->keep->seen;
+
+    ch_jw_key(w, "allowed");
+    ch_jw_begin(w, '[');
+    for (size_t i = 0; i < m->n; i++)
+        write_digest(w, m->digests[(m->next + CH_LIMIT_REMEMBERED - m->n + i) % CH_LIMIT_REMEMBERED]);
+    ch_jw_end(w, ']');
+    ch_jw_key(w, "seen");
+    ch_jw_begin(w, '[');
+    for (size_t i = 0; i < CH_LIMIT_SEEN; i++) {
+        const char *id = seen->ids[(seen->next + i) % CH_LIMIT_SEEN];
+        if (id)
+            ch_jw_str(w, ch_sv_str(id));
+    }
+    ch_jw_end(w, ']');
+}
+
 void ch_keep_rewritten(chela_run *run, const struct ch_keep_rewrite *how) {
     struct ch_keep *k = ch_kept(run);
     const struct ch_transcript *t = &run->session->transcript;
@@ -528,6 +549,7 @@ void ch_keep_rewritten(chela_run *run, const struct ch_keep_rewrite *how) {
     ch_jw_kint(&w, "tokens_after", (int64_t)how->tokens_after);
     ch_jw_kint(&w, "keep", known ? (int64_t)needed : 1);
     write_usage(&w, &how->usage);
+    write_lasting(&w, run->session);
     ch_jw_key(&w, "messages");
     ch_jw_begin(&w, '[');
     for (size_t i = 0; i < t->n; i++)

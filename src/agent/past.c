@@ -387,6 +387,19 @@ static int fold_answered(struct reading *r) {
 
 /* --- rewriting ---------------------------------------------------------------------- */
 
+/* What was known of the records before it, which may not have been read. */
+static void read_lasting(const struct reading *r) {
+    struct ch_past *p = r->past;
+    unsigned char digest[CH_SHA256_SIZE];
+
+    for (CH_JSON_EACH(hex, ch_json_get(r->v, "allowed")))
+        if (read_digest(ch_json_str(hex), digest) && !ch_memory_has(&p->memory, digest))
+            ch_memory_add(&p->memory, digest);
+    for (CH_JSON_EACH(id, ch_json_get(r->v, "seen")))
+        if (ch_json_str(id).n && !ch_seen_has(&p->seen, ch_json_str(id)))
+            ch_seen_add(&p->seen, ch_json_str(id));
+}
+
 /* The transcript is what the record says. */
 static int fold_compaction(struct reading *r) {
     struct ch_past *p = r->past;
@@ -397,6 +410,7 @@ static int fold_compaction(struct reading *r) {
     drop_calls(p); /* the reply they belong to is replaced, too */
     p->results = false;
     ch_transcript_release(&p->transcript);
+    read_lasting(r);
     for (CH_JSON_EACH(v, messages)) {
         struct ch_msg *m;
         int rc = ch_msg_read(v, &m, r->err);

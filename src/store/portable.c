@@ -274,6 +274,21 @@ static int import_head(struct copy *c, const struct ch_json *v, const char *key)
     return check_key(c->key, c->err);
 }
 
+/* A file gives nobody's consent. */
+static void copy_data(uint32_t type, const struct ch_json *data, struct ch_buf *out) {
+    struct ch_jw w = ch_jw(out);
+
+    ch_jw_begin(&w, '{');
+    for (CH_JSON_MEMBERS(k, v, data)) {
+        if (type == CH_REC_ANSWERED ||
+            (type == CH_REC_COMPACTION && ch_sv_is(ch_json_str(k), "allowed")))
+            continue;
+        ch_jw_key_sv(&w, ch_json_str(k));
+        ch_jw_value(&w, v);
+    }
+    ch_jw_end(&w, '}');
+}
+
 static int import_record(struct copy *c, const struct ch_json *v, size_t number) {
     struct chela_store_record r = {.seq = c->n + 1,
                                    .ts = ch_json_int(ch_json_get(v, "ts"), 0),
@@ -287,11 +302,7 @@ static int import_record(struct copy *c, const struct ch_json *v, size_t number)
         return bad_line(c, number, "unknown type of record");
     if (!ch_json_is(data, CH_JSON_OBJECT))
         return bad_line(c, number, "a record without data");
-    struct ch_jw w = ch_jw(&text);
-    if (r.type == CH_REC_ANSWERED)
-        ch_buf_add_str(&text, "{}"); /* a file gives nobody's consent */
-    else
-        ch_jw_value(&w, data);
+    copy_data(r.type, data, &text);
     if (text.overflow || text.n > CH_LIMIT_RECORD)
         return bad_line(c, number, "the record is too large");
     struct gist g = gist_of(r.type, data);

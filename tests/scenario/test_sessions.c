@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "agent/journal.h"
+#include "agent/keep.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "store/store.h"
@@ -527,6 +527,50 @@ static void test_always_outlives_the_process(void **state) {
     chela_store_close(store);
 }
 
+static const unsigned char digest[CH_SHA256_SIZE] = {0xde, 0xad, 1};
+
+static void rewrite(struct stage *st, const struct chela_event *ev) {
+    if (ev->type == CHELA_EV_MODEL_REQUEST && !st->arg++)
+        ch_keep_rewritten(st->run, &(struct ch_keep_rewrite){.strategy = "window"});
+}
+
+/* The records that told of it are before the window: the rewrite tells it. */
+static void test_a_rewrite_forgets_nothing(void **state) {
+    struct stage st;
+    struct lines lines = {0};
+    chela_store *store = new_store(), *other = new_store();
+    (void)state;
+    open_kept(&st, store, "a", 1);
+    wait_open(&st);
+    ch_memory_add(&st.session->memory, digest);
+    ch_seen_add(&st.session->keep->seen, CH_SV("event-1"));
+    ch_seen_add(&st.session->keep->seen, CH_SV("event-2"));
+    st.on_event = rewrite;
+    stage_play(&st, "go");
+    check_types(store, "a", "inbound state compaction state message state ");
+    stage_close(&st);
+
+    open_kept(&st, store, "a", 2);
+    wait_open(&st);
+    assert_true(ch_memory_has(&st.session->memory, digest));
+    assert_true(ch_seen_has(&st.session->keep->seen, CH_SV("event-1")));
+    assert_true(ch_seen_has(&st.session->keep->seen, CH_SV("event-2")));
+    assert_int_equal(st.session->keep->seen.next, 2);
+    stage_close(&st);
+
+    /* a file gives no consent */
+    assert_int_equal(chela_store_export(store, "a", keep_line, &lines, NULL), 0);
+    assert_int_equal(chela_store_import(other, lines.text.p, lines.text.n, NULL, NULL, NULL), 0);
+    open_kept(&st, other, "a", 2);
+    wait_open(&st);
+    assert_false(ch_memory_has(&st.session->memory, digest));
+    assert_true(ch_seen_has(&st.session->keep->seen, CH_SV("event-1")));
+    stage_close(&st);
+    chela_store_close(store);
+    chela_store_close(other);
+    ch_buf_release(&lines.text);
+}
+
 /* --- messages that wait ----------------------------------------------------------------------- */
 
 static void queue_both(struct stage *st, const struct chela_event *ev) {
@@ -638,6 +682,7 @@ int main(void) {
         cmocka_unit_test(test_goal_and_errors_are_kept),
         cmocka_unit_test(test_the_error_log_is_bounded),
         cmocka_unit_test(test_always_outlives_the_process),
+        cmocka_unit_test(test_a_rewrite_forgets_nothing),
         cmocka_unit_test(test_messages_that_wait_survive),
         cmocka_unit_test(test_messages_of_a_run_left_behind),
         cmocka_unit_test(test_cancelled_before_it_begins),
