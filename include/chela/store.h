@@ -82,7 +82,8 @@ CHELA_API int chela_store_fork_before(chela_store *store, const char *from, int6
 
 /* Drive a session's journal through the machine again, with what the models
  * said and the tools gave then, and the limits of this agent. fn is told each
- * decision, as it was then and as it would be now. Nothing is called. */
+ * decision, what the model was asked with and what this agent would ask with,
+ * and each result that has no place any more. Nothing is called. */
 struct chela_replay_step {
     uint64_t seq;           /* of the record that holds the decision */
     unsigned turn;          /* of its run */

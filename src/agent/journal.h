@@ -21,7 +21,8 @@
  *               the model is told;
  *               otherwise it waits for a MESSAGE that delivers it. collect: it
  *               belongs to no run yet.
- *   MESSAGE     joins the transcript. {"run","turn","message",["stop","usage"]},
+ *   MESSAGE     joins the transcript. {"run","turn","message",["stop","usage",
+ *               "request":{"model","messages":n}]},
  *               or {"run","turn","of":seq}: the INBOUND that waited. An
  *               assistant message plans the calls it holds.
  *   STARTED     the gate to an effect: a keyed or once call may begin once this

@@ -319,6 +319,11 @@ void ch_keep_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply
     struct ch_jw w = begin(k, run);
     kmsg(&w, m);
     ch_jw_kcstr(&w, "stop", ch_stop_name(r->stop));
+    ch_jw_key(&w, "request");
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "model", run->target->spec);
+    ch_jw_kint(&w, "messages", (int64_t)run->session->transcript.n);
+    ch_jw_end(&w, '}');
     write_usage(&w, &r->usage);
     end(run->session, &w, CH_REC_MESSAGE, CH_SYNC_COMMIT);
 }
@@ -519,11 +524,12 @@ static uint64_t first_needed(const chela_run *run) {
 static void write_lasting(struct ch_jw *w, const chela_session *s) {
     const struct ch_memory *m = &s->memory;
     const struct ch_seen *seen = &s->keep->seen;
+    size_t oldest = m->next + CH_LIMIT_REMEMBERED - m->n;
 
     ch_jw_key(w, "allowed");
     ch_jw_begin(w, '[');
     for (size_t i = 0; i < m->n; i++)
-        write_digest(w, m->digests[(m->next + CH_LIMIT_REMEMBERED - m->n + i) % CH_LIMIT_REMEMBERED]);
+        write_digest(w, m->digests[(oldest + i) % CH_LIMIT_REMEMBERED]);
     ch_jw_end(w, ']');
     ch_jw_key(w, "seen");
     ch_jw_begin(w, '[');

@@ -3,17 +3,24 @@
  * The machine (agent/run.c) is pure: fed with what the model said and what the
  * tools gave, it must decide as it did then. Each STATE record is a decision;
  * where the machine comes to another one now, because it was changed or has
- * other limits, that is a difference. Nothing is called and nothing is written. */
+ * other limits, that is a difference. So are instructions, a model, a history
+ * or a tool that would not be there any more, and results that do not fit their
+ * calls. Nothing is called and nothing is written.
+ *
+ * Calls of a model that failed are not in a journal: what they used is taken
+ * from the states. */
 #include <stdio.h>
 
-#include "agent/agent.h"
-#include "agent/journal.h"
+#include "agent/driver.h"
 #include "base/error.h"
 #include "json/json.h"
 #include "store/store.h"
 
 struct replaying {
-    const chela_agent *agent;
+    chela_agent *agent;
+    chela_session *session; /* not kept, without a run */
+    struct ch_past *past; /* owned: the history up to the record */
+    const struct chela_store_record *record;
     struct ch_run m;
     bool begun;             /* m is a run's */
     unsigned waiting;       /* messages accepted and not delivered */
@@ -39,6 +46,82 @@ static void feed(struct replaying *r, const struct ch_input *in) {
         ch_run_step(&r->m, in);
 }
 
+/* --- differences ----------------------------------------------------------------- */
+
+static void tell(struct replaying *r, const struct ch_buf *then, const struct ch_buf *now,
+                 bool same) {
+    struct chela_replay_step step = {.seq = r->record->seq,
+                                     .turn = r->m.turns,
+                                     .then = ch_buf_str(then),
+                                     .now = ch_buf_str(now),
+                                     .same = same};
+    r->fn(&step, r->user);
+}
+
+/* Of NAME@VERSION#DIGEST: another version that says the same is the same. */
+static void compare_prompts(struct replaying *r, struct ch_sv then, struct ch_sv now) {
+    struct ch_sv was = then, is = now;
+    CH_BUF_AUTO before = {0}, after = {0};
+
+    if (!then.n || !ch_sv_eq(ch_sv_split(&was, '@'), ch_sv_split(&is, '@')))
+        return; /* the run had a prompt of its own */
+    ch_sv_split(&was, '#');
+    ch_sv_split(&is, '#');
+    ch_buf_addf(&before, "instructions %.*s", CH_SV_FMT(then));
+    ch_buf_addf(&after, "instructions %.*s", CH_SV_FMT(now));
+    tell(r, &before, &after, ch_sv_eq(was, is));
+}
+
+/* What a run would be told now is known to a run: to one that never begins. */
+static void compare_prompt(struct replaying *r, const struct ch_json *v) {
+    struct ch_behalf behalf = ch_behalf_read(v);
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = NULL);
+    chela_run *run;
+
+    ch_behalf_apply(&behalf, &opts);
+    if (ch_run_new(r->session, &opts, &run, NULL) == 0) {
+        compare_prompts(r, ch_json_get_str(v, "prompt"), ch_sv_str(ch_run_prompt(run)));
+        ch_run_unref(run);
+    }
+    ch_behalf_release(&behalf);
+}
+
+/* Any model of the chain will do: which one it was depends on failures. */
+static const char *model_now(const struct replaying *r, struct ch_sv then) {
+    const chela_agent *a = r->agent;
+
+    for (size_t i = 0; i < a->ntargets; i++)
+        if (ch_sv_is(then, a->targets[i]->spec))
+            return a->targets[i]->spec;
+    return a->targets[0]->spec;
+}
+
+static void compare_request(struct replaying *r, const struct ch_json *request) {
+    struct ch_sv model = ch_json_get_str(request, "model");
+    int64_t messages = ch_json_int(ch_json_get(request, "messages"), 0);
+    const char *now = model_now(r, model);
+    CH_BUF_AUTO before = {0}, after = {0};
+
+    if (!request)
+        return;
+    ch_buf_addf(&before, "%.*s is asked with %lld messages", CH_SV_FMT(model), (long long)messages);
+    ch_buf_addf(&after, "%s is asked with %zu messages", now, r->past->transcript.n);
+    tell(r, &before, &after, strcmp(ch_buf_str(&before), ch_buf_str(&after)) == 0);
+}
+
+static void compare_result(struct replaying *r, const struct ch_json *v, struct ch_sv name) {
+    int64_t call = ch_json_int(ch_json_get(v, "call"), -1);
+    bool ran = ch_json_bool(ch_json_get(v, "ran"), false);
+    bool fits = call >= 0 && (size_t)call < r->past->ncalls && !r->past->calls[call].result;
+    CH_BUF_AUTO before = {0}, after = {0};
+
+    if (fits && (!ran || ch_registry_find(&r->agent->registry, name)))
+        return;
+    ch_buf_addf(&before, "call %lld, %.*s, has a result", (long long)call, CH_SV_FMT(name));
+    ch_buf_add_str(&after, fits ? "there is no such tool" : "no such call waits for one");
+    tell(r, &before, &after, false);
+}
+
 /* --- what was put in ------------------------------------------------------------- */
 
 static enum ch_stop stop_of(struct ch_sv word) {
@@ -61,6 +144,7 @@ static void feed_reply(struct replaying *r, const struct ch_json *v) {
         in.calls += ch_sv_is(type, "tool_call");
         in.has_text |= ch_sv_is(type, "text") && ch_sv_trim(ch_json_get_str(block, "text")).n > 0;
     }
+    compare_request(r, ch_json_get(v, "request"));
     r->calls = in.calls;
     r->done = 0;
     r->results = (struct ch_input){.kind = CH_IN_RESULTS, .calls = in.calls};
@@ -73,6 +157,7 @@ static void feed_done(struct replaying *r, const struct ch_json *v) {
     bool failed = ch_json_bool(ch_json_get(block, "is_error"), false);
     bool refused = ch_json_bool(ch_json_get(v, "refused"), false);
 
+    compare_result(r, v, ch_json_get_str(block, "name"));
     r->results.any_ok |= !denied && !failed;
     if (!denied)
         r->results.trailing_errors = failed ? r->results.trailing_errors + 1 : 0;
@@ -121,8 +206,16 @@ static void feed_end(struct replaying *r, struct ch_sv reason) {
 
 /* --- what came out ------------------------------------------------------------------ */
 
-static void compare(struct replaying *r, const struct chela_store_record *record,
-                    const struct ch_json *v) {
+/* What it had used by then, attempts that failed included. */
+static void adopt_usage(struct replaying *r, const struct ch_json *v) {
+    const struct ch_json *u = ch_json_get(v, "usage");
+
+    r->m.usage.input = ch_json_int(ch_json_get(u, "input"), r->m.usage.input);
+    r->m.usage.output = ch_json_int(ch_json_get(u, "output"), r->m.usage.output);
+    r->m.cost = ch_json_double(ch_json_get(v, "cost"), r->m.cost);
+}
+
+static void compare(struct replaying *r, const struct ch_json *v) {
     CH_BUF_AUTO then = {0}, now = {0};
     struct ch_sv state = ch_json_get_str(v, "state"), reason = ch_json_get_str(v, "reason");
 
@@ -133,12 +226,8 @@ static void compare(struct replaying *r, const struct chela_store_record *record
     ch_buf_addf(&now, "%s%s%s, %u turns, %u calls", ch_run_state_name(r->m.state), *why ? " " : "",
                 why, r->m.turns, r->m.tool_calls);
     bool same = strcmp(ch_buf_str(&then), ch_buf_str(&now)) == 0;
-    struct chela_replay_step step = {.seq = record->seq,
-                                     .turn = r->m.turns,
-                                     .then = ch_buf_str(&then),
-                                     .now = ch_buf_str(&now),
-                                     .same = same};
-    r->fn(&step, r->user);
+    tell(r, &then, &now, same);
+    adopt_usage(r, v);
     if (same)
         return;
     /* From here on as it was then: one difference is told once. */
@@ -151,8 +240,7 @@ static void compare(struct replaying *r, const struct chela_store_record *record
             r->m.state = s;
 }
 
-static void feed_state(struct replaying *r, const struct chela_store_record *record,
-                       const struct ch_json *v) {
+static void feed_state(struct replaying *r, const struct ch_json *v) {
     struct ch_sv status = ch_json_get_str(v, "status"), reason = ch_json_get_str(v, "reason");
 
     if (!r->begun)
@@ -169,14 +257,15 @@ static void feed_state(struct replaying *r, const struct chela_store_record *rec
         feed(r, &(struct ch_input){.kind = CH_IN_UNANSWERED,
                                    .approvals = ch_sv_is(reason, "approval_required")});
     feed_end(r, reason);
-    compare(r, record, v);
+    compare(r, v);
 }
 
-static void begin(struct replaying *r) {
+static void begin(struct replaying *r, const struct ch_json *v) {
     ch_run_init(&r->m, &r->agent->limits);
     feed(r, &(struct ch_input){.kind = CH_IN_INPUT});
     r->begun = true;
     r->calls = r->done = 0;
+    compare_prompt(r, v);
 }
 
 static int replay_record(const struct chela_store_record *record, void *user) {
@@ -184,13 +273,14 @@ static int replay_record(const struct chela_store_record *record, void *user) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
 
+    r->record = record;
     r->rc = ch_json_parse(&arena, ch_sv(record->data, record->n), CH_JSON_STRICT, &v, NULL, r->err);
     if (r->rc < 0)
         return 1;
     bool start = ch_sv_is(ch_json_get_str(v, "mode"), "start");
     struct ch_sv role = ch_json_str(ch_json_path(v, "message", "role", NULL));
     if (record->type == CH_REC_INBOUND && start)
-        begin(r);
+        begin(r, v);
     else if (record->type == CH_REC_INBOUND)
         r->waiting++;
     else if (record->type == CH_REC_MESSAGE && ch_json_get(v, "of"))
@@ -202,15 +292,21 @@ static int replay_record(const struct chela_store_record *record, void *user) {
     else if (record->type == CH_REC_COMPACTION)
         feed_compaction(r, v);
     else if (record->type == CH_REC_STATE)
-        feed_state(r, record, v);
-    return 0;
+        feed_state(r, v);
+    r->rc = ch_past_fold(record, r->past, r->err);
+    return r->rc < 0;
 }
 
 int chela_replay(chela_agent *agent, chela_store *store, const char *key, chela_replay_fn *fn,
                  void *user, struct chela_error *err) {
     struct chela_error why = {0};
-    struct replaying r = {.agent = agent, .fn = fn, .user = user, .err = err ? err : &why};
+    struct replaying r = {
+        .agent = agent, .past = ch_past_new(), .fn = fn, .user = user, .err = err ? err : &why};
 
-    int rc = chela_store_records(store, key, 1, replay_record, &r, r.err);
+    int rc = ch_session_open(agent, NULL, false, &r.session, r.err);
+    if (rc == 0)
+        rc = chela_store_records(store, key, 1, replay_record, &r, r.err);
+    chela_session_close(r.session);
+    ch_past_free(r.past);
     return rc < 0 ? rc : r.rc;
 }

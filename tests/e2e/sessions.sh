@@ -293,6 +293,20 @@ same "replay: nothing differs" "" "$(cat "$out")"
 chela replay --model scripted/rules.yaml --max-turns 1 busy
 exits "replay with another limit" 1
 check "replay with another limit: what differs" grep -q 'then DONE task_completed.*now ERROR max_turns_exceeded' "$out"
+cp "$space/rules.yaml" "$space/other.yaml"
+chela replay --model scripted/other.yaml busy
+exits "replay with another model" 1
+check "replay with another model: what differs" grep -q 'then scripted/rules.yaml is asked with 1 messages; now scripted/other.yaml is asked with 1 messages' "$out"
+sed -i '/t_read/d' "$space/chela.yaml"
+chela replay --model scripted/rules.yaml busy
+exits "replay without a tool" 1
+check "replay without a tool: what differs" grep -q 'call 0, t_read, has a result; now there is no such tool' "$out"
+configure
+sed -i '1i agents: { defaults: { systemPrompt: "Speak as a pirate." } }' "$space/chela.yaml"
+chela replay --model scripted/rules.yaml busy
+exits "replay with other instructions" 1
+check "replay with other instructions: what differs" grep -q 'then instructions system@.*; now instructions system@' "$out"
+configure
 chela replay --model scripted/rules.yaml --from-turn 2 busy
 exits "replay from a turn" 0
 same "replay from a turn: asks the model again" "it said: read is done" "$(cat "$out")"
