@@ -505,6 +505,18 @@ static int show_last(struct run *r, chela_session *session) {
     return CHELA_OK;
 }
 
+/* Who is refused because it is parked has two ways to go on. */
+static int take_up(struct run *r, chela_session *session, const struct chela_run_opts *opt,
+                   struct chela_error *err) {
+    int rc = chela_run_resume(session, opt, &r->handle, err);
+    if (rc < 0 && strcmp(chela_session_status(session), "parked") == 0)
+        ch_console_note(&r->console,
+                        "'chela sessions resume --force %s' tries once more; a new message, 'chela "
+                        "run --session %s', leaves that run behind",
+                        r->key, r->key);
+    return rc;
+}
+
 static int begin(struct run *r, chela_session *session, const struct texts *texts,
                  struct chela_error *err) {
     struct chela_run_opts opt =
@@ -515,7 +527,7 @@ static int begin(struct run *r, chela_session *session, const struct texts *text
     if (r->compact)
         return chela_session_compact(session, r->flags.focus, &opt, &r->handle, err);
     if (r->resume)
-        return chela_run_resume(session, &opt, &r->handle, err);
+        return take_up(r, session, &opt, err);
     if (strcmp(status, "paused") == 0)
         return ch_problem(err, CHELA_ESTATE,
                           "session %s waits for an answer or approval: 'chela sessions resume %s'",
@@ -523,7 +535,8 @@ static int begin(struct run *r, chela_session *session, const struct texts *text
     if (strcmp(status, "idle") != 0)
         ch_console_note(&r->console,
                         "note: the run that was cut off in this session is not taken up again "
-                        "('chela sessions resume' would)");
+                        "('chela sessions resume%s' would)",
+                        strcmp(status, "parked") == 0 ? " --force" : "");
     return chela_run_start(session, texts->prompt.p, texts->prompt.n, &opt, &r->handle, err);
 }
 

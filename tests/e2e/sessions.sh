@@ -186,6 +186,7 @@ check "cut off four times: it is said" grep -q 'parked' "$err"
 same "cut off four times: it shows" parked "$(state_of p)"
 resume p
 exits "parked stays parked" 1
+check "parked: how to go on" grep -q 'resume --force p' "$err"
 resume --force p
 exits "unless it is forced" 0
 same "and then it is idle" idle "$(state_of p)"
