@@ -261,6 +261,7 @@
 #define CH_LIMIT_TOLD 2048           /* events of a session for those who come back */
 #define CH_LIMIT_TOLD_BYTES (512 * CH_KB) /* of the same */
 #define CH_LIMIT_LISTED 1000         /* sessions in one answer */
+#define CH_LIMIT_USAGE_CALLS 5000    /* model calls in one answer */
 
 /* defaults that are settings, not bounds */
 #define CH_DEFAULT_PULSE_MS 15000    /* a sign of life on every stream */

@@ -22,7 +22,7 @@ __asm__(".pushsection .rodata\n"
         ".ascii \"<script>\"\n"
         LABEL("ch_console_script")
         TAKE("words.js") TAKE("dom.js") TAKE("markdown.js") TAKE("api.js") TAKE("chat.js")
-        TAKE("app.js")
+        TAKE("timeline.js") TAKE("log.js") TAKE("usage.js") TAKE("app.js")
         LABEL("ch_console_script_end")
         ".ascii \"</script>\\n\"\n"
         LABEL("ch_console_page_end")

@@ -137,6 +137,10 @@ void ch_visit_stream(struct ch_visit *v);
 int ch_visit_data(struct ch_visit *v, const char *name, const char *id, struct ch_sv data);
 void ch_visit_end(struct ch_visit *v);
 void ch_visit_header(struct ch_visit *v, const char *name, const char *value);
+/* A value of the query, as it is in the address; p NULL: there is none. */
+struct ch_sv ch_visit_query(struct ch_visit *v, const char *name);
+/* A number of the query, "limit=20", from 1 to max. */
+int64_t ch_visit_number(struct ch_visit *v, const char *name, int64_t otherwise, int64_t max);
 /* The callbacks of the server. */
 void ch_visit_head(struct ch_exchange *x, void *gateway);
 void ch_visit_request(struct ch_exchange *x, void *gateway);

@@ -26,7 +26,7 @@ ch_route_fn ch_hook_call;
 /* ui_chat.c */
 ch_route_fn ch_ui_chat, ch_ui_resume;
 
-/* tools_api.c, metrics.c */
-ch_route_fn ch_tools_invoke, ch_metrics;
+/* tools_api.c, usage_api.c, metrics.c */
+ch_route_fn ch_tools_invoke, ch_usage, ch_metrics;
 
 #endif

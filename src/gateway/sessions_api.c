@@ -33,25 +33,8 @@ static void told_list(struct ch_visit *v, struct ch_lookup *l) {
     ch_visit_json(v, 200, &out);
 }
 
-/* A number of the query, "limit=20". */
-static int64_t query_number(struct ch_sv query, const char *name, int64_t otherwise, int64_t max) {
-    while (query.p) {
-        struct ch_sv value = ch_sv_split(&query, '&'), key = ch_sv_split(&value, '=');
-        int64_t n = 0;
-        if (!ch_sv_is(key, name) || !value.n || value.n > 9)
-            continue;
-        for (size_t i = 0; i < value.n; i++) {
-            if (value.p[i] < '0' || value.p[i] > '9')
-                return otherwise;
-            n = 10 * n + (value.p[i] - '0');
-        }
-        return CH_MIN(CH_MAX(n, 1), max);
-    }
-    return otherwise;
-}
-
 void ch_sessions_list(struct ch_visit *v) {
-    ch_lookup(v, ch_sv(NULL, 0), query_number(v->query, "limit", 100, CH_LIMIT_LISTED), ask_list,
+    ch_lookup(v, ch_sv(NULL, 0), ch_visit_number(v, "limit", 100, CH_LIMIT_LISTED), ask_list,
               told_list);
 }
 

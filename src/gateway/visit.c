@@ -155,6 +155,31 @@ void ch_visits_pulse(chela_gateway *gw) {
     }
 }
 
+/* --- what the query asks */
+
+struct ch_sv ch_visit_query(struct ch_visit *v, const char *name) {
+    struct ch_sv query = v->query;
+    while (query.p) {
+        struct ch_sv value = ch_sv_split(&query, '&'), key = ch_sv_split(&value, '=');
+        if (ch_sv_is(key, name))
+            return value;
+    }
+    return ch_sv(NULL, 0);
+}
+
+int64_t ch_visit_number(struct ch_visit *v, const char *name, int64_t otherwise, int64_t max) {
+    struct ch_sv value = ch_visit_query(v, name);
+    int64_t n = 0;
+    if (!value.n || value.n > 9)
+        return otherwise;
+    for (size_t i = 0; i < value.n; i++) {
+        if (value.p[i] < '0' || value.p[i] > '9')
+            return otherwise;
+        n = 10 * n + (value.p[i] - '0');
+    }
+    return CH_MIN(CH_MAX(n, 1), max);
+}
+
 /* --- the head of a request */
 
 static void refuse(chela_gateway *gw, struct ch_exchange *x, int status, const char *why) {

@@ -66,4 +66,13 @@ tells "and what a tool gave" '[.records[] | select(.type == "done") | .data.mess
 tells "and how far events had come" '[.records[] | select(.type == "state")] | last | .data.status + " " + (.data.seq > 0 | tostring)' "done true"
 call GET /api/sessions/nobody/records
 answers "of one that is not there" 404
+
+# --- what models used
+anon GET /api/usage
+answers "usage needs the token" 401
+call GET '/api/usage?days=1'
+answers "what models used" 200
+tells "a call each" '[.calls[] | .session + " " + .agent] | join(",")' "one coder,one coder"
+tells "with tokens and time" '.calls | all(.input > 0 and .output > 0 and .ms >= 0 and .ts > 0)' true
+tells "and no price where there is none" .cost_usd null
 tap_done

@@ -16,6 +16,7 @@ const app = {
   last: "",          /* id of the last event */
 };
 
+const log = new Log($("view-log"));
 const chat = new Chat($("chat"), {
   began: (e) => { setStatus("running"); showInput(e.run); },
   ended: (e) => {
@@ -123,6 +124,7 @@ function leave() {
   app.following = null;
   app.last = "";
   chat.clear();
+  log.clear();
   trouble(null);
   drawer(false);
 }
@@ -192,6 +194,8 @@ function onEvent({ name, id, data }, key) {
   }
   app.last = id;
   const event = JSON.parse(data);
+  log.add(event);
+  if (app.view === "time" && ["turn_end", "run_end", "tool_result"].includes(event.type)) refreshTime();
   const stuck = atEnd();
   chat.event(event);
   if (stuck) toEnd();
@@ -330,6 +334,28 @@ function show(view) {
     tab.tabIndex = on ? 0 : -1;
     $(`view-${tab.dataset.view}`).hidden = !on;
   }
+  if (view === "time") refreshTime();
+  if (view === "log") log.fill();
+  if (view === "usage") refreshUsage();
+}
+
+async function refreshTime() {
+  const key = app.key, node = $("view-time");
+  if (app.fresh) { showTimeline(node, []); return; }
+  try {
+    const { records } = await ask("GET", pathOf(key, "/records"));
+    if (app.key === key) showTimeline(node, records);
+  } catch (error) {
+    trouble(error);
+  }
+}
+
+async function refreshUsage() {
+  try {
+    showUsage($("view-usage"), await ask("GET", `/api/usage?days=${days}`));
+  } catch (error) {
+    trouble(error);
+  }
 }
 
 const themes = ["auto", "light", "dark"];
@@ -344,6 +370,7 @@ function setTongue(to) {
   $("tongue").textContent = say("tongue");
   setTheme(document.documentElement.dataset.theme ?? "auto");
   showKeys();
+  log.frame();
   if (!token) return;
   setStatus(app.status);
   if (app.fresh) begin();
@@ -417,6 +444,7 @@ $("views").addEventListener("keydown", onTabKey);
 $("scroll").addEventListener("scroll", () => { $("latest").hidden = atEnd(); });
 $("latest").addEventListener("click", () => toEnd());
 document.addEventListener("keydown", onKey);
+addEventListener("resize", () => { if (app.view === "usage") refreshUsage(); });
 setInterval(() => { if (token && !document.hidden) listSessions(); }, every);
 
 setTongue(tongue);

@@ -158,8 +158,9 @@ class Chat {
     if (!this.thought) {
       this.thought = make("div");
       this.thoughtTitle = make("summary", {}, say("chat.thinking"));
-      this.put(make("details.think", {}, this.thoughtTitle, this.thought));
+      this.text?.show();
       this.text = null;
+      this.put(make("details.think", {}, this.thoughtTitle, this.thought));
     }
     this.thought.append(text);
   }
@@ -169,6 +170,7 @@ class Chat {
   }
   close() {
     this.settleThought();
+    this.text?.show();
     this.text = null;
   }
   tool(id, name) {

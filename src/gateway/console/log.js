@@ -1,0 +1,57 @@
+/* log.js -- the events of the open session as they come, for who wants to see
+ * exactly what happens. The last of them are kept. */
+
+class Log {
+  constructor(node) {
+    this.events = [];
+    this.most = 2000;
+    this.node = node;
+    this.list = make("div.log", { role: "log", tabindex: 0 });
+    this.refresh = eachFrame(() => this.show());
+  }
+  /* Anew, in the language of the page. */
+  frame() {
+    this.filter = make("input", { type: "search", placeholder: say("log.filter"), "aria-label": say("log.filter"), oninput: () => this.fill() });
+    this.deltas = make("input", { type: "checkbox", onchange: () => this.fill() });
+    this.counter = make("span.quiet");
+    this.node.replaceChildren(make("div.log-bar", {}, this.filter, make("label.quiet", {}, this.deltas, ` ${say("log.deltas")}`),
+      make("span.grow"), this.counter, make("button.small", { onclick: () => this.clear() }, say("log.clear"))), this.list);
+    this.fill();
+  }
+  clear() {
+    this.events = [];
+    this.fill();
+  }
+  add(event) {
+    this.events.push({ event, text: JSON.stringify(event) });
+    if (this.events.length > this.most) this.events.splice(0, this.most / 4);
+    if (!this.node.hidden) this.refresh();
+  }
+  wanted({ event, text }) {
+    const filter = this.filter.value.trim().toLowerCase();
+    return (this.deltas.checked || !event.type.endsWith("_delta")) && (!filter || text.toLowerCase().includes(filter));
+  }
+  row({ event }) {
+    const { type, run, seq, ts, ...rest } = event;
+    const short = JSON.stringify(rest);
+    const time = new Date(ts).toLocaleTimeString("sv-SE") + `.${String(ts % 1000).padStart(3, "0")}`;
+    return make("details.event", {}, make("summary", {}, make("span.event-time", {}, time), make("span.event-type", { "data-type": type }, type),
+      make("span.event-short", {}, short === "{}" ? "" : short.slice(0, 240))),
+    lines(JSON.stringify(event, null, 2)));
+  }
+  fill() {
+    this.shown = 0;
+    this.list.replaceChildren();
+    this.show();
+  }
+  /* What came since the last time. */
+  show() {
+    if (!this.filter) return;
+    const stuck = this.list.scrollHeight - this.list.scrollTop - this.list.clientHeight < 60;
+    if (this.shown > this.events.length) { this.fill(); return; }
+    for (const e of this.events.slice(this.shown)) if (this.wanted(e)) this.list.append(this.row(e));
+    this.shown = this.events.length;
+    this.counter.textContent = this.shown ? say("log.count", count(this.shown)) : say("log.none");
+    if (stuck) this.list.scrollTop = this.list.scrollHeight;
+  }
+}

@@ -1,0 +1,94 @@
+/* timeline.js -- the runs of a session as stretches of time.
+ *
+ * Made from the session's records. A record is written when something ended: a
+ * model call begins where the record before it ends, a tool call where it was
+ * asked for. A wait for a person may be hours long and would leave nothing of
+ * the rest to see: it is drawn shorter than it was, and hatched. */
+
+/* [{id, input, status, reason, spans: [{kind, title, start, end, ...}], ...}] */
+function runsOf(records) {
+  const runs = new Map(), calls = new Map();
+  let last = 0;
+  for (const r of records) {
+    const run = runs.get(r.data.run) ?? { id: r.data.run, start: r.ts, end: r.ts, spans: [], input: "" };
+    const add = (span) => { run.spans.push({ start: last || r.ts, end: r.ts, ...span }); };
+    const first = r.data.message?.content?.[0];
+    if (r.data.run) runs.set(r.data.run, run);
+    if (r.type === "inbound") run.input ||= (r.data.message?.content ?? []).map((b) => b.text ?? "").join(" ");
+    else if (r.type === "message" && r.data.message?.role === "assistant") {
+      add({ kind: "model", title: r.data.message.model ?? "", usage: r.data.usage, got: textOf(r.data.message) });
+      for (const b of r.data.message.content ?? []) if (b.type === "tool_call") calls.set(b.id, { start: r.ts, sent: b.arguments });
+    } else if (r.type === "started" && calls.has(r.data.id)) calls.get(r.data.id).start = r.ts;
+    else if (r.type === "done" && first) {
+      const call = calls.get(first.id);
+      add({ kind: "tool", title: first.name, start: call?.start ?? last, sent: call && readable(call.sent), got: plain(first.content), failed: first.is_error });
+    } else if (r.type === "asked") add({ kind: "wait", title: r.data.name, start: r.ts, id: r.data.approval, sent: r.data.summary });
+    else if (r.type === "answered") endWait(runs, r);
+    else if (r.type === "compaction") add({ kind: "rewrite", title: say("chat.shorter") });
+    else if (r.type === "state") Object.assign(run, { status: r.data.status, reason: r.data.reason, usage: r.data.usage, cost: r.data.cost, turns: r.data.turns });
+    run.end = Math.max(run.end, r.ts);
+    last = r.ts;
+  }
+  return [...runs.values()];
+}
+
+function textOf(message) {
+  return (message.content ?? []).map((b) => (b.type === "tool_call" ? `→ ${b.name} ${JSON.stringify(b.arguments)}` : b.text ?? "")).join("\n").trim();
+}
+
+function endWait(runs, r) {
+  for (const run of runs.values()) {
+    const wait = run.spans.findLast((s) => s.kind === "wait" && s.id === r.data.approval);
+    if (!wait) continue;
+    wait.end = r.ts;
+    wait.got = r.data.decision;
+    run.end = Math.max(run.end, r.ts);
+  }
+}
+
+/* From time to a part of the width: waits count for a fifth of the rest. */
+function scaleOf(run) {
+  const waits = run.spans.filter((s) => s.kind === "wait" && s.end > s.start);
+  const idle = waits.reduce((sum, s) => sum + s.end - s.start, 0);
+  const busy = Math.max(run.end - run.start - idle, 1);
+  const factor = idle > busy / 5 ? busy / 5 / idle : 1;
+  const at = (t) => {
+    let x = t - run.start;
+    for (const w of waits) x -= (1 - factor) * Math.max(0, Math.min(t, w.end) - w.start);
+    return Math.max(0, x) / (busy + idle * factor);
+  };
+  return { at, shortened: factor < 1 };
+}
+
+function spanRow(span, scale) {
+  const from = scale.at(span.start), to = Math.max(scale.at(span.end), from);
+  const bar = make("span.span-bar", { "data-kind": span.kind, "data-failed": span.failed });
+  bar.style.left = `${Math.min(from * 100, 99.4)}%`;
+  bar.style.width = `max(3px, ${(to - from) * 100}%)`;
+  const title = span.kind === "model" ? span.title.split("/").at(-1) : span.title;
+  const about = [took(span.end - span.start)];
+  if (span.usage) about.push(`${count(span.usage.input)} → ${count(span.usage.output)}`);
+  return make("details.span", {},
+    make("summary", {}, make("span.span-kind", { "data-kind": span.kind }, say(`time.${span.kind}`)),
+      make("span.span-title", { title: span.title }, title), make("span.span-track", {}, bar), make("span.span-about", {}, about.join("  ·  "))),
+    make("div.tool-body", {}, span.sent ? lines(span.sent) : null, span.got ? make("pre", { tabindex: 0 }, span.got) : null));
+}
+
+function runCard(run, number) {
+  const scale = scaleOf(run);
+  const about = [took(run.end - run.start)];
+  if (run.usage?.input) about.push(say("end.tokens", count(run.usage.input), count(run.usage.output)));
+  if (run.usage?.cache_read) about.push(`${say("usage.cached")} ${count(run.usage.cache_read)}`);
+  if (typeof run.cost === "number") about.push(dollars(run.cost));
+  return make("section.run", {},
+    make("header", {}, make("h3", {}, say("time.run", number)), make("span.pill", { "data-status": run.status }, sayStatus(run.status ?? "idle")),
+      make("span.grow"), make("span.quiet", {}, about.join("  ·  "))),
+    make("p.run-input", {}, run.input), ...run.spans.map((s) => spanRow(s, scale)),
+    scale.shortened ? make("p.quiet", {}, say("time.short")) : null);
+}
+
+function showTimeline(node, records) {
+  const runs = runsOf(records);
+  node.replaceChildren(...runs.map((r, i) => runCard(r, i + 1)).reverse());
+  if (!runs.length) node.append(make("p.nothing", {}, say("time.none")));
+}

@@ -1,0 +1,214 @@
+// The web console in Chromium, clicked through against `chela serve` with the
+// scripted model. Screenshots go where CHELA_SHOTS says, if it says anything.
+import { spawn } from 'node:child_process';
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { chromium } from 'playwright-core';
+import { build, check, done, same } from './lib.mjs';
+
+const token = 'console-sdk-0123456789abcdef';
+const space = mkdtempSync(join(tmpdir(), 'console-'));
+const script = (name, text) => { writeFileSync(join(space, name), text); chmodSync(join(space, name), 0o755); };
+writeFileSync(join(space, 'rules.yaml'), `
+rules:
+  - { when: { after: none, user: "count" }, think: "Let the tool do it.", call: [{ tool: calculate, args: { expression: "6*7" } }, { tool: read, args: { file_path: nowhere.txt } }] }
+  - { when: { after: none, user: "ask me" }, call: { tool: t_ask, args: { cmd: "echo \\u202egpj.x\\u200b" } } }
+  - { when: { after: none, user: "wait" }, call: { tool: t_wait, args: {} } }
+  - when: { after: none, user: "markdown" }
+    say: |
+      # Title
+
+      Some **bold**, *slanted* and \`code\`; [a link](https://example.org/x), [a trap](javascript:alert(1)),
+      ![a picture](https://example.org/p.png) and <img src=x onerror=alert(1)>.
+
+      1. one
+         - inside
+      2. two
+
+      | a | b |
+      |---|--:|
+      | 1 | 2 |
+
+      \`\`\`c
+      int main(void); /* <b> */
+      \`\`\`
+  - { when: { after: none }, say: "you said: {{user}}" }
+  - { say: "it said: {{result}}" }
+`);
+script('asker', '#!/bin/sh\necho ran >>asked.log\necho it ran\n');
+script('waiter', '#!/bin/sh\ntouch waiting\nwhile [ ! -e go ]; do sleep 0.05; done\necho done waiting\n');
+writeFileSync(join(space, 'chela.yaml'), `
+store: sqlite:./chela.db
+sandbox: { mode: off }
+agents: { list: [{ id: coder, model: scripted/rules.yaml }, { id: helper, model: scripted/rules.yaml }] }
+tools:
+  custom:
+    - { name: t_ask, description: Asks., command: [./asker], effect: once, permission: write, confirm: true, parameters: { type: object } }
+    - { name: t_wait, description: Waits., command: [./waiter], effect: read, permission: read, timeoutSec: 60 }
+`);
+
+const gateway = spawn(join(build, 'chela'), ['serve', '--listen', '127.0.0.1:0'], {
+  cwd: space, stdio: ['ignore', 'ignore', 'pipe'],
+  env: { PATH: process.env.PATH, HOME: space, CHELA_TOKEN: token, CHELA_TEST: process.env.CHELA_TEST, CHELA_TEST_RUN: process.env.CHELA_TEST_RUN },
+});
+const url = await new Promise((resolve, reject) => {
+  gateway.stderr.on('data', (data) => { const m = /listening on (\S+)/.exec(data); if (m) resolve(m[1]); });
+  gateway.on('exit', () => reject(new Error('the gateway ended')));
+});
+
+const executablePath = ['chromium', 'chromium-browser', 'google-chrome'].map((name) => join('/usr/bin', name)).find(existsSync);
+const browser = executablePath ? await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] }) : null;
+const complaints = [], asked = [];
+
+async function visit(options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, locale: 'en-US', ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(20000);
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('console', (m) => { if (m.type() === 'error' && !/401|404|409/.test(m.text())) complaints.push(m.text()); });
+  page.on('request', (request) => asked.push(request.url()));
+  await page.goto(url);
+  return page;
+}
+async function enter(page) {
+  await page.fill('#token', token);
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('#app:not([hidden])');
+}
+const ends = (page, n) => page.waitForFunction((want) => document.querySelectorAll('.end').length === want, n);
+async function shot(page, name) {
+  if (process.env.CHELA_SHOTS) await page.screenshot({ path: join(process.env.CHELA_SHOTS, `${name}.png`) });
+}
+async function tell(page, text) {
+  await page.fill('#say', text);
+  await page.press('#say', 'Enter');
+}
+const texts = (page, selector) => page.locator(selector).allTextContents();
+
+let page;
+await check('console: Chromium is there', async () => { if (!browser) throw new Error('install chromium'); page = await visit(); });
+if (page) {
+  await check('console: the token is asked for, and looked at', async () => {
+    await page.fill('#token', 'wrong-wrong-wrong-wrong');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('#gate-error:not(:empty)');
+    same(await page.isHidden('#app'), true, 'the page stays shut');
+    await enter(page);
+    same(await page.evaluate(() => localStorage.length + sessionStorage.length + document.cookie.length), 0, 'kept somewhere');
+    same((await page.content()).includes(token), false, 'in the document');
+  });
+  await check('console: a message, and its answer', async () => {
+    await tell(page, 'hello');
+    await ends(page, 1);
+    same(await texts(page, '.user div'), ['hello'], 'what was said');
+    same(await texts(page, '.assistant'), ['you said: hello'], 'the answer');
+    await page.waitForSelector('.session[aria-current]');
+  });
+  await check('console: Markdown, and nothing but Markdown', async () => {
+    await tell(page, 'markdown');
+    await ends(page, 2);
+    const last = page.locator('.assistant').last();
+    await last.locator('.code code').waitFor();
+    same(await last.locator('h2').textContent(), 'Title', 'a heading');
+    same(await last.locator('strong').textContent(), 'bold', 'emphasis');
+    same(await last.locator('ol > li').count(), 2, 'a list');
+    same(await last.locator('ol ul li').textContent(), 'inside', 'a list in it');
+    same(await last.locator('td.right').textContent(), '2', 'a table');
+    same(await last.locator('.code code').textContent(), 'int main(void); /* <b> */', 'code');
+    same(await last.locator('a').evaluateAll((all) => all.map((a) => a.href)), ['https://example.org/x', 'https://example.org/p.png'], 'links');
+    same(await page.locator('#chat img, #chat script, #chat b').count(), 0, 'what a model wrote became an element');
+    await shot(page, 'markdown');
+  });
+  await check('console: tool calls', async () => {
+    await tell(page, 'count');
+    await ends(page, 3);
+    const card = page.locator('.tool', { hasText: 'calculate' });
+    same(await card.getAttribute('data-state'), 'done', 'its state');
+    same(await page.locator('.tool', { hasText: 'nowhere.txt' }).first().getAttribute('data-state'), 'failed', 'a failed one');
+    same(await card.locator('pre').first().isVisible(), false, 'folded');
+    await card.locator('summary').click();
+    same((await card.locator('pre').allTextContents()).map((t) => t.replace(/\s/g, '')), ['{"expression":"6*7"}', '42'], 'arguments and result');
+    same(await page.locator('.think div').textContent(), 'Let the tool do it.', 'reasoning');
+    await shot(page, 'tools');
+  });
+  await check('console: consent, with the exact bytes', async () => {
+    await tell(page, 'ask me');
+    const card = page.locator('.consent');
+    await card.locator('button.primary:enabled').click({ trial: true });
+    same(await card.locator('.exact .hidden-char').allTextContents(), ['U+202E', 'U+200B'], 'what would hide is shown');
+    same(existsSync(join(space, 'asked.log')), false, 'it did not run yet');
+    await shot(page, 'consent');
+    await card.locator('button.primary').click();
+    await ends(page, 4);
+    same(existsSync(join(space, 'asked.log')), true, 'it ran');
+    same((await texts(page, '.assistant')).at(-1), 'it said: it ran', 'the run went on');
+  });
+  await check('console: denied', async () => {
+    await tell(page, 'ask me again');
+    await page.locator('.consent:not(.settled) button.danger:enabled').click();
+    await ends(page, 5);
+    same(await page.locator('.tool').last().getAttribute('data-state'), 'failed', 'the call');
+  });
+  await check('console: another page sees the same, and what goes on', async () => {
+    const other = await visit({ viewport: { width: 390, height: 844 }, locale: 'zh-CN', colorScheme: 'dark' });
+    await enter(other);
+    await other.click('#menu');
+    await other.click('.session');
+    await ends(other, 5);
+    const words = async (p) => (await texts(p, '.assistant')).map((text) => text.replace(/Copy|复制/, ''));
+    same(await words(other), await words(page), 'the conversation');
+    same(await other.evaluate(() => document.documentElement.lang), 'zh-CN', 'its language');
+    same(await other.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true, 'it fits a phone');
+    await tell(page, 'to both');
+    await ends(other, 6);
+    same((await texts(other, '.user div')).at(-1), 'to both', 'what was said elsewhere');
+    same((await texts(other, '.assistant')).at(-1), 'you said: to both', 'and answered');
+    await shot(other, 'phone');
+    await other.context().close();
+  });
+  await check('console: steer and cancel while it works', async () => {
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('n');
+    await tell(page, 'wait');
+    await page.waitForSelector('.tool[data-state=runs]');
+    await tell(page, 'and this');
+    await page.waitForSelector('.user.pending');
+    await page.keyboard.press('Control+.');
+    await ends(page, 1);
+    same(await page.isHidden('#cancel'), true, 'nothing to cancel any more');
+    same(await page.locator('.end').getAttribute('data-status'), 'cancelled', 'how it ended');
+  });
+  await check('console: timeline, events, usage', async () => {
+    await page.locator('.session', { hasText: 'hello' }).click();
+    await ends(page, 6);
+    await page.click('#tab-time');
+    await page.waitForFunction(() => document.querySelectorAll('.run').length === 6);
+    same((await texts(page, '.run:last-child .span-kind')), ['model'], 'the first run');
+    same(await page.locator('.span-bar[data-kind=wait]').count(), 2, 'waits for consent');
+    await shot(page, 'timeline');
+    await page.click('#tab-log');
+    await page.waitForSelector('.event-type[data-type=run_end]');
+    await shot(page, 'events');
+    await page.click('#tab-usage');
+    await page.waitForSelector('.plot svg rect');
+    same(await page.locator('.plot').count(), 3, 'plots');
+    await shot(page, 'usage');
+  });
+  await check('console: sessions are found by their words', async () => {
+    await page.keyboard.press('1');
+    await page.keyboard.press('/');
+    await page.keyboard.type('hel');
+    await page.waitForFunction(() => document.querySelectorAll('.session').length === 1);
+    same(await texts(page, '.session-title'), ['hello'], 'the session');
+  });
+  await check('console: nothing was loaded from elsewhere, nothing was refused', async () => {
+    same([...new Set(asked.map((u) => new URL(u).origin))].filter((o) => o !== 'null'), [url], 'origins');
+    same(complaints, [], 'the browser complained');
+  });
+}
+await browser?.close();
+gateway.kill();
+await new Promise((resolve) => { gateway.on('exit', resolve); });
+rmSync(space, { recursive: true, force: true });
+done();
