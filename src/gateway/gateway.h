@@ -117,6 +117,8 @@ void ch_hooks_release(chela_gateway *gw);
 /* --- route.c */
 /* The path, decoded once, in the arena; p NULL: it is no proper path. */
 struct ch_sv ch_path_decode(struct ch_arena *a, struct ch_sv target, struct ch_sv *query);
+/* A value of a query; control characters become spaces. */
+struct ch_sv ch_query_decode(struct ch_arena *a, struct ch_sv text);
 /* *other: some other method would do. */
 const struct ch_route *ch_route_find(const char *method, struct ch_sv path, struct ch_sv *param,
                                      bool *other);

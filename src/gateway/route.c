@@ -84,6 +84,19 @@ struct ch_sv ch_path_decode(struct ch_arena *a, struct ch_sv target, struct ch_s
     return is_proper(decoded) ? decoded : ch_sv(NULL, 0);
 }
 
+struct ch_sv ch_query_decode(struct ch_arena *a, struct ch_sv text) {
+    char *out = ch_arena_bytes(a, text.n + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < text.n; i++) {
+        int high = text.p[i] == '%' && i + 2 < text.n ? hex(text.p[i + 1]) : -1;
+        int low = high >= 0 ? hex(text.p[i + 2]) : -1;
+        unsigned char c = (unsigned char)(low >= 0 ? high << 4 | low : text.p[i]);
+        i += low >= 0 ? 2 : 0;
+        out[n++] = (char)(c < ' ' || (c == '+' && low < 0) ? ' ' : c);
+    }
+    return ch_sv(out, n);
+}
+
 static bool leads_to(const struct ch_route *r, struct ch_sv path, struct ch_sv *param) {
     struct ch_sv pattern = ch_sv_str(r->path);
     while (pattern.p && path.p) {

@@ -33,7 +33,31 @@ static void told_list(struct ch_visit *v, struct ch_lookup *l) {
     ch_visit_json(v, 200, &out);
 }
 
+static int add_hit(const struct chela_store_hit *h, void *user) {
+    struct ch_lookup *l = user;
+    char *json = chela_store_hit_json(h);
+    ch_buf_addf(&l->out, "%s%s", l->out.n ? "," : "", json);
+    chela_free(json);
+    return 0;
+}
+
+static int ask_search(struct ch_lookup *l, struct chela_error *err) {
+    return chela_store_search(l->store, l->key, NULL, (size_t)l->number, add_hit, l, err);
+}
+
+static void told_search(struct ch_visit *v, struct ch_lookup *l) {
+    CH_BUF_AUTO out = {0};
+    ch_buf_addf(&out, "{\"hits\":[%s]}", ch_buf_str(&l->out));
+    ch_visit_json(v, 200, &out);
+}
+
 void ch_sessions_list(struct ch_visit *v) {
+    struct ch_sv words = ch_visit_query(v, "q");
+    if (words.n) {
+        ch_lookup(v, ch_query_decode(&v->arena, words),
+                  ch_visit_number(v, "limit", 20, CH_LIMIT_LISTED), ask_search, told_search);
+        return;
+    }
     ch_lookup(v, ch_sv(NULL, 0), ch_visit_number(v, "limit", 100, CH_LIMIT_LISTED), ask_list,
               told_list);
 }

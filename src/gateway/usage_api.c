@@ -40,8 +40,9 @@ static void add_call(struct usage *u, const struct chela_store_record *r,
     const struct ch_json *used = ch_json_get(data, "usage");
     struct ch_buf *out = &u->lookup->out;
     struct ch_jw w = ch_jw(out);
-    if (!used || u->ncalls == CH_LIMIT_USAGE_CALLS)
-        return;
+    struct ch_sv model = ch_json_get_str(ch_json_get(data, "message"), "model");
+    if (!used || !model.n || u->ncalls == CH_LIMIT_USAGE_CALLS)
+        return; /* the steps of a plan are calls that no model made */
     if (u->ncalls++)
         ch_buf_addc(out, ',');
     ch_jw_begin(&w, '{');
@@ -49,7 +50,7 @@ static void add_call(struct usage *u, const struct chela_store_record *r,
     ch_jw_kint(&w, "ms", u->last ? CH_MAX(r->ts - u->last, 0) : 0);
     ch_jw_kcstr(&w, "session", u->at->key);
     ch_jw_kcstr(&w, "agent", u->at->agent);
-    ch_jw_kstr(&w, "model", ch_json_get_str(ch_json_get(data, "message"), "model"));
+    ch_jw_kstr(&w, "model", model);
     ch_jw_kint(&w, "input", ch_json_int(ch_json_get(used, "input"), 0));
     ch_jw_kint(&w, "output", ch_json_int(ch_json_get(used, "output"), 0));
     ch_jw_kint(&w, "cache_read", ch_json_int(ch_json_get(used, "cache_read"), 0));

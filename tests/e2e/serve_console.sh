@@ -67,12 +67,25 @@ tells "and how far events had come" '[.records[] | select(.type == "state")] | l
 call GET /api/sessions/nobody/records
 answers "of one that is not there" 404
 
+# --- where something was said
+post /api/sessions/two/messages '{"text":"a yellow submarine","stream":true}'
+call GET '/api/sessions?q=yellow'
+answers "words are looked for" 200
+tells "and found where they were said" '[.hits[].key] | unique | join(",")' two
+tells "with what is around" '.hits[0].excerpt | contains("yellow")' true
+call GET '/api/sessions?q=yellow%20sub%6Darine'
+tells "encoded" '[.hits[].key] | unique | join(",")' two
+call GET '/api/sessions?q=purple'
+tells "or not" '.hits | length' 0
+call GET '/api/sessions?q=%00%zz%2&limit=x'
+answers "whatever is asked" 200
+
 # --- what models used
 anon GET /api/usage
 answers "usage needs the token" 401
 call GET '/api/usage?days=1'
 answers "what models used" 200
-tells "a call each" '[.calls[] | .session + " " + .agent] | join(",")' "one coder,one coder"
+tells "a call each" '[.calls[] | .session + " " + .agent] | sort | join(",")' "one coder,one coder,two coder"
 tells "with tokens and time" '.calls | all(.input > 0 and .output > 0 and .ms >= 0 and .ts > 0)' true
 tells "and no price where there is none" .cost_usd null
 tap_done

@@ -36,12 +36,20 @@ rules:
   - { when: { after: none }, say: "you said: {{user}}" }
   - { say: "it said: {{result}}" }
 `);
+const steps = [1, 2].map((n) => ({ step_id: n, description: `step ${n}`, tool_name: 'calculate', tool_input: { expression: `${n}+2` }, depends_on: n > 1 ? [1] : [] }));
+const good = { score: 5, reason: 'r' };
+writeFileSync(join(space, 'plan.yaml'), `
+rules:
+  - { when: { system: "^You are a planner" }, say: '${JSON.stringify({ analysis: 'a', action: 'plan', plan: steps, estimated_steps: 2, can_parallelize: [] })}' }
+  - { when: { system: "^You judge" }, say: '${JSON.stringify({ evaluation: { completeness: good, correctness: good, format: good }, overall_pass: true, action: 'accept' })}' }
+  - { when: { user: "plan was carried out" }, say: "It is done." }
+`);
 script('asker', '#!/bin/sh\necho ran >>asked.log\necho it ran\n');
 script('waiter', '#!/bin/sh\ntouch waiting\nwhile [ ! -e go ]; do sleep 0.05; done\necho done waiting\n');
 writeFileSync(join(space, 'chela.yaml'), `
 store: sqlite:./chela.db
 sandbox: { mode: off }
-agents: { list: [{ id: coder, model: scripted/rules.yaml }, { id: helper, model: scripted/rules.yaml }] }
+agents: { list: [{ id: coder, model: scripted/rules.yaml }, { id: planner, model: scripted/plan.yaml, mode: plan }] }
 tools:
   custom:
     - { name: t_ask, description: Asks., command: [./asker], effect: once, permission: write, confirm: true, parameters: { type: object } }
@@ -179,6 +187,18 @@ if (page) {
     same(await page.isHidden('#cancel'), true, 'nothing to cancel any more');
     same(await page.locator('.end').getAttribute('data-status'), 'cancelled', 'how it ended');
   });
+  await check('console: a plan, ticked off', async () => {
+    const states = () => page.locator('.plan li').evaluateAll((all) => all.map((li) => `${li.textContent}: ${li.dataset.state}`));
+    await page.click('#new');
+    await page.selectOption('#agent', 'planner');
+    await tell(page, 'add them');
+    await ends(page, 1);
+    same(await states(), ['step 1: done', 'step 2: done'], 'its steps');
+    await page.locator('.session', { hasText: 'add them' }).click();
+    await ends(page, 1);
+    same(await states(), ['step 1: done', 'step 2: done'], 'its steps, read again');
+    await shot(page, 'plan');
+  });
   await check('console: timeline, events, usage', async () => {
     await page.locator('.session', { hasText: 'hello' }).click();
     await ends(page, 6);
@@ -201,6 +221,9 @@ if (page) {
     await page.keyboard.type('hel');
     await page.waitForFunction(() => document.querySelectorAll('.session').length === 1);
     same(await texts(page, '.session-title'), ['hello'], 'the session');
+    await page.fill('#search', 'to both');
+    await page.waitForSelector('.hit');
+    same(await texts(page, '.hit .session-title'), ['hello'], 'by what was said in it');
   });
   await check('console: nothing was loaded from elsewhere, nothing was refused', async () => {
     same([...new Set(asked.map((u) => new URL(u).origin))].filter((o) => o !== 'null'), [url], 'origins');

@@ -5,6 +5,8 @@ const every = 4000; /* ms between two looks at the list of sessions */
 
 const app = {
   sessions: [],
+  hits: { text: "", list: [] }, /* of a search in what was said */
+  searching: 0,
   agents: [],
   key: null,      /* of the session that is open */
   fresh: false,   /* it has no message yet, the gateway does not know it */
@@ -19,6 +21,7 @@ const app = {
 const log = new Log($("view-log"));
 const chat = new Chat($("chat"), {
   began: (e) => { setStatus("running"); showInput(e.run); },
+  resumed: () => setStatus("running"),
   ended: (e) => {
     setStatus(e.status === "paused" ? "paused" : "idle");
     if (e.status === "paused") fillConsents();
@@ -89,8 +92,33 @@ function showSessions() {
     "data-key": s.key, "aria-current": s.key === app.key ? "page" : null, title: s.key, onclick: () => openSession(s.key),
   }, make("span.dot", { "data-status": s.key === app.key && app.status !== "idle" ? app.status : s.status }),
   make("span.session-title", {}, s.title || s.key), make("span.session-when", {}, when(s.updated)))));
-  if (!found.length) $("sessions").append(make("p.quiet", {}, say(text ? "side.nothing" : "side.none")));
+  const listed = new Set(found.map((s) => s.key));
+  const hits = text === app.hits.text ? app.hits.list.filter((h) => !listed.has(h.key)) : [];
+  if (hits.length) $("sessions").append(make("h2.side-head", {}, say("side.found")));
+  for (const h of hits) {
+    $("sessions").append(make("button.session.hit", { "data-key": h.key, "aria-current": h.key === app.key ? "page" : null, title: h.key, onclick: () => openSession(h.key) },
+      make("span.session-title", {}, h.title || h.key), make("span.session-excerpt", {}, h.excerpt)));
+  }
+  if (!found.length && !hits.length) $("sessions").append(make("p.quiet", {}, say(text ? "side.nothing" : "side.none")));
   if (had) $("sessions").querySelector(`[data-key="${CSS.escape(had)}"]`)?.focus();
+}
+
+/* In what was said, once the typing rests; a session is shown once. */
+function search() {
+  const text = $("search").value.trim().toLowerCase();
+  showSessions();
+  clearTimeout(app.searching);
+  if (text.length < 2) return;
+  app.searching = setTimeout(async () => {
+    try {
+      const { hits } = await ask("GET", `/api/sessions?limit=50&q=${encodeURIComponent(text)}`);
+      const once = new Map(hits.map((h) => [h.key, h]));
+      app.hits = { text, list: [...once.values()] };
+      showSessions();
+    } catch (error) {
+      trouble(error);
+    }
+  }, 250);
 }
 
 function step(by) {
@@ -432,7 +460,7 @@ $("say").addEventListener("keydown", onSayKey);
 $("say").addEventListener("input", grow);
 $("cancel").addEventListener("click", cancel);
 $("new").addEventListener("click", begin);
-$("search").addEventListener("input", showSessions);
+$("search").addEventListener("input", search);
 $("menu").addEventListener("click", () => drawer(!$("side").classList.contains("open")));
 $("shade").addEventListener("click", () => drawer(false));
 $("lock").addEventListener("click", () => locked());

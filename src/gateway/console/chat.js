@@ -28,10 +28,13 @@ function headline(json) {
   return text.length > brief ? `${text.slice(0, brief)}…` : text;
 }
 
-/* Line by line: the line ends are ours, whatever else is in it was not. */
+/* As it is, but that nothing can hide in it except tabs and the ends of lines. */
 function lines(text) {
   const node = make("pre.summary", { tabindex: 0 });
-  for (const line of text.split("\n")) visibly(line, node).append("\n");
+  for (const piece of text.split(/([\n\t]+)/)) {
+    if (/^[\n\t]/.test(piece)) node.append(piece);
+    else visibly(piece, node);
+  }
   return node;
 }
 
@@ -60,7 +63,7 @@ class ToolCard {
     this.short.replaceChildren();
     visibly(headline(json), this.short);
     this.sentNode.replaceChildren();
-    this.sentNode.append(readable(json));
+    this.sentNode.append(...lines(readable(json)).childNodes);
   }
   piece(text) {
     this.arguments((typeof this.sent === "string" ? this.sent : "") + text);
@@ -71,7 +74,7 @@ class ToolCard {
   }
   result(content, failed, ms, cut) {
     this.gotPart.hidden = false;
-    this.gotNode.replaceChildren(plain(content));
+    this.gotNode.replaceChildren(...lines(plain(content)).childNodes);
     if (cut) this.gotNode.append(make("span.quiet", {}, `\n${say("chat.cut")}`));
     if (ms !== undefined) this.time.textContent = took(ms);
     this.state(failed ? "failed" : "done");
@@ -198,11 +201,17 @@ class Chat {
     return this.put(make(`p.notice${style && `.${style}`}`, {}, text));
   }
   plan(steps) {
+    if (!Array.isArray(steps)) return;
+    this.steps = steps;
     if (!this.planNode) this.planNode = this.put(make("section.plan"));
-    this.planNode.replaceChildren(make("h3", {}, say("chat.plan")), make("ol", {}, ...(steps ?? []).map((s) => {
-      const status = s.status ?? (s.done ? "done" : "pending");
-      return make("li", { "data-state": status }, typeof s === "string" ? s : s.description ?? s.title ?? s.text ?? JSON.stringify(s));
-    })));
+    this.planNode.replaceChildren(make("h3", {}, say("chat.plan")), make("ol", {}, ...steps.map((s) =>
+      make("li", { "data-state": s.status ?? "pending" }, s.description ?? JSON.stringify(s)))));
+  }
+  /* Records hold the plan as a call, and its steps as calls named after it. */
+  stepDone(id, failed) {
+    const step = /^plan_\d+_s(\d+)/.exec(id)?.[1];
+    if (!step || !this.planNode) return;
+    this.plan(this.steps.map((s) => (s.step_id === Number(step) ? { ...s, status: failed ? "failed" : "done" } : s)));
   }
   end({ status, reason, turns, tool_calls, usage, cost, error }) {
     this.close();
@@ -248,12 +257,17 @@ class Chat {
     for (const b of m.content ?? []) {
       if (b.type === "text") this.words(b.text);
       else if (b.type === "reasoning" && b.text) this.think(b.text);
-      else if (b.type === "tool_call") this.tool(b.id, b.name).arguments(b.arguments);
+      else if (b.type === "tool_call") {
+        this.tool(b.id, b.name).arguments(b.arguments);
+        if (b.name === "make_plan") this.plan(b.arguments?.steps);
+      }
     }
     this.close();
   }
   resultOf(b) {
-    if (b) this.tool(b.id, b.name).result(b.content, b.is_error);
+    if (!b) return;
+    this.tool(b.id, b.name).result(b.content, b.is_error);
+    this.stepDone(b.id, b.is_error);
   }
   answered(data) {
     const open = [...this.consents.values()].filter((c) => !c.node.classList.contains("settled"));
@@ -262,7 +276,6 @@ class Chat {
   }
   stateOf(data) {
     this.next.set(data.run, data.seq ?? 0);
-    if (data.plan) this.plan(data.plan.steps ?? data.plan);
     if (data.status !== "running" && data.reason) this.end(data);
   }
 
@@ -278,6 +291,11 @@ class Chat {
   }
   on = {
     run_start(e) { this.hooks.began(e); },
+    state(e) {
+      if (e.from !== "WAITING") return;
+      this.hooks.resumed();
+      for (const c of this.consents.values()) if (!c.node.classList.contains("settled")) c.decided("ask.gone");
+    },
     turn_start() { this.close(); this.indexes.clear(); },
     text_delta(e) { this.words(e.text); },
     reasoning_delta(e) { this.think(e.text); },

@@ -36,7 +36,7 @@ class Log {
     const short = JSON.stringify(rest);
     const time = new Date(ts).toLocaleTimeString("sv-SE") + `.${String(ts % 1000).padStart(3, "0")}`;
     return make("details.event", {}, make("summary", {}, make("span.event-time", {}, time), make("span.event-type", { "data-type": type }, type),
-      make("span.event-short", {}, short === "{}" ? "" : short.slice(0, 240))),
+      visibly(short === "{}" ? "" : short.slice(0, 240), make("span.event-short"))),
     lines(JSON.stringify(event, null, 2)));
   }
   fill() {

@@ -9,6 +9,7 @@
  * piece costs the last block and not the whole message. */
 
 const depthMost = 8; /* of lists and quotes in each other */
+const reach = 4096;  /* characters from a mark to its end */
 
 /* --- the line: emphasis, code, links */
 
@@ -95,7 +96,7 @@ function takeEmphasis(text, found, depth, before) {
 function inlineInto(parent, text, depth = 0) {
   let plain = 0, at = 0;
   while (at < text.length) {
-    const rest = /[`![*_~<hm \\]/.test(text[at]) ? text.slice(at) : "";
+    const rest = /[`![*_~<hm \\]/.test(text[at]) ? text.slice(at, at + reach) : "";
     let got = null;
     for (const [pattern, take] of rest && depth < depthMost ? inlineRules : []) {
       const found = pattern.exec(rest);

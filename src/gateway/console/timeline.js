@@ -16,14 +16,15 @@ function runsOf(records) {
     if (r.data.run) runs.set(r.data.run, run);
     if (r.type === "inbound") run.input ||= (r.data.message?.content ?? []).map((b) => b.text ?? "").join(" ");
     else if (r.type === "message" && r.data.message?.role === "assistant") {
-      add({ kind: "model", title: r.data.message.model ?? "", usage: r.data.usage, got: textOf(r.data.message) });
+      if (r.data.message.model) add({ kind: "model", title: r.data.message.model ?? "", usage: r.data.usage, got: textOf(r.data.message) });
       for (const b of r.data.message.content ?? []) if (b.type === "tool_call") calls.set(b.id, { start: r.ts, sent: b.arguments });
     } else if (r.type === "started" && calls.has(r.data.id)) calls.get(r.data.id).start = r.ts;
     else if (r.type === "done" && first) {
       const call = calls.get(first.id);
+      calls.delete(first.id);
       add({ kind: "tool", title: first.name, start: call?.start ?? last, sent: call && readable(call.sent), got: plain(first.content), failed: first.is_error });
     } else if (r.type === "asked") add({ kind: "wait", title: r.data.name, start: r.ts, id: r.data.approval, sent: r.data.summary });
-    else if (r.type === "answered") endWait(runs, r);
+    else if (r.type === "answered") { endWait(runs, r); for (const call of calls.values()) call.start = r.ts; }
     else if (r.type === "compaction") add({ kind: "rewrite", title: say("chat.shorter") });
     else if (r.type === "state") Object.assign(run, { status: r.data.status, reason: r.data.reason, usage: r.data.usage, cost: r.data.cost, turns: r.data.turns });
     run.end = Math.max(run.end, r.ts);
@@ -71,7 +72,7 @@ function spanRow(span, scale) {
   return make("details.span", {},
     make("summary", {}, make("span.span-kind", { "data-kind": span.kind }, say(`time.${span.kind}`)),
       make("span.span-title", { title: span.title }, title), make("span.span-track", {}, bar), make("span.span-about", {}, about.join("  ·  "))),
-    make("div.tool-body", {}, span.sent ? lines(span.sent) : null, span.got ? make("pre", { tabindex: 0 }, span.got) : null));
+    make("div.tool-body", {}, span.sent ? lines(span.sent) : null, span.got ? lines(span.got) : null));
 }
 
 function runCard(run, number) {

@@ -33,14 +33,14 @@ const total = (calls, what) => calls.reduce((sum, c) => sum + (c[what] ?? 0), 0)
 
 /* Axes, and a function from values to heights. */
 function canvas(width, height, top, show) {
-  const left = 46, bottom = 22, above = 8;
+  const left = 56, right = 12, bottom = 22, above = 8;
   const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img" });
   const y = (v) => above + (height - above - bottom) * (1 - v / top);
   for (const part of [0, 0.5, 1]) {
-    svg.append(draw("line", { class: "grid", x1: left, x2: width, y1: y(top * part), y2: y(top * part) }),
+    svg.append(draw("line", { class: "grid", x1: left, x2: width - right, y1: y(top * part), y2: y(top * part) }),
       draw("text", { class: "tick end-at", x: left - 8, y: y(top * part) + 4 }, show(top * part)));
   }
-  return { svg, y, left, band: (n) => (width - left) / n };
+  return { svg, y, left, band: (n) => (width - left - right) / n };
 }
 
 function dayLabels(c, list, height) {
@@ -102,7 +102,7 @@ function modelTable(calls) {
 }
 
 function showUsage(node, { calls, cost_usd }) {
-  const list = byDay(calls, days), width = Math.max(Math.min(node.clientWidth - 80, 910), 260);
+  const list = byDay(calls, days), width = Math.max(Math.min(node.clientWidth - 72, 910), 260);
   const ms = calls.map((c) => c.ms).sort((a, b) => a - b);
   node.replaceChildren(make("h2", {}, say("usage.title", days)));
   if (!calls.length) { node.append(make("p.nothing", {}, say("usage.none"))); return; }
