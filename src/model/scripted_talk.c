@@ -3,7 +3,8 @@
  * One pass over the messages keeps what rules ask for: the last user text, how
  * often the model was called since, which tools returned what. A user text
  * starts afresh: results before it are still there to be quoted, but no longer
- * "the latest".
+ * "the latest". What the runtime says at the end of a request, for that request
+ * alone, is nobody's words.
  *
  * Calls and results that do not pair are refused with the words of the real
  * service, so that a broken history fails a test instead of a customer. */
@@ -121,6 +122,16 @@ static int see_user(struct walk *w, const struct ch_json *content) {
     return 0;
 }
 
+static bool is_note(const struct walk *w, const struct ch_json *m) {
+    static const char *const marks[] = {"<runtime_note>", "<trusted_metadata>",
+                                        "<untrusted_context>"};
+    struct ch_sv text = join_text(w->arena, ch_json_get(m, "content"));
+    bool any = false;
+    for (size_t i = 0; i < CH_LEN(marks); i++)
+        any |= ch_sv_starts(text, marks[i]);
+    return any && ch_sv_is(ch_json_get_str(m, "role"), "user");
+}
+
 static int see_message(struct walk *w, const struct ch_json *m) {
     struct ch_sv role = ch_json_get_str(m, "role");
     const struct ch_json *content = ch_json_get(m, "content");
@@ -150,7 +161,8 @@ int ch_talk_read(struct ch_arena *a, struct ch_sv body, struct ch_talk *out,
     };
     struct walk w = {.arena = a, .talk = out, .err = err};
     for (CH_JSON_EACH(m, messages)) {
-        int rc = see_message(&w, m);
+        bool last = w.index + 1 == messages->n, note = last && w.index && is_note(&w, m);
+        int rc = note ? 0 : see_message(&w, m);
         if (rc < 0)
             return rc;
         w.index++;

@@ -335,6 +335,13 @@ static const struct {
      "200 text<B> stop<end_turn> whole"},
     {"user pattern", "rules: [{when: {user: ^bye}, say: A}, {when: {user: h.$}, say: B}]",
      ASK("say hi"), "200 text<B> stop<end_turn> whole"},
+    {"a note at the end is nobody's words",
+     "rules: [{when: {message: 1, turn: 2, after: read, user: ^hi$}, say: A}, {say: B}]",
+     ASK("hi") "," CALLED("a", "read") "," RETURNED("a", "x") ","
+     ASK("<runtime_note>\\nMind it.\\n</runtime_note>"),
+     "200 text<A> stop<end_turn> whole"},
+    {"a text of the user that looks like one is", "rules: [{when: {user: note}, say: A}, {say: B}]",
+     ASK("<runtime_note>"), "200 text<A> stop<end_turn> whole"},
     {"case matters", "rules: [{when: {user: HI}, say: A}, {say: B}]", ASK("hi"),
      "200 text<B> stop<end_turn> whole"},
     {"unless it does not", "rules: [{when: {user: (?i)HI}, say: A}, {say: B}]", ASK("hi"),
