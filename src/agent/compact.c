@@ -323,7 +323,7 @@ static bool prune(struct ch_compaction *c) {
     chela_run *run = c->run;
     struct ch_transcript *t = &run->session->transcript;
     size_t from = ch_prune_from(t, PRUNE_SPARES), has = history_tokens(run);
-    size_t goal = c->history * 2 / 3, able = ch_prunable(t, from);
+    size_t goal = c->history * 2 / 3, able = ch_prunable(t, from, SIZE_MAX);
     if (run->m.by_hand || has <= goal || able + able / 4 < has - goal)
         return false;
     size_t saved = ch_prune(t, from, able); /* all of it: the next time is far off */
@@ -418,7 +418,7 @@ bool ch_compact_fits(chela_run *run, const struct ch_model_request *req) {
     if (tokens < b.window * 3 / 10 || !ch_fill_is_cold(run))
         return true;
     size_t from = ch_prune_from(&s->transcript, PRUNE_SPARES);
-    if (ch_prunable(&s->transcript, from) < b.window / 8)
+    if (ch_prunable(&s->transcript, from, b.window / 8) < b.window / 8)
         return true;
     if (ch_prune(&s->transcript, from, b.window / 8)) {
         announce(run, "prune", tokens, &(struct ch_usage){0});

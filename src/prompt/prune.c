@@ -149,9 +149,9 @@ size_t ch_prune(struct ch_transcript *t, size_t from, size_t wanted) {
     return saved;
 }
 
-size_t ch_prunable(const struct ch_transcript *t, size_t from) {
+size_t ch_prunable(const struct ch_transcript *t, size_t from, size_t enough) {
     size_t n = 0;
-    for (size_t i = 0; i < from && i < t->n; i++) {
+    for (size_t i = 0; i < from && i < t->n && n < enough; i++) {
         const struct ch_msg *m = t->msgs[i];
         for (uint32_t b = 0; m->kind == CH_MSG_RESULTS && b < m->nblocks; b++)
             if (m->blocks[b].type == CH_BLOCK_TOOL_RESULT && m->blocks[b].text.n > CLEAR_ABOVE)

@@ -20,8 +20,8 @@ size_t ch_prune_from(const struct ch_transcript *t, unsigned turns);
  * nothing is left to take. Returns the tokens saved; 0: nothing was changed. */
 size_t ch_prune(struct ch_transcript *t, size_t from, size_t wanted);
 
-/* What ch_prune could save at most. */
-size_t ch_prunable(const struct ch_transcript *t, size_t from);
+/* What ch_prune could save at most; counted until it is `enough`. */
+size_t ch_prunable(const struct ch_transcript *t, size_t from, size_t enough);
 
 /* Bring all of t down to `goal` tokens. Returns what it has then, which is more
  * than goal if the user's last message and many small ones are. */

@@ -135,7 +135,8 @@ static void test_prune(void **state) {
     size_t untouched = t.msgs[last]->blocks[0].text.n;
     (void)state;
     assert_int_equal(t.msgs[from]->kind, CH_MSG_ASSISTANT);
-    assert_true(ch_prunable(&t, from) > 0);
+    assert_true(ch_prunable(&t, from, SIZE_MAX) > 0);
+    assert_true(ch_prunable(&t, from, 1) <= ch_prunable(&t, from, SIZE_MAX));
     size_t saved = ch_prune(&t, from, 1); /* one is enough: the oldest, cut */
     assert_true(saved > 0 && before - saved == tokens_of(&t));
     assert_true(t.msgs[2]->blocks[0].text.n < 4000);
