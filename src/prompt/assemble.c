@@ -68,9 +68,10 @@ static void add_layer(const struct ch_layer *l, struct ch_buf *out) {
         ch_buf_add_sv(out, l->text);
         return;
     }
-    size_t note = ch_tokens(ch_sv_str(missing));
+    size_t note = ch_tokens(ch_sv_str(missing)) + ch_tokens(l->end);
     ch_buf_add_sv(out, beginning(l->text, l->kept - CH_MIN(l->kept, note)));
     ch_buf_add_str(out, missing);
+    ch_buf_add_sv(out, l->end);
 }
 
 /* --- all of them -------------------------------------------------------------------------- */

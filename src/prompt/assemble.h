@@ -19,6 +19,7 @@ struct ch_layer {
     const char *name; /* for people */
     enum ch_layer_kind kind;
     struct ch_sv text;
+    struct ch_sv end;  /* what text ends with, and still does when it is shortened */
     unsigned priority; /* the lowest is shortened first */
     size_t cap;        /* tokens; 0: none of its own */
     bool compressible;

@@ -169,6 +169,7 @@ static void add_project(struct draft *d, const struct ch_project *p) {
         any = true;
         struct ch_layer layer = {.name = f->name,
                                  .kind = CH_LAYER_CONTEXT,
+                                 .end = CH_SV("\n</project_file>"),
                                  .priority = (unsigned)(CH_LIMIT_LAYERS - i),
                                  .compressible = true};
         ch_project_describe(f, add(d, layer));
@@ -183,6 +184,7 @@ static void add_skills(struct draft *d, const struct ch_skills *skills) {
         return;
     struct ch_layer layer = {.name = "skills",
                              .kind = CH_LAYER_CONTEXT,
+                             .end = CH_SV("\n</available_skills>\n"),
                              .priority = CH_LIMIT_LAYERS + 1,
                              .compressible = true};
     struct ch_buf *b = add(d, layer);

@@ -168,6 +168,30 @@ static void test_small_models(void **state) {
     }
 }
 
+/* A service that must be told how long a reply may be is told what was kept free
+ * for it. */
+static void test_room_for_the_reply(void **state) {
+    (void)state;
+    static const struct fake_reply replies[] = {{.body = A_SAY("1")}};
+    static const struct {
+        int64_t window, asked;
+        unsigned percent;
+        const char *want;
+    } rows[] = {{16384, 0, 0, "\"max_tokens\":2457,"}, {100000, 0, 0, "\"max_tokens\":15000,"},
+                {100000, 0, 30, "\"max_tokens\":30000,"}, {1000000, 0, 0, "\"max_tokens\":32000,"},
+                {16384, 500, 0, "\"max_tokens\":500,"}, {0, 0, 0, "\"max_tokens\":8192,"}};
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        struct chela_agent_opts opts = CHELA_AGENT_OPTS(.max_output_tokens = rows[i].asked,
+                                                        .output_share = rows[i].percent);
+        struct stage st;
+        STAGE_OPEN(&st, &opts, replies);
+        st.agent->targets[0]->window = rows[i].window;
+        stage_play(&st, "hello");
+        assert_non_null(strstr(sent(&st, 0), rows[i].want));
+        stage_close(&st);
+    }
+}
+
 static void hear_warning(struct stage *st, const struct chela_event *ev) {
     if (ev->type == CHELA_EV_WARNING)
         st->arg += memmem(ev->note.text.p, ev->note.text.n, "context: AGENTS.md (", 20) != NULL;
@@ -189,7 +213,7 @@ static void test_cut_is_told(void **state) {
     st.on_event = hear_warning;
     stage_play(&st, "hello");
     assert_int_equal(st.arg, 1);
-    assert_non_null(strstr(sent(&st, 0), "the rest is left out"));
+    assert_non_null(strstr(sent(&st, 0), "the rest is left out: there is no room for it]\\n</project_file>"));
     stage_close(&st);
     drop("AGENTS.md");
 }
@@ -285,7 +309,7 @@ int main(void) {
         cmocka_unit_test(test_prefix),       cmocka_unit_test(test_files_are_frozen),
         cmocka_unit_test(test_small_models), cmocka_unit_test(test_cut_is_told),
         cmocka_unit_test(test_rules),        cmocka_unit_test(test_bad_settings),
-        cmocka_unit_test(test_many_tools),
+        cmocka_unit_test(test_many_tools),   cmocka_unit_test(test_room_for_the_reply),
     };
     return cmocka_run_group_tests(tests, make_dir, drop_dir);
 }
