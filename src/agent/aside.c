@@ -5,6 +5,8 @@
 
 #include "base/log.h"
 
+#define REPLY_SHARE 4 /* of a context, where a service must be told a limit */
+
 struct ch_aside {
     struct ch_loop *loop;
     struct ch_target *target;
@@ -72,6 +74,7 @@ static int encode(struct ch_aside *a, const struct ch_aside_opts *o, struct chel
                                    .messages = o->msgs,
                                    .nmessages = o->n,
                                    .max_output_tokens = o->max_output_tokens,
+                                   .kept_free = ch_target_window(a->target) / REPLY_SHARE,
                                    .cache = CH_CACHE_OFF,
                                    .revision = 1};
     int rc = ch_encoder_update(&a->encoder, &req, err);
@@ -79,9 +82,7 @@ static int encode(struct ch_aside *a, const struct ch_aside_opts *o, struct chel
         rc = req.endpoint->codec->http(&req, &a->arena, &a->http, err);
     if (rc < 0)
         return rc;
-    a->body[0] = ch_buf_sv(&a->encoder.head);
-    a->body[1] = ch_buf_sv(&a->encoder.messages);
-    a->body[2] = ch_buf_sv(&a->encoder.tail);
+    ch_encoder_body(&a->encoder, a->body);
     a->http.body = a->body;
     a->http.nbody = CH_LEN(a->body);
     a->http.timeouts = o->agent->timeouts;

@@ -101,7 +101,7 @@ static bool announce(chela_run *run, const char *strategy, size_t before,
 /* Nothing more can be done: say what it is that does not fit. */
 static void explain(chela_run *run) {
     const struct ch_transcript *t = &run->session->transcript;
-    struct ch_budget b = ch_fill_budget(run);
+    struct ch_room b = ch_fill_room(run);
     size_t fixed = run->session->fill.fixed, last = 0;
     for (size_t i = t->n; i > 0 && !last; i--)
         last = t->msgs[i - 1]->kind == CH_MSG_USER ? ch_msg_tokens(t->msgs[i - 1]) : 0;
@@ -142,7 +142,7 @@ static void finish(struct ch_compaction *c, bool changed) {
     free_compaction(c);
     if (!alive)
         return;
-    struct ch_budget b = ch_fill_budget(run);
+    struct ch_room b = ch_fill_room(run);
     in.shorter = changed && (!b.window || ch_fill_tokens(run) <= b.request);
     if (run->m.by_hand)
         report(run, changed, before);
@@ -336,7 +336,7 @@ static bool prune(struct ch_compaction *c) {
 /* What the history may have now. A service that refused the request knows better
  * than any guess: then it is half of what it was. */
 static size_t room_for_history(const chela_run *run) {
-    struct ch_budget b = ch_fill_budget(run);
+    struct ch_room b = ch_fill_room(run);
     size_t has = history_tokens(run);
     bool refused = run->m.compacted;
     if (run->m.by_hand)
@@ -410,7 +410,7 @@ bool ch_compact_fits(chela_run *run, const struct ch_model_request *req) {
         return true;
     }
     size_t tokens = ch_fill_measure(run, req);
-    struct ch_budget b = ch_fill_budget(run);
+    struct ch_room b = ch_fill_room(run);
     if (!b.window || s->agent->compact_mode == CH_COMPACT_OFF)
         return true;
     if (tokens > b.request)

@@ -43,6 +43,7 @@ size_t ch_fill_measure(chela_run *run, const struct ch_model_request *req) {
     struct ch_fill *c = &run->session->fill;
     ch_fill_head(run, req);
     c->note = ch_tokens(req->note);
+    c->asked = (size_t)CH_MAX(req->max_output_tokens, 0);
     run->guessed = guess(run);
     return ch_gauge_expect(&c->gauge, run->guessed);
 }
@@ -51,22 +52,27 @@ size_t ch_fill_tokens(const chela_run *run) {
     return ch_gauge_expect(&run->session->fill.gauge, guess(run));
 }
 
-static size_t reply_tokens(const chela_run *run, size_t window) {
-    size_t asked = (size_t)CH_MAX(run->session->agent->max_output_tokens, 0);
-    size_t share = window * run->session->agent->context.output_share / 100;
-    size_t usual = CH_MIN(share, (size_t)REPLY_MOST);
-    return asked ? CH_MIN(asked, window / 2) : usual;
+/* What it refused counts for the model that refused it. */
+static size_t window_of(const chela_run *run) {
+    const struct ch_fill *c = &run->session->fill;
+    size_t window = (size_t)ch_target_window(run->target);
+    size_t ceiling = c->gauged == run->target ? c->ceiling : 0;
+    return ceiling && (!window || ceiling < window) ? ceiling : window;
 }
 
-struct ch_budget ch_fill_budget(const chela_run *run) {
+size_t ch_fill_reply(const chela_run *run) {
+    size_t share = window_of(run) * run->session->agent->context.output_share / 100;
+    return CH_MIN(share, (size_t)REPLY_MOST);
+}
+
+struct ch_room ch_fill_room(const chela_run *run) {
     const struct ch_fill *c = &run->session->fill;
-    struct ch_budget b = {.window = (size_t)ch_target_window(run->target)};
-    if (c->ceiling && (!b.window || c->ceiling < b.window))
-        b.window = c->ceiling;
+    struct ch_room b = {.window = window_of(run)};
     if (!b.window)
         return b;
     bool sure = c->gauge.factor != 0;
-    b.request = b.window - reply_tokens(run, b.window) -
+    size_t reply = c->asked ? CH_MIN(c->asked, b.window / 2) : ch_fill_reply(run);
+    b.request = b.window - reply -
                 b.window * (sure ? SURE_PERCENT : UNSURE_PERCENT) / 100;
     size_t guessed = guess(run), expected = ch_gauge_expect(&c->gauge, guessed);
     size_t all = expected ? (size_t)((double)b.request * (double)guessed / (double)expected)

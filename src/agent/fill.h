@@ -8,7 +8,7 @@
 #define CH_AGENT_FILL_H
 #include "agent/driver.h"
 
-struct ch_budget {
+struct ch_room {
     size_t window;  /* of the model, in tokens; 0: unknown, and so is the rest */
     size_t request; /* that a request may have */
     size_t history; /* that its transcript may have, as guessed; 0: none is left */
@@ -24,7 +24,11 @@ size_t ch_fill_measure(chela_run *run, const struct ch_model_request *req);
 /* The same for the transcript as it is now and the head that was measured last. */
 size_t ch_fill_tokens(const chela_run *run);
 
-struct ch_budget ch_fill_budget(const chela_run *run);
+struct ch_room ch_fill_room(const chela_run *run);
+
+/* What a request without a limit of its own keeps free for the reply, in tokens;
+ * 0: nobody knows the window. */
+size_t ch_fill_reply(const chela_run *run);
 
 /* A request was answered; or it was too large for the model. */
 void ch_fill_learn(chela_run *run, const struct ch_usage *u);

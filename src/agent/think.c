@@ -307,6 +307,7 @@ static int describe(chela_run *run, const struct chela_turn_patch *patch,
         .no_stream = a->no_stream,
         .max_output_tokens =
             patch->max_output_tokens ? patch->max_output_tokens : a->max_output_tokens,
+        .kept_free = (int64_t)ch_fill_reply(run),
         .has_temperature = temperature != NULL,
         .temperature = temperature ? *temperature : 0,
         .has_top_p = a->has_top_p,

@@ -98,7 +98,8 @@ struct ch_model_request {
     struct ch_sv choice_name;       /* with CH_CHOICE_ONE */
     bool no_parallel;
     bool no_stream;
-    int64_t max_output_tokens;      /* 0: CH_DEFAULT_OUTPUT_TOKENS where required */
+    int64_t max_output_tokens;      /* 0: what was kept free, where a limit is required */
+    int64_t kept_free;              /* for the reply; 0: CH_DEFAULT_OUTPUT_TOKENS */
     bool has_temperature;
     double temperature;
     bool has_top_p;

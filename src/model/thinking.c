@@ -23,6 +23,8 @@ struct ch_thinking ch_thinking_for(const struct ch_model_request *req) {
         req->effort > CH_EFFORT_OFF && t.style != CH_THINK_NONE && !(budget && ch_is_forced(req));
     t.max_tokens = req->max_output_tokens;
     if (t.max_tokens <= 0)
+        t.max_tokens = req->kept_free;
+    if (t.max_tokens <= 0)
         t.max_tokens = CH_DEFAULT_OUTPUT_TOKENS + (t.on ? room_for(req->effort) : 0);
     if (most && t.max_tokens > most)
         t.max_tokens = most;

@@ -213,7 +213,8 @@ static void test_cut_is_told(void **state) {
     st.on_event = hear_warning;
     stage_play(&st, "hello");
     assert_int_equal(st.arg, 1);
-    assert_non_null(strstr(sent(&st, 0), "the rest is left out: there is no room for it]\\n</project_file>"));
+    assert_non_null(strstr(sent(&st, 0),
+                           "the rest is left out: there is no room for it]\\n</project_file>"));
     stage_close(&st);
     drop("AGENTS.md");
 }
