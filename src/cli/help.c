@@ -10,6 +10,18 @@ enum { WIDTH = 80, INDENT = 30 };
 
 /* --- layout ----------------------------------------------------------------------- */
 
+/* A line that begins with blanks is an example, and stays as it is. Returns what
+ * follows it. */
+static const char *example(FILE *out, const char *line, unsigned indent) {
+    size_t n = strcspn(line, "\n");
+    fprintf(out, "\n%*s%.*s", (int)indent, "", (int)n, line);
+    return line + n;
+}
+
+static bool is_example(const char *line) {
+    return strncmp(line, "    ", 4) == 0;
+}
+
 /* Words of text from column `at` on, later lines indented. */
 static void wrap(FILE *out, const char *text, unsigned at, unsigned indent) {
     bool first = true;
@@ -26,12 +38,19 @@ static void wrap(FILE *out, const char *text, unsigned at, unsigned indent) {
         at += (unsigned)n;
         first = false;
         text += n;
-        for (; *text == ' ' || *text == '\n'; text++) {
+        while (*text == ' ' || *text == '\n') {
+            if (*text == '\n' && is_example(text + 1)) {
+                text = example(out, text + 1, indent);
+                at = WIDTH;
+                continue;
+            }
             if (*text == '\n' && text[1] == '\n') { /* a blank line: a paragraph */
-                fprintf(out, "\n\n%*s", (int)indent, "");
+                fputs(is_example(text + 2) ? "\n" : "\n\n", out);
+                fprintf(out, "%*s", (int)indent, "");
                 at = indent;
                 first = true;
             }
+            text++;
         }
     }
     fputc('\n', out);
