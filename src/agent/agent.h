@@ -7,6 +7,7 @@
 #define CH_AGENT_AGENT_H
 #include <stdatomic.h>
 
+#include "agent/about.h"
 #include "agent/cooldown.h"
 #include "agent/output.h"
 #include "agent/run.h"
@@ -63,12 +64,6 @@ struct ch_reflecting {
     bool errors;       /* results of which one is an error */
     const char *tools; /* in the arena: results of these, names and globs; NULL: none */
     bool never;        /* not even a plan */
-};
-
-/* What a channel told about a message (said.h). Owned texts; NULL: nothing. */
-struct ch_about {
-    char *blocks; /* for the model */
-    char *id;
 };
 
 /* How an agent's prompts are made (context.h). */

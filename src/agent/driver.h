@@ -198,6 +198,10 @@ const struct ch_behalf *ch_queue_whose(const struct ch_queue *q);
 void ch_queue_keep(struct ch_queue *q, const char *to);
 bool ch_queue_stays(const struct ch_queue *q);
 char *ch_queue_take_to(struct ch_queue *q); /* yours to ch_free; NULL */
+/* What the text pushed last came with (copied). Of the oldest: in the place of
+ * *about, if there is anything. */
+void ch_queue_about(struct ch_queue *q, const struct ch_about *about);
+void ch_queue_take_about(struct ch_queue *q, struct ch_about *about);
 /* The oldest text; the caller frees it (ch_free). NULL when empty. */
 char *ch_queue_pop(struct ch_queue *q, size_t *len);
 

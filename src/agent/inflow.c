@@ -17,7 +17,6 @@ struct ch_inflow {
     struct chela_queue_opts opts;
     struct ch_queue waiting;
     unsigned dropped; /* of those that waited */
-    struct ch_about about; /* the newest of them */
     struct ch_timer timer;
     bool held; /* the runtime is kept from being idle */
     chela_event_fn *on_event;
@@ -57,7 +56,6 @@ void ch_inflow_free(chela_session *s) {
     ch_timer_stop(loop_of(f), &f->timer);
     hold(f, false);
     ch_queue_release(&f->waiting);
-    ch_about_release(&f->about);
     ch_free(f);
 }
 
@@ -95,9 +93,9 @@ static bool same(const struct ch_inflow *f, const struct ch_behalf *a, const str
 }
 
 /* Those at the front that have the same bounds. Where the answer goes, by the
- * newest that says so: yours to free. */
+ * newest that says so: yours to free; and what is known of the newest. */
 static char *join(struct ch_inflow *f, const struct ch_behalf *whose, struct ch_buf *text,
-                  struct ch_buf *seqs) {
+                  struct ch_buf *seqs, struct ch_about *about) {
     char *to = NULL;
 
     if (f->dropped)
@@ -108,6 +106,7 @@ static char *join(struct ch_inflow *f, const struct ch_behalf *whose, struct ch_
         size_t len;
         uint64_t seq = ch_queue_seq(&f->waiting);
         char *this_to = ch_queue_take_to(&f->waiting);
+        ch_queue_take_about(&f->waiting, about);
         CH_AUTOFREE char *one = ch_queue_pop(&f->waiting, &len);
         if (this_to) {
             ch_free(to);
@@ -130,6 +129,7 @@ static void start_waiting(struct ch_inflow *f) {
     chela_session *s = f->session;
     CH_BUF_AUTO text = {0}, seqs = {0};
     struct chela_error err = {0};
+    struct ch_about about = {0};
 
     if (f->waiting.n == 0 || is_busy(s) || strcmp(chela_session_status(s), "paused") == 0) {
         hold(f, false);
@@ -139,16 +139,16 @@ static void start_waiting(struct ch_inflow *f) {
     ch_behalf_apply(ch_queue_whose(&f->waiting), &opts);
     struct ch_behalf whose = ch_behalf_of(&opts); /* the queue's goes with its message */
     ch_behalf_apply(&whose, &opts);
-    CH_AUTOFREE char *to = join(f, &whose, &text, &seqs);
+    CH_AUTOFREE char *to = join(f, &whose, &text, &seqs, &about);
     opts.answer_to = s->channel.name ? to : NULL;
     hold(f, false);
     int rc = chela_run_start(s, ch_buf_str(&text), text.n, &opts, NULL, &err);
     if (rc < 0)
         ch_log(CH_LOG_ERROR, "session", "%s: what waited cannot begin: %s", s->key, err.message);
-    if (rc == 0 && f->waiting.n == 0) { /* it holds the newest */
-        s->run->about = f->about;
-        f->about = (struct ch_about){0};
-    }
+    if (rc == 0)
+        s->run->about = about; /* the run's now; it begins on the loop */
+    else
+        ch_about_release(&about);
     for (size_t i = 0; rc == 0 && i < seqs.n / sizeof(uint64_t); i++) {
         uint64_t seq;
         memcpy(&seq, seqs.p + i * sizeof(seq), sizeof(seq));
@@ -192,10 +192,14 @@ static int put_aside(struct ch_inflow *f, const char *text, size_t len,
     }
     struct ch_behalf behalf = ch_behalf_of(opts);
     ch_queue_push(&f->waiting, text, len);
-    struct ch_origin from = {opts->event_id, opts->answer_to};
+    struct ch_about about = {0};
+    ch_about_set(&about, f->session, opts->inbound);
+    ch_queue_about(&f->waiting, &about);
+    struct ch_origin from = {opts->event_id, opts->answer_to, &about};
     ch_queue_mark(&f->waiting, ch_keep_waiting(f->session, ch_sv(text, len), &behalf, &from));
     ch_queue_for(&f->waiting, behalf);
     ch_queue_keep(&f->waiting, opts->answer_to);
+    ch_about_release(&about);
     return 0;
 }
 
@@ -204,14 +208,20 @@ static bool into_run(const struct ch_inflow *f, const struct chela_run_opts *opt
                      const char *text, size_t len) {
     chela_session *s = f->session;
     bool follow_up = f->opts.mode == CHELA_QUEUE_FOLLOW_UP;
-    struct ch_origin from = {opts->event_id, opts->answer_to};
+    struct ch_about about = {0};
+    struct ch_origin from = {opts->event_id, opts->answer_to, &about};
 
     if (!is_busy(s) || (f->opts.mode != CHELA_QUEUE_STEER && !follow_up))
         return false;
     struct ch_behalf behalf = ch_behalf_of(opts);
     bool fits = same(f, &behalf, &s->run->behalf);
     ch_behalf_release(&behalf);
-    return fits && ch_run_enqueue(s->run, follow_up, ch_sv(text, len), &from) == 0;
+    if (!fits)
+        return false;
+    ch_about_set(&about, s, opts->inbound);
+    int rc = ch_run_enqueue(s->run, follow_up, ch_sv(text, len), &from);
+    ch_about_release(&about);
+    return rc == 0;
 }
 
 /* What waits since an earlier process. */
@@ -252,7 +262,6 @@ int chela_session_send(chela_session *s, const char *text, size_t len,
     rc = put_aside(f, text, len, &opts, err);
     if (rc < 0)
         return rc;
-    ch_about_set(&f->about, s, opts.inbound);
     if (!is_busy(s))
         start_soon(f);
     else if (f->opts.mode == CHELA_QUEUE_INTERRUPT)
@@ -261,18 +270,20 @@ int chela_session_send(chela_session *s, const char *text, size_t len,
 }
 
 static void wait_again(struct ch_inflow *f, struct ch_sv text, uint64_t seq,
-                       struct ch_behalf behalf, const char *to) {
+                       struct ch_behalf behalf, const struct ch_origin *from) {
     if (ch_queue_push(&f->waiting, text.p, text.n) < 0) {
         ch_behalf_release(&behalf);
         return; /* it waits in the journal */
     }
     ch_queue_mark(&f->waiting, seq);
     ch_queue_for(&f->waiting, behalf);
-    ch_queue_keep(&f->waiting, to);
+    ch_queue_keep(&f->waiting, from->to);
+    ch_queue_about(&f->waiting, from->about);
 }
 
 void ch_inflow_recall(chela_session *s, struct ch_past_note *n) {
-    wait_again(inflow(s), n->msg->blocks[0].text, n->seq, n->behalf, n->answer_to);
+    wait_again(inflow(s), n->msg->blocks[0].text, n->seq, n->behalf,
+               &(struct ch_origin){.to = n->answer_to, .about = &n->about});
     n->behalf = (struct ch_behalf){0};
 }
 
@@ -280,8 +291,12 @@ void ch_inflow_return(chela_run *run, struct ch_queue *q) {
     struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = NULL);
     size_t len;
     uint64_t seq = ch_queue_seq(q);
+    struct ch_about about = {0};
+    ch_queue_take_about(q, &about);
     CH_AUTOFREE char *to = ch_queue_take_to(q), *text = ch_queue_pop(q, &len);
 
     ch_behalf_apply(&run->behalf, &opts);
-    wait_again(inflow(run->session), ch_sv(text, len), seq, ch_behalf_of(&opts), to);
+    wait_again(inflow(run->session), ch_sv(text, len), seq, ch_behalf_of(&opts),
+               &(struct ch_origin){.to = to, .about = &about});
+    ch_about_release(&about);
 }

@@ -194,6 +194,10 @@ static uint64_t end_inbound(chela_session *s, struct ch_jw *w, const struct ch_o
         ch_jw_kcstr(w, "event", from->event);
     if (from->to)
         ch_jw_kcstr(w, "to", from->to);
+    if (from->about && from->about->blocks)
+        ch_jw_kcstr(w, "about", from->about->blocks);
+    if (from->about && from->about->id)
+        ch_jw_kcstr(w, "about_id", from->about->id);
     uint64_t seq = end(s, w, CH_REC_INBOUND,
                        from->event ? CH_SYNC_COMMIT : s->agent->rt->journal->gate);
     ch_inbox_noted(s, from->event, seq);
@@ -214,7 +218,8 @@ uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m) {
     ch_behalf_write(&run->behalf, &w);
     kmsg(&w, m);
     run->start_seq =
-        end_inbound(run->session, &w, &(struct ch_origin){run->event, run->answer_to});
+        end_inbound(run->session, &w,
+                    &(struct ch_origin){run->event, run->answer_to, &run->about});
     return ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT); /* in the same transaction */
 }
 

@@ -36,8 +36,9 @@ static inline struct ch_keep *ch_kept(const chela_run *run) {
 /* --- session.c: into the run's queue of steering or following messages. from:
  * it came through chela_session_send, so that it stays if the run ends first;
  * NULL: it did not. */
-struct ch_origin { /* for channels; both may be NULL */
+struct ch_origin { /* for channels; all may be NULL */
     const char *event, *to;
+    const struct ch_about *about; /* what the message came with */
 };
 int ch_run_enqueue(chela_run *run, bool follow_up, struct ch_sv text,
                    const struct ch_origin *from);

@@ -49,6 +49,7 @@ static void free_note(struct ch_past_note *n) {
     ch_msg_free(n->msg);
     ch_behalf_release(&n->behalf);
     ch_free(n->answer_to);
+    ch_about_release(&n->about);
     ch_free(n);
 }
 
@@ -61,6 +62,7 @@ void ch_past_free(struct ch_past *p) {
     ch_transcript_release(&p->transcript);
     ch_seen_release(&p->seen);
     ch_free(p->answer_to);
+    ch_about_release(&p->about);
     ch_buf_release(&p->delivered);
     ch_memory_release(&p->memory);
     ch_arena_release(&p->arena);
@@ -208,10 +210,16 @@ static void begin_run(struct reading *r, const struct ch_msg *asked) {
     ch_course_aim(&p->course, asked);
     p->results = false;
     ch_free(CH_TAKE(p->answer_to));
+    ch_about_release(&p->about);
     ch_buf_clear(&p->delivered);
     size_t n = CH_MIN(run.n, sizeof(p->run) - 1);
     memcpy(p->run, run.p ? run.p : "", n);
     p->run[n] = '\0';
+}
+
+static struct ch_about read_about(const struct reading *r) {
+    struct ch_sv blocks = ch_json_get_str(r->v, "about"), id = ch_json_get_str(r->v, "about_id");
+    return (struct ch_about){blocks.n ? dup_sv(blocks) : NULL, id.n ? dup_sv(id) : NULL};
 }
 
 static int fold_inbound(struct reading *r) {
@@ -228,6 +236,7 @@ static int fold_inbound(struct reading *r) {
         rc = close_calls(r);
         begin_run(r, m);
         set_answer_to(r->past, to);
+        r->past->about = read_about(r);
         return rc == 0 ? add_message(r, m) : rc;
     }
     struct ch_past_note *n = ch_alloc(sizeof(*n));
@@ -235,6 +244,7 @@ static int fold_inbound(struct reading *r) {
     n->follow_up = ch_sv_is(mode, "follow_up");
     n->alone = ch_sv_is(mode, "collect");
     n->answer_to = to.n ? dup_sv(to) : NULL;
+    n->about = read_about(r);
     n->msg = m;
     n->behalf = ch_behalf_read(r->v);
     ch_list_add(&r->past->notes, &n->link);
@@ -251,6 +261,8 @@ static int deliver_note(struct reading *r, uint64_t seq) {
         struct ch_msg *m = CH_TAKE(n->msg);
         if (!dropped && n->answer_to)
             set_answer_to(r->past, ch_sv_str(n->answer_to));
+        if (!dropped)
+            ch_about_move(&r->past->about, &n->about);
         free_note(n);
         if (dropped) {
             ch_msg_free(m);

@@ -6,6 +6,7 @@
  * open have been answered. */
 #ifndef CH_AGENT_PAST_H
 #define CH_AGENT_PAST_H
+#include "agent/about.h"
 #include "agent/behalf.h"
 #include "agent/course.h"
 #include "agent/journal.h"
@@ -44,6 +45,7 @@ struct ch_past_note {
     bool follow_up;
     bool alone; /* outside of any run */
     char *answer_to; /* owned; NULL */
+    struct ch_about about;
     struct ch_msg *msg; /* owned */
     struct ch_behalf behalf;
 };
@@ -75,6 +77,7 @@ struct ch_past {
     struct ch_seen seen;
     struct ch_buf delivered; /* by the run's calls: texts, each with its NUL */
     char *answer_to;         /* owned: where the run's answer goes; NULL: nowhere */
+    struct ch_about about;   /* what its newest message came with */
     struct ch_memory memory; /* calls that a person allowed always */
     struct ch_arena arena; /* of the record that is being read */
     struct ch_course course; /* of the last run */

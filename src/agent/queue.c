@@ -10,6 +10,7 @@ struct note {
     struct ch_behalf behalf;
     bool stays;
     char *to; /* owned; NULL */
+    struct ch_about about;
 };
 
 void ch_queue_init(struct ch_queue *q) {
@@ -68,6 +69,17 @@ bool ch_queue_stays(const struct ch_queue *q) {
     return note && note->stays;
 }
 
+void ch_queue_about(struct ch_queue *q, const struct ch_about *about) {
+    struct note *note = CH_CONTAINER(q->list.head.prev, struct note, link);
+    note->about = ch_about_copy(about);
+}
+
+void ch_queue_take_about(struct ch_queue *q, struct ch_about *about) {
+    struct note *note = CH_LIST_FIRST(&q->list, struct note, link);
+    if (note)
+        ch_about_move(about, &note->about);
+}
+
 char *ch_queue_pop(struct ch_queue *q, size_t *len) {
     struct note *note = CH_LIST_FIRST(&q->list, struct note, link);
     if (!note)
@@ -79,6 +91,7 @@ char *ch_queue_pop(struct ch_queue *q, size_t *len) {
         *len = note->len;
     ch_behalf_release(&note->behalf);
     ch_free(note->to);
+    ch_about_release(&note->about);
     ch_free(note);
     return text;
 }

@@ -34,6 +34,7 @@ static void refill(chela_run *run) {
             continue; /* it waits in the journal */
         ch_queue_mark(q, n->seq);
         ch_queue_keep(q, n->answer_to);
+        ch_queue_about(q, &n->about);
     }
 }
 
@@ -97,6 +98,7 @@ int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_ru
     snprintf(run->id, sizeof(run->id), "%s", p->run);
     run->told = p->status;
     run->answer_to = CH_TAKE(p->answer_to);
+    ch_about_move(&run->about, &p->about);
     run->recoveries = p->status == CH_PAST_PARKED ? 1 : p->recoveries;
     run->recoveries += p->status == CH_PAST_RUNNING;
     set_machine(run);

@@ -119,12 +119,6 @@ void ch_said_release(chela_run *run) {
 
 /* --- what it answers -------------------------------------------------------------------- */
 
-void ch_about_release(struct ch_about *about) {
-    ch_free(about->blocks);
-    ch_free(about->id);
-    *about = (struct ch_about){0};
-}
-
 void ch_about_set(struct ch_about *about, const chela_session *s,
                   const struct chela_inbound *given) {
     CH_BUF_AUTO blocks = {0};

@@ -20,6 +20,5 @@ void ch_said_release(chela_run *run);
 
 /* What is known about a message; in may be NULL. */
 void ch_about_set(struct ch_about *about, const chela_session *s, const struct chela_inbound *in);
-void ch_about_release(struct ch_about *about);
 
 #endif

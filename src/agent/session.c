@@ -446,8 +446,10 @@ int ch_run_enqueue(chela_run *run, bool follow_up, struct ch_sv text,
     int rc = ch_queue_push(q, text.p, text.n);
     if (rc < 0)
         return rc;
-    if (from)
+    if (from) {
         ch_queue_keep(q, from->to);
+        ch_queue_about(q, from->about);
+    }
     if (run->session->keep && !run->input) { /* else it is stored when it is delivered */
         static const struct ch_origin nowhere;
         struct ch_msg *m = ch_msg_text(CH_MSG_USER, text, ch_run_now(run));

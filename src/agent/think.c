@@ -54,6 +54,7 @@ static bool deliver_next(chela_run *run, struct ch_queue *q, enum chela_event_ty
     size_t len;
     uint64_t seq = ch_queue_seq(q);
     char *to = ch_queue_take_to(q);
+    ch_queue_take_about(q, &run->about); /* what is known of the newest message */
     CH_AUTOFREE char *text = ch_queue_pop(q, &len);
     if (to) { /* the answer from here on is one to this */
         ch_free(run->answer_to);

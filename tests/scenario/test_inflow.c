@@ -33,6 +33,12 @@ static void queue(struct stage *st, const struct chela_queue_opts *opts) {
     assert_int_equal(chela_session_queue(st->session, opts, NULL), 0);
 }
 
+static int send_as(struct stage *st, const char *id, const char *text) {
+    struct chela_inbound in = CHELA_INBOUND(.channel = "pigeon", .message_id = id);
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = on_run, .inbound = &in);
+    return chela_session_send(st->session, text, strlen(text), &opts, NULL);
+}
+
 static int send_to(struct stage *st, const char *text) {
     struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = on_run);
     return chela_session_send(st->session, text, strlen(text), &opts, NULL);
@@ -175,6 +181,39 @@ static void test_overflow(void **state) {
     stage_close(&st);
 }
 
+/* The blocks at the end of a request are about this message, and no other. */
+static void check_about(const struct stage *st, size_t request, const char *id) {
+    assert_true(request < st->model.nrequests);
+    const char *block = strstr(ch_buf_str(&st->model.requests[request]), "<trusted_metadata>");
+    assert_non_null(block);
+    assert_null(strstr(block + 1, "<trusted_metadata>"));
+    CH_BUF_AUTO want = {0};
+    ch_buf_addf(&want, "\\\"message_id\\\":\\\"%s\\\"", id);
+    assert_non_null(strstr(block, ch_buf_str(&want)));
+}
+
+/* However a message gets into a conversation, what is known of it comes too. */
+static void test_metadata_of_the_newest(void **state) {
+    static const struct {
+        enum chela_queue_mode mode;
+        const char *about[3]; /* the first requests */
+    } rows[] = {{CHELA_QUEUE_STEER, {"om_3"}},
+                {CHELA_QUEUE_FOLLOW_UP, {"om_1", "om_2", "om_3"}},
+                {CHELA_QUEUE_COLLECT, {"om_3"}}};
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        struct stage st;
+        queue(&st, &(struct chela_queue_opts)CHELA_QUEUE_OPTS(.mode = rows[i].mode));
+        send_as(&st, "om_1", "a");
+        send_as(&st, "om_2", "b");
+        send_as(&st, "om_3", "c");
+        settle(&st);
+        for (size_t k = 0; k < 3 && rows[i].about[k]; k++)
+            check_about(&st, k, rows[i].about[k]);
+        stage_close(&st);
+    }
+}
+
 /* What waited when the process died waits again, and is said once. */
 static void test_what_waits_is_kept(void **state) {
     struct stage st;
@@ -192,10 +231,13 @@ static void test_what_waits_is_kept(void **state) {
                                              NULL),
                          0);
         assert_int_equal(chela_session_wait(st.session, NULL), 0);
-        send_to(&st, life == 0 ? "first" : "second");
-        if (life == 1) {
+        if (life == 0) {
+            send_as(&st, "om_1", "first");
+        } else {
+            send_to(&st, "second");
             settle(&st);
-            check_said(&st, "first\n\nsecond|");
+            check_said(&st, "[message_id: om_1] first\n\nsecond|");
+            check_about(&st, 0, "om_1");
         }
         stage_close(&st);
     }
@@ -204,7 +246,7 @@ static void test_what_waits_is_kept(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_steer),
+        cmocka_unit_test(test_steer),     cmocka_unit_test(test_metadata_of_the_newest),
         cmocka_unit_test(test_the_agents_queue),
         cmocka_unit_test(test_follow_up),
         cmocka_unit_test(test_collect),   cmocka_unit_test(test_interrupt),

@@ -610,6 +610,33 @@ static void test_messages_that_wait_survive(void **state) {
     ch_buf_release(&lines.text);
 }
 
+/* A run that is taken up still knows what its message came with. */
+static void test_metadata_survives(void **state) {
+    struct stage st;
+    struct lines lines = {0};
+    struct chela_inbound in = CHELA_INBOUND(.channel = "pigeon", .message_id = "om_5");
+    chela_store *store = new_store();
+    (void)state;
+    open_kept(&st, store, "a", 0);
+    stage_start_with(&st, "go", &in);
+    stage_finish(&st);
+    stage_close(&st);
+    assert_int_equal(chela_store_export(store, "a", keep_line, &lines, NULL), 0);
+    chela_store_close(store);
+    store = new_store();
+    assert_int_equal(chela_store_import(store, lines.text.p, lines.ends[2], NULL, NULL, NULL), 0);
+    open_kept(&st, store, "a", 1);
+    wait_open(&st);
+    assert_int_equal(chela_run_resume(st.session, NULL, &st.run, NULL), 0);
+    assert_int_equal(chela_run_wait(st.run), 0);
+    const char *sent = ch_buf_str(&st.model.requests[0]);
+    assert_non_null(strstr(sent, "<trusted_metadata>"));
+    assert_non_null(strstr(strstr(sent, "<trusted_metadata>"), "om_5"));
+    stage_close(&st);
+    chela_store_close(store);
+    ch_buf_release(&lines.text);
+}
+
 /* A new message takes the run's place: what waited for the run was said before
  * it, is delivered once, and does not come back. */
 static void test_messages_of_a_run_left_behind(void **state) {
@@ -684,6 +711,7 @@ int main(void) {
         cmocka_unit_test(test_always_outlives_the_process),
         cmocka_unit_test(test_a_rewrite_forgets_nothing),
         cmocka_unit_test(test_messages_that_wait_survive),
+        cmocka_unit_test(test_metadata_survives),
         cmocka_unit_test(test_messages_of_a_run_left_behind),
         cmocka_unit_test(test_cancelled_before_it_begins),
     };
