@@ -184,6 +184,15 @@ static bool mentions(const struct ch_prompt *t, struct ch_sv what) {
     return false;
 }
 
+/* It has a line of its own somewhere, as an answer would. */
+static bool shows_line(const struct ch_prompt *t, struct ch_sv line) {
+    for (size_t i = 0; i < t->n; i++)
+        for (struct ch_sv rest = t->pieces[i].text; !t->pieces[i].hole && rest.n;)
+            if (ch_sv_eq(ch_sv_trim(ch_sv_split(&rest, '\n')), line))
+                return true;
+    return false;
+}
+
 static int check_variables(const struct ch_prompt *t, struct chela_error *err) {
     for (size_t i = 0; i < t->head.nvariables; i++)
         if (!ch_prompt_has(t, ch_sv_str(t->head.variables[i].name)))
@@ -216,7 +225,7 @@ int ch_prompt_head_check(const struct ch_prompt *t, struct chela_error *err) {
     if (rc == 0)
         rc = check_schema(t, err);
     for (const char *const *h = t->head.headings; rc == 0 && h && *h; h++)
-        if (!mentions(t, ch_sv_str(*h)))
+        if (!shows_line(t, ch_sv_str(*h)))
             rc = ch_fail(err, CHELA_EINVAL,
                          "%s: an answer has the heading \"%s\", and the text does not ask for it",
                          t->where, *h);

@@ -182,7 +182,13 @@ static void test_contracts(void **state) {
         check_role(&contracts[i], named(contracts[i].name, NULL));
         check_role(&contracts[i], named(contracts[i].name, "deepseek/deepseek-reasoner"));
     }
-    assert_non_null(named("summariser", NULL)->head.headings);
+    static const char *const headings[] = {"## Goal", "## Decisions", "## Facts and identifiers",
+                                           "## Done", "## Open tasks"};
+    const char *const *has = named("summariser", NULL)->head.headings;
+    assert_non_null(has);
+    for (size_t i = 0; i < CH_LEN(headings); i++)
+        assert_string_equal(has[i], headings[i]);
+    assert_null(has[CH_LEN(headings)]);
 }
 
 /* Rules stand first and last, data comes in the user's message and is marked,

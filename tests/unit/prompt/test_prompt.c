@@ -159,6 +159,8 @@ static const struct {
      "t@1.0: the schema requires \"a\", and the text does not ask for it"},
     {HEAD "headings: ['## A']\n---\n{x}",
      "t@1.0: an answer has the heading \"## A\", and the text does not ask for it"},
+    {HEAD "headings: ['## A']\n---\n{x}\nUnder ## A say all.",
+     "t@1.0: an answer has the heading \"## A\", and the text does not ask for it"},
     {HEAD "schema: { type: 7 }\n---\n{x}", "t@1.0:4:9: schema: "},
     {HEAD "untrusted: [z]\n---\n{x}", "t@1.0:4:13: z: is not among the variables"},
     {HEAD "version: '1.1'\n---\n{x}",
