@@ -458,7 +458,8 @@ char *chela_agent_skills_json(const chela_agent *a) {
         ch_jw_kcstr(&w, "file", s->file);
         ch_jw_kbool(&w, "used", s->allowed && !s->problem);
         ch_jw_kbool(&w, "user_invocable", s->head.for_users);
-        ch_jw_kcstr(&w, "problem", s->allowed ? s->problem : "not in the agent's list of skills");
+        ch_jw_kcstr(&w, "problem",
+                    s->problem || s->allowed ? s->problem : "not in the agent's list of skills");
         ch_jw_end(&w, '}');
     }
     ch_jw_end(&w, ']');

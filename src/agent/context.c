@@ -1,6 +1,8 @@
 /* context.c -- see context.h. */
 #include "agent/context.h"
 
+#include <sys/utsname.h>
+
 #include "base/error.h"
 #include "base/limits.h"
 #include "prompt/assemble.h"
@@ -154,14 +156,25 @@ static const char *reasoning_word(const chela_agent *a) {
     return words[a->reasoning];
 }
 
+/* "agent main on Linux aarch64": what a command may count on. */
+static void describe_runtime(const chela_agent *a, struct ch_buf *out) {
+    struct utsname u;
+    ch_buf_addf(out, "agent %s", a->id);
+    if (uname(&u) == 0)
+        ch_buf_addf(out, " on %s %s", u.sysname, u.machine);
+}
+
 static void make_system(chela_run *run, unsigned flags) {
     chela_session *s = run->session;
     const chela_agent *a = s->agent;
     CH_BUF_AUTO cut = {0};
+    CH_BUF_AUTO runtime = {0};
+    describe_runtime(a, &runtime);
     struct ch_budget budget = ch_budget_split((size_t)ch_target_window(target_of(run)),
                                               a->context.system_share, a->context.output_share);
     struct ch_system_opts o = {.given = a->context.instructions,
                                .workspace = a->workspace,
+                               .runtime = ch_buf_str(&runtime),
                                .skills = flags & READS ? &a->skills : NULL,
                                .project = flags & READS ? &s->context.project : NULL,
                                .channel = s->channel.name,

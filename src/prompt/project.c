@@ -65,6 +65,10 @@ static void load(struct ch_project *p, struct ch_project_file *f, const char *wo
     f->untrusted = is_untrusted(f->name, &st);
     read_some(fd, max, &bytes);
     close(fd);
+    if (bytes.n && memchr(bytes.p, '\0', bytes.n)) {
+        f->problem = "it is no text";
+        return;
+    }
     struct ch_sv some = ch_utf8_cut(ch_buf_sv(&bytes), bytes.n);
     ch_utf8_add_valid(&text, ch_sv_trim(some));
     f->text = ch_arena_sv(&p->arena, ch_buf_sv(&text));

@@ -122,6 +122,8 @@ static void add_working(const struct ch_system_opts *o, struct ch_buf *b) {
                     "\n## Workspace\nYour working directory is %s. File paths are relative to "
                     "it.\n",
                     o->workspace);
+    if (o->tools && o->runtime)
+        ch_buf_addf(b, "Runtime: %s.\n", o->runtime);
 }
 
 static void add_docs(const struct ch_system_opts *o, struct ch_buf *b) {

@@ -21,6 +21,7 @@ struct ch_system_opts { /* NULL and false: there is none of it */
     const char *given;     /* the user's own instructions */
     const char *added;     /* more of them, after all else but the rules */
     const char *workspace; /* absolute */
+    const char *runtime;   /* what tools run on, in a few words; NULL */
     const struct ch_skills *skills;
     const struct ch_project *project;
     const char *channel;

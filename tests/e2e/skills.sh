@@ -23,6 +23,12 @@ chela skills list --json
 same "as JSON" 'deploy true 1.2' "$(jq -r '.[0] | "\(.name) \(.used) \(.version)"' "$out")"
 same "as JSON: what is wrong" 1 "$(jq '[.[] | select(.problem)] | length' "$out")"
 
+mkdir "$space/skills/link"
+ln -s /etc/passwd "$space/skills/link/SKILL.md"
+chela skills list
+check "a link that leads out: said so" grep -qE '^not used: .*/skills/link/SKILL.md: it is a link that leads out' "$out"
+rm -r "$space/skills/link"
+
 chela skills show deploy
 exits "show" 0
 check "show: its text" grep -q 'Press the button' "$out"

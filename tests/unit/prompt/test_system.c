@@ -184,7 +184,7 @@ static void test_who_wrote_it(void **state) {
     drop("AGENTS.md");
 }
 
-/* What leads out of the workspace, or is no file, is not read. */
+/* What leads out of the workspace, or is no file, or no text, is not read. */
 static void test_escapes(void **state) {
     (void)state;
     char path[128];
@@ -193,7 +193,15 @@ static void test_escapes(void **state) {
     assert_int_equal(symlink("/etc/passwd", path), 0);
     snprintf(path, sizeof(path), "%s/SOUL.md", dir);
     assert_int_equal(mkdir(path, 0755), 0);
-    static const char *const bad[] = {"AGENTS.md", "SOUL.md", "../../etc/passwd", NULL};
+    char pipe_path[128], binary[128];
+    snprintf(pipe_path, sizeof(pipe_path), "%s/TOOLS.md", dir);
+    assert_int_equal(mkfifo(pipe_path, 0644), 0);
+    snprintf(binary, sizeof(binary), "%s/USER.md", dir);
+    FILE *f = fopen(binary, "w");
+    assert_int_equal(fwrite("\x7f" "ELF\0\1", 1, 6, f), 6);
+    fclose(f);
+    static const char *const bad[] = {"AGENTS.md", "SOUL.md",          "TOOLS.md",
+                                      "USER.md",   "../../etc/passwd", NULL};
     ch_project_load(&p, &(struct ch_project_opts){.workspace = dir, .names = bad});
     for (size_t i = 0; i < p.n; i++) {
         assert_int_equal(p.files[i].text.n, 0);
@@ -201,6 +209,8 @@ static void test_escapes(void **state) {
     }
     ch_project_release(&p);
     rmdir(path);
+    unlink(pipe_path);
+    unlink(binary);
     drop("AGENTS.md");
 }
 
