@@ -199,21 +199,20 @@ cut() {
 }
 
 sweep() {
-    local worker=$1 shape total n i=0
+    local worker=$1 shape total n
     world "${3-}$worker" "${2-}"
     for shape in chain batch; do
         total=$(points_of $shape)
         [ "${total:-0}" -gt 50 ] || complain "only ${total:-no} points"
         for ((n = 1; n <= total + 8; n++)); do # how threads meet moves a few
-            i=$((i + 1))
-            [ $((i % workers)) = "$worker" ] || continue
+            [ $((n % workers)) = "$worker" ] || continue # by n: each counts its own total
             if [ -n "${CRASH_ALL-}" ]; then
                 cut $shape before $n
                 cut $shape after $n
                 cut $shape before $n $((1 + n * 7 % 60))
                 cut $shape after $n $((1 + n * 13 % 90))
-            elif [ $((i % step)) -lt "$workers" ]; then
-                case $((i / step % 3)) in
+            elif [ $((n % step)) -lt "$workers" ]; then
+                case $((n / step % 3)) in
                     0) cut $shape before $n ;;
                     1) cut $shape after $n ;;
                     2) cut $shape after $n $((1 + n * 7 % 60)) ;;
