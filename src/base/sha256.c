@@ -116,3 +116,34 @@ void ch_hmac_sha256(struct ch_sv key, struct ch_sv text, unsigned char out[CH_SH
     keyed(block, 0x36, text.p, text.n, inner);
     keyed(block, 0x5c, inner, sizeof(inner), out);
 }
+
+/* --- digests as they are shown */
+
+bool ch_sha256_equal(const unsigned char a[CH_SHA256_SIZE], const unsigned char b[CH_SHA256_SIZE]) {
+    unsigned char difference = 0;
+    for (size_t i = 0; i < CH_SHA256_SIZE; i++)
+        difference |= a[i] ^ b[i];
+    return difference == 0;
+}
+
+bool ch_sha256_read(struct ch_sv hex, unsigned char out[CH_SHA256_SIZE]) {
+    if (hex.n != 2 * CH_SHA256_SIZE)
+        return false;
+    for (size_t i = 0; i < hex.n; i++) {
+        char c = hex.p[i];
+        int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+        if (digit < 0)
+            return false;
+        out[i / 2] = (unsigned char)(i % 2 ? out[i / 2] << 4 | digit : digit);
+    }
+    return true;
+}
+
+void ch_sha256_hex(const unsigned char digest[CH_SHA256_SIZE], char out[2 * CH_SHA256_SIZE + 1]) {
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < CH_SHA256_SIZE; i++) {
+        out[2 * i] = digits[digest[i] >> 4];
+        out[2 * i + 1] = digits[digest[i] & 15];
+    }
+    out[2 * CH_SHA256_SIZE] = '\0';
+}

@@ -39,13 +39,6 @@ static void digest(struct ch_sv text, unsigned char out[CH_SHA256_SIZE]) {
     ch_sha256_end(&h, out);
 }
 
-bool ch_door_equal(const unsigned char a[CH_SHA256_SIZE], const unsigned char b[CH_SHA256_SIZE]) {
-    unsigned char difference = 0;
-    for (size_t i = 0; i < CH_SHA256_SIZE; i++)
-        difference |= a[i] ^ b[i];
-    return difference == 0;
-}
-
 int ch_door_init(struct ch_door *g, const struct chela_gateway_opts *o, struct chela_error *err) {
     if (!o->token || !*o->token)
         return ch_fail(err, CHELA_ECONFIG,
@@ -140,5 +133,5 @@ bool ch_door_knows(const struct ch_door *g, const struct ch_inbound *in) {
         !ch_sv_eq_nocase(ch_sv(shown.p, 7), CH_SV("bearer ")))
         return false;
     digest(ch_sv_trim(ch_sv(shown.p + 7, shown.n - 7)), its);
-    return ch_door_equal(its, g->token);
+    return ch_sha256_equal(its, g->token);
 }

@@ -170,19 +170,6 @@ static void accept_event(struct ch_visit *v, struct delivery *d) {
     j->ops->change(j, &c, j->gate, accepted, k);
 }
 
-static bool read_hex(struct ch_sv text, unsigned char out[CH_SHA256_SIZE]) {
-    if (text.n != 2 * CH_SHA256_SIZE)
-        return false;
-    for (size_t i = 0; i < text.n; i++) {
-        char c = text.p[i];
-        int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-        if (digit < 0)
-            return false;
-        out[i / 2] = (unsigned char)(i % 2 ? out[i / 2] << 4 | digit : digit);
-    }
-    return true;
-}
-
 static bool is_now(struct ch_sv timestamp, int64_t now_s) {
     int64_t then = 0;
     if (!timestamp.n || timestamp.n > 12)
@@ -205,12 +192,12 @@ static bool is_signed(struct ch_visit *v, const char *secret, struct ch_sv *sign
     if (!ch_sv_starts(shown, "sha256=") || ch_inbound_count(in, "x-chela-signature") != 1)
         return false;
     *signature = ch_arena_sv(&v->arena, ch_sv(shown.p + 7, shown.n - 7));
-    if (!read_hex(*signature, its))
+    if (!ch_sha256_read(*signature, its))
         return false;
     ch_buf_addf(&text, "%.*s.", CH_SV_FMT(timestamp));
     ch_buf_add_sv(&text, v->body);
     ch_hmac_sha256(ch_sv_str(secret), ch_buf_sv(&text), ours);
-    return ch_door_equal(its, ours) &&
+    return ch_sha256_equal(its, ours) &&
            is_now(timestamp, ch_now_ms(ch_loop_clock(v->gw->rt->loop)) / 1000);
 }
 
