@@ -41,6 +41,12 @@ struct chela_tls_ops {
 
     /* Bytes for the network: > 0 count, 0 none now. */
     long (*drain)(struct chela_tls *tls, void *out, size_t max);
+
+    /* Not of a connection, but of the same library: AES-256-CBC with PKCS #7
+     * padding. Writes at most n bytes to out; the number of them, or negative:
+     * this is not what the key and iv were used for. */
+    long (*aes_decrypt)(const unsigned char key[32], const unsigned char iv[16], const void *in,
+                        size_t n, void *out);
 };
 
 CHELA_END_DECLS

@@ -14,9 +14,11 @@
 #include <limits.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
+#include <openssl/evp.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -322,6 +324,22 @@ static long tls_drain(struct chela_tls *t, void *out, size_t max) {
     return (long)queue_take(&t->out, out, max);
 }
 
+/* --- a cipher on its own */
+
+static long aes_decrypt(const unsigned char key[32], const unsigned char iv[16], const void *in,
+                        size_t n, void *out) {
+    EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
+    int some = 0, rest = 0;
+
+    ERR_clear_error();
+    bool fine = ctx && n <= INT_MAX &&
+                EVP_DecryptInit_ex(ctx, EVP_aes_256_cbc(), NULL, key, iv) == 1 &&
+                EVP_DecryptUpdate(ctx, out, &some, in, (int)n) == 1 &&
+                EVP_DecryptFinal_ex(ctx, (unsigned char *)out + some, &rest) == 1;
+    EVP_CIPHER_CTX_free(ctx);
+    return fine ? (long)some + rest : -1;
+}
+
 static const struct chela_tls_ops ops = {
     .name = "openssl",
     .context_new = context_new,
@@ -333,6 +351,7 @@ static const struct chela_tls_ops ops = {
     .read = tls_read,
     .write = tls_write,
     .drain = tls_drain,
+    .aes_decrypt = aes_decrypt,
 };
 
 CHELA_API const struct chela_module chela_module;
