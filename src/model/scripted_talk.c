@@ -25,6 +25,16 @@ static bool block_is(const struct ch_json *block, const char *type) {
     return ch_sv_is(ch_json_get_str(block, "type"), type);
 }
 
+/* What stands at the end of a request about a message that came through a
+ * channel is not something that the user said. */
+static bool is_about(struct ch_sv text) {
+    return ch_sv_starts(text, "<trusted_metadata>") || ch_sv_starts(text, "<untrusted_context>");
+}
+
+static bool is_said(const struct ch_json *block) {
+    return block_is(block, "text") && !is_about(ch_json_get_str(block, "text"));
+}
+
 /* A string, or the text blocks of a list with a newline between them. */
 static struct ch_sv join_text(struct ch_arena *a, const struct ch_json *content) {
     if (ch_json_is(content, CH_JSON_STRING))
@@ -32,7 +42,7 @@ static struct ch_sv join_text(struct ch_arena *a, const struct ch_json *content)
     CH_BUF_AUTO text = {0};
     bool first = true;
     for (CH_JSON_EACH(block, content)) {
-        if (!block_is(block, "text"))
+        if (!is_said(block))
             continue;
         if (!first)
             ch_buf_addc(&text, '\n');
@@ -104,9 +114,9 @@ static int see_result(struct walk *w, const struct ch_json *block) {
 
 static int see_user(struct walk *w, const struct ch_json *content) {
     struct ch_talk *t = w->talk;
-    bool text = ch_json_is(content, CH_JSON_STRING);
+    bool text = ch_json_is(content, CH_JSON_STRING) && !is_about(ch_json_str(content));
     for (CH_JSON_EACH(block, content)) {
-        text |= block_is(block, "text");
+        text |= is_said(block);
         int rc = block_is(block, "tool_result") ? see_result(w, block) : 0;
         if (rc < 0)
             return rc;
