@@ -19,7 +19,7 @@ say = @$(if $(V),:,printf '  %-5s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@)); mkdir
 
 # A layer may include only the layers before it (tools/check_layers) and is
 # its own archive, so that a unit test of a layer links nothing later.
-LAYERS := base json io net model tool prompt agent store config gateway
+LAYERS := base json io net model tool prompt agent store channel config gateway
 PKGS := libuv yaml-0.1 libpcre2-8
 LIBS := -lhttp_parser -ldl -lpthread -lm
 # A module (src/<dir>/) is loaded on use. ALONE: it has its own copy of base/.
@@ -122,7 +122,7 @@ $(BUILD)/examples/%: examples/%.c $(BUILD)/libchela.so
 # unit/<layer>/test_*.c links its layer and earlier ones; replay/, scenario/
 # and fuzz/ link everything. tests/run runs them and counts the cases.
 SANITIZED := address,undefined
-HELPERS := llmserver tlsproxy reap crashpoint
+HELPERS := llmserver larkserver tlsproxy reap crashpoint
 UNIT := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*/test_*.c))
 WHOLE := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/replay/test_*.c tests/scenario/test_*.c))
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))

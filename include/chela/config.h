@@ -56,6 +56,14 @@ CHELA_API void chela_config_gateway(const chela_config *cfg, struct chela_gatewa
 CHELA_API int chela_config_hook(const chela_config *cfg, size_t i, struct chela_gateway_hook *out,
                                 const char **secret_env);
 
+/* A chat channel of the gateway, but for its secrets: env says which variables
+ * hold them, NULL where there is none. CHELA_ENOENT past the last. */
+struct chela_channel_env {
+    const char *secret, *token, *encrypt_key;
+};
+CHELA_API int chela_config_channel(const chela_config *cfg, size_t i,
+                                   struct chela_channel_opts *out, struct chela_channel_env *env);
+
 /* Every option that has a value, "agents.list[coder].limits.maxTurns", in the
  * order of the manual: from_file, or the default. What may be secret is not
  * shown. cfg NULL: the defaults. Texts are borrowed for the call. */

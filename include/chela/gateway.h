@@ -21,6 +21,25 @@ struct chela_gateway_hook {
     const char *session; /* NULL: one for each event */
 };
 
+/* A chat service that people talk to an agent through: POST /channels/NAME/events
+ * takes its callbacks (docs/feishu.md). */
+struct chela_channel_opts {
+    size_t size;             /* set by CHELA_CHANNEL_OPTS */
+    const char *name;        /* "feishu" */
+    const char *agent;       /* NULL: the first */
+    const char *account;     /* the app's id */
+    const char *secret;      /* what we show the service */
+    const char *token;       /* what the service shows us */
+    const char *encrypt_key; /* what its callbacks are encrypted and signed with; NULL: not */
+    const char *domain;      /* "feishu", "lark" or a URL; NULL: "feishu" */
+    const char *dm_policy, *group_policy; /* "allowlist" (NULL), "open", "off" */
+    const char *const *allow_from; /* ids of people, "*": all; NULL-terminated, may be NULL */
+    const char *const *groups;     /* ids of group chats, likewise */
+    int unasked;               /* in groups: answer what does not mention the app too */
+    const char *group_session; /* "topic" (NULL), "chat", "sender": who shares a session */
+};
+#define CHELA_CHANNEL_OPTS(...) {.size = sizeof(struct chela_channel_opts), __VA_ARGS__}
+
 struct chela_gateway_opts { /* all texts are copied */
     size_t size; /* set by CHELA_GATEWAY_OPTS */
     const char *listen;         /* NULL: "127.0.0.1:8787"; port 0: any that is free */
@@ -34,6 +53,7 @@ struct chela_gateway_opts { /* all texts are copied */
     chela_store *store;         /* of the runtime; borrowed; NULL: sessions are not kept */
     const struct chela_gateway_hook *hooks;
     size_t nhooks;
+    const struct chela_channel_opts *const *channels; /* NULL-terminated; may be NULL */
 };
 #define CHELA_GATEWAY_OPTS(...) {.size = sizeof(struct chela_gateway_opts), __VA_ARGS__}
 

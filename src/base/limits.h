@@ -256,6 +256,9 @@
 #define CH_LIMIT_KEY_FILE (16 * CH_KB)
 
 /* gateway */
+#define CH_LIMIT_CHANNEL_ID 128      /* bytes of an id that a chat service gives */
+#define CH_LIMIT_CALLBACK CH_MB      /* bytes of what it sends at once */
+#define CH_LIMIT_CHANNEL_ANSWER CH_MB /* ... and answers */
 #define CH_LIMIT_LANES 4096          /* sessions in use at once */
 #define CH_LIMIT_CLIENT_TOOLS 128    /* that one request brings */
 #define CH_LIMIT_TOLD 2048           /* events of a session for those who come back */

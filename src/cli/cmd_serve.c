@@ -15,6 +15,7 @@
 #include "cli/setup.h"
 
 #define DRAIN_MS 10000
+#define CHANNELS 8
 #define TOKEN_ENV "CHELA_TOKEN"
 
 struct flags {
@@ -51,6 +52,8 @@ struct serve {
     struct ch_setup setup;
     chela_gateway *gateway;
     struct chela_gateway_hook *hooks; /* owned */
+    struct chela_channel_opts channels[CHANNELS];
+    const struct chela_channel_opts *channel_list[CHANNELS + 1];
     int64_t drain_ms;
     pthread_t waiter;
     sigset_t signals;
@@ -126,6 +129,36 @@ static int find_hooks(struct serve *s, struct chela_gateway_opts *o, struct chel
     return CHELA_OK;
 }
 
+static int find_secret(const char *channel, const char *env, const char **out,
+                       struct chela_error *err) {
+    *out = env ? getenv(env) : NULL;
+    if (!env || (*out && **out))
+        return CHELA_OK;
+    return ch_problem(err, CHELA_ECONFIG, "channel %s: %s is not set", channel, env);
+}
+
+/* Likewise: a channel whose secrets are missing is not left open. */
+static int find_channels(struct serve *s, struct chela_gateway_opts *o, struct chela_error *err) {
+    struct chela_channel_env env;
+    size_t n = 0;
+    int rc = CHELA_OK;
+    for (; rc == CHELA_OK && s->setup.config && n < CHANNELS; n++) {
+        struct chela_channel_opts *c = &s->channels[n];
+        *c = (struct chela_channel_opts)CHELA_CHANNEL_OPTS(.name = NULL);
+        if (chela_config_channel(s->setup.config, n, c, &env) < 0)
+            break;
+        rc = find_secret(c->name, env.secret, &c->secret, err);
+        if (rc == CHELA_OK)
+            rc = find_secret(c->name, env.token, &c->token, err);
+        if (rc == CHELA_OK)
+            rc = find_secret(c->name, env.encrypt_key, &c->encrypt_key, err);
+        s->channel_list[n] = c;
+    }
+    s->channel_list[n] = NULL;
+    o->channels = s->channel_list;
+    return rc;
+}
+
 static int describe(struct serve *s, struct chela_gateway_opts *o, struct chela_error *err) {
     const char *token_env = TOKEN_ENV;
     s->drain_ms = DRAIN_MS;
@@ -134,7 +167,9 @@ static int describe(struct serve *s, struct chela_gateway_opts *o, struct chela_
     if (s->setup.config)
         chela_config_gateway(s->setup.config, o, &token_env, &s->drain_ms);
     int rc = find_token(token_env, &o->token, err);
-    return rc < 0 ? rc : find_hooks(s, o, err);
+    if (rc == 0)
+        rc = find_hooks(s, o, err);
+    return rc < 0 ? rc : find_channels(s, o, err);
 }
 
 static int open_gateway(struct serve *s, struct chela_error *err) {

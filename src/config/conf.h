@@ -118,6 +118,13 @@ struct ch_conf_gateway {
     struct ch_conf_list hooks; /* struct ch_conf_hook */
 };
 
+struct ch_conf_feishu {
+    const char *app_id, *secret_env, *token_env, *encrypt_key_env, *mode, *domain, *agent;
+    const char *dm_policy, *group_policy, *group_session;
+    const char *const *allow_from, *const *groups; /* NULL-terminated */
+    bool unasked;
+};
+
 struct ch_conf_prompt_rule {
     struct ch_conf_item item; /* named as the prompt */
     const char *version;
@@ -140,6 +147,7 @@ struct ch_conf {
     struct ch_conf_outside outside;
     struct ch_conf_sandbox sandbox;
     struct ch_conf_gateway gateway;
+    struct ch_conf_feishu feishu;
     struct ch_conf_prompts prompts;
 };
 

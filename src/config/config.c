@@ -437,6 +437,24 @@ int chela_config_hook(const chela_config *cfg, size_t i, struct chela_gateway_ho
     return CHELA_OK;
 }
 
+int chela_config_channel(const chela_config *cfg, size_t i, struct chela_channel_opts *out,
+                         struct chela_channel_env *env) {
+    const struct ch_conf_feishu *f = &cfg->conf.feishu;
+    if (i > 0 || !f->app_id)
+        return CHELA_ENOENT;
+    struct chela_channel_opts o = CHELA_CHANNEL_OPTS(
+        .name = "feishu", .agent = f->agent, .account = f->app_id, .domain = f->domain,
+        .dm_policy = f->dm_policy, .group_policy = f->group_policy, .allow_from = f->allow_from,
+        .groups = f->groups, .unasked = f->unasked, .group_session = f->group_session);
+    *env = (struct chela_channel_env){
+        .secret = f->secret_env ? f->secret_env : "FEISHU_APP_SECRET",
+        .token = f->token_env ? f->token_env : "FEISHU_VERIFICATION_TOKEN",
+        .encrypt_key = f->encrypt_key_env};
+    o.size = CH_MIN(out->size, sizeof(o));
+    memcpy(out, &o, o.size);
+    return CHELA_OK;
+}
+
 void chela_config_gateway(const chela_config *cfg, struct chela_gateway_opts *opts,
                           const char **token_env, int64_t *drain_ms) {
     const struct ch_conf_gateway *g = &cfg->conf.gateway;

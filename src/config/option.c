@@ -13,6 +13,7 @@
 #define TOOL(member) offsetof(struct ch_conf_tool, member)
 #define OUTSIDE(member) offsetof(struct ch_conf, outside.member)
 #define HOOK(member) offsetof(struct ch_conf_hook, member)
+#define FEISHU(member) offsetof(struct ch_conf, feishu.member)
 #define GATEWAY(member) offsetof(struct ch_conf, gateway.member)
 #define BOX(member) offsetof(struct ch_conf, sandbox.member)
 
@@ -141,7 +142,44 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_FILE, "prompts.rollout", CH_CFG_ROLLOUT, 0,
      offsetof(struct ch_conf, prompts.rollout),
      .help = "a version for some sessions in a hundred: `{ router: { \"2.1\": 10 } }`"},
-    KNOWN(CH_SCOPE_FILE, "channels"),
+    {CH_SCOPE_FILE, "channels.feishu.appId", CH_CFG_TEXT, 0, FEISHU(app_id),
+     .help = "the app that people talk to; with it the channel is served, see feishu.md"},
+    {CH_SCOPE_FILE, "channels.feishu.appSecretEnv", CH_CFG_ENV, 0, FEISHU(secret_env),
+     .otherwise = "FEISHU_APP_SECRET", .help = "environment variable that holds its App Secret"},
+    {CH_SCOPE_FILE, "channels.feishu.appSecret", CH_CFG_REFUSED, CH_CFG_SECRET,
+     .help = "a secret does not belong into this file: use appSecretEnv"},
+    {CH_SCOPE_FILE, "channels.feishu.verificationTokenEnv", CH_CFG_ENV, 0, FEISHU(token_env),
+     .otherwise = "FEISHU_VERIFICATION_TOKEN",
+     .help = "environment variable that holds its Verification Token"},
+    {CH_SCOPE_FILE, "channels.feishu.verificationToken", CH_CFG_REFUSED, CH_CFG_SECRET,
+     .help = "a token does not belong into this file: use verificationTokenEnv"},
+    {CH_SCOPE_FILE, "channels.feishu.encryptKeyEnv", CH_CFG_ENV, 0, FEISHU(encrypt_key_env),
+     .help = "environment variable that holds its Encrypt Key; without it callbacks are neither "
+             "encrypted nor signed"},
+    {CH_SCOPE_FILE, "channels.feishu.encryptKey", CH_CFG_REFUSED, CH_CFG_SECRET,
+     .help = "a key does not belong into this file: use encryptKeyEnv"},
+    {CH_SCOPE_FILE, "channels.feishu.mode", CH_CFG_CHOICE, 0, FEISHU(mode), .words = "webhook",
+     .otherwise = "webhook", .help = "how events come: to `POST /channels/feishu/events`"},
+    {CH_SCOPE_FILE, "channels.feishu.domain", CH_CFG_TEXT, 0, FEISHU(domain),
+     .otherwise = "feishu", .help = "the open platform: `feishu`, `lark` or an https URL"},
+    {CH_SCOPE_FILE, "channels.feishu.agent", CH_CFG_NAME, 0, FEISHU(agent),
+     .help = "who answers; without it the first agent"},
+    {CH_SCOPE_FILE, "channels.feishu.dmPolicy", CH_CFG_CHOICE, 0, FEISHU(dm_policy),
+     .words = "allowlist|open|off", .otherwise = "allowlist",
+     .help = "whose direct messages are answered: of those in `allowFrom`, all, none"},
+    {CH_SCOPE_FILE, "channels.feishu.allowFrom", CH_CFG_TEXTS, 0, FEISHU(allow_from),
+     .otherwise = "[]", .help = "their ids: `ou_...`, `on_...` or a user_id; never names"},
+    {CH_SCOPE_FILE, "channels.feishu.groupPolicy", CH_CFG_CHOICE, 0, FEISHU(group_policy),
+     .words = "allowlist|open|off", .otherwise = "allowlist",
+     .help = "which groups are answered in: those in `groups`, all, none"},
+    {CH_SCOPE_FILE, "channels.feishu.groups", CH_CFG_TEXTS, 0, FEISHU(groups), .otherwise = "[]",
+     .help = "their ids: `oc_...`"},
+    {CH_SCOPE_FILE, "channels.feishu.requireMention", CH_CFG_UNLESS, 0, FEISHU(unasked),
+     .otherwise = "true", .help = "in groups answer only what mentions the app"},
+    {CH_SCOPE_FILE, "channels.feishu.groupSession", CH_CFG_CHOICE, 0, FEISHU(group_session),
+     .words = "topic|chat|sender", .otherwise = "topic",
+     .help = "who shares a session: a topic, or the group where there is none; the whole group; "
+             "nobody"},
 
     /* --- an agent */
     {CH_SCOPE_AGENT, "id", CH_CFG_NAME, CH_CFG_REQUIRED | CH_CFG_ITEM, AGENT(item.name),

@@ -28,6 +28,7 @@ enum ch_scope { CH_SCOPE_FILE, CH_SCOPE_AGENT, CH_SCOPE_PROVIDER, CH_SCOPE_MODEL
     X(ENVS, "variable name, or a list", const char *) /* joined with commas */                  \
     X(CHOICE, "choice", const char *) /* one of `words` */                                      \
     X(BOOL, "true or false", bool)                                                              \
+    X(UNLESS, "true or false", bool) /* true unless the file says false: kept inverted */       \
     X(INT, "whole number", int64_t)                                                             \
     X(LIMIT, "whole number, 0: no limit", int64_t) /* 0 is kept as -1, as the library has it */ \
     X(COUNT, "whole number, 0: none", int64_t)     /* likewise */                               \

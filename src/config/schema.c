@@ -104,6 +104,7 @@ static void write_type(struct ch_jw *w, const struct ch_option *o) {
         write_words(w, o->words);
         return;
     case CH_CFG_BOOL:
+    case CH_CFG_UNLESS:
         ch_jw_kcstr(w, "type", "boolean");
         return;
     case CH_CFG_INT:

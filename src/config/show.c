@@ -74,6 +74,10 @@ static void add_value(struct ch_buf *out, const struct ch_option *o, const void 
         if (*(const bool *)at)
             ch_buf_add_str(out, "true");
         return;
+    case CH_CFG_UNLESS:
+        if (*(const bool *)at)
+            ch_buf_add_str(out, "false");
+        return;
     case CH_CFG_INT:
     case CH_CFG_LIMIT:
     case CH_CFG_COUNT:

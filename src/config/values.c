@@ -231,6 +231,14 @@ static int read_bool(struct ch_cfg_parser *p, const struct ch_json *v, const str
     return 0;
 }
 
+static int read_unless(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                       void *out) {
+    int rc = read_bool(p, v, o, out);
+    if (rc == 0)
+        *(bool *)out = !*(bool *)out;
+    return rc;
+}
+
 /* --- lists and mappings ------------------------------------------------------ */
 
 static int unknown_group(struct ch_cfg_parser *p, const struct ch_json *v) {
@@ -610,6 +618,7 @@ int ch_cfg_value(struct ch_cfg_parser *p, const struct ch_json *v, const struct 
         [CH_CFG_PATH] = read_path,       [CH_CFG_URL] = read_url,
         [CH_CFG_ENVS] = read_envs,
         [CH_CFG_ENV] = read_env,         [CH_CFG_CHOICE] = read_choice,
+        [CH_CFG_UNLESS] = read_unless,
         [CH_CFG_BOOL] = read_bool,       [CH_CFG_INT] = read_int,
         [CH_CFG_LIMIT] = read_limit,     [CH_CFG_SECONDS] = read_seconds,
         [CH_CFG_BUDGET] = read_budget,   [CH_CFG_NUMBER] = read_number,

@@ -121,7 +121,7 @@ static void decide(struct ch_visit *v, struct ch_lane *l) {
         ch_visit_error(v, &err);
         return;
     }
-    rc = ch_lane_resume(l, &err); /* CHELA_ESTATE: others still wait */
+    rc = ch_lane_resume(l, "ask", &err); /* CHELA_ESTATE: others still wait */
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "session", l->session->key);
     ch_jw_kbool(&w, "resumed", rc == 0);

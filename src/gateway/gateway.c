@@ -156,6 +156,8 @@ static int fill(chela_gateway *gw, const struct chela_gateway_opts *o, struct ch
     int rc = ch_door_init(&gw->door, o, err);
     if (rc == 0)
         rc = ch_hooks_init(gw, o, err);
+    if (rc == 0)
+        rc = ch_channels_init(gw, o, err);
     if (rc < 0)
         return rc;
     struct ch_server_opts server = {.listen = o->listen ? o->listen : DEFAULT_LISTEN,
@@ -181,6 +183,7 @@ int chela_gateway_new(chela_runtime *rt, const struct chela_gateway_opts *given,
     ch_list_init(&gw->talks);
     ch_list_init(&gw->deliveries);
     ch_list_init(&gw->knocks);
+    ch_list_init(&gw->chats);
     int rc = fill(gw, &opts, err);
     if (rc < 0) {
         chela_gateway_close(gw);
@@ -188,6 +191,7 @@ int chela_gateway_new(chela_runtime *rt, const struct chela_gateway_opts *given,
     }
     ch_timer_start(rt->loop, &gw->pulse, CH_DEFAULT_PULSE_MS, on_pulse);
     ch_hooks_recover(gw);
+    ch_channels_recover(gw);
     *out = gw;
     return 0;
 }
@@ -201,6 +205,7 @@ void chela_gateway_close(chela_gateway *gw) {
     ch_loop_unpost(gw->rt->loop, &gw->stop_now);
     ch_loop_unpost(gw->rt->loop, &gw->interrupt);
     ch_hooks_release(gw);
+    ch_channels_release(gw);
     ch_ui_talks_close(gw);
     ch_lanes_close(gw);
     for (struct ch_visit *v; (v = CH_LIST_FIRST(&gw->visits, struct ch_visit, link));) {

@@ -41,6 +41,8 @@ struct chela_gateway {
     struct ch_list lanes, visits, talks, deliveries, knocks;
     struct ch_hook *hooks; /* owned */
     size_t nhooks;
+    struct ch_list chats; /* channels.c */
+    struct ch_recovery *channel_recovery; /* ... what was left is being read; NULL */
     void *recovery; /* hooks.c: the inbox is being read; NULL */
     size_t nlanes, nvisits;
     size_t ninvocations; /* of single tools, which use their agent directly */
@@ -63,6 +65,7 @@ typedef void ch_route_fn(struct ch_visit *v);
 
 enum ch_route_flags {
     CH_ROUTE_OPEN = 1, /* no token: says nothing that matters, or checks by itself */
+    CH_ROUTE_SMALL = 2, /* a body of at most CH_LIMIT_CALLBACK bytes, its size said before */
 };
 
 struct ch_route {
@@ -106,13 +109,16 @@ bool ch_door_knows(const struct ch_door *g, const struct ch_inbound *in); /* its
 /* An origin of the list, to be named in the answer; NULL: none. */
 const char *ch_door_origin(const struct ch_door *g, const struct ch_inbound *in);
 
-/* Of two digests, in constant time. */
-bool ch_door_equal(const unsigned char a[CH_SHA256_SIZE], const unsigned char b[CH_SHA256_SIZE]);
-
 /* --- hooks.c */
 int ch_hooks_init(chela_gateway *gw, const struct chela_gateway_opts *o, struct chela_error *err);
 void ch_hooks_recover(chela_gateway *gw); /* deliver what an earlier process accepted */
 void ch_hooks_release(chela_gateway *gw);
+
+/* --- channels.c */
+int ch_channels_init(chela_gateway *gw, const struct chela_gateway_opts *o,
+                     struct chela_error *err);
+void ch_channels_recover(chela_gateway *gw); /* take up what an earlier process left */
+void ch_channels_release(chela_gateway *gw);
 
 /* --- route.c */
 /* The path, decoded once, in the arena; p NULL: it is no proper path. */

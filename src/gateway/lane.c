@@ -1,6 +1,7 @@
 /* lane.c -- see lane.h. */
 #include "gateway/lane.h"
 
+#include "agent/driver.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -53,12 +54,29 @@ static void remember(struct ch_lane *l, const struct chela_event *ev) {
     l->told_bytes += strlen(json);
 }
 
+static void runs(struct ch_lane *l, chela_run *run) {
+    chela_run_free(l->run);
+    l->run = run;
+    l->running = true;
+}
+
+/* A run that the session began by itself, with a message that waited. */
+static void adopt(struct ch_lane *l) {
+    chela_run *run = l->session->run;
+    if (!run || run->over || run == l->run)
+        return;
+    atomic_fetch_add(&run->refs, 1);
+    runs(l, run);
+}
+
 static void on_event(const struct chela_event *ev, void *user) {
     struct ch_lane *l = user;
     struct ch_link *k = l->watchers.head.next, *next;
     count(&l->gw->counters, ev);
     if (l->kept)
         remember(l, ev);
+    if (ev->type == CHELA_EV_RUN_START)
+        adopt(l);
     if (ev->type == CHELA_EV_RUN_END)
         rest(l);
     for (; k != &l->watchers.head; k = next) {
@@ -261,12 +279,6 @@ static int recall(struct ch_lane *l, struct ch_msg *m, struct chela_error *err) 
     return rc < 0 ? ch_fail(err, rc, "the history is too long") : 0;
 }
 
-static void runs(struct ch_lane *l, chela_run *run) {
-    chela_run_free(l->run);
-    l->run = run;
-    l->running = true;
-}
-
 int ch_lane_start(struct ch_lane *l, struct ch_msg *input, const char *approve,
                   struct chela_error *err) {
     struct chela_run_opts opts =
@@ -278,12 +290,23 @@ int ch_lane_start(struct ch_lane *l, struct ch_msg *input, const char *approve,
     return rc;
 }
 
-int ch_lane_resume(struct ch_lane *l, struct chela_error *err) {
-    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = on_event, .user = l, .approve = "ask");
+int ch_lane_resume(struct ch_lane *l, const char *approve, struct chela_error *err) {
+    struct chela_run_opts opts =
+        CHELA_RUN_OPTS(.on_event = on_event, .user = l, .approve = approve);
     chela_run *run;
     int rc = chela_run_resume(l->session, &opts, &run, err);
     if (rc == 0)
         runs(l, run);
+    return rc;
+}
+
+int ch_lane_send(struct ch_lane *l, struct ch_sv text, struct chela_run_opts *opts,
+                 struct chela_error *err) {
+    opts->on_event = on_event;
+    opts->user = l;
+    int rc = chela_session_send(l->session, text.p, text.n, opts, err);
+    if (rc == 0)
+        adopt(l);
     return rc;
 }
 
@@ -302,7 +325,7 @@ static int answer(struct ch_lane *l, struct ch_history *h, struct chela_error *e
     for (uint32_t i = 0; rc == 0 && i < results->nblocks; i++)
         rc = give_result(l, &results->blocks[i], err);
     if (rc == 0)
-        rc = ch_lane_resume(l, err);
+        rc = ch_lane_resume(l, "ask", err);
     for (size_t i = 1; rc == 0 && i < h->n; i++)
         for (uint32_t k = 0; rc == 0 && k < h->msgs[i]->nblocks; k++) {
             const struct ch_block *b = &h->msgs[i]->blocks[k];

@@ -95,7 +95,11 @@ int ch_lane_for(struct ch_visit *v, struct ch_lane_opts *opts, struct ch_lane **
  * the calls it waits for, or words. */
 int ch_lane_converse(struct ch_lane *l, struct ch_history *h, struct chela_error *err);
 /* Go on with a paused run, or one that an earlier process left. */
-int ch_lane_resume(struct ch_lane *l, struct chela_error *err);
+int ch_lane_resume(struct ch_lane *l, const char *approve, struct chela_error *err);
+/* chela_session_send: begin a run with text, or have it join or follow the one
+ * that is in progress. p NULL: what waits begins. opts but for on_event. */
+int ch_lane_send(struct ch_lane *l, struct ch_sv text, struct chela_run_opts *opts,
+                 struct chela_error *err);
 
 /* All of a gateway's. */
 bool ch_lanes_busy(const chela_gateway *gw);

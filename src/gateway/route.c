@@ -26,6 +26,7 @@ const struct ch_route ch_routes[] = {
     {"GET", "/api/approvals", 0, ch_approvals_list},
     {"POST", "/api/approvals/{}", 0, ch_approvals_decide},
     {"POST", "/hooks/{}", CH_ROUTE_OPEN, ch_hook_call},
+    {"POST", "/channels/{}/events", CH_ROUTE_OPEN | CH_ROUTE_SMALL, ch_channel_call},
     {"POST", "/tools/invoke", 0, ch_tools_invoke},
     {"GET", "/api/usage", 0, ch_usage},
     {"GET", "/metrics", 0, ch_metrics},

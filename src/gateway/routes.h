@@ -23,6 +23,9 @@ ch_route_fn ch_approvals_list, ch_approvals_decide;
 /* hooks.c */
 ch_route_fn ch_hook_call;
 
+/* channels.c */
+ch_route_fn ch_channel_call;
+
 /* ui_chat.c */
 ch_route_fn ch_ui_chat, ch_ui_resume;
 

@@ -182,7 +182,7 @@ static int give_results(struct ch_visit *v, struct ch_lane *l, struct chela_erro
         if (rc < 0)
             return rc;
     }
-    return ch_lane_resume(l, err);
+    return ch_lane_resume(l, "ask", err);
 }
 
 static int read_input(struct ch_visit *v, struct ch_msg **out, struct chela_error *err) {
@@ -227,7 +227,7 @@ static int say(struct ch_visit *v, struct ch_lane *l, const char **delivery,
         return say_while_running(v, l, delivery, err);
     if (ch_json_bool(ch_json_get(v->json, "resume"), false)) {
         *delivery = "resume";
-        return ch_lane_resume(l, err);
+        return ch_lane_resume(l, "ask", err);
     }
     *delivery = "run";
     int rc = read_input(v, &input, err);

@@ -110,7 +110,7 @@ static int go_on(struct chat *c, struct ch_lane *l, struct ch_buf *denied,
     if (!taken)
         return ch_fail(err, CHELA_ESTATE, "chat '%s' waits for other answers than these",
                        l->session->key);
-    return ch_lane_resume(l, err);
+    return ch_lane_resume(l, "ask", err);
 }
 
 /* --- a request */

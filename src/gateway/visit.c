@@ -225,6 +225,14 @@ static bool has_body(const struct ch_inbound *in) {
     return ch_inbound_header(in, "transfer-encoding").p || (length.n && !ch_sv_is(length, "0"));
 }
 
+static bool is_small(const struct ch_inbound *in) {
+    struct ch_sv length = ch_inbound_header(in, "content-length");
+    size_t n = 0;
+    for (size_t i = 0; i < length.n && n <= CH_LIMIT_CALLBACK; i++)
+        n = 10 * n + (size_t)(length.p[i] - '0');
+    return length.n && n <= CH_LIMIT_CALLBACK;
+}
+
 static struct ch_refusal check_route(chela_gateway *gw, const struct ch_inbound *in) {
     CH_ARENA_AUTO arena = {0};
     struct ch_sv query, param;
@@ -240,6 +248,8 @@ static struct ch_refusal check_route(chela_gateway *gw, const struct ch_inbound 
     bool reads = strcmp(r->method, "POST") != 0;
     if (reads && has_body(in))
         return (struct ch_refusal){400, "a body is not expected here"};
+    if (r->flags & CH_ROUTE_SMALL && !is_small(in))
+        return (struct ch_refusal){413, "the body is too large, or does not say its size"};
     if (!reads && !is_json(ch_inbound_header(in, "content-type")))
         return (struct ch_refusal){415, "the content type must be application/json"};
     return (struct ch_refusal){0};

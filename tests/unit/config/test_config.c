@@ -610,6 +610,7 @@ static bool takes(const struct ch_option *o, char kind) {
     case CH_CFG_MODEL:
         return kind == 's';
     case CH_CFG_BOOL:
+    case CH_CFG_UNLESS:
         return kind == 'b';
     case CH_CFG_INT:
     case CH_CFG_LIMIT:

@@ -165,7 +165,8 @@ static void test_open_routes(void **state) {
     for (const struct ch_route *r = ch_routes; r->method; r++)
         if (r->flags & CH_ROUTE_OPEN)
             ch_buf_addf(&open, "%s ", r->path);
-    assert_string_equal(ch_buf_str(&open), "/ /healthz /readyz /hooks/{} ");
+    assert_string_equal(ch_buf_str(&open),
+                        "/ /healthz /readyz /hooks/{} /channels/{}/events ");
 }
 
 int main(void) {

@@ -1,0 +1,92 @@
+/* channel.h -- a chat service as the gateway sees it.
+ *
+ * A channel knows one service: how its callbacks are verified, what they mean,
+ * who may talk to the agent, and how an answer gets there. It knows nothing of
+ * sessions: gateway/channels.c stores what arrived, acknowledges it, leads it to
+ * an agent and hands over the answers. So a channel is a table of functions, and
+ * a new one is a file, a row in channels.c and the rows of its options.
+ *
+ *   callback --receive--> arrival --judge--> an agent at work --deliver--> answer
+ *
+ * An arrival is made from the service's own words (`data`), which is what is
+ * stored: after a crash recall makes the same one. Everything happens on the
+ * loop thread; no function calls back before it returned. */
+#ifndef CH_CHANNEL_CHANNEL_H
+#define CH_CHANNEL_CHANNEL_H
+#include "agent/agent.h"
+#include "chela/channel.h"
+#include "chela/gateway.h"
+#include "chela/mailbox.h"
+#include "json/json.h"
+
+struct ch_channel {
+    const struct ch_channel_ops *ops;
+};
+
+/* What a channel is told about its surroundings. */
+struct ch_channel_host {
+    chela_runtime *rt;
+    /* The channel now knows what it said CH_LATER for. */
+    void (*ready)(struct ch_channel *c, void *user);
+    void *user;
+};
+
+/* A request that claims to come from the service. */
+struct ch_callback {
+    struct ch_sv (*header)(const void *request, const char *name); /* name in lower case */
+    const void *request;
+    struct ch_sv body;          /* the bytes as they came */
+    const struct ch_json *json; /* the same, read: an object */
+    int64_t now;                /* ms since the epoch */
+};
+
+/* A message that somebody wrote. Texts live in the arena it was made in. */
+struct ch_arrival {
+    const char *id;      /* the same when it comes again: "feishu:om_1" */
+    const char *session; /* key of the session that it belongs to */
+    const char *to;      /* where its answer goes, for deliver */
+    const char *text;    /* "": nothing to read in it */
+    struct ch_sv data;   /* for recall */
+    struct chela_inbound about;
+};
+
+struct ch_verdict {
+    int status;           /* of HTTP; 200: it is genuine */
+    const char *why;      /* otherwise: for the log and the answer, without secrets */
+    struct ch_sv answer;  /* JSON to answer with */
+    bool arrived;         /* there is an arrival, to be stored before the answer */
+    struct ch_arrival arrival;
+};
+
+enum ch_judgement { CH_TAKE, CH_IGNORE, CH_LATER };
+
+struct ch_channel_ops {
+    const char *name; /* as in the configuration and in POST /channels/NAME/events */
+
+    /* Options are borrowed until it returns. CHELA_ECONFIG names what is missing. */
+    int (*open)(const struct ch_channel_host *host, const struct chela_channel_opts *opts,
+                struct ch_channel **out, struct chela_error *err);
+    void (*close)(struct ch_channel *c);
+
+    /* Verify a callback; if it is genuine, say what to answer, and what arrived. */
+    void (*receive)(struct ch_channel *c, const struct ch_callback *in, struct ch_arena *a,
+                    struct ch_verdict *out);
+    /* The arrival that `data` is. CHELA_EPARSE: none. */
+    int (*recall)(struct ch_channel *c, struct ch_sv data, struct ch_arena *a,
+                  struct ch_arrival *out, struct chela_error *err);
+    /* May its sender have it done? Asked before anything is done, and again
+     * after CH_LATER. */
+    enum ch_judgement (*judge)(struct ch_channel *c, const struct ch_arrival *in);
+
+    /* Send m, which is borrowed; ends with one chela_outbox_receipt. */
+    void (*deliver)(struct ch_channel *c, const struct chela_outbound *m);
+    /* Optional. Show that somebody is at work on a message, or no longer is. */
+    void (*working)(struct ch_channel *c, const struct ch_arrival *in, bool at_work);
+};
+
+/* channels.c: NULL if there is none of that name. */
+const struct ch_channel_ops *ch_channel_find(const char *name);
+
+extern const struct ch_channel_ops ch_feishu_channel;
+
+#endif

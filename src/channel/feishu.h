@@ -1,0 +1,102 @@
+/* feishu.h -- what the files of the Feishu channel share (Lark is the same
+ * service under another name).
+ *
+ *   feishu_seal.c     is this callback genuine?          pure
+ *   feishu_message.c  what does its message say?         pure
+ *   feishu_judge.c    may its sender have it done?       pure
+ *   feishu_post.c     Markdown in parts that fit         pure
+ *   feishu_api.c      calls of the open platform: tokens, retries, codes
+ *   feishu.c          the channel made of these */
+#ifndef CH_CHANNEL_FEISHU_H
+#define CH_CHANNEL_FEISHU_H
+#include "channel/channel.h"
+#include "chela/sys/tls.h"
+
+/* --- feishu_seal.c */
+
+struct ch_feishu_keys { /* borrowed */
+    const char *app_id, *token;
+    const char *encrypt_key; /* NULL: callbacks are neither encrypted nor signed */
+    const struct chela_tls_ops *cipher; /* needed with encrypt_key */
+};
+
+struct ch_feishu_letter {
+    struct ch_sv challenge; /* p set: the service wants to see this again, no more */
+    struct ch_sv type;      /* "im.message.receive_v1" */
+    const struct ch_json *event;
+};
+
+/* Open a callback. 0, or the status to refuse it with and *why. */
+int ch_feishu_unseal(const struct ch_feishu_keys *k, const struct ch_callback *in,
+                     struct ch_arena *a, struct ch_feishu_letter *out, const char **why);
+
+/* --- feishu_message.c */
+
+struct ch_feishu_message {
+    const char *id, *chat, *thread, *parent; /* the last two may be NULL */
+    const char *open_id, *union_id, *user_id; /* of its sender; may be NULL */
+    bool direct;      /* between two */
+    bool from_person; /* and not from a program */
+    int64_t ts;
+    struct ch_sv text; /* as people read it, without being addressed */
+    const struct ch_json *mentions, *content; /* the latter of a post */
+};
+
+/* event: of im.message.receive_v1. bot: our open_id, which is left out of the
+ * text; NULL: unknown yet. CHELA_EPARSE: it has no ids, or no content. */
+int ch_feishu_read(const struct ch_json *event, const char *bot, struct ch_arena *a,
+                   struct ch_feishu_message *out, struct chela_error *err);
+bool ch_feishu_mentions(const struct ch_feishu_message *m, const char *open_id);
+
+/* --- feishu_judge.c */
+
+enum ch_feishu_policy { CH_FEISHU_LISTED, CH_FEISHU_OPEN, CH_FEISHU_OFF };
+enum ch_feishu_scope { CH_FEISHU_TOPIC, CH_FEISHU_CHAT, CH_FEISHU_SENDER };
+
+struct ch_feishu_rules {
+    enum ch_feishu_policy direct, group;
+    char **people, **groups; /* owned, NULL-terminated: ids */
+    bool unasked; /* in groups: answer what does not mention us */
+    enum ch_feishu_scope scope;
+};
+
+enum ch_judgement ch_feishu_judge(const struct ch_feishu_rules *r, const char *bot,
+                                  const struct ch_feishu_message *m);
+/* The session that a message belongs to. */
+char *ch_feishu_session(const struct ch_feishu_rules *r, const struct ch_feishu_message *m,
+                        struct ch_arena *a);
+
+/* --- feishu_post.c */
+
+/* The next part of a text as the `content` of a post; false: there is none.
+ * *rest goes on behind it; *fence (NULL at first) says what block of code a
+ * part was cut in. */
+struct ch_feishu_rest {
+    struct ch_sv text;
+    struct ch_sv fence; /* the line that opened it; n 0: none is open */
+};
+bool ch_feishu_part(struct ch_feishu_rest *rest, struct ch_buf *content);
+
+/* --- feishu_api.c */
+
+struct ch_feishu_api;
+
+struct ch_feishu_answer {
+    int64_t code;            /* the service's own; 0: done. -1: there is none */
+    int status;              /* of HTTP; 0: no answer came */
+    const char *why;         /* if it was not done: code and text, or what failed */
+    int64_t wait_ms;         /* that it asked for; 0: nothing */
+    const struct ch_json *json; /* all of it; NULL */
+};
+typedef void ch_feishu_fn(const struct ch_feishu_answer *a, void *user);
+
+/* base: "https://open.feishu.cn". Texts are copied. */
+struct ch_feishu_api *ch_feishu_api_new(chela_runtime *rt, const char *base, const char *app_id,
+                                        const char *secret);
+void ch_feishu_api_close(struct ch_feishu_api *api); /* no callback after this */
+/* path: "/open-apis/...". body: JSON, copied; NULL: none. fn, which may be NULL,
+ * is called once, later. */
+void ch_feishu_call(struct ch_feishu_api *api, const char *method, const char *path,
+                    const char *body, ch_feishu_fn *fn, void *user);
+
+#endif

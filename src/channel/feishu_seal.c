@@ -1,0 +1,125 @@
+/* feishu_seal.c -- is a callback what the service sent, to this app, just now?
+ *
+ * With an Encrypt Key the body is {"encrypt":...} and signed: SHA-256 over
+ * timestamp, nonce, key and the bytes of the body. Only the check of the address
+ * (url_verification) comes without a signature; it is encrypted all the same.
+ * Without an Encrypt Key the verification token in the body is all there is.
+ * Token and app id are looked at in every case.
+ *
+ * Nothing here says which of the checks on secrets failed in a way that helps
+ * to get around it: the answer is 401 throughout. */
+#include "base/base64.h"
+#include "base/limits.h"
+#include "base/sha256.h"
+#include "channel/feishu.h"
+
+#define WINDOW_S 300
+#define IV_SIZE 16
+
+static const char not_ours[] = "the signature, the key or the token is not ours";
+
+static int refuse(const char *text, const char **why) {
+    *why = text;
+    return 401;
+}
+
+static void digest(struct ch_sv text, unsigned char out[CH_SHA256_SIZE]) {
+    struct ch_sha256 h;
+    ch_sha256_init(&h);
+    ch_sha256_add(&h, text.p, text.n);
+    ch_sha256_end(&h, out);
+}
+
+/* By their digests, so that the time tells nothing. */
+static bool same_secret(struct ch_sv shown, const char *ours) {
+    unsigned char a[CH_SHA256_SIZE], b[CH_SHA256_SIZE];
+    digest(shown.p ? shown : ch_sv("", 0), a);
+    digest(ch_sv_str(ours), b);
+    return ch_sha256_equal(a, b) && shown.n > 0;
+}
+
+static bool is_now(struct ch_sv timestamp, int64_t now_s) {
+    int64_t then = 0;
+    if (!timestamp.n || timestamp.n > 12)
+        return false;
+    for (size_t i = 0; i < timestamp.n; i++) {
+        if (timestamp.p[i] < '0' || timestamp.p[i] > '9')
+            return false;
+        then = 10 * then + (timestamp.p[i] - '0');
+    }
+    return then >= now_s - WINDOW_S && then <= now_s + WINDOW_S;
+}
+
+static bool is_signed(const struct ch_feishu_keys *k, const struct ch_callback *in) {
+    struct ch_sv timestamp = in->header(in->request, "x-lark-request-timestamp");
+    struct ch_sv nonce = in->header(in->request, "x-lark-request-nonce");
+    unsigned char its[CH_SHA256_SIZE], ours[CH_SHA256_SIZE];
+    struct ch_sha256 h;
+    if (!ch_sha256_read(in->header(in->request, "x-lark-signature"), its))
+        return false;
+    ch_sha256_init(&h);
+    ch_sha256_add(&h, timestamp.p, timestamp.n);
+    ch_sha256_add(&h, nonce.p, nonce.n);
+    ch_sha256_add(&h, k->encrypt_key, strlen(k->encrypt_key));
+    ch_sha256_add(&h, in->body.p, in->body.n);
+    ch_sha256_end(&h, ours);
+    return ch_sha256_equal(its, ours) && is_now(timestamp, in->now / 1000);
+}
+
+static const struct ch_json *decrypt(const struct ch_feishu_keys *k, struct ch_sv text,
+                                     struct ch_arena *a) {
+    unsigned char key[CH_SHA256_SIZE];
+    CH_BUF_AUTO bytes = {0};
+    const struct ch_json *v;
+    if (!ch_base64_read(text, &bytes) || bytes.n < 2 * IV_SIZE || bytes.n % IV_SIZE)
+        return NULL;
+    digest(ch_sv_str(k->encrypt_key), key);
+    char *plain = ch_arena_bytes(a, bytes.n);
+    long n = k->cipher->aes_decrypt(key, (const unsigned char *)bytes.p, bytes.p + IV_SIZE,
+                                    bytes.n - IV_SIZE, plain);
+    if (n < 0 || ch_json_parse(a, ch_sv(plain, (size_t)n), CH_JSON_STRICT, &v, NULL, NULL) < 0)
+        return NULL;
+    return ch_json_is(v, CH_JSON_OBJECT) ? v : NULL;
+}
+
+/* The old envelope has the same things in other places. */
+static int read_envelope(const struct ch_feishu_keys *k, const struct ch_json *v, bool trusted,
+                         struct ch_feishu_letter *out, const char **why) {
+    const struct ch_json *header = ch_json_get(v, "header");
+    struct ch_sv token = ch_json_get_str(header ? header : v, "token");
+    struct ch_sv kind = ch_json_get_str(v, "type");
+    bool asks = ch_sv_is(kind, "url_verification");
+    if (!same_secret(token, k->token) || (!trusted && !asks))
+        return refuse(not_ours, why);
+    if (asks) {
+        out->challenge = ch_json_get_str(v, "challenge");
+        *why = "the challenge is missing";
+        return out->challenge.p ? 0 : 400;
+    }
+    out->event = ch_json_get(v, "event");
+    struct ch_sv app = header ? ch_json_get_str(header, "app_id")
+                              : ch_json_get_str(out->event, "app_id");
+    if (!ch_sv_is(app, k->app_id))
+        return refuse("it is meant for another app", why);
+    out->type = header ? ch_json_get_str(header, "event_type")
+                       : ch_json_get_str(out->event, "type");
+    *why = "there is no event in it";
+    return ch_json_is(out->event, CH_JSON_OBJECT) && out->type.p ? 0 : 400;
+}
+
+int ch_feishu_unseal(const struct ch_feishu_keys *k, const struct ch_callback *in,
+                     struct ch_arena *a, struct ch_feishu_letter *out, const char **why) {
+    struct ch_sv sealed = ch_json_get_str(in->json, "encrypt");
+    bool has_signature = in->header(in->request, "x-lark-signature").p != NULL;
+    *out = (struct ch_feishu_letter){0};
+    if (!k->encrypt_key && sealed.p)
+        return refuse("it is encrypted, and no encrypt key is configured", why);
+    if (!k->encrypt_key)
+        return read_envelope(k, in->json, true, out, why);
+    if (has_signature && !is_signed(k, in))
+        return refuse(not_ours, why);
+    const struct ch_json *v = sealed.p ? decrypt(k, sealed, a) : NULL;
+    if (!v)
+        return refuse(not_ours, why);
+    return read_envelope(k, v, has_signature, out, why);
+}

@@ -1,0 +1,572 @@
+/* channels.c -- chat services: what arrives there reaches an agent, and its
+ * answer goes back (channel/channel.h).
+ *
+ *   callback --verified, judged--> inbox --stored--> 200
+ *       inbox --judged--> lane ready --sent into its session--> settled
+ *       end of the run --> outbox --> deliver --> receipt
+ *
+ * The service is told that it need not send an event again once the inbox has
+ * it. An event leaves the inbox when its session has it, in the store; the
+ * answer enters the outbox with the end of the run. So whatever this process
+ * dies in, the next one finds: at the start it takes up the events of the inbox,
+ * the messages of the outbox, and the sessions that were in the middle of
+ * something. */
+#include "agent/driver.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "gateway/channels.h"
+#include "io/worker.h"
+#include "gateway/routes.h"
+#include "store/store.h"
+
+#define NO_WORDS "[a message without words]"
+
+/* --- an arrival on its way */
+
+static struct ch_parcel *new_parcel(struct ch_chat *chat) {
+    struct ch_parcel *p = ch_alloc(sizeof(*p));
+    p->chat = chat;
+    ch_list_add(&chat->parcels, &p->link);
+    return p;
+}
+
+void ch_parcel_drop(struct ch_parcel *p) {
+    ch_list_del(&p->link);
+    ch_list_del(&p->wait.link);
+    ch_lane_unwatch(&p->watcher);
+    ch_arena_release(&p->arena);
+    ch_free(p);
+}
+
+void ch_parcel_settle(struct ch_parcel *p) {
+    chela_inbox_settle(p->chat->gw->rt, p->in.id, NULL);
+    ch_parcel_drop(p);
+}
+
+void ch_parcel_answer(struct ch_parcel *p, const char *text) {
+    struct chela_error err = {0};
+    CH_BUF_AUTO key = {0};
+    ch_buf_addf(&key, "%s:answer", p->in.id);
+    struct chela_outbound m = CHELA_OUTBOUND(.key = ch_buf_str(&key), .session = p->in.session,
+                                             .channel = p->chat->channel->ops->name,
+                                             .to = p->in.to, .text = text);
+    if (chela_outbox_put(p->chat->gw->rt, &m, NULL, NULL, &err) < 0)
+        ch_log(CH_LOG_WARN, "gateway", "message %s is not answered: %s", p->in.id, err.message);
+    ch_parcel_settle(p);
+}
+
+/* --- at work */
+
+static void working(struct ch_parcel *p, bool at_work) {
+    const struct ch_channel_ops *ops = p->chat->channel->ops;
+    if (ops->working)
+        ops->working(p->chat->channel, &p->in, at_work);
+}
+
+/* The parcel stays until the run that it is in has ended. */
+static void on_event(struct ch_watcher *w, const struct chela_event *ev) {
+    struct ch_parcel *p = CH_CONTAINER(w, struct ch_parcel, watcher);
+    if (ev->type != CHELA_EV_RUN_END)
+        return;
+    working(p, false);
+    ch_parcel_drop(p);
+}
+
+/* --- where a session's conversation takes place, for what the model sends by
+ * itself: to the newest message's place. It lives as long as the lane. */
+
+struct desk {
+    struct ch_link link; /* in the chat's desks */
+    struct ch_chat *chat;
+    char *session, *conversation, *to; /* owned */
+};
+
+static void free_desk(struct desk *d) {
+    ch_list_del(&d->link);
+    ch_free(d->session);
+    ch_free(d->conversation);
+    ch_free(d->to);
+    ch_free(d);
+}
+
+static int say(chela_call *call, const struct chela_message *m, void *user) {
+    const struct desk *d = user;
+    struct chela_error err = {0};
+    if (m->target && strcmp(m->target, d->conversation) != 0)
+        return chela_result_error(call, "permission_denied",
+                                  "This conversation can be written to, no other.");
+    struct chela_outbound out = CHELA_OUTBOUND(.key = m->key, .session = d->session,
+                                               .channel = d->chat->channel->ops->name, .to = d->to,
+                                               .text = m->text);
+    if (chela_outbox_put(d->chat->gw->rt, &out, NULL, NULL, &err) < 0)
+        return chela_result_error(call, "unavailable", "%s", err.message);
+    chela_result_text(call, "It will be sent.", 16);
+    return 0;
+}
+
+static struct desk *find_desk(struct ch_chat *chat, const char *session) {
+    struct desk *found = NULL;
+    struct ch_link *k = chat->desks.head.next, *next;
+    for (; k != &chat->desks.head; k = next) {
+        struct desk *d = CH_CONTAINER(k, struct desk, link);
+        next = k->next;
+        if (strcmp(d->session, session) == 0)
+            found = d;
+        else if (!ch_lane_find(chat->gw, ch_sv_str(d->session)))
+            free_desk(d);
+    }
+    return found;
+}
+
+static int furnish(struct ch_parcel *p, struct ch_lane *l, struct chela_error *err) {
+    struct ch_chat *chat = p->chat;
+    struct desk *d = find_desk(chat, p->in.session);
+    if (!d) {
+        d = ch_alloc(sizeof(*d));
+        d->chat = chat;
+        d->session = ch_strdup(p->in.session);
+        ch_list_add(&chat->desks, &d->link);
+    }
+    ch_free(d->conversation);
+    ch_free(d->to);
+    d->conversation = ch_strdup(p->in.about.chat_id);
+    d->to = ch_strdup(p->in.to);
+    struct chela_channel c = CHELA_CHANNEL(.name = chat->channel->ops->name,
+                                           .conversation = d->conversation, .send = say, .user = d);
+    return l->session->channel.user == d ? 0 : chela_session_channel(l->session, &c, err);
+}
+
+static bool was_cut_off(const struct ch_lane *l) {
+    return !l->running && strcmp(chela_session_status(l->session), "running") == 0;
+}
+
+static int send_in(struct ch_parcel *p, struct ch_lane *l, struct chela_error *err) {
+    const char *text = *p->in.text ? p->in.text : NO_WORDS;
+    struct chela_run_opts opts =
+        CHELA_RUN_OPTS(.approve = "deny", .channel = p->in.about.channel,
+                       .sender = p->in.about.sender_id, .inbound = &p->in.about,
+                       .event_id = p->in.id, .answer_to = p->in.to);
+    int rc = furnish(p, l, err);
+    if (rc == 0 && was_cut_off(l))
+        rc = ch_lane_resume(l, "deny", err);
+    return rc < 0 ? rc : ch_lane_send(l, ch_sv_str(text), &opts, err);
+}
+
+static void on_ready(struct ch_lane_wait *w, struct ch_lane *l, const struct chela_error *failed) {
+    struct ch_parcel *p = CH_CONTAINER(w, struct ch_parcel, wait);
+    struct chela_error err = failed ? *failed : (struct chela_error){0};
+    int rc = failed ? err.code : send_in(p, l, &err);
+    if (rc == 0) {
+        working(p, true);
+        p->watcher.event = on_event;
+        ch_lane_watch(l, &p->watcher);
+        return;
+    }
+    if (rc == CHELA_ELIMIT) {
+        ch_parcel_answer(p, "Too many messages wait here already. Please say it again later.");
+        return;
+    }
+    if (rc != CHELA_EEXIST)
+        ch_log(CH_LOG_WARN, "gateway", "message %s waits: %s", p->in.id, err.message);
+    ch_parcel_drop(p);
+}
+
+static int use_lane(struct ch_chat *chat, const char *key, struct ch_lane **out,
+                    struct chela_error *err) {
+    chela_agent *agent = ch_gateway_agent(chat->gw, ch_sv_str(chat->agent));
+    struct ch_lane_opts o = {.agent = agent ? agent : chat->gw->agents[0], .key = key};
+    *out = ch_lane_find(chat->gw, ch_sv_str(key));
+    return *out ? 0 : ch_lane_use(chat->gw, &o, out, err);
+}
+
+static void take_in(struct ch_parcel *p) {
+    struct chela_error err = {0};
+    struct ch_lane *lane;
+    if (ch_parcel_command(p))
+        return;
+    p->wait.ready = on_ready;
+    if (use_lane(p->chat, p->in.session, &lane, &err) == 0) {
+        ch_lane_when_ready(lane, &p->wait);
+        return;
+    }
+    ch_log(CH_LOG_WARN, "gateway", "message %s waits: %s", p->in.id, err.message);
+    ch_parcel_drop(p);
+}
+
+static void consider(struct ch_parcel *p) {
+    struct ch_channel *c = p->chat->channel;
+    switch (c->ops->judge(c, &p->in)) {
+    case CH_TAKE:
+        take_in(p);
+        break;
+    case CH_IGNORE:
+        ch_parcel_settle(p);
+        break;
+    case CH_LATER:
+        p->later = true;
+        break;
+    }
+}
+
+/* What it says may depend on what the channel knows by now. */
+static void on_channel_ready(struct ch_channel *c, void *user) {
+    struct ch_chat *chat = user;
+    struct ch_link *k = chat->parcels.head.next, *next;
+    for (; k != &chat->parcels.head; k = next) {
+        struct ch_parcel *p = CH_CONTAINER(k, struct ch_parcel, link);
+        next = k->next;
+        if (!p->later)
+            continue;
+        p->later = false;
+        if (c->ops->recall(c, p->in.data, &p->arena, &p->in, NULL) == 0)
+            consider(p);
+    }
+}
+
+/* --- a callback */
+
+static struct ch_sv header_of(const void *request, const char *name) {
+    return ch_inbound_count(request, name) == 1 ? ch_inbound_header(request, name)
+                                                : ch_sv(NULL, 0);
+}
+
+static void on_left(struct ch_visit *v) {
+    ((struct ch_parcel *)v->user)->visit = NULL;
+}
+
+static void answer(struct ch_visit *v, struct ch_sv json) {
+    CH_BUF_AUTO out = {0};
+    ch_buf_add_sv(&out, json);
+    ch_visit_json(v, 200, &out);
+}
+
+static void accepted(int rc, const struct chela_error *err, void *user) {
+    struct ch_parcel *p = user;
+    struct ch_visit *v = p->visit;
+    bool safe = rc == 0 || rc == CHELA_EEXIST;
+    p->accepting = false;
+    if (v) {
+        v->left = NULL;
+        p->visit = NULL;
+    }
+    if (v && safe)
+        answer(v, CH_SV("{}"));
+    else if (v)
+        ch_visit_fail(v, 503, NULL, "the event cannot be stored: %s",
+                      err ? err->message : chela_error_text(rc));
+    if (rc == 0 && p->chat)
+        consider(p);
+    else
+        ch_parcel_drop(p);
+}
+
+static void accept_parcel(struct ch_visit *v, struct ch_parcel *p) {
+    struct chela_error err = {0};
+    struct chela_inbox_event e =
+        CHELA_INBOX_EVENT(.id = p->in.id, .session = p->in.session, .data = p->in.data.p,
+                          .n = p->in.data.n);
+    p->visit = v;
+    p->accepting = true;
+    v->user = p;
+    v->left = on_left;
+    if (chela_inbox_accept(v->gw->rt, &e, accepted, p, &err) == 0)
+        return;
+    v->left = NULL;
+    ch_parcel_drop(p);
+    ch_visit_error(v, &err);
+}
+
+static struct ch_chat *find(const chela_gateway *gw, struct ch_sv name) {
+    for (CH_LIST_EACH(k, &gw->chats)) {
+        struct ch_chat *chat = CH_CONTAINER(k, struct ch_chat, link);
+        if (ch_sv_is(name, chat->channel->ops->name))
+            return chat;
+    }
+    return NULL;
+}
+
+void ch_channel_call(struct ch_visit *v) {
+    struct ch_chat *chat = find(v->gw, v->param);
+    const struct ch_inbound *in = ch_exchange_inbound(v->x);
+    struct ch_callback call = {.header = header_of,
+                               .request = in,
+                               .body = v->body,
+                               .json = v->json,
+                               .now = ch_now_ms(ch_loop_clock(v->gw->rt->loop))};
+    struct ch_verdict verdict = {.status = 401, .why = "there is no such channel"};
+    struct ch_parcel *p = chat ? new_parcel(chat) : NULL;
+    if (p)
+        chat->channel->ops->receive(chat->channel, &call, &p->arena, &verdict);
+    if (verdict.arrived) {
+        p->in = verdict.arrival;
+        accept_parcel(v, p);
+        return;
+    }
+    v->gw->counters.refused += verdict.status == 401;
+    if (verdict.status == 200)
+        answer(v, verdict.answer);
+    else
+        ch_visit_fail(v, verdict.status, NULL, "%s", verdict.why);
+    if (p)
+        ch_parcel_drop(p);
+}
+
+/* --- what an earlier process left */
+
+struct found {
+    struct ch_link link;
+    enum { EVENT, MESSAGE, SESSION } kind;
+    char *id, *key, *state, *data; /* owned; those that the kind has */
+    size_t n;
+    uint64_t attempts;
+};
+
+struct ch_recovery {
+    struct ch_work work;
+    chela_gateway *gw; /* NULL: it was closed */
+    chela_store *store;
+    char **names; /* owned: of the channels; NULL-terminated */
+    int64_t since;
+    struct ch_list found;
+};
+
+static struct found *add_found(struct ch_recovery *r, int kind, const char *key) {
+    struct found *f = ch_alloc(sizeof(*f));
+    f->kind = kind;
+    f->key = ch_strdup(key);
+    ch_list_add(&r->found, &f->link);
+    return f;
+}
+
+static bool is_of_channel(const struct ch_recovery *r, const char *id) {
+    for (char **name = r->names; *name; name++) {
+        size_t n = strlen(*name);
+        if (strncmp(id, *name, n) == 0 && id[n] == ':')
+            return true;
+    }
+    return false;
+}
+
+static int found_item(struct ch_recovery *r, const struct chela_store_item *i, int kind) {
+    struct found *f = add_found(r, kind, i->key);
+    f->id = ch_strdup(i->id);
+    f->state = ch_strdup(i->state);
+    f->data = ch_strndup(i->data, i->n);
+    f->n = i->n;
+    f->attempts = i->attempts;
+    return 0;
+}
+
+static int found_event(const struct chela_store_item *i, void *user) {
+    return is_of_channel(user, i->id) ? found_item(user, i, EVENT) : 0;
+}
+
+static int found_message(const struct chela_store_item *i, void *user) {
+    return is_of_channel(user, i->key) ? found_item(user, i, MESSAGE) : 0;
+}
+
+/* One that rests may still have messages that wait for a run. */
+static int found_session(const struct chela_store_session *s, void *user) {
+    struct ch_recovery *r = user;
+    bool rests = strcmp(s->status, "idle") == 0;
+    if (is_of_channel(r, s->key) &&
+        (strcmp(s->status, "running") == 0 || (rests && s->updated > r->since)))
+        add_found(r, SESSION, s->key);
+    return 0;
+}
+
+static void look(struct ch_work *w) {
+    struct ch_recovery *r = CH_CONTAINER(w, struct ch_recovery, work);
+    struct chela_error err = {0};
+    struct chela_store_filter all = {.limit = CH_LIMIT_LISTED};
+    int rc = chela_store_list(r->store, &all, found_session, r, &err);
+    if (rc == 0)
+        rc = chela_store_items(r->store, CHELA_STORE_OUTBOX, found_message, r, &err);
+    if (rc == 0)
+        rc = chela_store_items(r->store, CHELA_STORE_INBOX, found_event, r, &err);
+    if (rc < 0)
+        ch_log(CH_LOG_ERROR, "gateway", "what channels left cannot be read: %s", err.message);
+}
+
+static void free_found(struct found *f) {
+    ch_list_del(&f->link);
+    ch_free(f->id);
+    ch_free(f->key);
+    ch_free(f->state);
+    ch_free(f->data);
+    ch_free(f);
+}
+
+static void forget(struct ch_work *w) {
+    struct ch_recovery *r = CH_CONTAINER(w, struct ch_recovery, work);
+    for (struct found *f; (f = CH_LIST_FIRST(&r->found, struct found, link));)
+        free_found(f);
+    for (char **name = r->names; *name; name++)
+        ch_free(*name);
+    ch_free(r->names);
+    ch_free(r);
+}
+
+static void on_taken_up(struct ch_lane_wait *w, struct ch_lane *l,
+                        const struct chela_error *failed) {
+    struct ch_parcel *p = CH_CONTAINER(w, struct ch_parcel, wait);
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.approve = "deny");
+    struct chela_error err = failed ? *failed : (struct chela_error){0};
+    int rc = failed ? err.code : furnish(p, l, &err);
+    if (rc == 0)
+        rc = was_cut_off(l) ? ch_lane_resume(l, "deny", &err)
+                            : ch_lane_send(l, ch_sv(NULL, 0), &opts, &err);
+    if (rc < 0 && rc != CHELA_ENOENT)
+        ch_log(CH_LOG_WARN, "gateway", "session %s is not taken up: %s", p->in.session,
+               err.message);
+    ch_parcel_drop(p);
+}
+
+static struct ch_chat *chat_of(const chela_gateway *gw, const char *key) {
+    struct ch_sv rest = ch_sv_str(key);
+    return find(gw, ch_sv_split(&rest, ':'));
+}
+
+static void take_up_session(struct ch_chat *chat, const struct found *f) {
+    struct ch_parcel *p = new_parcel(chat);
+    struct chela_error err = {0};
+    struct ch_lane *lane;
+    p->in = (struct ch_arrival){.session = ch_arena_str(&p->arena, ch_sv_str(f->key)),
+                                .to = "", .about = {.chat_id = ""}};
+    p->wait.ready = on_taken_up;
+    if (use_lane(chat, p->in.session, &lane, &err) == 0) {
+        ch_lane_when_ready(lane, &p->wait);
+        return;
+    }
+    ch_log(CH_LOG_WARN, "gateway", "session %s is not taken up: %s", f->key, err.message);
+    ch_parcel_drop(p);
+}
+
+static void take_up_event(struct ch_chat *chat, const struct found *f) {
+    struct ch_parcel *p = new_parcel(chat);
+    struct chela_error err = {0};
+    struct ch_channel *c = chat->channel;
+    if (c->ops->recall(c, ch_sv(f->data, f->n), &p->arena, &p->in, &err) == 0) {
+        consider(p);
+        return;
+    }
+    ch_log(CH_LOG_WARN, "gateway", "event %s is dropped: %s", f->id, err.message);
+    p->in.id = ch_arena_str(&p->arena, ch_sv_str(f->id));
+    ch_parcel_settle(p);
+}
+
+static void take_up(chela_gateway *gw, const struct found *f) {
+    struct ch_chat *chat = chat_of(gw, f->key);
+    struct chela_error err = {0};
+    struct chela_store_item item = {.id = f->id, .key = f->key, .state = f->state, .data = f->data,
+                                    .n = f->n, .attempts = f->attempts};
+    if (chat && f->kind == SESSION)
+        take_up_session(chat, f);
+    else if (chat && f->kind == EVENT)
+        take_up_event(chat, f);
+    else if (chat && chela_outbox_recall(gw->rt, &item, &err) < 0)
+        ch_log(CH_LOG_WARN, "gateway", "message %s is not sent: %s", f->id, err.message);
+}
+
+static void looked(struct ch_work *w) {
+    struct ch_recovery *r = CH_CONTAINER(w, struct ch_recovery, work);
+    for (struct found *f; r->gw && (f = CH_LIST_FIRST(&r->found, struct found, link));) {
+        take_up(r->gw, f);
+        free_found(f);
+    }
+    if (r->gw)
+        r->gw->channel_recovery = NULL;
+    forget(w);
+}
+
+#define LOOK_BACK_MS (24 * 60 * 60 * 1000)
+
+void ch_channels_recover(chela_gateway *gw) {
+    size_t n = 0;
+    if (ch_list_empty(&gw->chats))
+        return;
+    struct ch_recovery *r = ch_alloc(sizeof(*r));
+    r->work = (struct ch_work){.run = look, .done = looked, .dropped = forget};
+    r->gw = gw;
+    r->store = gw->store;
+    r->since = ch_now_ms(ch_loop_clock(gw->rt->loop)) - LOOK_BACK_MS;
+    ch_list_init(&r->found);
+    for (CH_LIST_EACH(k, &gw->chats)) {
+        r->names = ch_realloc(r->names, (n + 2) * sizeof(*r->names));
+        r->names[n++] = ch_strdup(CH_CONTAINER(k, struct ch_chat, link)->channel->ops->name);
+        r->names[n] = NULL;
+    }
+    gw->channel_recovery = r;
+    ch_work_submit(gw->rt->workers, &r->work);
+}
+
+/* --- life */
+
+static void send_out(chela_runtime *rt, const struct chela_outbound *m, void *user) {
+    struct ch_chat *chat = user;
+    (void)rt;
+    chat->channel->ops->deliver(chat->channel, m);
+}
+
+static void close_chat(struct ch_chat *chat) {
+    for (struct ch_parcel *p; (p = CH_LIST_FIRST(&chat->parcels, struct ch_parcel, link));) {
+        ch_list_del(&p->link);
+        if (p->accepting)
+            p->chat = NULL; /* the inbox will say so, later */
+        else
+            ch_parcel_drop(p);
+    }
+    for (struct desk *d; (d = CH_LIST_FIRST(&chat->desks, struct desk, link));)
+        free_desk(d);
+    if (chat->channel) {
+        chela_outbox_channel(chat->gw->rt, chat->channel->ops->name, NULL, NULL, NULL);
+        chat->channel->ops->close(chat->channel);
+    }
+    ch_list_del(&chat->link);
+    ch_free(chat->agent);
+    ch_free(chat);
+}
+
+static int open_chat(chela_gateway *gw, const struct chela_channel_opts *given,
+                     struct chela_error *err) {
+    struct chela_channel_opts o = {0};
+    memcpy(&o, given, CH_MIN(given->size, sizeof(o)));
+    const struct ch_channel_ops *ops = ch_channel_find(o.name);
+    if (!ops)
+        return ch_fail(err, CHELA_ECONFIG, "there is no channel '%s'", o.name);
+    if (!gw->rt->journal || !gw->store)
+        return ch_fail(err, CHELA_ECONFIG,
+                       "channel %s needs a store: a message must not be lost", o.name);
+    if (o.agent && !ch_gateway_agent(gw, ch_sv_str(o.agent)))
+        return ch_fail(err, CHELA_ECONFIG, "channel %s: there is no agent '%s'", o.name, o.agent);
+    struct ch_chat *chat = ch_alloc(sizeof(*chat));
+    struct ch_channel_host host = {gw->rt, on_channel_ready, chat};
+    chat->gw = gw;
+    chat->agent = ch_strdup(o.agent ? o.agent : "");
+    ch_list_init(&chat->parcels);
+    ch_list_init(&chat->desks);
+    ch_list_add(&gw->chats, &chat->link);
+    ch_redact_add(o.secret ? o.secret : "");
+    ch_redact_add(o.token ? o.token : "");
+    ch_redact_add(o.encrypt_key ? o.encrypt_key : "");
+    int rc = ops->open(&host, &o, &chat->channel, err);
+    if (rc == 0)
+        rc = chela_outbox_channel(gw->rt, ops->name, send_out, chat, err);
+    return rc;
+}
+
+int ch_channels_init(chela_gateway *gw, const struct chela_gateway_opts *o,
+                     struct chela_error *err) {
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && o->channels && o->channels[i]; i++)
+        rc = open_chat(gw, o->channels[i], err);
+    return rc;
+}
+
+void ch_channels_release(chela_gateway *gw) {
+    if (gw->channel_recovery)
+        gw->channel_recovery->gw = NULL;
+    for (struct ch_chat *c; (c = CH_LIST_FIRST(&gw->chats, struct ch_chat, link));)
+        close_chat(c);
+}

@@ -1,0 +1,79 @@
+# lark.sh -- a chat service of our own, and what it sends. Source it after
+# serve.sh.
+#
+#     start_lark                     $lark: its address; its files are in $tmp/lark
+#     event MESSAGE CHAT TYPE TEXT [SENDER] [MENTIONS]   an event, as JSON
+#     seal JSON                      the same, encrypted
+#     push BODY [CURL-FLAG...]       to the gateway, signed if $encrypt_key is set
+#     hears N                        wait until people have seen N messages
+#     texts                          those, one a line
+# shellcheck disable=SC2034
+app=cli_test
+app_secret=app-SENTINEL-secret
+verification=token-SENTINEL-verification
+encrypt_key=
+
+start_lark() {
+    mkdir -p "$tmp/lark"
+    : >"$tmp/lark/sent"
+    : >"$tmp/lark/calls"
+    "$BUILD/tests/support/larkserver" "$tmp/lark" $app $app_secret >"$tmp/lark/port" &
+    server_pid=$!
+    until [ -s "$tmp/lark/port" ]; do sleep 0.01; done
+    lark=http://127.0.0.1:$(cat "$tmp/lark/port")
+    eval "plain_$(declare -f with_env)"
+    with_env() {
+        plain_with_env FEISHU_APP_SECRET=$app_secret FEISHU_VERIFICATION_TOKEN=$verification \
+            FEISHU_ENCRYPT_KEY="$encrypt_key" "$@"
+    }
+}
+
+# An event that is about something else than a message has its own shape.
+event() {
+    jq -cn --arg id "$1" --arg chat "$2" --arg type "$3" --arg text "$4" --arg sender "${5:-ou_ann}" \
+        --argjson mentions "${6:-[]}" --arg token $verification --arg app $app --arg now "$(date +%s%3N)" '
+        {schema: "2.0", header: {event_id: ("ev_" + $id), event_type: "im.message.receive_v1", create_time: $now, token: $token,
+            app_id: $app, tenant_key: "tk"},
+         event: {sender: {sender_id: {open_id: $sender, union_id: "on_x"}, sender_type: "user", tenant_key: "tk"},
+            message: {message_id: $id, create_time: $now, chat_id: $chat, chat_type: $type, message_type: "text",
+                content: ({text: $text} | tojson), mentions: $mentions}}}'
+}
+
+seal() {
+    local key iv=000102030405060708090a0b0c0d0e0f
+    key=$(printf %s "$encrypt_key" | sha256sum | cut -d' ' -f1)
+    { printf '\0\1\2\3\4\5\6\7\10\11\12\13\14\15\16\17'; printf %s "$1" | openssl enc -aes-256-cbc -K "$key" -iv $iv; } |
+        base64 -w 0 | jq -Rc '{encrypt: .}'
+}
+
+sign_lark() { # TIME NONCE BODY [KEY]
+    printf '%s%s%s%s' "$1" "$2" "${4-$encrypt_key}" "$3" | sha256sum | cut -d' ' -f1
+}
+
+push() {
+    local body=$1 now
+    shift
+    now=$(date +%s)
+    if [ -n "$encrypt_key" ]; then
+        body=$(seal "$body")
+        set -- -H "X-Lark-Request-Timestamp: $now" -H 'X-Lark-Request-Nonce: n1' \
+            -H "X-Lark-Signature: $(sign_lark "$now" n1 "$body")" "$@"
+    fi
+    anon POST /channels/feishu/events -H 'Content-Type: application/json' --data-binary "$body" "$@"
+}
+
+hears() {
+    for _ in {1..400}; do
+        [ "$(wc -l <"$tmp/lark/sent")" -ge "$1" ] && return
+        sleep 0.05
+    done
+    return 1
+}
+
+texts() {
+    sed 's/^[^ ]* //' "$tmp/lark/sent" | jq -r '.content | fromjson | if .zh_cn then .zh_cn.content[0][0].text else .text end'
+}
+
+said() { # PATTERN
+    texts | grep -q -- "$1" || { texts && return 1; }
+}
