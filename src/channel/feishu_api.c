@@ -90,7 +90,8 @@ static void read_answer(const struct call *c, const struct chela_error *err, str
         out->status = 0;
         return;
     }
-    if (ch_json_parse(a, ch_buf_sv(&c->in), CH_JSON_REPLACE, &v, NULL, NULL) < 0) {
+    struct ch_sv text = ch_arena_sv(a, ch_buf_sv(&c->in)); /* the call is freed before it is read */
+    if (ch_json_parse(a, text, CH_JSON_REPLACE, &v, NULL, NULL) < 0) {
         out->why = ch_arena_printf(a, "HTTP %d without JSON", c->status);
         return;
     }
