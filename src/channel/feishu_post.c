@@ -10,6 +10,7 @@
 #include "json/writer.h"
 
 #define PART_CHARS 4000
+#define MOST_FENCE 200 /* a longer line is none */
 #define PART_COST 26000 /* bytes, escaped twice; the rest is for the envelope */
 
 struct size {
@@ -50,28 +51,29 @@ static struct ch_sv after(struct ch_sv text, size_t n) {
     return ch_sv(text.p + n, text.n - n);
 }
 
-/* "```" or "~~~", at least three, indented by at most three. */
-static bool is_fence(struct ch_sv line) {
+/* "```" or "~~~" that text begins with, indented by at most three; n 0: none. */
+static struct ch_sv marks(struct ch_sv text) {
     size_t i = 0, n = 0;
-    while (i < line.n && i < 3 && line.p[i] == ' ')
+    while (i < text.n && i < 3 && text.p[i] == ' ')
         i++;
-    char mark = i < line.n ? line.p[i] : 0;
+    char mark = i < text.n ? text.p[i] : 0;
     if (mark != '`' && mark != '~')
-        return false;
-    while (i + n < line.n && line.p[i + n] == mark)
+        return ch_sv("", 0);
+    while (i + n < text.n && text.p[i + n] == mark)
         n++;
-    return n >= 3;
+    return ch_sv(text.p + i, n >= 3 ? n : 0);
+}
+
+/* Does text begin with the line that opens a block of code? */
+static bool is_fence(struct ch_sv text) {
+    struct ch_sv line = first_line(text), m = marks(line);
+    size_t before = m.n ? (size_t)(m.p - line.p) + m.n : 0;
+    return m.n && line.n <= MOST_FENCE && !memchr(line.p + before, '`', line.n - before);
 }
 
 static bool closes(struct ch_sv line, struct ch_sv fence) {
-    struct ch_sv a = ch_sv_trim(line), b = ch_sv_trim(fence);
-    size_t n = 0;
-    while (n < b.n && b.p[n] == b.p[0])
-        n++;
-    size_t have = 0;
-    while (have < a.n && a.p[have] == b.p[0])
-        have++;
-    return have >= n && have == a.n;
+    struct ch_sv a = marks(line), b = marks(fence);
+    return a.n >= b.n && a.p[0] == b.p[0] && ch_sv_trim(line).n == a.n;
 }
 
 /* The whole block of code that text begins with, or its first line. */
@@ -132,7 +134,7 @@ static struct ch_sv cut_line(struct ch_sv line) {
 static void add_code(struct ch_feishu_rest *rest, struct ch_buf *part) {
     struct ch_sv fence = rest->fence;
     CH_BUF_AUTO end = {0};
-    ch_buf_addf(&end, "%.*s\n", 3, ch_sv_trim(fence).p);
+    ch_buf_addf(&end, "%.*s\n", CH_SV_FMT(marks(fence)));
     ch_buf_add_sv(part, fence);
     bool some = false;
     while (rest->text.n) {

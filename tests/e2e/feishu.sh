@@ -20,7 +20,7 @@ configure() { # LINES...
     } >"$space/chela.yaml"
 }
 
-verification='' configure 'dmPolicy: open'
+configure 'dmPolicy: open'
 saved=$verification verification=
 serve
 check "without its token nothing starts" grep -q 'channel feishu: FEISHU_VERIFICATION_TOKEN is not set' "$serve_log"
@@ -48,5 +48,129 @@ push "$(event om_2 oc_ann p2p 'and then')"
 check "the next one is answered" hears 2
 same "and the first was answered once" 2 "$(wc -l <"$tmp/lark/sent")"
 check "SIGTERM ends it" stop_serving
+
+# --- who is not answered
+count() { wc -l <"$tmp/lark/sent"; }
+me='[{"key":"@_user_1","id":{"open_id":"ou_bot"},"name":"Bot"}]'
+other='[{"key":"@_user_1","id":{"open_id":"ou_bob"},"name":"Bob"}]'
+serve
+push "$(event om_3 oc_eve p2p 'let me in' ou_eve)"
+answers "a stranger" 200
+push "$(event om_4 oc_other group '@_user_1 hello' ou_ann "$me")"
+answers "another group" 200
+push "$(event om_5 oc_team group '@_user_1 hello' ou_ann "$other")"
+answers "somebody else is meant" 200
+push "$(event om_6 oc_team group '@_user_1 hello' ou_bob "$me")"
+check "the app is meant" hears 3
+check "and addressed no more" said 'heard: .*ou_bob: hello$'
+same "the others were not answered" 3 "$(count)"
+push "$(event om_7 oc_ann p2p x | jq -c '.header.app_id = "cli_other"')"
+answers "an event for another app" 401
+push "$(event om_7 oc_ann p2p x | jq -c '.header.token = "wrong"')"
+answers "a wrong token" 401
+call POST /channels/feishu/events -H 'Content-Type: application/json' -d '{}'
+answers "the gateway's token does not help" 401
+anon POST /channels/other/events -H 'Content-Type: application/json' -d '{}'
+answers "no such channel" 401
+head -c 1100000 /dev/zero | tr '\0' ' ' >"$tmp/large"
+anon POST /channels/feishu/events -H 'Content-Type: application/json' --data-binary @"$tmp/large"
+answers "too much at once" 413
+push "$(event om_7 oc_ann p2p x | jq -c '.header.event_type = "im.chat.updated_v1"')"
+answers "an event of another kind" 200
+
+# --- commands
+push "$(event om_8 oc_ann p2p /status)"
+check "a command is answered" hears 4
+check "with what it asks for" said 'session: feishu:oc_ann'
+push "$(event om_9 oc_ann p2p /new)"
+check "a new conversation" hears 5
+call GET /api/sessions
+tells "the old one is kept" '[.sessions[].key | select(startswith("feishu:oc_ann"))] | join(" ")' 'feishu:oc_ann~om_9'
+
+# --- when the service does not do what it is asked for
+tell() { # MESSAGE FAULT
+    echo "$2" >"$tmp/lark/fail"
+    push "$(event "$1" oc_ann p2p "about $1")"
+}
+touch "$tmp/lark/revoke" && echo x >"$tmp/lark/revoke"
+push "$(event om_10 oc_ann p2p 'with another token')"
+check "a token that is no good any more" hears 6
+tell om_11 '429 99991400'
+check "too many calls: later" hears 7
+tell om_12 lost
+check "an answer that was lost" hears 8
+tell om_13 '200 230011'
+check "the message was withdrawn" hears 9
+check "then it goes to the chat" grep -q '^/open-apis/im/v1/messages?receive_id_type=chat_id .*"receive_id":"oc_ann"' "$tmp/lark/sent"
+tell om_14 '200 230001'
+check "no post" hears 10
+check "then a text" grep -q '"msg_type":"text"' "$tmp/lark/sent"
+tell om_15 '200 230002'
+for _ in {1..5}; do push "$(event om_16 oc_ann p2p 'five times')" & done
+wait -n 2>/dev/null
+check "five at once" hears 11
+check "SIGTERM ends it" stop_serving
+same "are one; and what is refused is not said again" 11 "$(count)"
+check "a sign that somebody is at work" grep -q '^POST /open-apis/im/v1/messages/om_16/reactions ' "$tmp/lark/calls"
+check "and its end" grep -q '^DELETE /open-apis/im/v1/messages/om_1/reactions/re_1 ' "$tmp/lark/calls"
+
+# --- encrypted and signed
+encrypt_key='key-SENTINEL-encrypt'
+configure 'encryptKeyEnv: FEISHU_ENCRYPT_KEY' 'dmPolicy: open' 'groupPolicy: off'
+serve
+send() { # BODY HEADERS...
+    local body=$1
+    shift
+    anon POST /channels/feishu/events -H 'Content-Type: application/json' --data-binary "$body" "$@"
+}
+challenge=$(jq -cn --arg t $verification '{challenge: "c-2", token: $t, type: "url_verification"}')
+send "$(seal "$challenge")"
+tells "a challenge is not signed" .challenge c-2
+send "$challenge"
+answers "but encrypted" 401
+now=$(date +%s)
+one=$(event om_20 oc_bob p2p 'in secret' ou_bob)
+sealed=$(seal "$one")
+send "$one"
+answers "an event that is not encrypted" 401
+send "$sealed"
+answers "or not signed" 401
+signed() { # TIME SIGNATURE BODY
+    send "$3" -H "X-Lark-Request-Timestamp: $1" -H 'X-Lark-Request-Nonce: n1' -H "X-Lark-Signature: $2"
+}
+signed "$now" "$(sign_lark "$now" n1 "$sealed" another-key)" "$sealed"
+answers "signed with another key" 401
+signed "$now" "$(sign_lark "$now" n1 "$sealed")" "$sealed "
+answers "another body" 401
+signed $((now - 600)) "$(sign_lark $((now - 600)) n1 "$sealed")" "$sealed"
+answers "too late" 401
+signed $((now + 600)) "$(sign_lark $((now + 600)) n1 "$sealed")" "$sealed"
+answers "too early" 401
+same "nothing came of it" 11 "$(count)"
+signed "$now" "$(sign_lark "$now" n1 "$sealed")" "$sealed"
+answers "an event" 200
+check "is answered" hears 12
+signed "$now" "$(sign_lark "$now" n1 "$sealed")" "$sealed"
+answers "the same bytes again" 200
+
+# --- the process dies at any moment
+RANDOM=7
+for i in {1..10}; do
+    code=0
+    for _ in {1..20}; do
+        push "$(event "om_k$i" "oc_k$((i % 3))" p2p "number $i" ou_bob)"
+        if [ "$code" = 200 ]; then break; fi
+        serve
+    done
+    sleep "0.0$((RANDOM % 10))"
+    kill -9 "$gateway_pid" 2>/dev/null
+    wait "$gateway_pid" 2>/dev/null
+    serve
+done
+check "all are answered" hears 22
+check "SIGTERM ends it" stop_serving
+serve
+check "SIGTERM ends it again" stop_serving
+same "each once" "$(seq 1 10 | sed 's/^/number /' | sort)" "$(texts | grep -o 'number [0-9]*' | sort)"
 check "the log has no secret" bash -c "! grep -qF -e SENTINEL '$serve_log'"
 tap_done

@@ -9,8 +9,8 @@
 #     texts                          those, one a line
 # shellcheck disable=SC2034
 app=cli_test
-app_secret=app-SENTINEL-secret
-verification=token-SENTINEL-verification
+app_secret='app-SENTINEL-secret'
+verification='token-SENTINEL-verification'
 encrypt_key=
 
 start_lark() {
