@@ -101,6 +101,8 @@ static bool announce(chela_run *run, const char *strategy, size_t before,
 /* Nothing more can be done: say what it is that does not fit. */
 static void explain(chela_run *run) {
     const struct ch_transcript *t = &run->session->transcript;
+    if (run->m.compacted && run->error[0])
+        return; /* the service refused it, and said why */
     struct ch_room b = ch_fill_room(run);
     size_t fixed = run->session->fill.fixed, last = 0;
     for (size_t i = t->n; i > 0 && !last; i--)

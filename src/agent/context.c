@@ -248,11 +248,24 @@ const char *ch_context_system(chela_run *run) {
     return run->dead ? NULL : run->session->context.system;
 }
 
+/* The mark of a prompt is the same wherever it is used: without the workspace. */
+static char *fingerprint_of(const char *system, const char *workspace) {
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO text = {0};
+    size_t n = strlen(workspace);
+    for (const char *at; n > 1 && (at = strstr(system, workspace)); system = at + n) {
+        ch_buf_add(&text, system, (size_t)(at - system));
+        ch_buf_add_str(&text, "${workspace}");
+    }
+    ch_buf_add_str(&text, system);
+    return ch_strdup(ch_prompt_fingerprint(&arena, "system", CHELA_VERSION, ch_buf_sv(&text),
+                                           CH_SV("")));
+}
+
 /* Sessions of an agent mostly begin alike, so it remembers the last one. */
 const char *ch_context_fingerprint(chela_run *run) {
     struct ch_context *c = &run->session->context;
     struct ch_context_conf *known = &run->session->agent->context;
-    CH_ARENA_AUTO arena = {0};
     settle(run);
     if (c->fingerprint)
         return c->fingerprint;
@@ -260,8 +273,7 @@ const char *ch_context_fingerprint(chela_run *run) {
         ch_free(known->printed);
         ch_free(known->fingerprint);
         known->printed = ch_strdup(c->system);
-        known->fingerprint = ch_strdup(ch_prompt_fingerprint(&arena, "system", CHELA_VERSION,
-                                                             ch_sv_str(c->system), CH_SV("")));
+        known->fingerprint = fingerprint_of(c->system, run->session->agent->workspace);
     }
     c->fingerprint = ch_strdup(known->fingerprint);
     return c->fingerprint;
