@@ -194,17 +194,17 @@ deps: ## install what is missing, for everything above
 demo-now: all
 	@scripts/demo $(BUILD)/chela
 TIER1 := lint unit fuzz replay scenario e2e
+TIER3 := unit fuzz replay scenario $(addprefix e2e/,answers approval attack cancel feishu modes relief serve sessions tools)
 ifdef SANITIZE
 check-now: tests
 	@tests/run -b $(BUILD) $(TIER1)
 else
 check-now: tests sdk
-	@$(MAKE) --no-print-directory SANITIZE=$(SANITIZED) tests
-	@tests/run -b $(BUILD) -n 'tier 1' $(TIER1) -n 'tier 2 (real counterparts)' sdk \
-	    -n 'tier 1 under $(SANITIZED)' -t 3 -b $(BUILD)-$(subst $(comma),-,$(SANITIZED)) $(filter-out lint,$(TIER1))
+	@$(MAKE) --no-print-directory SANITIZE=$(SANITIZED) tests && tests/run -b $(BUILD) -n 'tier 1' $(TIER1) \
+	    -n 'tier 2 (real counterparts)' sdk -n 'tier 3 ($(SANITIZED))' -t 3 -b $(BUILD)-$(subst $(comma),-,$(SANITIZED)) $(TIER3)
 endif
 check-long-now: check-now
-	@CRASH_ALL=1 tests/run -b $(BUILD) -t 10 e2e/crash e2e/crash_mailbox unit/store
+	@CRASH_ALL=1 tests/run -b $(BUILD) -t 10 e2e/crash unit/store && tests/run -t 3 -b $(BUILD)-$(subst $(comma),-,$(SANITIZED)) e2e
 	@$(MAKE) --no-print-directory CC=clang BUILD=$(BUILD)-clang tests && $(MAKE) --no-print-directory SANITIZE=thread tests
 	@tests/run -b $(BUILD)-thread unit scenario e2e
 	@tests/run -b $(BUILD) -w 'valgrind -q --error-exitcode=99 --leak-check=full' -t 20 unit scenario
