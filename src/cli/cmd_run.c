@@ -4,7 +4,6 @@
  * last line: the run's own, or one made here when no run came about. */
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/ask.h"
@@ -150,8 +149,7 @@ static const struct ch_opt resume_opts[] = {
 static const struct ch_opt compact_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_STORE(struct flags),
-    {"focus", 0, CH_OPT_TEXT, AT(focus), "TEXT", 0, 0, "Summary",
-     "what to keep above all"},
+    {"focus", 0, CH_OPT_TEXT, AT(focus), "TEXT", 0, 0, "Summary", "what to keep above all"},
     GO_ON_OPTS,
 };
 
@@ -238,21 +236,13 @@ static void on_event(const struct chela_event *ev, void *user) {
 
 /* --- failures before and around the run ------------------------------------------ */
 
-static int64_t now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* The run_end that no run will send. */
 static void send_end(struct run *r, const struct chela_error *err) {
     bool cancelled = err->code == CHELA_ECANCELED;
     struct chela_event ev = {
-        .type = CHELA_EV_RUN_END, .run = r->id ? r->id : "", .seq = r->seq, .ts = now_ms()};
+        .type = CHELA_EV_RUN_END, .run = r->id ? r->id : "", .seq = r->seq, .ts = ch_wall_ms()};
     ev.end.status = cancelled ? "cancelled" : "error";
-    ev.end.reason = cancelled     ? "cancelled"
-                    : r->no_store ? "store_error"
-                                  : "internal_error";
+    ev.end.reason = cancelled ? "cancelled" : r->no_store ? "store_error" : "internal_error";
     ev.end.text = (struct chela_str){"", 0};
     ev.end.error = (struct chela_str){err->message, strlen(err->message)};
     ev.end.usage.cost_usd = -1;
@@ -357,10 +347,9 @@ static struct chela_agent_opts agent_opts(const struct flags *f, const struct te
             .system = texts->system.p, .tool_choice = f->tool_choice, .mode = f->mode,
             .reasoning = reasoning(f->reasoning), .max_output_tokens = f->max_output_tokens,
             .temperature = f->temperature.set ? &f->temperature.value : NULL,
-            .top_p = f->top_p.set ? &f->top_p.value : NULL,
-            .stop = f->stop.n ? texts->stop : NULL, .output_schema = texts->schema.p,
-            .output_by = f->output_by, .no_stream = f->no_stream, .sum_up = f->sum_up,
-            .review_plan = f->review_plan,
+            .top_p = f->top_p.set ? &f->top_p.value : NULL, .stop = f->stop.n ? texts->stop : NULL,
+            .output_schema = texts->schema.p, .output_by = f->output_by, .no_stream = f->no_stream,
+            .sum_up = f->sum_up, .review_plan = f->review_plan,
             .limits = {.max_turns = f->max_turns,
                        .max_tool_calls = f->max_tool_calls,
                        .max_consecutive_errors = f->max_errors,
@@ -668,9 +657,12 @@ static int expand(const chela_agent *agent, struct ch_input *prompt, struct chel
 
 static int perform(struct run *r, const struct ch_env *env, struct chela_error *err) {
     struct texts texts = {0};
-    struct ch_setup setup = {
-        .env = env, .flags = &r->flags.setup, .console = &r->console, .ca_file = r->flags.ca_file,
-        .record = r->flags.record, .replay = r->flags.replay};
+    struct ch_setup setup = {.env = env,
+                             .flags = &r->flags.setup,
+                             .console = &r->console,
+                             .ca_file = r->flags.ca_file,
+                             .record = r->flags.record,
+                             .replay = r->flags.replay};
     setup.nobody = !ch_asker_there(&r->asker);
     chela_agent *agent;
     bool wanted = r->resume || r->flags.session || r->flags.resume_last;
@@ -724,8 +716,7 @@ static int check_words(const struct run *r, struct chela_error *err) {
         return ch_problem(err, CHELA_EINVAL, "--no-session keeps nothing that could be continued");
     if (!r->resume || r->args.n == 1)
         return CHELA_OK;
-    return ch_problem(err, CHELA_EINVAL,
-                      "expected one session key; usage: chela %s [flags] KEY",
+    return ch_problem(err, CHELA_EINVAL, "expected one session key; usage: chela %s [flags] KEY",
                       r->replay    ? "replay"
                       : r->compact ? "sessions compact"
                                    : "sessions resume");

@@ -27,7 +27,7 @@ struct flags {
 #define AT(field) offsetof(struct flags, field)
 #define WHERE CH_SETUP_OPTS_CONFIG(struct flags), CH_SETUP_OPTS_STORE(struct flags)
 #define JSON_OPT(help) \
-    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", help}
+    { "json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", help }
 
 static const struct ch_opt list_opts[] = {
     WHERE,
@@ -330,8 +330,7 @@ static int export_line(const char *p, size_t n, void *user) {
 
 static int export_session(struct sessions *s) {
     int rc = need_words(s, 1, "export [flags] KEY");
-    return rc < 0 ? rc
-                  : chela_store_export(s->store, s->args.words[0], export_line, s, &s->err);
+    return rc < 0 ? rc : chela_store_export(s->store, s->args.words[0], export_line, s, &s->err);
 }
 
 static int run_export(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
@@ -359,12 +358,6 @@ static int run_import(const struct ch_cmd *cmd, const struct ch_env *env, int ar
     return with_store(cmd, env, argc, argv, CH_STORE_WANTED, import_session);
 }
 
-static int64_t now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static int delete_sessions(struct sessions *s) {
     const struct ch_real *days = &s->flags.older_than;
     size_t n = 0;
@@ -373,7 +366,8 @@ static int delete_sessions(struct sessions *s) {
         return ch_problem(&s->err, CHELA_EINVAL,
                           "usage: chela sessions delete KEY..., or --older-than DAYS");
     if (days->set)
-        rc = chela_store_prune(s->store, now_ms() - (int64_t)(days->value * DAY_MS), &n, &s->err);
+        rc = chela_store_prune(s->store, ch_wall_ms() - (int64_t)(days->value * DAY_MS), &n,
+                               &s->err);
     for (size_t i = 0; rc == 0 && i < s->args.n; i++) {
         rc = chela_store_delete(s->store, s->args.words[i], &s->err);
         n += rc == 0;

@@ -221,7 +221,7 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
         ch_console_init(&console, env, ch_setup_verbosity(&u.flags.setup), u.flags.setup.no_color);
         u.setup = (struct ch_setup){.env = env, .flags = &u.flags.setup, .console = &console};
         if (u.flags.days.set)
-            u.since = (int64_t)time(NULL) * 1000 - (int64_t)(u.flags.days.value * 86400e3);
+            u.since = ch_wall_ms() - (int64_t)(u.flags.days.value * 86400e3);
         int rc = ch_setup_config(&u.setup, &u.err);
         if (rc == 0)
             rc = ch_setup_store(&u.setup, CH_STORE_READ, &u.err);

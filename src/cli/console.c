@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/draft.h"
@@ -202,12 +201,11 @@ static void write_quoted(FILE *out, const char *text) {
 }
 
 void ch_console_json(struct ch_console *c, const char *level, const char *area, const char *text) {
-    struct timespec now;
     struct ch_draft d;
-    clock_gettime(CLOCK_REALTIME, &now);
     ch_draft_init(&d);
-    fprintf(d.f, "{\"ts\":%lld%03ld,\"level\":\"%s\",\"area\":\"%s\",\"message\":",
-            (long long)now.tv_sec, now.tv_nsec / 1000000, level, area);
+    fprintf(d.f,
+            "{\"ts\":%lld,\"level\":\"%s\",\"area\":\"%s\",\"message\":", (long long)ch_wall_ms(),
+            level, area);
     write_quoted(d.f, text);
     fputs("}\n", d.f);
     ch_draft_finish(&d);

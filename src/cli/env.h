@@ -1,9 +1,10 @@
-/* env.h -- everything the program takes from the environment.
+/* env.h -- everything the program takes from the environment, and the time.
  *
  * Keys of model services are not here: the library looks them up itself. */
 #ifndef CH_CLI_ENV_H
 #define CH_CLI_ENV_H
 #include <stdbool.h>
+#include <stdint.h>
 
 struct ch_env {
     const char *trace;       /* CHELA_TRACE: areas to trace, NULL when unset */
@@ -22,5 +23,8 @@ extern const struct ch_env_help ch_env_help[];
 
 /* The texts are the environment's own. */
 struct ch_env ch_env_read(void);
+
+/* The wall clock, Unix epoch. */
+int64_t ch_wall_ms(void);
 
 #endif
