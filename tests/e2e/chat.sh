@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # chela chat in a real terminal (tmux): what is typed, what is seen, what must
-# never be. Every wait looks at the screen until it shows what it should.
+# never be.
 cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
 . tests/support/e2e.sh
+. tests/support/terminal.sh
 
 cat >"$space/deploy" <<'SCRIPT'
 #!/bin/sh
@@ -39,79 +40,10 @@ rules:
   - { say: "you said: {{user}}" }
 YAML
 
-terminal() {
-    tmux -S "$tmp/tmux" -f /dev/null "$@"
-}
-# Take the terminal away, and wait for what ran in it.
-close_terminal() {
-    local pids
-    pids=$(terminal display-message -p '#{pid} #{pane_pid}' 2>/dev/null) || return
-    terminal kill-server 2>/dev/null
-    for _ in {1..200}; do
-        # shellcheck disable=SC2086
-        kill -0 $pids 2>/dev/null || break
-        sleep 0.05
-    done
-}
-trap 'close_terminal; rm -rf "$tmp"' EXIT
-
 # chat FLAG...: start it in an empty terminal. ENV: variables for it.
 chat() {
-    close_terminal
-    rm -f "$tmp/code" "$tmp/tmux"
-    cat >"$tmp/start" <<SCRIPT
-cd $space
-stty -g >$tmp/before
-${ENV-} $program chat --model scripted/rules.yaml $*
-code=\$?
-stty -g >$tmp/after
-echo \$code >$tmp/code
-exec cat
-SCRIPT
-    with_env tmux -S "$tmp/tmux" -f /dev/null new-session -d -x 80 -y 30 "sh $tmp/start"
+    open_terminal "${ENV-} $program chat --model scripted/rules.yaml $*"
     sees "the prompt is there (chat $*)" '^>'
-}
-screen() {
-    terminal capture-pane -p
-}
-# shows PATTERN: wait for it.
-shows() {
-    for _ in {1..400}; do
-        screen | grep -qE -e "$1" && return
-        sleep 0.05
-    done
-    return 1
-}
-sees() {
-    if shows "$2"; then ok "$1"; else not_ok "$1" "$(screen)"; fi
-}
-lacks() {
-    if screen | grep -qE -e "$2"; then not_ok "$1" "$(screen)"; else ok "$1"; fi
-}
-# prompt_is NAME TEXT: wait until the last line of the screen is this.
-last_line() {
-    screen | grep -v '^ *$' | tail -n 1
-}
-prompt_is() {
-    for _ in {1..400}; do
-        [ "$(last_line)" = "$2" ] && break
-        sleep 0.05
-    done
-    same "$1" "$2" "$(last_line)"
-}
-types() {
-    terminal send-keys -l -- "$1"
-}
-press() {
-    terminal send-keys "$@"
-}
-# ends NAME CODE: the program has ended with it.
-ends() {
-    for _ in {1..400}; do
-        [ -s "$tmp/code" ] && break
-        sleep 0.05
-    done
-    same "$1" "$2" "$(cat "$tmp/code" 2>/dev/null)"
 }
 
 # --- typing
