@@ -220,7 +220,7 @@ tidy: ## clang-tidy over src/ (slow)
 	clang-tidy --quiet $(wildcard src/*/*.c src/*/*/*.c) -- $(CPPFLAGS) -std=gnu11
 format: ## show what clang-format would change in files that differ from HEAD
 	@git diff --name-only --diff-filter=d HEAD -- '*.c' '*.h' | while read -r f; do clang-format "$$f" | diff -u --label "$$f" "$$f" - || :; done
-bench: $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c)) $(BOX) ## measure against the floor (BENCH_DIR, BENCH_ARGS)
+bench: $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c)) all ## measure against the floor (BENCH_DIR, BENCH_ARGS)
 	@scripts/bench $(BUILD) $(BENCH_DIR) $(BENCH_ARGS)
 $(BUILD)/bench/%: bench/%.c $(BUILD)/libchela.a
 	$(call say,cc)

@@ -76,6 +76,8 @@ struct ch_context_conf { /* texts in the agent's arena, may be NULL */
     enum ch_style style;
     struct ch_bm25 index; /* of the rules beyond the first few */
     char *printed, *fingerprint; /* owned: the system prompt seen last, and its mark */
+    uint64_t counted; /* a hash of the head of a request whose tokens were counted last */
+    size_t tokens;    /* ... and how many those were */
 };
 
 /* And those of one session: what its requests begin with. */
@@ -338,6 +340,8 @@ struct ch_agent_patch { /* NULL, 0: as the base has it */
 };
 int ch_agent_derive(chela_agent *base, const struct ch_agent_patch *p, chela_agent **out,
                     struct chela_error *err);
+/* The one that it was derived from in the end, which outlives it; or itself. */
+chela_agent *ch_agent_root(chela_agent *a);
 /* A tool that the other side of the conversation runs; it takes the place of
  * one of the same name. Only for a derived agent. */
 int ch_agent_client_tool(chela_agent *a, const struct chela_tool_opts *tool,

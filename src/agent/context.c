@@ -265,7 +265,7 @@ static char *fingerprint_of(const char *system, const char *workspace) {
 /* Sessions of an agent mostly begin alike, so it remembers the last one. */
 const char *ch_context_fingerprint(chela_run *run) {
     struct ch_context *c = &run->session->context;
-    struct ch_context_conf *known = &run->session->agent->context;
+    struct ch_context_conf *known = &ch_agent_root(run->session->agent)->context;
     settle(run);
     if (c->fingerprint)
         return c->fingerprint;

@@ -109,6 +109,12 @@ int ch_agent_derive(chela_agent *base, const struct ch_agent_patch *p, chela_age
     return rc;
 }
 
+chela_agent *ch_agent_root(chela_agent *a) {
+    while (a->base)
+        a = a->base;
+    return a;
+}
+
 int ch_agent_client_tool(chela_agent *a, const struct chela_tool_opts *tool,
                          struct chela_error *err) {
     struct chela_tool_opts opts = *tool;

@@ -1,6 +1,8 @@
 /* fill.c -- see fill.h. */
 #include "agent/fill.h"
 
+#include "model/ids.h"
+
 #define REPLY_MOST 32000  /* tokens kept free for a reply that has no limit */
 #define UNSURE_PERCENT 8  /* what a guess may be off */
 #define SURE_PERCENT 3    /* once it was put right */
@@ -20,6 +22,28 @@ static size_t fixed_tokens(const struct ch_model_request *req) {
     return n;
 }
 
+static uint64_t hash_of(const struct ch_model_request *req) {
+    uint64_t h = ch_hash(0, req->system);
+    for (size_t i = 0; i < req->ntools; i++) {
+        h = ch_hash(h, req->tools[i].name);
+        h = ch_hash(h, req->tools[i].description);
+        h = ch_hash(h, req->tools[i].schema);
+    }
+    return h;
+}
+
+/* Counting takes ten times as long as hashing, and conversations with the same
+ * agent mostly begin alike: so the agent that they are all made from remembers. */
+static size_t head_tokens(chela_run *run, const struct ch_model_request *req) {
+    struct ch_context_conf *known = &ch_agent_root(run->session->agent)->context;
+    uint64_t hash = hash_of(req);
+    if (known->counted != hash) {
+        known->tokens = fixed_tokens(req);
+        known->counted = hash;
+    }
+    return known->tokens;
+}
+
 static size_t guess(const chela_run *run) {
     chela_session *s = run->session;
     return s->fill.fixed + s->fill.note + ch_meter_read(&s->fill.meter, &s->transcript);
@@ -35,7 +59,7 @@ void ch_fill_head(chela_run *run, const struct ch_model_request *req) {
     }
     if (c->revision != req->revision) {
         c->revision = req->revision;
-        c->fixed = fixed_tokens(req);
+        c->fixed = head_tokens(run, req);
     }
 }
 
