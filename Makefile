@@ -97,7 +97,7 @@ $(BUILD)/libchela.so: $(SO)
 	@ln -sf $(<F) $@
 $(BUILD)/chela: $(CLI_OBJS) $(BUILD)/libchela.so
 	$(call say,link)
-	$(Q)$(LINK) -o $@ $(CLI_OBJS) -L$(BUILD) -lchela $(call pkg,--libs,libuv) -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../lib'
+	$(Q)$(LINK) -o $@ $(CLI_OBJS) -L$(BUILD) -lchela -lm $(call pkg,--libs,libuv) -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../lib'
 
 $(BOX): $(BOX_OBJS) $(call archive,base)
 	$(call say,link)

@@ -8,8 +8,8 @@
  *     char *answer = chela_ask(agent, "what is 2 + 40?", &err);
  *
  * The parts: error.h, event.h, tool.h, session.h (runtime, agent, session,
- * run), channel.h, mailbox.h, hooks.h, config.h, gateway.h, sandbox.h, models.h,
- * prompt.h, schema.h, select.h, survey.h, wire.h, json.h.
+ * run), channel.h, mailbox.h, heartbeat.h, hooks.h, config.h, gateway.h, sandbox.h,
+ * models.h, prompt.h, schema.h, select.h, survey.h, wire.h, json.h.
  * Compiles as C11 and C++20. */
 #ifndef CHELA_H
 #define CHELA_H
@@ -19,6 +19,7 @@
 #include "chela/error.h"
 #include "chela/event.h"
 #include "chela/gateway.h"
+#include "chela/heartbeat.h"
 #include "chela/hooks.h"
 #include "chela/json.h"
 #include "chela/mailbox.h"

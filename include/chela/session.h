@@ -14,6 +14,7 @@
 
 #include "chela/error.h"
 #include "chela/event.h"
+#include "chela/heartbeat.h"
 #include "chela/sandbox.h"
 #include "chela/tool.h"
 CHELA_BEGIN_DECLS
@@ -274,6 +275,7 @@ struct chela_agent_opts { /* all strings are copied */
     struct {         /* models of its roles, "provider/model"; NULL: its own */
         const char *router, *planner, *executor, *reflector;
     } roles;
+    const struct chela_heartbeat_opts *heartbeat; /* mode heartbeat; NULL: as usual */
 };
 #define CHELA_AGENT_OPTS(...) {.size = sizeof(struct chela_agent_opts), __VA_ARGS__}
 

@@ -227,6 +227,7 @@
 #define CH_LIMIT_ROLE_TURNS 4         /* model calls for one answer of a role */
 #define CH_LIMIT_ROLE_CONTEXT (16 * CH_KB) /* bytes of what was said before */
 #define CH_LIMIT_ROLE_RESULT (8 * CH_KB) /* bytes of a result that a role is shown */
+#define CH_LIMIT_HEARTBEAT_CHATS 1024 /* chats of one recording */
 
 /* store */
 #define CH_LIMIT_RECORD (64 * CH_MB)  /* one record of a journal */

@@ -37,6 +37,7 @@ extern const struct ch_cmd ch_cmd_tools_list, ch_cmd_tools_show, ch_cmd_tools_ca
 extern const struct ch_cmd ch_cmd_tools_select;
 extern const struct ch_cmd ch_cmd_schema_check, ch_cmd_schema_validate, ch_cmd_schema_clean;
 extern const struct ch_cmd ch_cmd_models_list, ch_cmd_models_probe;
+extern const struct ch_cmd ch_cmd_heartbeat_simulate;
 extern const struct ch_cmd ch_cmd_wire_decode, ch_cmd_wire_encode;
 extern const struct ch_cmd ch_cmd_config_check, ch_cmd_config_show, ch_cmd_config_schema;
 

@@ -21,6 +21,21 @@ struct ch_conf_list {
     size_t n;
 };
 
+/* Willingness in one kind of chat. */
+struct ch_conf_willing {
+    bool answers_all; /* groups */
+    bool scores;      /* direct chats: no line is answered merely because it came */
+    const double *text, *mention, *quote, *direct, *keyword_factor, *most, *half_life, *threshold,
+        *slope, *reply_cost, *refractory, *share_low, *share_high;
+};
+
+struct ch_conf_heartbeat {
+    const char *const *names, *const *keywords, *const *stop_words; /* NULL-terminated */
+    const char *quiet_hours, *utc_offset;
+    int64_t hush_s, bot_turns;
+    struct ch_conf_willing group, direct;
+};
+
 struct ch_conf_agent {
     struct ch_conf_item item;
     const char *title;
@@ -50,6 +65,7 @@ struct ch_conf_agent {
     const char *router, *planner, *executor, *reflector; /* models */
     const char *queue_mode, *queue_overflow;
     int64_t queue_cap, queue_debounce_ms;
+    struct ch_conf_heartbeat heartbeat;
 };
 
 struct ch_conf_model {
@@ -166,6 +182,10 @@ int ch_config_parse(struct ch_sv text, const char *name, const char *dir,
 
 /* Load the file's prompts into rt; errors name the place. */
 int ch_conf_prompts_apply(const chela_config *cfg, chela_runtime *rt, struct chela_error *err);
+
+/* What agent a, or else the defaults, say about taking part in chats. */
+int ch_conf_heartbeat(const chela_config *cfg, const struct ch_conf_agent *a,
+                      const struct chela_heartbeat_opts **out, struct chela_error *err);
 
 /* path against the directory of the file; absolute ones stay as they are. */
 const char *ch_conf_path(const chela_config *cfg, struct ch_sv path);

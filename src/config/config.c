@@ -407,6 +407,9 @@ int chela_config_agent(const chela_config *cfg, const char *id, struct chela_age
     size_t size = CH_MIN(opts->size, sizeof(whole));
     memcpy(&whole, opts, size);
     fill(cfg, agent, &whole);
+    rc = whole.heartbeat ? 0 : ch_conf_heartbeat(cfg, agent, &whole.heartbeat, err);
+    if (rc < 0)
+        return blame(cfg, &agent->item, rc, err);
     bool bounds = whole.allow || whole.permission || whole.approvals || whole.approved ||
                   whole.policies ||
                   memcmp(&cfg->conf.sandbox, &no_sandbox, sizeof(no_sandbox)) != 0;

@@ -21,6 +21,44 @@
 #define KNOWN(where, name) \
     { .scope = (where), .key = (name), .type = CH_CFG_ANY, .flags = CH_CFG_UNUSED }
 
+/* Willingness in one kind of chat. */
+#define WILLING(where, member, is)                                                               \
+    {CH_SCOPE_AGENT, "heartbeat." where ".text", CH_CFG_NUMBER, 0,                               \
+     AGENT(heartbeat.member.text), 0, 1000, .otherwise = "12",                                   \
+     .help = "what a line adds to willingness in " is},                                          \
+    {CH_SCOPE_AGENT, "heartbeat." where ".mention", CH_CFG_NUMBER, 0,                            \
+     AGENT(heartbeat.member.mention), 0, 1000, .otherwise = "100",                               \
+     .help = "and one that names it"},                                                           \
+    {CH_SCOPE_AGENT, "heartbeat." where ".quote", CH_CFG_NUMBER, 0,                              \
+     AGENT(heartbeat.member.quote), 0, 1000, .otherwise = "15",                                  \
+     .help = "and one that answers it"},                                                         \
+    {CH_SCOPE_AGENT, "heartbeat." where ".keywordFactor", CH_CFG_NUMBER, 0,                      \
+     AGENT(heartbeat.member.keyword_factor), 0, 100, .otherwise = "1.2",                         \
+     .help = "all of that times this for a line with one of `heartbeat.keywords`"},              \
+    {CH_SCOPE_AGENT, "heartbeat." where ".max", CH_CFG_NUMBER, 0, AGENT(heartbeat.member.most),  \
+     1, 1000, .otherwise = "100", .help = "the most that willingness can be"},                   \
+    {CH_SCOPE_AGENT, "heartbeat." where ".halfLifeSec", CH_CFG_NUMBER, 0,                        \
+     AGENT(heartbeat.member.half_life), 1, 1e6, .otherwise = "600",                              \
+     .help = "time in which it halves, in silence"},                                             \
+    {CH_SCOPE_AGENT, "heartbeat." where ".threshold", CH_CFG_NUMBER, 0,                          \
+     AGENT(heartbeat.member.threshold), 0, 1000, .otherwise = "55",                              \
+     .help = "up to this nothing is said"},                                                      \
+    {CH_SCOPE_AGENT, "heartbeat." where ".slope", CH_CFG_NUMBER, 0,                              \
+     AGENT(heartbeat.member.slope), 0, 1, .otherwise = "0.04",                                   \
+     .help = "probability of a reply for each point above it"},                                  \
+    {CH_SCOPE_AGENT, "heartbeat." where ".replyCost", CH_CFG_NUMBER, 0,                          \
+     AGENT(heartbeat.member.reply_cost), 0, 1000, .otherwise = "35",                             \
+     .help = "what a reply takes away"},                                                         \
+    {CH_SCOPE_AGENT, "heartbeat." where ".refractorySec", CH_CFG_NUMBER, 0,                      \
+     AGENT(heartbeat.member.refractory), 0, 86400, .otherwise = "20",                            \
+     .help = "time after a reply in which only what asks for one gets another"},                 \
+    {CH_SCOPE_AGENT, "heartbeat." where ".shareLow", CH_CFG_NUMBER, 0,                           \
+     AGENT(heartbeat.member.share_low), 0, 1, .otherwise = "0.05",                               \
+     .help = "share of its own lines below which the threshold sinks"},                          \
+    {CH_SCOPE_AGENT, "heartbeat." where ".shareHigh", CH_CFG_NUMBER, 0,                          \
+     AGENT(heartbeat.member.share_high), 0, 1, .otherwise = "0.2",                               \
+     .help = "and at which it only answers what asks for it"}
+
 #define MOST_SECONDS 10000000.0
 #define MOST_MB 16777216
 
@@ -263,6 +301,31 @@ const struct ch_option ch_options[] = {
      .help = "model for steps of a plan that a model carries out"},
     {CH_SCOPE_AGENT, "roles.reflector", CH_CFG_MODEL, 0, AGENT(reflector),
      .help = "model that judges results"},
+    {CH_SCOPE_AGENT, "heartbeat.names", CH_CFG_TEXTS, 0, AGENT(heartbeat.names), .otherwise = "[]",
+     .help = "what it is called in a chat: a line with one of them is answered; see heartbeat.md"},
+    {CH_SCOPE_AGENT, "heartbeat.keywords", CH_CFG_TEXTS, 0, AGENT(heartbeat.keywords),
+     .otherwise = "[]", .help = "what it is interested in"},
+    {CH_SCOPE_AGENT, "heartbeat.stopWords", CH_CFG_TEXTS, 0, AGENT(heartbeat.stop_words),
+     .otherwise = "[]", .help = "in a line that is meant for it: it is quiet for a while"},
+    {CH_SCOPE_AGENT, "heartbeat.hushSec", CH_CFG_INT, 0, AGENT(heartbeat.hush_s), 1, 604800,
+     .otherwise = "600", .help = "for so long, or until it is asked again"},
+    {CH_SCOPE_AGENT, "heartbeat.quietHours", CH_CFG_TEXT, 0, AGENT(heartbeat.quiet_hours),
+     .help = "`23:00-07:30`: only lines that are meant for it are answered then"},
+    {CH_SCOPE_AGENT, "heartbeat.utcOffset", CH_CFG_TEXT, 0, AGENT(heartbeat.utc_offset),
+     .otherwise = "+00:00", .help = "of the clock that they go by"},
+    {CH_SCOPE_AGENT, "heartbeat.botTurns", CH_CFG_INT, 0, AGENT(heartbeat.bot_turns), 1, 1000,
+     .otherwise = "3", .help = "answers to other bots in a row, until a person says something"},
+    {CH_SCOPE_AGENT, "heartbeat.group.answerAll", CH_CFG_BOOL, 0,
+     AGENT(heartbeat.group.answers_all), .otherwise = "false",
+     .help = "answer every line of a group"},
+    WILLING("group", group, "a group"),
+    {CH_SCOPE_AGENT, "heartbeat.direct.answerAll", CH_CFG_UNLESS, 0,
+     AGENT(heartbeat.direct.scores), .otherwise = "true",
+     .help = "answer every direct message; without it as in groups"},
+    {CH_SCOPE_AGENT, "heartbeat.direct.direct", CH_CFG_NUMBER, 0,
+     AGENT(heartbeat.direct.direct), 0, 1000, .otherwise = "40",
+     .help = "what a direct message adds, beside what follows"},
+    WILLING("direct", direct, "a direct chat"),
     {CH_SCOPE_AGENT, "maxOutputTokens", CH_CFG_INT, 0, AGENT(max_output_tokens), 1, 10000000,
      .help = "of one reply; without it as the model allows"},
     {CH_SCOPE_AGENT, "temperature", CH_CFG_NUMBER, 0, AGENT(temperature), 0, 2,

@@ -1,0 +1,220 @@
+/* heartbeat_plot.c -- see heartbeat_plot.h.
+ *
+ *   title
+ *   W | curve, the threshold dashed, a dot for each reply
+ *     +------------------------------------------------- time
+ *     | a tick for each line: answered or not
+ *
+ * Between two lines only both ends are known; what lies between is drawn as an
+ * exponential through them. Texts come from outside and are escaped. */
+#include "cli/heartbeat_plot.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WIDTH 1040
+#define PANEL 300
+#define TOP 58    /* of the whole picture: legend */
+#define LEFT 52
+#define RIGHT 24
+#define HEAD 26   /* of a panel */
+#define CURVE 190 /* height of the curve */
+#define PIECES 8  /* of a curve between two lines */
+
+static const char style[] =
+    "<style>\n"
+    "svg{--bg:#fff;--fg:#1c1f23;--dim:#667085;--line:#e4e7ec;--w:#4f6bed;--asked:#d9822b;"
+    "--own:#1f9d6b;background:var(--bg)}\n"
+    "@media(prefers-color-scheme:dark){svg{--bg:#14161a;--fg:#e6e8eb;--dim:#98a0ab;"
+    "--line:#2a2e35;--w:#8fa2ff;--asked:#f0a65a;--own:#4cc38a}}\n"
+    "text{font:12px system-ui,sans-serif;fill:var(--dim)}\n"
+    ".t{font-size:15px;font-weight:600;fill:var(--fg)}.e{text-anchor:end}.m{text-anchor:middle}\n"
+    ".g{stroke:var(--line);stroke-width:1}.h{stroke:var(--dim);stroke-dasharray:5 4}\n"
+    ".w{fill:none;stroke:var(--w);stroke-width:1.6;stroke-linejoin:round}"
+    ".a{fill:var(--w);opacity:.12}\n"
+    ".s{stroke:var(--dim);opacity:.55}.q{stroke:var(--asked);stroke-width:1.6}"
+    ".o{stroke:var(--own);stroke-width:1.6}\n"
+    "circle.q{fill:var(--asked);stroke:var(--bg)}circle.o{fill:var(--own);stroke:var(--bg)}\n"
+    "</style>\n";
+
+static void escaped(const char *text, FILE *out) {
+    for (; *text; text++)
+        switch (*text) {
+        case '<':
+            fputs("&lt;", out);
+            break;
+        case '>':
+            fputs("&gt;", out);
+            break;
+        case '&':
+            fputs("&amp;", out);
+            break;
+        case '"':
+            fputs("&quot;", out);
+            break;
+        default: /* control characters have no place in XML */
+            fputc((unsigned char)*text < 0x20 ? ' ' : *text, out);
+        }
+}
+
+static const char *class_of(const struct ch_plot_point *p) {
+    return !p->reply ? "s" : p->reason == CHELA_URGE_WILLING ? "o" : "q";
+}
+
+struct frame {
+    const struct ch_plot *plot;
+    double top; /* of the curve */
+    int64_t from, span;
+    FILE *out;
+};
+
+static double x_of(const struct frame *f, double at) {
+    return LEFT + (at - (double)f->from) / (double)f->span * (WIDTH - LEFT - RIGHT);
+}
+
+static double y_of(const struct frame *f, double w) {
+    return f->top + CURVE * (1 - w / f->plot->most);
+}
+
+/* --- axes */
+
+static void draw_scale(const struct frame *f) {
+    for (int i = 0; i <= 4; i++) {
+        double w = f->plot->most * i / 4, y = y_of(f, w);
+        fprintf(f->out,
+                "<line class=\"g\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>"
+                "<text class=\"e\" x=\"%d\" y=\"%.1f\">%g</text>\n",
+                LEFT, WIDTH - RIGHT, y, y, LEFT - 8, y + 4, w);
+    }
+    double y = y_of(f, f->plot->threshold);
+    fprintf(f->out, "<line class=\"h\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n", LEFT,
+            WIDTH - RIGHT, y, y);
+}
+
+/* The shortest step that gives at most eight labels. */
+static int64_t step_of(int64_t span) {
+    static const int steps[] = {1,   2,    5,    10,   15,   30,    60,    120,   300,
+                                600, 1800, 3600, 7200, 21600, 43200, 86400, 604800};
+    size_t n = sizeof(steps) / sizeof(*steps);
+    for (size_t i = 0; i < n; i++)
+        if (span / (steps[i] * 1000) < 8)
+            return (int64_t)steps[i] * 1000;
+    return span / 8 + 1;
+}
+
+static void label_time(int64_t ms, FILE *out) {
+    long long s = (long long)ms / 1000;
+    if (s >= 86400)
+        fprintf(out, "%lldd %02lld:%02lld", s / 86400, s / 3600 % 24, s / 60 % 60);
+    else if (s >= 3600)
+        fprintf(out, "%lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
+    else
+        fprintf(out, "%lld:%02lld", s / 60, s % 60);
+}
+
+static void draw_time(const struct frame *f) {
+    int64_t step = step_of(f->span);
+    for (int64_t t = 0; t <= f->span; t += step) {
+        fprintf(f->out, "<text class=\"m\" x=\"%.1f\" y=\"%.1f\">",
+                x_of(f, (double)(f->from + t)), f->top + CURVE + 44);
+        label_time(t, f->out);
+        fputs("</text>\n", f->out);
+    }
+}
+
+/* --- the curve */
+
+static void curve_to(const struct frame *f, const struct ch_plot_point *a,
+                     const struct ch_plot_point *b) {
+    double from = fmax(a->after, 0.01), to = fmax(b->before, 0.01);
+    for (int i = 1; i <= PIECES; i++) {
+        double part = (double)i / PIECES, at = (double)a->at + part * (double)(b->at - a->at);
+        fprintf(f->out, "L%.1f %.1f", x_of(f, at), y_of(f, from * pow(to / from, part)));
+    }
+}
+
+static void draw_path(const struct frame *f, bool area) {
+    const struct ch_plot_point *p = f->plot->points;
+    size_t n = f->plot->n;
+    double base = y_of(f, 0);
+    fprintf(f->out, "<path class=\"%s\" d=\"M%.1f %.1f", area ? "a" : "w",
+            x_of(f, (double)p[0].at), base);
+    for (size_t i = 0; i < n; i++) {
+        double x = x_of(f, (double)p[i].at);
+        if (i)
+            curve_to(f, &p[i - 1], &p[i]);
+        fprintf(f->out, "L%.1f %.1fL%.1f %.1f", x, y_of(f, p[i].peak), x, y_of(f, p[i].after));
+    }
+    if (area)
+        fprintf(f->out, "L%.1f %.1fZ", x_of(f, (double)p[n - 1].at), base);
+    fputs("\"/>\n", f->out);
+}
+
+static void draw_lines(const struct frame *f) {
+    double y = f->top + CURVE + 10;
+    for (size_t i = 0; i < f->plot->n; i++) {
+        const struct ch_plot_point *p = &f->plot->points[i];
+        double x = x_of(f, (double)p->at);
+        fprintf(f->out, "<g><title>");
+        escaped(p->title, f->out);
+        fprintf(f->out, "</title><line class=\"%s\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" "
+                        "y2=\"%.1f\"/>",
+                class_of(p), x, x, y, y + (p->reply ? 16 : 10));
+        if (p->reply)
+            fprintf(f->out, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>", class_of(p),
+                    x, y_of(f, p->peak));
+        fputs("</g>\n", f->out);
+    }
+}
+
+static void draw_panel(const struct ch_plot *plot, size_t index, FILE *out) {
+    struct frame f = {.plot = plot, .top = TOP + (double)index * PANEL + HEAD, .out = out};
+    size_t replies = 0;
+    f.from = plot->points[0].at;
+    f.span = plot->points[plot->n - 1].at - f.from;
+    f.span = f.span > 0 ? f.span : 1;
+    for (size_t i = 0; i < plot->n; i++)
+        replies += plot->points[i].reply;
+    fprintf(out, "<text x=\"%d\" y=\"%.1f\"><tspan class=\"t\">", LEFT, f.top - 12);
+    escaped(plot->chat, out);
+    fprintf(out, "</tspan>  %s, %zu lines, %zu answered</text>\n",
+            plot->kind == CHELA_CHAT_DIRECT ? "direct" : "group", plot->n, replies);
+    draw_scale(&f);
+    draw_path(&f, true);
+    draw_path(&f, false);
+    draw_lines(&f);
+    draw_time(&f);
+}
+
+static void draw_legend(FILE *out) {
+    fprintf(out,
+            "<path class=\"w\" d=\"M%d 26h24\"/><text x=\"%d\" y=\"30\">willingness</text>\n"
+            "<path class=\"h\" d=\"M%d 26h24\"/><text x=\"%d\" y=\"30\">threshold</text>\n"
+            "<circle class=\"q\" cx=\"%d\" cy=\"26\" r=\"4\"/>"
+            "<text x=\"%d\" y=\"30\">answered because it was asked</text>\n"
+            "<circle class=\"o\" cx=\"%d\" cy=\"26\" r=\"4\"/>"
+            "<text x=\"%d\" y=\"30\">spoke up by itself</text>\n"
+            "<path class=\"s\" d=\"M%d 20v12\"/><text x=\"%d\" y=\"30\">stayed silent</text>\n",
+            LEFT, LEFT + 32, LEFT + 130, LEFT + 162, LEFT + 258, LEFT + 270, LEFT + 490, LEFT + 502,
+            LEFT + 648, LEFT + 658);
+}
+
+void ch_plot_svg(const struct ch_plot *plots, size_t n, FILE *out) {
+    int height = TOP + (int)n * PANEL;
+    fprintf(out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
+            "height=\"%d\" role=\"img\" aria-label=\"willingness over time\">\n%s",
+            WIDTH, height, WIDTH, height, style);
+    draw_legend(out);
+    for (size_t i = 0; i < n; i++)
+        draw_panel(&plots[i], i, out);
+    fputs("</svg>\n", out);
+}
+
+void ch_plot_release(struct ch_plot *p) {
+    for (size_t i = 0; i < p->n; i++)
+        free(p->points[i].title);
+    free(p->points);
+    free(p->chat);
+}
