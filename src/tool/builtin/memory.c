@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "json/writer.h"
 #include "tool/builtin/builtins.h"
-#include "tool/builtin/calendar.h"
+#include "base/calendar.h"
 #include "tool/builtin/file.h"
 #include "tool/call.h"
 #include "tool/notes.h"

@@ -3,7 +3,6 @@
  * Models do not know what time it is and are bad at time zones. A zone is the
  * name of a file of the system's database, read each time: no state of the
  * process is touched. Names are forgiving ("shanghai", "new york", "UTC+8"). */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -11,19 +10,15 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "tool/builtin/builtins.h"
-#include "tool/builtin/calendar.h"
-#include "tool/builtin/zone.h"
+#include "base/calendar.h"
+#include "base/zone.h"
 #include "tool/call.h"
-#include "tool/path.h"
 #include "tool/similar.h"
 #include "json/writer.h"
 
-#define LOCAL "/etc/localtime"
 #define FIRST_YEAR (-62135596800) /* 0001-01-01 */
 #define LAST_YEAR 253402300799    /* 9999-12-31 */
 
-static const char *const directories[] = {"/usr/share/zoneinfo", "/usr/lib/zoneinfo",
-                                          "/usr/share/lib/zoneinfo"};
 static const char *const zone_names[] = {"timezone", "to_timezone", "target_timezone",
                                          "tz",       "zone",        NULL};
 static const char *const from_names[] = {"from_timezone", "source_timezone", NULL};
@@ -41,47 +36,6 @@ static void release(struct clock_zone *z) {
 }
 
 /* --- the database -------------------------------------------------------- */
-
-static int open_database(void) {
-    for (size_t i = 0; i < CH_LEN(directories); i++) {
-        int fd = open(directories[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (fd >= 0)
-            return fd;
-    }
-    return -errno;
-}
-
-/* Takes fd. */
-static struct ch_zone *read_zone(int fd) {
-    CH_BUF_AUTO data = {0};
-
-    if (fd < 0)
-        return NULL;
-    char *at = ch_buf_reserve(&data, CH_LIMIT_ZONE_FILE + 1);
-    ssize_t n = read(fd, at, CH_LIMIT_ZONE_FILE + 1);
-    close(fd);
-    ch_buf_commit(&data, n > 0 ? (size_t)n : 0);
-    return ch_zone_parse(ch_buf_sv(&data));
-}
-
-/* "America/New_York": letters, digits and what such names have besides. */
-static bool is_name(const char *s) {
-    size_t n = strlen(s);
-
-    if (n == 0 || n > CH_LIMIT_TOOL_NAME || s[0] == '/' || strstr(s, ".."))
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        char c = s[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        if (!letter && !strchr("/_+-", c))
-            return false;
-    }
-    return true;
-}
-
-static struct ch_zone *open_zone(int database, const char *name) {
-    return is_name(name) ? read_zone(ch_beneath_open(database, name, O_RDONLY | O_NONBLOCK)) : NULL;
-}
 
 /* Do they differ only in case and in the space between words? */
 static bool sounds_like(struct ch_sv a, struct ch_sv b) {
@@ -133,13 +87,6 @@ static bool search_list(int database, const char *given, struct ch_similar *clos
 
 /* --- zones by name ------------------------------------------------------- */
 
-/* "UTC+8", "GMT-05:30", "+08:00". */
-static bool fixed_offset(struct ch_sv name, int *offset) {
-    if (ch_sv_starts(name, "UTC") || ch_sv_starts(name, "GMT"))
-        name = ch_sv(name.p + 3, name.n - 3);
-    return ch_offset_read(name, offset);
-}
-
 static int unknown(chela_call *call, const char *name, const struct ch_similar *s, bool database) {
     CH_BUF_AUTO names = {0};
 
@@ -164,11 +111,11 @@ static int find_named(chela_call *call, const char *name, struct clock_zone *out
     struct ch_similar similar = {.wanted = ch_sv_str(name), .arena = &arena};
     CH_BUF_AUTO found = {0};
 
-    int database = open_database();
+    int database = ch_zone_database();
     if (database >= 0) {
-        out->zone = open_zone(database, name);
+        out->zone = ch_zone_read(database, name);
         if (!out->zone && search_list(database, name, &similar, &found))
-            out->zone = open_zone(database, ch_buf_str(&found));
+            out->zone = ch_zone_read(database, ch_buf_str(&found));
         close(database);
     }
     if (!out->zone)
@@ -180,8 +127,7 @@ static int find_named(chela_call *call, const char *name, struct clock_zone *out
 static int find_zone(chela_call *call, const char *name, struct clock_zone *out) {
     int offset = 0;
 
-    if (strcmp(name, "UTC") == 0 || strcmp(name, "utc") == 0 || strcmp(name, "Z") == 0 ||
-        fixed_offset(ch_sv_str(name), &offset)) {
+    if (ch_zone_offset(ch_sv_str(name), &offset)) {
         CH_BUF_AUTO text = {0};
         ch_buf_add_str(&text, "UTC");
         if (offset)
@@ -196,13 +142,13 @@ static int find_zone(chela_call *call, const char *name, struct clock_zone *out)
 /* The machine's own: its name is where the link leads. */
 static void find_local(struct clock_zone *out) {
     char link[256];
-    ssize_t n = readlink(LOCAL, link, sizeof(link) - 1);
+    ssize_t n = readlink(CH_ZONE_LOCAL, link, sizeof(link) - 1);
     const char *name = NULL;
 
     link[n > 0 ? n : 0] = '\0';
     for (const char *at = link; (at = strstr(at, "zoneinfo/")); name = at)
         at += strlen("zoneinfo/");
-    out->zone = read_zone(open(LOCAL, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    out->zone = ch_zone_load(NULL);
     if (!out->zone) {
         out->zone = ch_zone_fixed(0);
         name = "UTC";

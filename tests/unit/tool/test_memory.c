@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "support/toolkit.h"
 #include "tool/builtin.h"
-#include "tool/builtin/calendar.h"
+#include "base/calendar.h"
 #include "tool/notes.h"
 #include "tool/settings.h"
 

@@ -11,8 +11,8 @@
 #include "base/mem.h"
 #include "support/toolkit.h"
 #include "tool/builtin.h"
-#include "tool/builtin/calendar.h"
-#include "tool/builtin/zone.h"
+#include "base/calendar.h"
+#include "base/zone.h"
 #include "json/json.h"
 
 /* --- dates --------------------------------------------------------------- */

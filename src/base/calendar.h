@@ -1,8 +1,8 @@
 /* calendar.h -- dates of the Gregorian calendar, without time zones and
  * without the C library's global ones. Seconds count from 1970-01-01T00:00:00
  * of whatever clock is meant; no leap seconds, as Unix has it. */
-#ifndef CH_TOOL_BUILTIN_CALENDAR_H
-#define CH_TOOL_BUILTIN_CALENDAR_H
+#ifndef CH_BASE_CALENDAR_H
+#define CH_BASE_CALENDAR_H
 #include <stdint.h>
 
 #include "base/buf.h"

@@ -1,9 +1,9 @@
 /* zone.c -- see zone.h. */
-#include "tool/builtin/zone.h"
+#include "base/zone.h"
 
 #include "base/buf.h"
 #include "base/limits.h"
-#include "tool/builtin/calendar.h"
+#include "base/calendar.h"
 
 #define HEADER 44
 #define DAY 86400

@@ -3,8 +3,8 @@
  * The C library knows one zone at a time, for the whole process; here a zone
  * is a value. The format is TZif (RFC 9636), versions 1 to 4, with the rule in
  * its footer for the time after the last transition. */
-#ifndef CH_TOOL_BUILTIN_ZONE_H
-#define CH_TOOL_BUILTIN_ZONE_H
+#ifndef CH_BASE_ZONE_H
+#define CH_BASE_ZONE_H
 #include <stdint.h>
 
 #include "base/mem.h"
@@ -22,6 +22,17 @@ struct ch_zone_time {
 struct ch_zone *ch_zone_parse(struct ch_sv data);
 struct ch_zone *ch_zone_fixed(int offset); /* seconds east of UTC */
 void ch_zone_free(struct ch_zone *z);
+
+/* --- zone_file.c: the system's database */
+#define CH_ZONE_LOCAL "/etc/localtime"
+/* By name ("Europe/Berlin"), offset ("UTC", "UTC+8", "+08:00"), or with NULL the
+ * machine's own. NULL: there is none (of that name). */
+struct ch_zone *ch_zone_load(const char *name);
+/* Is it an offset, and which? */
+bool ch_zone_offset(struct ch_sv name, int *offset);
+int ch_zone_database(void); /* its directory, to be closed; negative: there is none */
+struct ch_zone *ch_zone_read(int database, const char *name);
+
 CH_DEFINE_AUTO(ch_zone)
 
 /* What clocks show at this moment. */

@@ -1,6 +1,6 @@
 /* calendar.c -- see calendar.h. Days are counted in eras of 400 years that
  * begin on the first of March, so that the leap day is the last of its year. */
-#include "tool/builtin/calendar.h"
+#include "base/calendar.h"
 
 #define DAY 86400
 #define ERA_DAYS 146097
