@@ -25,7 +25,7 @@ struct item {
 };
 
 struct chela_store_db {
-    struct ch_list sessions, boxes[2];
+    struct ch_list sessions, boxes[3];
     uint64_t stamp;
 };
 
@@ -69,6 +69,7 @@ static int memory_open(const char *target, int read_only, struct chela_store_db 
     ch_list_init(&db->sessions);
     ch_list_init(&db->boxes[CHELA_STORE_INBOX]);
     ch_list_init(&db->boxes[CHELA_STORE_OUTBOX]);
+    ch_list_init(&db->boxes[CHELA_STORE_NOTES]);
     *out = db;
     return 0;
 }
@@ -195,23 +196,59 @@ static int drop(struct chela_store_db *db, struct session *s, const struct chela
         return CHELA_EBUSY;
     drop_items(&db->boxes[CHELA_STORE_INBOX], c->key);
     drop_items(&db->boxes[CHELA_STORE_OUTBOX], c->key);
+    drop_items(&db->boxes[CHELA_STORE_NOTES], c->key);
     free_session(s);
     return 0;
+}
+
+static struct item *make_item(const struct chela_store_change *c, const char *state) {
+    struct item *i = ch_alloc(sizeof(*i));
+
+    set_str(&i->row.id, c->id);
+    set_str(&i->row.key, c->key);
+    set_str(&i->row.state, state);
+    set_str(&i->row.receipt, "");
+    set(&i->row.data, c->data, c->n);
+    i->row.n = c->n;
+    i->row.ts = c->now;
+    return i;
 }
 
 static int add_item(struct chela_store_db *db, enum chela_store_box box,
                     const struct chela_store_change *c) {
     if (find_item(db, box, c->id))
         return CHELA_EEXIST;
-    struct item *i = ch_alloc(sizeof(*i));
-    set_str(&i->row.id, c->id);
-    set_str(&i->row.key, c->key);
-    set_str(&i->row.state, box == CHELA_STORE_INBOX ? "new" : "intent");
-    set_str(&i->row.receipt, "");
-    set(&i->row.data, c->data, c->n);
-    i->row.n = c->n;
-    i->row.ts = c->now;
+    struct item *i = make_item(c, box == CHELA_STORE_INBOX ? "new" : "intent");
     ch_list_add(&db->boxes[box], &i->link);
+    return 0;
+}
+
+/* In the order of their names. */
+static int note(struct chela_store_db *db, const struct chela_store_change *c) {
+    struct item *before = find_item(db, CHELA_STORE_NOTES, c->id);
+
+    if (before && c->token)
+        return CHELA_EEXIST;
+    if (before)
+        free_item(before);
+    struct ch_list *notes = &db->boxes[CHELA_STORE_NOTES];
+    struct ch_link *next = notes->head.next;
+    while (next != &notes->head &&
+           strcmp(CH_CONTAINER(next, struct item, link)->row.id, c->id) < 0)
+        next = next->next;
+    struct item *i = make_item(c, "");
+    i->link = (struct ch_link){.next = next, .prev = next->prev};
+    next->prev->next = &i->link;
+    next->prev = &i->link;
+    return 0;
+}
+
+static int forget(struct chela_store_db *db, const struct chela_store_change *c) {
+    struct item *i = find_item(db, CHELA_STORE_NOTES, c->id);
+
+    if (!i)
+        return CHELA_ENOENT;
+    free_item(i);
     return 0;
 }
 
@@ -260,6 +297,10 @@ static int apply(struct chela_store_db *db, const struct chela_store_change *c) 
         return add_item(db, CHELA_STORE_OUTBOX, c);
     case CHELA_STORE_RECEIPT:
         return receipt(db, c);
+    case CHELA_STORE_NOTE:
+        return note(db, c);
+    case CHELA_STORE_FORGET:
+        return forget(db, c);
     }
     return CHELA_EINVAL;
 }

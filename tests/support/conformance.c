@@ -467,6 +467,34 @@ static void test_an_intent_has_one_receipt(void **state) {
     assert_int_equal(commit(&r, 1), CHELA_ENOENT);
 }
 
+static void test_notes_are_kept_by_name(void **state) {
+    (void)state;
+    struct chela_store_change c[] = {
+        {.kind = CHELA_STORE_NOTE, .id = "n/2", .key = "", .data = "two", .n = 3, .now = 1},
+        {.kind = CHELA_STORE_NOTE, .id = "n/1", .key = "a", .data = "one", .n = 3, .now = 2}};
+    commit(c, 2);
+    check_box(CHELA_STORE_NOTES, "n/1/a//one//0;n/2///two//0;");
+    /* replaced, unless it must be a new one */
+    struct chela_store_change again = {.kind = CHELA_STORE_NOTE, .id = "n/2", .key = "b",
+                                       .token = 1, .data = "zwei", .n = 4, .now = 3};
+    assert_int_equal(commit(&again, 1), CHELA_EEXIST);
+    again.token = 0;
+    assert_int_equal(commit(&again, 1), 0);
+    check_box(CHELA_STORE_NOTES, "n/1/a//one//0;n/2/b//zwei//0;");
+    /* those of a session go with it, the others one by one */
+    open_session("a");
+    struct chela_store_change gone[] = {{.kind = CHELA_STORE_DELETE, .key = "a", .now = 5000},
+                                        {.kind = CHELA_STORE_FORGET, .id = "n/2"},
+                                        {.kind = CHELA_STORE_FORGET, .id = "n/2"}};
+    commit(gone, 1);
+    assert_int_equal(gone[0].rc, 0);
+    check_box(CHELA_STORE_NOTES, "n/2/b//zwei//0;");
+    commit(gone + 1, 2);
+    assert_int_equal(gone[1].rc, 0);
+    assert_int_equal(gone[2].rc, CHELA_ENOENT);
+    check_box(CHELA_STORE_NOTES, "");
+}
+
 /* --- searching --------------------------------------------------------------------------- */
 
 static int keep_excerpt(const struct chela_store_hit *h, void *user) {
@@ -593,6 +621,7 @@ int conformance_run(const struct conformance *c) {
         CASE(test_created_with_records),
         CASE(test_an_event_is_accepted_once),
         CASE(test_an_intent_has_one_receipt),
+        CASE(test_notes_are_kept_by_name),
         CASE(test_search),
         CASE(test_excerpts),
         CASE(test_what_was_committed_stays),

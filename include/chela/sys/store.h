@@ -3,7 +3,8 @@
  * A store keeps, for every session, one row (what a list shows, who may write)
  * and a journal: records that are only ever appended. Beside them an inbox of
  * events that were accepted from outside, unique by their id, and an outbox of
- * what is to be sent, each under its idempotency key. What the records mean is
+ * what is to be sent, each under its idempotency key, and notes: small texts
+ * under a name, such as schedules. What the records mean is
  * no business of the store: data is UTF-8 text without NUL, type and sum are
  * numbers to be given back.
  *
@@ -33,7 +34,7 @@ CHELA_BEGIN_DECLS
 
 /* The layout of the data, stored with it. A store that is older is brought up
  * to date when it is opened; a newer one is refused (CHELA_EPROTO). */
-#define CHELA_STORE_VERSION 1
+#define CHELA_STORE_VERSION 2
 
 struct chela_store_db; /* one open database; the module's own */
 
@@ -80,7 +81,7 @@ enum chela_store_change_kind {
     CHELA_STORE_CREATE,
     CHELA_STORE_TITLE,  /* key, data: its title; no lease is needed */
     CHELA_STORE_DELETE, /* key: the session with its records, its inbox and outbox
-                           rows; CHELA_EBUSY while a lease lasts (now) */
+                           rows and its notes; CHELA_EBUSY while a lease lasts (now) */
     /* id, key, data, now: an event from outside. CHELA_EEXIST: it was accepted
      * before, whatever became of it. */
     CHELA_STORE_ACCEPT,
@@ -90,6 +91,10 @@ enum chela_store_change_kind {
     /* id, state, data, now: what became of it. CHELA_ENOENT: no such intent;
      * CHELA_EEXIST: it has a receipt that says "sent". */
     CHELA_STORE_RECEIPT,
+    /* id, key ("": of no session), data, now: a note; another of this name is
+     * replaced, or with token 1 stays (CHELA_EEXIST). */
+    CHELA_STORE_NOTE,
+    CHELA_STORE_FORGET, /* id: the note is gone; CHELA_ENOENT */
 };
 
 struct chela_store_change {
@@ -117,10 +122,10 @@ struct chela_store_claim {
                           than a clock, and comes back with `steal` */
 };
 
-/* An event of the inbox or a message of the outbox. */
+/* An event of the inbox, a message of the outbox, or a note. */
 struct chela_store_item {
     const char *id, *key;
-    const char *state; /* inbox: new; outbox: intent sent failed uncertain */
+    const char *state; /* inbox: new; outbox: intent sent failed uncertain; notes: "" */
     const char *data;
     size_t n;
     const char *receipt; /* outbox; "" without */
@@ -128,7 +133,7 @@ struct chela_store_item {
     uint64_t attempts; /* outbox: receipts so far */
 };
 
-enum chela_store_box { CHELA_STORE_INBOX, CHELA_STORE_OUTBOX };
+enum chela_store_box { CHELA_STORE_INBOX, CHELA_STORE_OUTBOX, CHELA_STORE_NOTES };
 
 struct chela_store_filter {
     const char *prefix; /* of keys; NULL: all */
@@ -164,6 +169,7 @@ enum chela_store_flags {
     CHELA_STORE_INSTANT = 1, /* no call ever waits: needs no thread */
     CHELA_STORE_LAZY = 2,    /* the death of its server may take what was committed
                                 without `sync`: what somebody is told is synced */
+    CHELA_STORE_SHARED = 4,  /* a server: programs on several machines may use it */
 };
 
 struct chela_store_ops {
@@ -200,7 +206,8 @@ struct chela_store_ops {
     /* Records with seq >= from. */
     int (*records)(struct chela_store_db *db, const char *key, uint64_t from,
                    chela_store_record_fn *fn, void *user, struct chela_error *err);
-    /* Inbox: what was not settled; outbox: what was not sent. The oldest first. */
+    /* Inbox: what was not settled; outbox: what was not sent. The oldest first.
+     * Notes: all, by id. */
     int (*items)(struct chela_store_db *db, enum chela_store_box box, chela_store_item_fn *fn,
                  void *user, struct chela_error *err);
     /* Optional: NULL, and the caller looks through all records. */

@@ -162,6 +162,8 @@ static int drop_rest(struct chela_store_db *db, const char *key, int64_t id,
         rc = CHANGE(db, "DELETE FROM chela.inbox WHERE key = $1", &ignored, err, ch_pg_text(key));
     if (rc == 0)
         rc = CHANGE(db, "DELETE FROM chela.outbox WHERE key = $1", &ignored, err, ch_pg_text(key));
+    if (rc == 0)
+        rc = CHANGE(db, "DELETE FROM chela.notes WHERE key = $1", &ignored, err, ch_pg_text(key));
     return rc;
 }
 
@@ -240,6 +242,26 @@ static int receipt(struct chela_store_db *db, struct chela_store_change *c,
     return rc;
 }
 
+static int note(struct chela_store_db *db, struct chela_store_change *c,
+                struct chela_error *err) {
+    return insert_item(db, c,
+                       c->token ? "INSERT INTO chela.notes(id, key, data, ts)"
+                                  " VALUES($1, $2, $3, $4) ON CONFLICT DO NOTHING"
+                                : "INSERT INTO chela.notes(id, key, data, ts)"
+                                  " VALUES($1, $2, $3, $4) ON CONFLICT(id) DO UPDATE SET"
+                                  " key = excluded.key, data = excluded.data, ts = excluded.ts",
+                       err);
+}
+
+static int forget(struct chela_store_db *db, struct chela_store_change *c,
+                  struct chela_error *err) {
+    bool done = false;
+    int rc = CHANGE(db, "DELETE FROM chela.notes WHERE id = $1", &done, err, ch_pg_text(c->id));
+
+    c->rc = done ? 0 : CHELA_ENOENT;
+    return rc;
+}
+
 static int apply(struct chela_store_db *db, struct chela_store_change *c,
                  struct chela_error *err) {
     switch (c->kind) {
@@ -262,6 +284,10 @@ static int apply(struct chela_store_db *db, struct chela_store_change *c,
         return intent(db, c, err);
     case CHELA_STORE_RECEIPT:
         return receipt(db, c, err);
+    case CHELA_STORE_NOTE:
+        return note(db, c, err);
+    case CHELA_STORE_FORGET:
+        return forget(db, c, err);
     }
     return ch_fail(err, CHELA_EINVAL, "store %s: unknown change", db->shown);
 }

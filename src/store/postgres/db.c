@@ -55,6 +55,9 @@ static const char *const steps[] = {
     "CREATE INDEX ON chela.outbox(key);"
     "CREATE TABLE chela.writers(id text COLLATE \"C\" PRIMARY KEY, number bigint NOT NULL,"
     " seen timestamptz NOT NULL) WITH (fillfactor = 50);",
+    "CREATE TABLE chela.notes(id text COLLATE \"C\" PRIMARY KEY, key text NOT NULL,"
+    " data text NOT NULL, ts bigint NOT NULL);"
+    "CREATE INDEX ON chela.notes(key);",
 };
 _Static_assert(CH_LEN(steps) == CHELA_STORE_VERSION, "a step for each version");
 

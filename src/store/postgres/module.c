@@ -4,7 +4,7 @@
 
 static const struct chela_store_ops ops = {
     .name = "postgres",
-    .flags = CHELA_STORE_LAZY,
+    .flags = CHELA_STORE_LAZY | CHELA_STORE_SHARED,
     .open = ch_pg_open,
     .close = ch_pg_close,
     .commit = ch_pg_commit,

@@ -172,12 +172,14 @@ static int on_item(const PGresult *row, void *user) {
 int ch_pg_items(struct chela_store_db *db, enum chela_store_box box, chela_store_item_fn *fn,
                 void *user, struct chela_error *err) {
     struct items w = {fn, user, 0};
-    struct ch_pg_reading r = {.row = on_item, .user = &w};
+    static const char *const sql[] = {
+        [CHELA_STORE_INBOX] = "SELECT id, key, state, data, '', ts, 0 FROM chela.inbox"
+                              " WHERE state <> 'done' ORDER BY ts, number",
+        [CHELA_STORE_OUTBOX] = "SELECT id, key, state, data, receipt, ts, attempts FROM"
+                               " chela.outbox WHERE state <> 'sent' ORDER BY ts, number",
+        [CHELA_STORE_NOTES] = "SELECT id, key, '', data, '', ts, 0 FROM chela.notes ORDER BY id",
+    };
+    struct ch_pg_reading r = {.sql = sql[box], .row = on_item, .user = &w};
 
-    r.sql = box == CHELA_STORE_INBOX
-                ? "SELECT id, key, state, data, '', ts, 0 FROM chela.inbox"
-                  " WHERE state <> 'done' ORDER BY ts, number"
-                : "SELECT id, key, state, data, receipt, ts, attempts FROM chela.outbox"
-                  " WHERE state <> 'sent' ORDER BY ts, number";
     return ch_pg_read(db, &r, &w.seen, err);
 }

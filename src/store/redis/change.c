@@ -113,6 +113,13 @@ static int put(struct chela_store_db *db, struct ch_redis_cmd *cmd,
         text(cmd, c->state);
         data(cmd, c);
         return 0;
+    case CHELA_STORE_NOTE:
+        item(cmd, "note", c);
+        number(cmd, (int64_t)c->token);
+        return 0;
+    case CHELA_STORE_FORGET:
+        keyed(cmd, "forget", c->id);
+        return 0;
     }
     return ch_fail(err, CHELA_EINVAL, "store %s: unknown change", db->shown);
 }

@@ -202,7 +202,8 @@ static int check_server(struct chela_store_db *db, struct chela_error *err) {
 
 /* --- the version -------------------------------------------------------------------- */
 
-static int check_version(struct chela_store_db *db, const redisReply *r, struct chela_error *err) {
+static int check_version(struct chela_store_db *db, const redisReply *r, long long *out,
+                         struct chela_error *err) {
     char *end = NULL;
     long long version = r->type == REDIS_REPLY_STRING ? strtoll(r->str, &end, 10) : -1;
 
@@ -213,13 +214,24 @@ static int check_version(struct chela_store_db *db, const redisReply *r, struct 
         return ch_fail(err, CHELA_EPROTO,
                        "store %s has format %lld, this chela knows up to %d: use a newer chela",
                        db->shown, version, CHELA_STORE_VERSION);
+    *out = version;
     return 0;
 }
 
-/* Version 1 is the first, so there is nothing to migrate from yet: a step goes
- * here, in one script, for each version after it. */
+/* What version 2 added needs no change of what was there. */
+static int raise_version(struct chela_store_db *db, struct chela_error *err) {
+    CH_BUF_AUTO words = {0};
+    redisReply *r = NULL;
+
+    ch_buf_addf(&words, "SET %sformat %d", db->url.prefix, CHELA_STORE_VERSION);
+    int rc = ch_redis_ask(db, ch_buf_str(&words), &r, err);
+    freeReplyObject(r);
+    return rc;
+}
+
 static int prepare(struct chela_store_db *db, struct chela_error *err) {
     CH_BUF_AUTO words = {0};
+    long long version = CHELA_STORE_VERSION;
     redisReply *r = NULL;
     int rc = 0;
 
@@ -235,9 +247,9 @@ static int prepare(struct chela_store_db *db, struct chela_error *err) {
     if (rc < 0)
         return rc;
     if (r->type != REDIS_REPLY_NIL) /* for a reader it may well be empty */
-        rc = check_version(db, r, err);
+        rc = check_version(db, r, &version, err);
     freeReplyObject(r);
-    return rc;
+    return rc == 0 && !db->read_only && version < CHELA_STORE_VERSION ? raise_version(db, err) : rc;
 }
 
 /* --- opening ------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 
 static const struct chela_store_ops ops = {
     .name = "redis",
+    .flags = CHELA_STORE_SHARED,
     .open = ch_redis_open,
     .close = ch_redis_close,
     .commit = ch_redis_commit,

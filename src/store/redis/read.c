@@ -283,10 +283,11 @@ static int on_item(struct chela_store_db *db, const char *name, const redisReply
 
 int ch_redis_items(struct chela_store_db *db, enum chela_store_box box, chela_store_item_fn *fn,
                    void *user, struct chela_error *err) {
-    bool in = box == CHELA_STORE_INBOX;
-    struct names names = {.command = "ZRANGE", .set = in ? "inbox" : "outbox"};
+    static const char *const sets[] = {"inbox", "outbox", "notes"};
+    static const char *const kinds[] = {"i:", "o:", "n:"};
+    struct names names = {.command = "ZRANGE", .set = sets[box]};
     struct batch b = {
-        .kind = in ? "i:" : "o:", .fields = "key state data receipt ts attempts", .nfields = 6};
+        .kind = kinds[box], .fields = "key state data receipt ts attempts", .nfields = 6};
     struct items w = {fn, user};
 
     ch_redis_start(db);

@@ -206,6 +206,8 @@ static int drop(struct chela_store_db *db, struct chela_store_change *c, struct 
         rc = drop_by_key(db, S_DROP_INBOX, c->key, err);
     if (rc == 0)
         rc = drop_by_key(db, S_DROP_OUTBOX, c->key, err);
+    if (rc == 0)
+        rc = drop_by_key(db, S_DROP_NOTES, c->key, err);
     return rc;
 }
 
@@ -224,9 +226,10 @@ static int insert_item(struct chela_store_db *db, struct chela_store_change *c,
     return rc;
 }
 
-static int settle(struct chela_store_db *db, struct chela_store_change *c,
-                  struct chela_error *err) {
-    int rc = drop_by_key(db, S_SETTLE, c->id, err);
+/* One row, named by the change's id. */
+static int alter(struct chela_store_db *db, struct chela_store_change *c, enum statement which,
+                 struct chela_error *err) {
+    int rc = drop_by_key(db, which, c->id, err);
 
     c->rc = sqlite3_changes(db->db) == 1 ? 0 : CHELA_ENOENT;
     return rc;
@@ -274,11 +277,15 @@ static int apply(struct chela_store_db *db, struct chela_store_change *c,
     case CHELA_STORE_ACCEPT:
         return insert_item(db, c, S_ACCEPT, err);
     case CHELA_STORE_SETTLE:
-        return settle(db, c, err);
+        return alter(db, c, S_SETTLE, err);
     case CHELA_STORE_INTENT:
         return insert_item(db, c, S_INTENT, err);
     case CHELA_STORE_RECEIPT:
         return receipt(db, c, err);
+    case CHELA_STORE_NOTE:
+        return insert_item(db, c, c->token ? S_NOTE : S_RENOTE, err);
+    case CHELA_STORE_FORGET:
+        return alter(db, c, S_FORGET, err);
     }
     return ch_fail(err, CHELA_EINVAL, "store %s: unknown change", db->path);
 }

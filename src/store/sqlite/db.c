@@ -25,6 +25,10 @@
 #define APPLICATION 0x63686c61 /* "chla" */
 #define BUSY_MS 5000           /* another process is waited for */
 
+#define NOTES_TABLE /* from format 2 on */                                             \
+    "CREATE TABLE IF NOT EXISTS notes(id TEXT PRIMARY KEY, key TEXT NOT NULL,"        \
+    " data TEXT NOT NULL, ts INTEGER NOT NULL);"
+
 static const char schema[] =
     "CREATE TABLE sessions(id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE,"
     " agent TEXT NOT NULL DEFAULT '', title TEXT NOT NULL DEFAULT '',"
@@ -39,7 +43,7 @@ static const char schema[] =
     " data TEXT NOT NULL, ts INTEGER NOT NULL);"
     "CREATE TABLE outbox(id TEXT PRIMARY KEY, key TEXT NOT NULL, state TEXT NOT NULL,"
     " data TEXT NOT NULL, receipt TEXT NOT NULL DEFAULT '', ts INTEGER NOT NULL,"
-    " attempts INTEGER NOT NULL DEFAULT 0);";
+    " attempts INTEGER NOT NULL DEFAULT 0);" NOTES_TABLE;
 
 /* --- errors ------------------------------------------------------------------ */
 
@@ -286,8 +290,28 @@ static int number(struct chela_store_db *db, const char *question, int64_t *out,
     return rc == SQLITE_ROW ? 0 : ch_sqlite_fail(db, rc, err);
 }
 
-/* Version 1 is the first, so there is nothing to migrate from yet: a step goes
- * here, inside one transaction, for each version after it. */
+/* A step for each version, in one transaction; somebody else may have been
+ * first. */
+static int migrate(struct chela_store_db *db, struct chela_error *err) {
+    static const char *const steps[CHELA_STORE_VERSION] = {[1] = NOTES_TABLE};
+    int64_t version = 0;
+    char text[64];
+    int rc = execute(db, "BEGIN IMMEDIATE", err);
+
+    if (rc == 0)
+        rc = number(db, "PRAGMA user_version", &version, err);
+    for (; rc == 0 && version < CHELA_STORE_VERSION; version++)
+        rc = execute(db, steps[version], err);
+    snprintf(text, sizeof(text), "PRAGMA user_version=%d", CHELA_STORE_VERSION);
+    if (rc == 0)
+        rc = execute(db, text, err);
+    if (rc == 0)
+        rc = execute(db, "COMMIT", err);
+    if (rc < 0)
+        sqlite3_exec(db->db, "ROLLBACK", NULL, NULL, NULL);
+    return rc;
+}
+
 static int check_version(struct chela_store_db *db, struct chela_error *err) {
     int64_t application = 0, version = 0;
 
@@ -302,6 +326,7 @@ static int check_version(struct chela_store_db *db, struct chela_error *err) {
                        db->path, (long long)version, CHELA_STORE_VERSION);
     if (version < 1)
         return ch_fail(err, CHELA_EPARSE, "store %s is damaged: it has no format", db->path);
+    db->version = version;
     return 0;
 }
 
@@ -327,6 +352,8 @@ static int open_existing(struct chela_store_db *db, const char *path, struct che
         rc = check_version(db, err);
     if (rc == 0 && !db->read_only && sqlite3_db_readonly(db->db, "main") == 1)
         rc = ch_fail(err, CHELA_EPERM, "store %s cannot be written", db->path);
+    if (rc == 0 && !db->read_only && db->version < CHELA_STORE_VERSION)
+        rc = migrate(db, err);
     /* Emptying the WAL whenever a short-lived process leaves would cost more
      * syncs than its work; it is done once in a thousand pages. */
     if (rc == 0)

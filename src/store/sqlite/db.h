@@ -1,7 +1,7 @@
 /* db.h -- the parts of libchela-store-sqlite.so share one connection.
  *
  * Tables: `sessions`, one row each; `records`, whose rowid is session * 2^40 +
- * seq, so that a journal lies together and needs no index; `inbox`, `outbox`.
+ * seq, so that a journal lies together and needs no index; `inbox`, `outbox`, `notes`.
  * `words`, the full text index, is made by the first search and then follows
  * the journals when somebody searches again, so that appending never pays for
  * it. Times are milliseconds. */
@@ -53,7 +53,13 @@
     X(RECEIPT, "UPDATE outbox SET state = ?2, receipt = ?3, attempts = attempts + 1 "          \
                "WHERE id = ?1")                                                                \
     X(OUTBOX, "SELECT id, key, state, data, receipt, ts, attempts FROM outbox "                \
-              "WHERE state <> 'sent' ORDER BY ts, rowid")
+              "WHERE state <> 'sent' ORDER BY ts, rowid")                                      \
+    X(NOTE, "INSERT INTO notes(id, key, data, ts) VALUES(?1, ?2, ?3, ?4) "                     \
+            "ON CONFLICT DO NOTHING")                                                          \
+    X(RENOTE, "INSERT OR REPLACE INTO notes(id, key, data, ts) VALUES(?1, ?2, ?3, ?4)")        \
+    X(FORGET, "DELETE FROM notes WHERE id = ?1")                                               \
+    X(DROP_NOTES, "DELETE FROM notes WHERE key = ?1")                                          \
+    X(NOTES, "SELECT id, key, '', data, '', ts, 0 FROM notes ORDER BY id")
 
 enum statement {
 #define STATEMENT_ENUM(name, sql) S_##name,
@@ -66,6 +72,7 @@ struct chela_store_db {
     sqlite3 *db; /* owned */
     char *path;  /* owned: as the user named it, for messages */
     bool read_only;
+    int64_t version; /* of the format it was opened with */
     bool synced; /* synchronous is FULL now */
     sqlite3_stmt *statements[S_COUNT]; /* owned */
 };

@@ -108,10 +108,13 @@ int ch_sqlite_records(struct chela_store_db *db, const char *key, uint64_t from,
 
 int ch_sqlite_items(struct chela_store_db *db, enum chela_store_box box, chela_store_item_fn *fn,
                     void *user, struct chela_error *err) {
-    sqlite3_stmt *s = ch_sqlite_take(db, box == CHELA_STORE_INBOX ? S_INBOX : S_OUTBOX, err);
+    static const enum statement which[] = {S_INBOX, S_OUTBOX, S_NOTES};
+    sqlite3_stmt *s;
     int rc;
 
-    if (!s)
+    if (box == CHELA_STORE_NOTES && db->read_only && db->version < 2)
+        return 0;
+    if (!(s = ch_sqlite_take(db, which[box], err)))
         return err->code;
     while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
         struct chela_store_item item = {

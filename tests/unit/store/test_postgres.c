@@ -131,6 +131,10 @@ static void test_other_formats(void **state) {
     sql("UPDATE chela.format SET version = 99");
     check_refused(url, 0, CHELA_EPROTO, "newer chela");
     check_refused(url, 1, CHELA_EPROTO, "newer chela");
+    sql("DROP TABLE chela.notes; UPDATE chela.format SET version = 1");
+    check_refused(url, 1, CHELA_EPROTO, "older format 1");
+    chela_store_close(must_open(url));
+    sql("SELECT FROM chela.notes, chela.format WHERE version = 2");
     sql("DELETE FROM chela.format");
     check_refused(url, 0, CHELA_EPARSE, "damaged");
     reset();

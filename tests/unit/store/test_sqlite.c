@@ -90,10 +90,40 @@ static void test_foreign_and_newer_files_are_refused(void **state) {
     assert_int_equal(try_open(0, &err), 0);
     poke(60, "\0\0\0\x63", 4); /* user_version */
     check_refused(CHELA_EPROTO, "newer chela");
-    poke(60, "\0\0\0\x01", 4);
+    poke(60, "\0\0\0\x02", 4);
     assert_int_equal(try_open(0, &err), 0);
     poke(68, "\0\0\0\0", 4); /* application_id */
     check_refused(CHELA_EPROTO, "no store of chela");
+}
+
+static int no_item(const struct chela_store_item *i, void *user) {
+    (void)user;
+    fail_msg("there is a note %s", i->id);
+    return 0;
+}
+
+static void test_format_1_is_brought_up_to_date(void **state) {
+    struct chela_store_opts opts = CHELA_STORE_OPTS(.module_path = modules, .read_only = 1);
+    struct chela_error err;
+    chela_store *s;
+    sqlite3 *raw;
+    (void)state;
+    reset();
+    assert_int_equal(try_open(0, &err), 0);
+    assert_int_equal(sqlite3_open(path, &raw), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(raw, "DROP TABLE notes; PRAGMA user_version=1", NULL, NULL, NULL),
+                     SQLITE_OK);
+    sqlite3_close(raw);
+    /* who only reads leaves it as it is */
+    assert_int_equal(chela_store_open(url, &opts, &s, &err), 0);
+    assert_int_equal(chela_store_items(s, CHELA_STORE_NOTES, no_item, NULL, &err), 0);
+    chela_store_close(s);
+    opts.read_only = 0;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(chela_store_open(url, &opts, &s, &err), 0);
+        assert_int_equal(chela_store_items(s, CHELA_STORE_NOTES, no_item, NULL, &err), 0);
+        chela_store_close(s);
+    }
 }
 
 static void test_places_that_cannot_be(void **state) {
@@ -167,6 +197,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_damaged_files_are_refused),
         cmocka_unit_test(test_foreign_and_newer_files_are_refused),
+        cmocka_unit_test(test_format_1_is_brought_up_to_date),
         cmocka_unit_test(test_places_that_cannot_be),
         cmocka_unit_test(test_the_file_is_private),
         cmocka_unit_test(test_a_changed_record_is_noticed),
