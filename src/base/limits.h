@@ -249,6 +249,16 @@
 #define CH_LIMIT_STORE_COMMAND (512 * CH_MB) /* to a Redis server: one transaction */
 #define CH_LIMIT_IMPORT_LINE (64 * CH_MB) /* of an exported session */
 
+/* schedules */
+#define CH_LIMIT_WHEN 256             /* bytes that say when */
+#define CH_LIMIT_WHEN_LEAST_MS 1000   /* of an interval */
+#define CH_LIMIT_WHEN_MOST_MS (366LL * 86400000)
+#define CH_LIMIT_SCHEDULES 1000       /* of a store */
+#define CH_LIMIT_SESSION_SCHEDULES 20 /* that a model made in one session */
+#define CH_LIMIT_SCHEDULE_PROMPT (64 * CH_KB)
+#define CH_LIMIT_MISSED 100           /* occurrences that are made up for */
+#define CH_LIMIT_SCHEDULE_SLEEP_MS 60000 /* clocks are looked at anew, they may be set */
+
 /* config */
 #define CH_LIMIT_CONFIG_ITEMS 1024   /* agents, providers or tools of a file */
 #define CH_LIMIT_CONFIG_DATABASES 64 /* of a file */
