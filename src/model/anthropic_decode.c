@@ -17,6 +17,7 @@
 #include "model/fold.h"
 #include "model/opaque.h"
 #include "model/quick.h"
+#include "json/members.h"
 #include "json/pull.h"
 #include "json/scan.h"
 
@@ -67,31 +68,17 @@ static void set_stop(struct ch_decoder *d, struct ch_sv raw) {
 }
 
 static void read_usage(struct ch_decoder *d, struct ch_sv json) {
-    struct state *st = state_of(d);
-    struct ch_pull p;
-    struct ch_sv key;
-    ch_pull_init(&p, json, &d->scratch);
-    if (!ch_pull_enter(&p, '{'))
-        return;
-    while (ch_pull_key(&p, &key)) {
-        if (ch_sv_is(key, "input_tokens"))
-            ch_pull_int(&p, &st->input);
-        else if (ch_sv_is(key, "cache_creation_input_tokens"))
-            ch_pull_int(&p, &st->cache_write);
-        else if (ch_sv_is(key, "cache_read_input_tokens"))
-            ch_pull_int(&p, &st->cache_read);
-        else if (ch_sv_is(key, "output_tokens"))
-            ch_pull_int(&p, &st->output);
-        else if (ch_sv_is(key, "output_tokens_details") && ch_pull_enter(&p, '{'))
-            while (ch_pull_key(&p, &key)) {
-                if (ch_sv_is(key, "thinking_tokens"))
-                    ch_pull_int(&p, &st->thinking);
-                else
-                    ch_pull_skip(&p);
-            }
-        else if (!ch_sv_is(key, "output_tokens_details"))
-            ch_pull_skip(&p);
-    }
+    static const struct ch_member details[] = {
+        CH_MEMBER(struct state, thinking, "thinking_tokens", CH_MEMBER_INT),
+    };
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct state, input, "input_tokens", CH_MEMBER_INT),
+        CH_MEMBER(struct state, cache_write, "cache_creation_input_tokens", CH_MEMBER_INT),
+        CH_MEMBER(struct state, cache_read, "cache_read_input_tokens", CH_MEMBER_INT),
+        CH_MEMBER(struct state, output, "output_tokens", CH_MEMBER_INT),
+        CH_MEMBERS_IN("output_tokens_details", details),
+    };
+    ch_members_read(json, &d->scratch, members, CH_LEN(members), state_of(d));
 }
 
 /* --- blocks */
@@ -102,36 +89,20 @@ struct wire_block {
 };
 
 static bool read_block(struct ch_decoder *d, struct ch_sv json, struct wire_block *b) {
-    struct ch_pull p;
-    struct ch_sv key;
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct wire_block, type, "type", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_block, text, "text", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_block, thinking, "thinking", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_block, signature, "signature", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_block, data, "data", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_block, id, "id", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_block, name, "name", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_block, input, "input", CH_MEMBER_RAW),
+        CH_MEMBER(struct wire_block, citations, "citations", CH_MEMBER_RAW),
+        CH_MEMBER(struct wire_block, caller, "caller", CH_MEMBER_RAW),
+    };
     *b = (struct wire_block){0};
-    ch_pull_init(&p, json, &d->scratch);
-    if (ch_pull_enter(&p, '{'))
-        while (ch_pull_key(&p, &key)) {
-            if (ch_sv_is(key, "type"))
-                ch_pull_str(&p, &b->type);
-            else if (ch_sv_is(key, "text"))
-                ch_pull_str(&p, &b->text);
-            else if (ch_sv_is(key, "thinking"))
-                ch_pull_str(&p, &b->thinking);
-            else if (ch_sv_is(key, "signature"))
-                ch_pull_str(&p, &b->signature);
-            else if (ch_sv_is(key, "data"))
-                ch_pull_str(&p, &b->data);
-            else if (ch_sv_is(key, "id"))
-                ch_pull_str(&p, &b->id);
-            else if (ch_sv_is(key, "name"))
-                ch_pull_str(&p, &b->name);
-            else if (ch_sv_is(key, "input"))
-                ch_pull_raw(&p, &b->input);
-            else if (ch_sv_is(key, "citations"))
-                ch_pull_raw(&p, &b->citations);
-            else if (ch_sv_is(key, "caller"))
-                ch_pull_raw(&p, &b->caller);
-            else
-                ch_pull_skip(&p);
-        }
-    return !ch_pull_failed(&p);
+    return ch_members_read(json, &d->scratch, members, CH_LEN(members), b);
 }
 
 static int begin_call(struct ch_decoder *d, unsigned key, const struct wire_block *b) {
@@ -393,30 +364,17 @@ struct event {
 };
 
 static bool read_event(struct ch_decoder *d, struct ch_sv data, struct event *e) {
-    struct ch_pull p;
-    struct ch_sv key;
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct event, type, "type", CH_MEMBER_STR),
+        CH_MEMBER(struct event, index, "index", CH_MEMBER_INT),
+        CH_MEMBER(struct event, message, "message", CH_MEMBER_RAW),
+        CH_MEMBER(struct event, block, "content_block", CH_MEMBER_RAW),
+        CH_MEMBER(struct event, delta, "delta", CH_MEMBER_RAW),
+        CH_MEMBER(struct event, usage, "usage", CH_MEMBER_RAW),
+        CH_MEMBER(struct event, has_error, "error", CH_MEMBER_SOME),
+    };
     *e = (struct event){0};
-    ch_pull_init(&p, data, &d->scratch);
-    if (ch_pull_enter(&p, '{'))
-        while (ch_pull_key(&p, &key)) {
-            if (ch_sv_is(key, "type"))
-                ch_pull_str(&p, &e->type);
-            else if (ch_sv_is(key, "index"))
-                ch_pull_int(&p, &e->index);
-            else if (ch_sv_is(key, "message"))
-                ch_pull_raw(&p, &e->message);
-            else if (ch_sv_is(key, "content_block"))
-                ch_pull_raw(&p, &e->block);
-            else if (ch_sv_is(key, "delta"))
-                ch_pull_raw(&p, &e->delta);
-            else if (ch_sv_is(key, "usage"))
-                ch_pull_raw(&p, &e->usage);
-            else {
-                e->has_error |= ch_sv_is(key, "error") && ch_pull_peek(&p) != 'n';
-                ch_pull_skip(&p);
-            }
-        }
-    return !ch_pull_failed(&p);
+    return ch_members_read(data, &d->scratch, members, CH_LEN(members), e);
 }
 
 static void set_model(struct ch_decoder *d, struct ch_sv model) {
@@ -424,58 +382,35 @@ static void set_model(struct ch_decoder *d, struct ch_sv model) {
         d->reply.model = ch_arena_sv(&d->arena, model);
 }
 
-/* The explanation of a refusal, for people to read. */
-static void read_stop_details(struct ch_decoder *d, struct ch_sv json) {
-    struct ch_pull p;
-    struct ch_sv key, text = {0};
-    ch_pull_init(&p, json, &d->scratch);
-    if (ch_pull_enter(&p, '{'))
-        while (ch_pull_key(&p, &key)) {
-            if (ch_sv_is(key, "explanation"))
-                ch_pull_str(&p, &text);
-            else
-                ch_pull_skip(&p);
-        }
-    if (text.n && !ch_pull_failed(&p))
-        ch_fold_refusal(d->fold, REFUSAL_KEY, text);
-}
-
 /* What message_start, message_delta and a whole reply have in common. */
 struct envelope {
     struct ch_sv type, model, stop;
-    struct ch_sv content, usage, details; /* JSON */
+    struct ch_sv refusal;        /* why, for people to read */
+    struct ch_sv content, usage; /* JSON */
 };
 
 static bool read_envelope(struct ch_decoder *d, struct ch_sv json, struct envelope *e) {
-    struct ch_pull p;
-    struct ch_sv key;
+    static const struct ch_member details[] = {
+        CH_MEMBER(struct envelope, refusal, "explanation", CH_MEMBER_STR),
+    };
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct envelope, type, "type", CH_MEMBER_STR),
+        CH_MEMBER(struct envelope, model, "model", CH_MEMBER_STR),
+        CH_MEMBER(struct envelope, stop, "stop_reason", CH_MEMBER_STR),
+        CH_MEMBERS_IN("stop_details", details),
+        CH_MEMBER(struct envelope, content, "content", CH_MEMBER_RAW),
+        CH_MEMBER(struct envelope, usage, "usage", CH_MEMBER_RAW),
+    };
     *e = (struct envelope){0};
-    ch_pull_init(&p, json, &d->scratch);
-    if (ch_pull_enter(&p, '{'))
-        while (ch_pull_key(&p, &key)) {
-            if (ch_sv_is(key, "type"))
-                ch_pull_str(&p, &e->type);
-            else if (ch_sv_is(key, "model"))
-                ch_pull_str(&p, &e->model);
-            else if (ch_sv_is(key, "stop_reason"))
-                ch_pull_str(&p, &e->stop);
-            else if (ch_sv_is(key, "stop_details"))
-                ch_pull_raw(&p, &e->details);
-            else if (ch_sv_is(key, "content"))
-                ch_pull_raw(&p, &e->content);
-            else if (ch_sv_is(key, "usage"))
-                ch_pull_raw(&p, &e->usage);
-            else
-                ch_pull_skip(&p);
-        }
-    return !ch_pull_failed(&p);
+    return ch_members_read(json, &d->scratch, members, CH_LEN(members), e);
 }
 
 static void use_envelope(struct ch_decoder *d, const struct envelope *e) {
     set_model(d, e->model);
     set_stop(d, e->stop);
+    if (e->refusal.n)
+        ch_fold_refusal(d->fold, REFUSAL_KEY, e->refusal);
     read_usage(d, e->usage);
-    read_stop_details(d, e->details);
 }
 
 static int block_event(struct ch_decoder *d, struct ch_sv data, const struct event *e,

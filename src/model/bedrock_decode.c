@@ -16,6 +16,7 @@
 #include "model/errors.h"
 #include "model/fold.h"
 #include "model/quick.h"
+#include "json/members.h"
 #include "json/pull.h"
 
 enum delta { D_TEXT, D_INPUT, D_REASONING, D_SIGNATURE, D_REDACTED, D_KINDS };
@@ -68,24 +69,13 @@ static void fail_by_reason(struct ch_decoder *d) {
 }
 
 static void read_usage(struct ch_decoder *d, struct ch_sv json) {
-    struct state *st = state_of(d);
-    struct ch_pull p;
-    struct ch_sv key;
-    ch_pull_init(&p, json, &d->scratch);
-    if (!ch_pull_enter(&p, '{'))
-        return;
-    while (ch_pull_key(&p, &key)) {
-        if (ch_sv_is(key, "inputTokens"))
-            ch_pull_int(&p, &st->input);
-        else if (ch_sv_is(key, "outputTokens"))
-            ch_pull_int(&p, &st->output);
-        else if (ch_sv_is(key, "cacheReadInputTokens"))
-            ch_pull_int(&p, &st->cache_read);
-        else if (ch_sv_is(key, "cacheWriteInputTokens"))
-            ch_pull_int(&p, &st->cache_write);
-        else
-            ch_pull_skip(&p);
-    }
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct state, input, "inputTokens", CH_MEMBER_INT),
+        CH_MEMBER(struct state, output, "outputTokens", CH_MEMBER_INT),
+        CH_MEMBER(struct state, cache_read, "cacheReadInputTokens", CH_MEMBER_INT),
+        CH_MEMBER(struct state, cache_write, "cacheWriteInputTokens", CH_MEMBER_INT),
+    };
+    ch_members_read(json, &d->scratch, members, CH_LEN(members), state_of(d));
 }
 
 /* --- pieces of blocks */
@@ -187,24 +177,14 @@ struct tool_use {
 };
 
 static bool read_tool_use(struct ch_decoder *d, struct ch_sv json, struct tool_use *t) {
-    struct ch_pull p;
-    struct ch_sv key;
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct tool_use, id, "toolUseId", CH_MEMBER_STR),
+        CH_MEMBER(struct tool_use, name, "name", CH_MEMBER_STR),
+        CH_MEMBER(struct tool_use, type, "type", CH_MEMBER_STR),
+        CH_MEMBER(struct tool_use, input, "input", CH_MEMBER_RAW),
+    };
     *t = (struct tool_use){0};
-    ch_pull_init(&p, json, &d->scratch);
-    if (ch_pull_enter(&p, '{'))
-        while (ch_pull_key(&p, &key)) {
-            if (ch_sv_is(key, "toolUseId"))
-                ch_pull_str(&p, &t->id);
-            else if (ch_sv_is(key, "name"))
-                ch_pull_str(&p, &t->name);
-            else if (ch_sv_is(key, "type"))
-                ch_pull_str(&p, &t->type);
-            else if (ch_sv_is(key, "input"))
-                ch_pull_raw(&p, &t->input);
-            else
-                ch_pull_skip(&p);
-        }
-    return !ch_pull_failed(&p);
+    return ch_members_read(json, &d->scratch, members, CH_LEN(members), t);
 }
 
 /* The value of the first member of an object, and its name. */
@@ -358,28 +338,16 @@ struct event {
 };
 
 static bool read_event(struct ch_decoder *d, struct ch_sv data, struct event *e) {
-    struct ch_pull p;
-    struct ch_sv key;
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct event, index, "contentBlockIndex", CH_MEMBER_INT),
+        CH_MEMBER(struct event, delta, "delta", CH_MEMBER_RAW),
+        CH_MEMBER(struct event, start, "start", CH_MEMBER_RAW),
+        CH_MEMBER(struct event, stop, "stopReason", CH_MEMBER_STR),
+        CH_MEMBER(struct event, usage, "usage", CH_MEMBER_RAW),
+        CH_MEMBER(struct event, output, "output", CH_MEMBER_RAW),
+    };
     *e = (struct event){0};
-    ch_pull_init(&p, data, &d->scratch);
-    if (ch_pull_enter(&p, '{'))
-        while (ch_pull_key(&p, &key)) {
-            if (ch_sv_is(key, "contentBlockIndex"))
-                ch_pull_int(&p, &e->index);
-            else if (ch_sv_is(key, "delta"))
-                ch_pull_raw(&p, &e->delta);
-            else if (ch_sv_is(key, "start"))
-                ch_pull_raw(&p, &e->start);
-            else if (ch_sv_is(key, "stopReason"))
-                ch_pull_str(&p, &e->stop);
-            else if (ch_sv_is(key, "usage"))
-                ch_pull_raw(&p, &e->usage);
-            else if (ch_sv_is(key, "output"))
-                ch_pull_raw(&p, &e->output);
-            else
-                ch_pull_skip(&p);
-        }
-    return !ch_pull_failed(&p);
+    return ch_members_read(data, &d->scratch, members, CH_LEN(members), e);
 }
 
 static int block_event(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
@@ -497,25 +465,15 @@ static int fold_block(struct ch_decoder *d, unsigned key, struct ch_sv block,
 
 /* The array "content" of {"message":{..}}, or nothing. */
 static struct ch_sv content_of(struct ch_decoder *d, struct ch_sv output) {
-    struct ch_pull p;
-    struct ch_sv key, content = {0};
-    ch_pull_init(&p, output, &d->scratch);
-    if (!ch_pull_enter(&p, '{'))
-        return content;
-    while (ch_pull_key(&p, &key)) {
-        if (!ch_sv_is(key, "message") || !ch_pull_enter(&p, '{')) {
-            if (!ch_sv_is(key, "message"))
-                ch_pull_skip(&p);
-            continue;
-        }
-        while (ch_pull_key(&p, &key)) {
-            if (ch_sv_is(key, "content"))
-                ch_pull_raw(&p, &content);
-            else
-                ch_pull_skip(&p);
-        }
-    }
-    return content;
+    struct message {
+        struct ch_sv content;
+    } m = {0};
+    static const struct ch_member message[] = {
+        CH_MEMBER(struct message, content, "content", CH_MEMBER_RAW),
+    };
+    static const struct ch_member members[] = {CH_MEMBERS_IN("message", message)};
+    ch_members_read(output, &d->scratch, members, CH_LEN(members), &m);
+    return m.content;
 }
 
 static int on_body(struct ch_decoder *d, struct ch_sv body, struct chela_error *err) {

@@ -20,6 +20,7 @@
 #include "model/gemini.h"
 #include "model/gemini_args.h"
 #include "model/quick.h"
+#include "json/members.h"
 #include "json/pull.h"
 #include "json/writer.h"
 
@@ -309,25 +310,16 @@ struct call {
     bool more;
 };
 
-static void read_call(struct ch_pull *p, struct call *x) {
-    struct ch_sv key;
+static void read_call(struct ch_sv json, struct ch_buf *scratch, struct call *x) {
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct call, id, "id", CH_MEMBER_STR),
+        CH_MEMBER(struct call, name, "name", CH_MEMBER_STR),
+        CH_MEMBER(struct call, args, "args", CH_MEMBER_RAW),
+        CH_MEMBER(struct call, partial, "partialArgs", CH_MEMBER_RAW),
+        CH_MEMBER(struct call, more, "willContinue", CH_MEMBER_BOOL),
+    };
     *x = (struct call){0};
-    if (!ch_pull_enter(p, '{'))
-        return;
-    while (ch_pull_key(p, &key)) {
-        if (ch_sv_is(key, "id"))
-            ch_pull_str(p, &x->id);
-        else if (ch_sv_is(key, "name"))
-            ch_pull_str(p, &x->name);
-        else if (ch_sv_is(key, "args"))
-            ch_pull_raw(p, &x->args);
-        else if (ch_sv_is(key, "partialArgs"))
-            ch_pull_raw(p, &x->partial);
-        else if (ch_sv_is(key, "willContinue"))
-            ch_pull_bool(p, &x->more);
-        else
-            ch_pull_skip(p);
-    }
+    ch_members_read(json, scratch, members, CH_LEN(members), x);
 }
 
 /* Arguments are an object on the wire, not text that a model wrote: their
@@ -369,11 +361,9 @@ static int fold_call(struct ch_decoder *d, const struct part *part) {
     struct state *st = state_of(d);
     CH_BUF_AUTO scratch = {0};
     CH_BUF_AUTO args = {0};
-    struct ch_pull p;
     struct call x;
     int rc = CHELA_OK;
-    ch_pull_init(&p, part->call, &scratch);
-    read_call(&p, &x);
+    read_call(part->call, &scratch, &x);
     if (st->growing && x.name.n)
         rc = leave_growing(d); /* the next one begins */
     bool begins = !st->growing;

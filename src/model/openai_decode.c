@@ -17,6 +17,7 @@
 #include "model/openai_usage.h"
 #include "model/quick.h"
 #include "model/reasoning_details.h"
+#include "json/members.h"
 #include "json/pull.h"
 
 /* Keys in the fold; calls have those from CH_OPENAI_CALL_KEYS on. */
@@ -378,15 +379,10 @@ static void read_choices(struct ch_pull *p, struct chunk *c) {
 
 /* Groq keeps usage and errors in a member of its own. */
 static void read_x_groq(struct ch_pull *p, struct chunk *c) {
-    struct ch_sv key;
-    if (!ch_pull_enter(p, '{'))
-        return;
-    while (ch_pull_key(p, &key)) {
-        if (ch_sv_is(key, "usage"))
-            ch_pull_raw(p, &c->usage);
-        else
-            ch_pull_skip(p);
-    }
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct chunk, usage, "usage", CH_MEMBER_RAW),
+    };
+    ch_members_pull(p, members, CH_LEN(members), c);
 }
 
 static bool read_chunk(struct ch_decoder *d, struct ch_sv data, struct chunk *c) {

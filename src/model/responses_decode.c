@@ -18,6 +18,7 @@
 #include "model/quick.h"
 #include "model/responses.h"
 #include "model/responses_items.h"
+#include "json/members.h"
 #include "json/pull.h"
 
 struct state {
@@ -40,75 +41,39 @@ struct response {
     struct ch_sv json;          /* all of it */
 };
 
-static void read_reason(struct ch_pull *p, struct ch_sv *reason) {
-    struct ch_sv key;
-    if (!ch_pull_enter(p, '{'))
-        return;
-    while (ch_pull_key(p, &key)) {
-        if (ch_sv_is(key, "reason"))
-            ch_pull_str(p, reason);
-        else
-            ch_pull_skip(p);
-    }
-}
-
 static void read_response(struct ch_pull *p, struct response *r) {
-    struct ch_sv key;
+    static const struct ch_member details[] = {
+        CH_MEMBER(struct response, reason, "reason", CH_MEMBER_STR),
+    };
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct response, object, "object", CH_MEMBER_STR),
+        CH_MEMBER(struct response, status, "status", CH_MEMBER_STR),
+        CH_MEMBER(struct response, model, "model", CH_MEMBER_STR),
+        CH_MEMBERS_IN("incomplete_details", details),
+        CH_MEMBER(struct response, output, "output", CH_MEMBER_ARRAY),
+        CH_MEMBER(struct response, usage, "usage", CH_MEMBER_OBJECT),
+    };
     *r = (struct response){.json.p = p->at};
-    if (!ch_pull_enter(p, '{'))
-        return;
-    while (ch_pull_key(p, &key)) {
-        if (ch_sv_is(key, "object"))
-            ch_pull_str(p, &r->object);
-        else if (ch_sv_is(key, "status"))
-            ch_pull_str(p, &r->status);
-        else if (ch_sv_is(key, "model"))
-            ch_pull_str(p, &r->model);
-        else if (ch_sv_is(key, "incomplete_details"))
-            read_reason(p, &r->reason);
-        else if (ch_sv_is(key, "output") && ch_pull_peek(p) == '[')
-            ch_pull_raw(p, &r->output);
-        else if (ch_sv_is(key, "usage") && ch_pull_peek(p) == '{')
-            ch_pull_raw(p, &r->usage);
-        else
-            ch_pull_skip(p);
-    }
+    ch_members_pull(p, members, CH_LEN(members), r);
     r->json.n = (size_t)(p->at - r->json.p);
 }
 
-static void read_details(struct ch_pull *p, struct ch_usage *u) {
-    struct ch_sv key;
-    if (!ch_pull_enter(p, '{'))
-        return;
-    while (ch_pull_key(p, &key)) {
-        if (ch_sv_is(key, "cached_tokens"))
-            ch_pull_int(p, &u->cache_read);
-        else if (ch_sv_is(key, "cache_write_tokens"))
-            ch_pull_int(p, &u->cache_write);
-        else if (ch_sv_is(key, "reasoning_tokens"))
-            ch_pull_int(p, &u->reasoning);
-        else
-            ch_pull_skip(p);
-    }
-}
-
 static void read_usage(struct ch_decoder *d, struct ch_sv json) {
+    static const struct ch_member details[] = {
+        CH_MEMBER(struct ch_usage, cache_read, "cached_tokens", CH_MEMBER_INT),
+        CH_MEMBER(struct ch_usage, cache_write, "cache_write_tokens", CH_MEMBER_INT),
+        CH_MEMBER(struct ch_usage, reasoning, "reasoning_tokens", CH_MEMBER_INT),
+    };
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct ch_usage, input, "input_tokens", CH_MEMBER_INT),
+        CH_MEMBER(struct ch_usage, output, "output_tokens", CH_MEMBER_INT),
+        CH_MEMBERS_IN("input_tokens_details", details),
+        CH_MEMBERS_IN("output_tokens_details", details),
+    };
     struct ch_usage u = {0};
-    struct ch_pull p;
-    struct ch_sv key;
-    ch_pull_init(&p, json, &state_of(d)->items.scratch);
-    if (!ch_pull_enter(&p, '{'))
+    if (!json.n)
         return;
-    while (ch_pull_key(&p, &key)) {
-        if (ch_sv_is(key, "input_tokens"))
-            ch_pull_int(&p, &u.input);
-        else if (ch_sv_is(key, "output_tokens"))
-            ch_pull_int(&p, &u.output);
-        else if (ch_sv_is(key, "input_tokens_details") || ch_sv_is(key, "output_tokens_details"))
-            read_details(&p, &u);
-        else
-            ch_pull_skip(&p);
-    }
+    ch_members_read(json, &state_of(d)->items.scratch, members, CH_LEN(members), &u);
     d->reply.usage = (struct ch_usage){
         .input = ch_token_count(u.input),
         .output = ch_token_count(u.output),

@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "json/members.h"
 #include "json/pull.h"
 #include "json/writer.h"
 
@@ -53,49 +54,28 @@ static bool key_of(struct ch_responses_items *x, unsigned index, int64_t part, u
 /* --- an item's JSON */
 
 struct wire_item {
-    struct ch_sv type, id, call_id, name, status, phase, text;
-    bool has_encrypted;
+    struct ch_sv type, id, call_id, name, status, phase, text, encrypted;
     struct ch_sv summary, content, namespace, caller; /* JSON */
 };
 
 static bool read_item(struct ch_responses_items *x, struct ch_sv json, struct wire_item *w) {
-    struct ch_pull p;
-    struct ch_sv key, encrypted = {0};
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct wire_item, type, "type", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_item, id, "id", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_item, call_id, "call_id", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_item, name, "name", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_item, status, "status", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_item, phase, "phase", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_item, encrypted, "encrypted_content", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_item, summary, "summary", CH_MEMBER_RAW),
+        CH_MEMBER(struct wire_item, content, "content", CH_MEMBER_RAW),
+        CH_MEMBER(struct wire_item, namespace, "namespace", CH_MEMBER_RAW),
+        CH_MEMBER(struct wire_item, caller, "caller", CH_MEMBER_RAW),
+        CH_MEMBER(struct wire_item, text, "arguments", CH_MEMBER_TEXT),
+        CH_MEMBER(struct wire_item, text, "input", CH_MEMBER_TEXT),
+    };
     *w = (struct wire_item){0};
-    ch_pull_init(&p, json, &x->scratch);
-    if (ch_pull_enter(&p, '{'))
-        while (ch_pull_key(&p, &key)) {
-            if (ch_sv_is(key, "type"))
-                ch_pull_str(&p, &w->type);
-            else if (ch_sv_is(key, "id"))
-                ch_pull_str(&p, &w->id);
-            else if (ch_sv_is(key, "call_id"))
-                ch_pull_str(&p, &w->call_id);
-            else if (ch_sv_is(key, "name"))
-                ch_pull_str(&p, &w->name);
-            else if (ch_sv_is(key, "status"))
-                ch_pull_str(&p, &w->status);
-            else if (ch_sv_is(key, "phase"))
-                ch_pull_str(&p, &w->phase);
-            else if (ch_sv_is(key, "encrypted_content"))
-                ch_pull_str(&p, &encrypted);
-            else if (ch_sv_is(key, "summary"))
-                ch_pull_raw(&p, &w->summary);
-            else if (ch_sv_is(key, "content"))
-                ch_pull_raw(&p, &w->content);
-            else if (ch_sv_is(key, "namespace"))
-                ch_pull_raw(&p, &w->namespace);
-            else if (ch_sv_is(key, "caller"))
-                ch_pull_raw(&p, &w->caller);
-            else if (!ch_sv_is(key, "arguments") && !ch_sv_is(key, "input"))
-                ch_pull_skip(&p);
-            else if (ch_pull_peek(&p) == '{') /* an object, where a string is due */
-                ch_pull_raw(&p, &w->text);
-            else
-                ch_pull_str(&p, &w->text);
-        }
-    w->has_encrypted = encrypted.n > 0;
-    return !ch_pull_failed(&p) && w->type.n;
+    return ch_members_read(json, &x->scratch, members, CH_LEN(members), w) && w->type.n;
 }
 
 static enum ch_responses_kind kind_of(struct ch_sv type) {
@@ -199,24 +179,16 @@ struct wire_part {
 
 /* The parts of an array one after the other; p walks it. */
 static bool next_part(struct ch_pull *p, struct wire_part *w) {
-    struct ch_sv key;
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct wire_part, type, "type", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_part, text, "text", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_part, refusal, "refusal", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_part, annotations, "annotations", CH_MEMBER_RAW),
+    };
     *w = (struct wire_part){0};
     if (!ch_pull_item(p))
         return false;
-    if (!ch_pull_enter(p, '{'))
-        return true;
-    while (ch_pull_key(p, &key)) {
-        if (ch_sv_is(key, "type"))
-            ch_pull_str(p, &w->type);
-        else if (ch_sv_is(key, "text"))
-            ch_pull_str(p, &w->text);
-        else if (ch_sv_is(key, "refusal"))
-            ch_pull_str(p, &w->refusal);
-        else if (ch_sv_is(key, "annotations"))
-            ch_pull_raw(p, &w->annotations);
-        else
-            ch_pull_skip(p);
-    }
+    ch_members_pull(p, members, CH_LEN(members), w);
     return true;
 }
 
@@ -284,7 +256,7 @@ static int done_reasoning(struct ch_responses_items *x, struct ch_fold *f, unsig
         join_parts(x, item->content);
     bool open = !summary && x->text.n; /* the reasoning itself, not a summary */
     int rc = settle(f, index, CH_DELTA_REASONING, ch_buf_sv(&x->text));
-    if (rc < 0 || state->kept || (!item->has_encrypted && !open))
+    if (rc < 0 || state->kept || (!item->encrypted.n && !open))
         return rc;
     state->kept = true;
     rc = ch_fold_reasoning(f, index, CH_SV(""));
@@ -376,20 +348,15 @@ static bool is_news(const struct ch_responses_items *x, size_t at, size_t total,
 }
 
 static bool same_kind(const struct ch_responses_items *x, size_t at, struct ch_sv json) {
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct wire_item, type, "type", CH_MEMBER_STR),
+    };
     CH_BUF_AUTO scratch = {0};
-    struct ch_pull p;
-    struct ch_sv key, type = {0};
+    struct wire_item item = {0};
     if (at >= x->n || !x->list[at].known)
         return true;
-    ch_pull_init(&p, json, &scratch);
-    if (ch_pull_enter(&p, '{'))
-        while (ch_pull_key(&p, &key)) {
-            if (ch_sv_is(key, "type"))
-                ch_pull_str(&p, &type);
-            else
-                ch_pull_skip(&p);
-        }
-    return kind_of(type) == x->list[at].kind;
+    ch_members_read(json, &scratch, members, CH_LEN(members), &item);
+    return kind_of(item.type) == x->list[at].kind;
 }
 
 int ch_responses_output(struct ch_responses_items *x, struct ch_fold *f, struct ch_sv output) {

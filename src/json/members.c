@@ -1,0 +1,69 @@
+/* members.c -- see members.h. Tables nest as deep as they are written. */
+#include "json/members.h"
+
+static void take_if(struct ch_pull *p, char open, struct ch_sv *out) {
+    if (ch_pull_peek(p) == open)
+        ch_pull_raw(p, out);
+    else
+        ch_pull_skip(p);
+}
+
+static void take(struct ch_pull *p, const struct ch_member *row, char *out) {
+    void *field = out + row->at;
+    switch (row->kind) {
+    case CH_MEMBER_STR:
+        ch_pull_str(p, field);
+        break;
+    case CH_MEMBER_INT:
+        ch_pull_int(p, field);
+        break;
+    case CH_MEMBER_BOOL:
+        ch_pull_bool(p, field);
+        break;
+    case CH_MEMBER_RAW:
+        ch_pull_raw(p, field);
+        break;
+    case CH_MEMBER_OBJECT:
+        take_if(p, '{', field);
+        break;
+    case CH_MEMBER_ARRAY:
+        take_if(p, '[', field);
+        break;
+    case CH_MEMBER_TEXT:
+        if (ch_pull_peek(p) == '{')
+            ch_pull_raw(p, field);
+        else
+            ch_pull_str(p, field);
+        break;
+    case CH_MEMBER_SOME:
+        *(bool *)field |= ch_pull_peek(p) != 'n';
+        ch_pull_skip(p);
+        break;
+    case CH_MEMBER_IN:
+        ch_members_pull(p, row->in, row->n, out);
+        break;
+    }
+}
+
+void ch_members_pull(struct ch_pull *p, const struct ch_member *rows, size_t n, void *out) {
+    struct ch_sv key;
+    if (!ch_pull_enter(p, '{'))
+        return;
+    while (ch_pull_key(p, &key)) {
+        size_t i = 0;
+        while (i < n && !ch_sv_eq(key, rows[i].name))
+            i++;
+        if (i < n)
+            take(p, &rows[i], out);
+        else
+            ch_pull_skip(p);
+    }
+}
+
+bool ch_members_read(struct ch_sv json, struct ch_buf *scratch, const struct ch_member *rows,
+                     size_t n, void *out) {
+    struct ch_pull p;
+    ch_pull_init(&p, json, scratch);
+    ch_members_pull(&p, rows, n, out);
+    return !ch_pull_failed(&p);
+}
