@@ -58,3 +58,19 @@ char *ch_strndup(const char *s, size_t n) {
 char *ch_strdup(const char *s) {
     return ch_strndup(s, strlen(s));
 }
+
+char **ch_strings_dup(const char *const *list) {
+    size_t n = 0;
+    while (list && list[n])
+        n++;
+    char **out = ch_alloc((n + 1) * sizeof(*out));
+    for (size_t i = 0; i < n; i++)
+        out[i] = ch_strdup(list[i]);
+    return out;
+}
+
+void ch_strings_free(char **list) {
+    for (size_t i = 0; list && list[i]; i++)
+        ch_free(list[i]);
+    ch_free(list);
+}

@@ -27,6 +27,10 @@ char *ch_strndup(const char *s, size_t n);
 char *ch_strdup(const char *s);
 void *ch_memdup(const void *p, size_t n);
 
+/* Lists of texts that end with NULL. A copy of no list is an empty one. */
+char **ch_strings_dup(const char *const *list);
+void ch_strings_free(char **list);
+
 /* CH_AUTO(ch_toolbox) tb = ...; calls ch_toolbox_free(tb) at scope exit.
  * A type takes part by CH_DEFINE_AUTO(ch_toolbox) in its header. */
 #define CH_DEFINE_AUTO(type)                                                   \

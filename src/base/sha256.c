@@ -88,6 +88,13 @@ void ch_sha256_end(struct ch_sha256 *h, unsigned char out[CH_SHA256_SIZE]) {
         out[i] = (unsigned char)(h->state[i / 4] >> (24 - 8 * (i % 4)));
 }
 
+void ch_sha256_of(struct ch_sv text, unsigned char out[CH_SHA256_SIZE]) {
+    struct ch_sha256 h;
+    ch_sha256_init(&h);
+    ch_sha256_add(&h, text.p, text.n);
+    ch_sha256_end(&h, out);
+}
+
 /* One half of an HMAC: the digest of the key, masked, and of some bytes. */
 static void keyed(const unsigned char key[64], unsigned char mask, const void *p, size_t n,
                   unsigned char out[CH_SHA256_SIZE]) {

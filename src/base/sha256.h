@@ -18,6 +18,8 @@ struct ch_sha256 {
 void ch_sha256_init(struct ch_sha256 *h);
 void ch_sha256_add(struct ch_sha256 *h, const void *p, size_t n);
 void ch_sha256_end(struct ch_sha256 *h, unsigned char out[CH_SHA256_SIZE]);
+/* Of one text. */
+void ch_sha256_of(struct ch_sv text, unsigned char out[CH_SHA256_SIZE]);
 
 /* A digest that only who has the key can make (RFC 2104). out may be the key's
  * own memory. */

@@ -179,11 +179,8 @@ static void add_uuid(struct ch_jw *w, const struct sending *s) {
     unsigned char digest[CH_SHA256_SIZE];
     char hex[2 * CH_SHA256_SIZE + 1];
     CH_BUF_AUTO text = {0};
-    struct ch_sha256 h;
     ch_buf_addf(&text, "%s#%u", s->key, s->part);
-    ch_sha256_init(&h);
-    ch_sha256_add(&h, text.p, text.n);
-    ch_sha256_end(&h, digest);
+    ch_sha256_of(ch_buf_sv(&text), digest);
     ch_sha256_hex(digest, hex);
     ch_jw_kstr(w, "uuid", ch_sv(hex, 40));
 }
@@ -367,22 +364,6 @@ static void feishu_working(struct ch_channel *c, const struct ch_arrival *in, bo
 
 /* --- life */
 
-static char **copy_list(const char *const *list) {
-    size_t n = 0;
-    while (list && list[n])
-        n++;
-    char **out = ch_alloc((n + 1) * sizeof(*out));
-    for (size_t i = 0; i < n; i++)
-        out[i] = ch_strdup(list[i]);
-    return out;
-}
-
-static void free_list(char **list) {
-    for (size_t i = 0; list && list[i]; i++)
-        ch_free(list[i]);
-    ch_free(list);
-}
-
 static int need(const char *value, const char *what, struct chela_error *err) {
     if (value && *value)
         return 0;
@@ -428,8 +409,8 @@ static void feishu_close(struct ch_channel *c) {
         free_sending(s);
     for (struct typing *t; (t = CH_LIST_FIRST(&f->typings, struct typing, link));)
         free_typing(t);
-    free_list(f->rules.people);
-    free_list(f->rules.groups);
+    ch_strings_free(f->rules.people);
+    ch_strings_free(f->rules.groups);
     ch_free((char *)f->keys.app_id);
     ch_free((char *)f->keys.token);
     ch_free((char *)f->keys.encrypt_key);
@@ -455,8 +436,8 @@ static int feishu_open(const struct ch_channel_host *host, const struct chela_ch
                                       .cipher = cipher};
     f->rules = (struct ch_feishu_rules){.direct = policy(o->dm_policy),
                                         .group = policy(o->group_policy),
-                                        .people = copy_list(o->allow_from),
-                                        .groups = copy_list(o->groups),
+                                        .people = ch_strings_dup(o->allow_from),
+                                        .groups = ch_strings_dup(o->groups),
                                         .unasked = o->unasked,
                                         .scope = scope(o->group_session)};
     f->api = ch_feishu_api_new(host->rt, base_of(o->domain), o->account, o->secret);

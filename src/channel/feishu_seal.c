@@ -10,10 +10,10 @@
  * to get around it: the answer is 401 throughout. */
 #include "base/base64.h"
 #include "base/limits.h"
+#include "base/proof.h"
 #include "base/sha256.h"
 #include "channel/feishu.h"
 
-#define WINDOW_S 300
 #define IV_SIZE 16
 
 static const char not_ours[] = "the signature, the key or the token is not ours";
@@ -21,33 +21,6 @@ static const char not_ours[] = "the signature, the key or the token is not ours"
 static int refuse(const char *text, const char **why) {
     *why = text;
     return 401;
-}
-
-static void digest(struct ch_sv text, unsigned char out[CH_SHA256_SIZE]) {
-    struct ch_sha256 h;
-    ch_sha256_init(&h);
-    ch_sha256_add(&h, text.p, text.n);
-    ch_sha256_end(&h, out);
-}
-
-/* By their digests, so that the time tells nothing. */
-static bool same_secret(struct ch_sv shown, const char *ours) {
-    unsigned char a[CH_SHA256_SIZE], b[CH_SHA256_SIZE];
-    digest(shown.p ? shown : ch_sv("", 0), a);
-    digest(ch_sv_str(ours), b);
-    return ch_sha256_equal(a, b) && shown.n > 0;
-}
-
-static bool is_now(struct ch_sv timestamp, int64_t now_s) {
-    int64_t then = 0;
-    if (!timestamp.n || timestamp.n > 12)
-        return false;
-    for (size_t i = 0; i < timestamp.n; i++) {
-        if (timestamp.p[i] < '0' || timestamp.p[i] > '9')
-            return false;
-        then = 10 * then + (timestamp.p[i] - '0');
-    }
-    return then >= now_s - WINDOW_S && then <= now_s + WINDOW_S;
 }
 
 static bool is_signed(const struct ch_feishu_keys *k, const struct ch_callback *in) {
@@ -63,7 +36,7 @@ static bool is_signed(const struct ch_feishu_keys *k, const struct ch_callback *
     ch_sha256_add(&h, k->encrypt_key, strlen(k->encrypt_key));
     ch_sha256_add(&h, in->body.p, in->body.n);
     ch_sha256_end(&h, ours);
-    return ch_sha256_equal(its, ours) && is_now(timestamp, in->now / 1000);
+    return ch_sha256_equal(its, ours) && ch_proof_fresh(timestamp, in->now / 1000);
 }
 
 static const struct ch_json *decrypt(const struct ch_feishu_keys *k, struct ch_sv text,
@@ -73,7 +46,7 @@ static const struct ch_json *decrypt(const struct ch_feishu_keys *k, struct ch_s
     const struct ch_json *v;
     if (!ch_base64_read(text, &bytes) || bytes.n < 2 * IV_SIZE || bytes.n % IV_SIZE)
         return NULL;
-    digest(ch_sv_str(k->encrypt_key), key);
+    ch_sha256_of(ch_sv_str(k->encrypt_key), key);
     char *plain = ch_arena_bytes(a, bytes.n);
     long n = k->cipher->aes_decrypt(key, (const unsigned char *)bytes.p, bytes.p + IV_SIZE,
                                     bytes.n - IV_SIZE, plain);
@@ -89,7 +62,7 @@ static int read_envelope(const struct ch_feishu_keys *k, const struct ch_json *v
     struct ch_sv token = ch_json_get_str(header ? header : v, "token");
     struct ch_sv kind = ch_json_get_str(v, "type");
     bool asks = ch_sv_is(kind, "url_verification");
-    if (!same_secret(token, k->token) || (!trusted && !asks))
+    if (!ch_proof_same(token, k->token) || (!trusted && !asks))
         return refuse(not_ours, why);
     if (asks) {
         out->challenge = ch_json_get_str(v, "challenge");
@@ -97,12 +70,12 @@ static int read_envelope(const struct ch_feishu_keys *k, const struct ch_json *v
         return out->challenge.p ? 0 : 400;
     }
     out->event = ch_json_get(v, "event");
-    struct ch_sv app = header ? ch_json_get_str(header, "app_id")
-                              : ch_json_get_str(out->event, "app_id");
+    struct ch_sv app =
+        header ? ch_json_get_str(header, "app_id") : ch_json_get_str(out->event, "app_id");
     if (!ch_sv_is(app, k->app_id))
         return refuse("it is meant for another app", why);
-    out->type = header ? ch_json_get_str(header, "event_type")
-                       : ch_json_get_str(out->event, "type");
+    out->type =
+        header ? ch_json_get_str(header, "event_type") : ch_json_get_str(out->event, "type");
     *why = "there is no event in it";
     return ch_json_is(out->event, CH_JSON_OBJECT) && out->type.p ? 0 : 400;
 }

@@ -16,29 +16,6 @@
 
 #define TOKEN_LEAST 16
 
-static char **copy_list(const char *const *list) {
-    size_t n = 0;
-    while (list && list[n])
-        n++;
-    char **out = ch_alloc((n + 1) * sizeof(*out));
-    for (size_t i = 0; i < n; i++)
-        out[i] = ch_strdup(list[i]);
-    return out;
-}
-
-static void free_list(char **list) {
-    for (size_t i = 0; list && list[i]; i++)
-        ch_free(list[i]);
-    ch_free(list);
-}
-
-static void digest(struct ch_sv text, unsigned char out[CH_SHA256_SIZE]) {
-    struct ch_sha256 h;
-    ch_sha256_init(&h);
-    ch_sha256_add(&h, text.p, text.n);
-    ch_sha256_end(&h, out);
-}
-
 int ch_door_init(struct ch_door *g, const struct chela_gateway_opts *o, struct chela_error *err) {
     if (!o->token || !*o->token)
         return ch_fail(err, CHELA_ECONFIG,
@@ -47,15 +24,15 @@ int ch_door_init(struct ch_door *g, const struct chela_gateway_opts *o, struct c
         return ch_fail(err, CHELA_ECONFIG, "the gateway's token is too short: at least %d bytes",
                        TOKEN_LEAST);
     ch_redact_add(o->token);
-    digest(ch_sv_str(o->token), g->token);
-    g->hosts = copy_list(o->hosts);
-    g->origins = copy_list(o->origins);
+    ch_sha256_of(ch_sv_str(o->token), g->token);
+    g->hosts = ch_strings_dup(o->hosts);
+    g->origins = ch_strings_dup(o->origins);
     return 0;
 }
 
 void ch_door_release(struct ch_door *g) {
-    free_list(g->hosts);
-    free_list(g->origins);
+    ch_strings_free(g->hosts);
+    ch_strings_free(g->origins);
 }
 
 /* "name:port" and "[::1]:port" without the port. */
@@ -132,6 +109,6 @@ bool ch_door_knows(const struct ch_door *g, const struct ch_inbound *in) {
     if (ch_inbound_count(in, "authorization") != 1 || shown.n < 7 ||
         !ch_sv_eq_nocase(ch_sv(shown.p, 7), CH_SV("bearer ")))
         return false;
-    digest(ch_sv_trim(ch_sv(shown.p + 7, shown.n - 7)), its);
+    ch_sha256_of(ch_sv_trim(ch_sv(shown.p + 7, shown.n - 7)), its);
     return ch_sha256_equal(its, g->token);
 }

@@ -39,10 +39,7 @@ static struct ch_sv between(const char *from, const char *to) {
 
 static void add_digest(struct ch_buf *out, struct ch_sv text) {
     unsigned char digest[CH_SHA256_SIZE];
-    struct ch_sha256 h;
-    ch_sha256_init(&h);
-    ch_sha256_add(&h, text.p, text.n);
-    ch_sha256_end(&h, digest);
+    ch_sha256_of(text, digest);
     ch_buf_add_str(out, "'sha256-");
     ch_base64_add(out, ch_sv((const char *)digest, sizeof(digest)));
     ch_buf_addc(out, '\'');

@@ -15,12 +15,12 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/proof.h"
 #include "gateway/lane.h"
 #include "gateway/lookup.h"
 #include "gateway/routes.h"
 #include "store/store.h"
 
-#define WINDOW_S 300
 #define PREFIX "hook/"
 
 /* --- an event on its way from the inbox to its session */
@@ -44,9 +44,8 @@ static void free_delivery(struct delivery *d) {
 
 static void settle(const struct delivery *d) {
     struct ch_journal *j = d->gw->rt->journal;
-    struct chela_store_change c = {.kind = CHELA_STORE_SETTLE,
-                                   .id = d->id,
-                                   .now = ch_now_ms(ch_loop_clock(d->gw->rt->loop))};
+    struct chela_store_change c = {
+        .kind = CHELA_STORE_SETTLE, .id = d->id, .now = ch_now_ms(ch_loop_clock(d->gw->rt->loop))};
     j->ops->change(j, &c, CH_SYNC_COMMIT, NULL, NULL);
 }
 
@@ -170,18 +169,6 @@ static void accept_event(struct ch_visit *v, struct delivery *d) {
     j->ops->change(j, &c, j->gate, accepted, k);
 }
 
-static bool is_now(struct ch_sv timestamp, int64_t now_s) {
-    int64_t then = 0;
-    if (!timestamp.n || timestamp.n > 12)
-        return false;
-    for (size_t i = 0; i < timestamp.n; i++) {
-        if (timestamp.p[i] < '0' || timestamp.p[i] > '9')
-            return false;
-        then = 10 * then + (timestamp.p[i] - '0');
-    }
-    return then >= now_s - WINDOW_S && then <= now_s + WINDOW_S;
-}
-
 /* *signature: as it was shown, in hexadecimal. */
 static bool is_signed(struct ch_visit *v, const char *secret, struct ch_sv *signature) {
     const struct ch_inbound *in = ch_exchange_inbound(v->x);
@@ -198,7 +185,7 @@ static bool is_signed(struct ch_visit *v, const char *secret, struct ch_sv *sign
     ch_buf_add_sv(&text, v->body);
     ch_hmac_sha256(ch_sv_str(secret), ch_buf_sv(&text), ours);
     return ch_sha256_equal(its, ours) &&
-           is_now(timestamp, ch_now_ms(ch_loop_clock(v->gw->rt->loop)) / 1000);
+           ch_proof_fresh(timestamp, ch_now_ms(ch_loop_clock(v->gw->rt->loop)) / 1000);
 }
 
 static const struct ch_hook *find(const chela_gateway *gw, struct ch_sv name) {
@@ -307,11 +294,11 @@ int ch_hooks_init(chela_gateway *gw, const struct chela_gateway_opts *o, struct 
                            "hook %s needs a secret of at least 16 bytes that its sender signs with",
                            h->name);
         ch_redact_add(h->secret);
-        gw->hooks[gw->nhooks++] = (struct ch_hook){
-            .name = ch_strdup(h->name),
-            .secret = ch_strdup(h->secret),
-            .agent = h->agent ? ch_strdup(h->agent) : NULL,
-            .session = h->session ? ch_strdup(h->session) : NULL};
+        gw->hooks[gw->nhooks++] =
+            (struct ch_hook){.name = ch_strdup(h->name),
+                             .secret = ch_strdup(h->secret),
+                             .agent = h->agent ? ch_strdup(h->agent) : NULL,
+                             .session = h->session ? ch_strdup(h->session) : NULL};
     }
     return 0;
 }

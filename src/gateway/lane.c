@@ -124,7 +124,6 @@ static void free_lane(struct ch_task *t) {
 static void digest(const struct ch_lane_opts *o, unsigned char out[CH_SHA256_SIZE]) {
     const struct ch_agent_patch *p = &o->patch;
     CH_BUF_AUTO text = {0};
-    struct ch_sha256 h;
     ch_buf_addf(&text, "%p %g %g %lld %lld %d %s %s %s", (void *)o->agent,
                 p->temperature ? *p->temperature : -1, p->top_p ? *p->top_p : -1,
                 p->seed ? (long long)*p->seed : -1, (long long)p->max_output_tokens,
@@ -135,9 +134,7 @@ static void digest(const struct ch_lane_opts *o, unsigned char out[CH_SHA256_SIZ
     for (size_t i = 0; i < o->ntools; i++)
         ch_buf_addf(&text, "%c%s%c%s%c%s", 2, o->tools[i].name, 3, o->tools[i].description, 3,
                     o->tools[i].schema ? o->tools[i].schema : "");
-    ch_sha256_init(&h);
-    ch_sha256_add(&h, text.p, text.n);
-    ch_sha256_end(&h, out);
+    ch_sha256_of(ch_buf_sv(&text), out);
 }
 
 /* --- reading its journal */

@@ -227,10 +227,7 @@ static void add_indented(struct ch_buf *out, struct ch_sv json) {
  * cannot put its own digest in, and the same text always looks the same. */
 static void add_untrusted(struct ch_buf *out, const char *name, struct ch_sv text) {
     unsigned char d[CH_SHA256_SIZE];
-    struct ch_sha256 h;
-    ch_sha256_init(&h);
-    ch_sha256_add(&h, text.p, text.n);
-    ch_sha256_end(&h, d);
+    ch_sha256_of(text, d);
     char number[17];
     for (size_t i = 0; i < 8; i++)
         snprintf(number + 2 * i, 3, "%02x", d[i]);

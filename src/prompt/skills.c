@@ -41,10 +41,7 @@ static const char *unmet(struct ch_skills *s, const struct ch_skill_head *h,
 /* Without a version of its own, a skill has one that changes with its text. */
 static const char *version_of(struct ch_arena *a, struct ch_sv text) {
     unsigned char digest[CH_SHA256_SIZE];
-    struct ch_sha256 h;
-    ch_sha256_init(&h);
-    ch_sha256_add(&h, text.p, text.n);
-    ch_sha256_end(&h, digest);
+    ch_sha256_of(text, digest);
     return ch_arena_printf(a, "%02x%02x%02x%02x", digest[0], digest[1], digest[2],
                            digest[3]);
 }

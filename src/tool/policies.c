@@ -7,7 +7,7 @@
 #include "base/wild.h"
 
 struct row {
-    char *id, *channel;      /* owned */
+    char *id, *channel;       /* owned */
     char **senders, **except; /* owned, NULL-terminated; NULL: no such list */
     struct ch_policy policy;
     enum ch_consent means; /* AUTO: says nothing */
@@ -22,25 +22,6 @@ struct ch_policies {
 
 static char *copy(const char *s) {
     return s ? ch_strdup(s) : NULL;
-}
-
-static char **copy_list(const char *const *list) {
-    size_t n = 0;
-
-    if (!list)
-        return NULL;
-    while (list[n])
-        n++;
-    char **out = ch_alloc((n + 1) * sizeof(*out));
-    for (size_t i = 0; i < n; i++)
-        out[i] = ch_strdup(list[i]);
-    return out;
-}
-
-static void free_list(char **list) {
-    for (size_t i = 0; list && list[i]; i++)
-        ch_free(list[i]);
-    ch_free(list);
 }
 
 static int check(const struct chela_policy *p, struct chela_error *err) {
@@ -66,8 +47,8 @@ static int read_row(struct row *r, const struct chela_policy *given, struct chel
         return rc;
     r->id = copy(p.id ? p.id : "?");
     r->channel = copy(p.channel);
-    r->senders = copy_list(p.senders);
-    r->except = copy_list(p.except);
+    r->senders = p.senders ? ch_strings_dup(p.senders) : NULL;
+    r->except = p.except ? ch_strings_dup(p.except) : NULL;
     rc = ch_policy_init(&r->policy, p.allow, p.deny, p.permission, &why);
     if (rc == 0 && p.approve)
         rc = ch_consent_read(p.approve, &r->means, &why);
@@ -106,8 +87,8 @@ void ch_policies_free(struct ch_policies *ps) {
         struct row *r = &ps->rows[i];
         ch_free(r->id);
         ch_free(r->channel);
-        free_list(r->senders);
-        free_list(r->except);
+        ch_strings_free(r->senders);
+        ch_strings_free(r->except);
         ch_policy_release(&r->policy);
     }
     ch_free(ps->rows);

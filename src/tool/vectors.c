@@ -14,11 +14,7 @@ struct ch_vector {
 
 static void digest_of(struct ch_sv text, unsigned char out[16]) {
     unsigned char whole[CH_SHA256_SIZE];
-    struct ch_sha256 h;
-
-    ch_sha256_init(&h);
-    ch_sha256_add(&h, text.p, text.n);
-    ch_sha256_end(&h, whole);
+    ch_sha256_of(text, whole);
     memcpy(out, whole, 16);
 }
 
