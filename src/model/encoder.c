@@ -246,7 +246,8 @@ static int make_tail(struct ch_encoder *e, const struct ch_model_request *req,
     if (rc == CHELA_OK && wire->close)
         wire->close(req, &e->messages);
     e->padded = e->messages.n > mark;
-    ch_buf_add(&e->tail, e->messages.p + mark, e->messages.n - mark);
+    if (e->padded)
+        ch_buf_add(&e->tail, e->messages.p + mark, e->messages.n - mark);
     cut_back(&e->messages, mark);
     return rc < 0 ? rc : e->codec->tail(req, &e->tail, err);
 }

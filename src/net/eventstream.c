@@ -105,16 +105,26 @@ static int check_prelude(const char *at, size_t *size, struct chela_error *err) 
     return CHELA_OK;
 }
 
-/* A whole message; its prelude was checked. `stopped` is set around the call,
- * so that a callback that returns false may have released s. */
-static int deliver(struct ch_eventstream *s, const char *at, size_t size, struct chela_error *err) {
-    struct ch_es_message m = {0};
+/* A whole message; its prelude was checked. */
+static int read_message(const char *at, size_t size, struct ch_es_message *m,
+                        struct chela_error *err) {
     size_t headers = u32(at + 4);
+    *m = (struct ch_es_message){0};
     if (ch_crc32(0, at, size - 4) != u32(at + size - 4))
         return ch_fail(err, CHELA_EPARSE, "the event stream is damaged: checksum mismatch");
-    if (!read_headers(ch_sv(at + PRELUDE, headers), &m))
+    if (!read_headers(ch_sv(at + PRELUDE, headers), m))
         return ch_fail(err, CHELA_EPARSE, "the event stream is damaged: malformed headers");
-    m.payload = ch_sv(at + PRELUDE + headers, size - AROUND - headers);
+    m->payload = ch_sv(at + PRELUDE + headers, size - AROUND - headers);
+    return CHELA_OK;
+}
+
+/* `stopped` is set around the call, so that a callback that returns false may
+ * have released s. */
+static int deliver(struct ch_eventstream *s, const char *at, size_t size, struct chela_error *err) {
+    struct ch_es_message m;
+    int rc = read_message(at, size, &m, err);
+    if (rc < 0)
+        return rc;
     s->stopped = true;
     if (s->fn(&m, s->user))
         s->stopped = false;
@@ -186,18 +196,20 @@ static void add_message(struct ch_buf *out, struct ch_sv headers, struct ch_sv p
 
 size_t ch_eventstream_rewrite(struct ch_sv bytes, ch_es_payload_fn *fn, void *user,
                               struct ch_buf *out) {
-    CH_BUF_AUTO payload = {0};
+    CH_BUF_AUTO changed = {0};
+    struct ch_es_message m;
     struct chela_error ignored;
     size_t at = 0, size;
     while (bytes.n - at >= PRELUDE && check_prelude(bytes.p + at, &size, &ignored) == CHELA_OK &&
-           size <= bytes.n - at) {
-        const char *p = bytes.p + at;
-        size_t headers = u32(p + 4);
-        if (ch_crc32(0, p, size - 4) != u32(p + size - 4))
+           size <= bytes.n - at && read_message(bytes.p + at, size, &m, &ignored) == CHELA_OK) {
+        struct ch_sv headers = ch_sv(bytes.p + at + PRELUDE, u32(bytes.p + at + 4));
+        ch_buf_clear(&changed);
+        fn(headers, &changed, user);
+        if (!ch_sv_eq(ch_buf_sv(&changed), headers))
             break;
-        ch_buf_clear(&payload);
-        fn(ch_sv(p + PRELUDE + headers, size - AROUND - headers), &payload, user);
-        add_message(out, ch_sv(p + PRELUDE, headers), ch_buf_sv(&payload));
+        ch_buf_clear(&changed);
+        fn(m.payload, &changed, user);
+        add_message(out, headers, ch_buf_sv(&changed));
         at += size;
     }
     return at;

@@ -44,8 +44,8 @@ int ch_eventstream_feed(struct ch_eventstream *s, struct ch_sv bytes, struct che
 /* Append what a payload becomes. */
 typedef void ch_es_payload_fn(struct ch_sv payload, struct ch_buf *out, void *user);
 /* Append a stream with other payloads, sizes and checksums made to fit. Ends
- * before the first message that is not whole and sound; returns how many bytes
- * that is from the beginning. */
+ * before the first message that is not whole and sound, or whose headers would
+ * become something else; returns how many bytes that is from the beginning. */
 size_t ch_eventstream_rewrite(struct ch_sv bytes, ch_es_payload_fn *fn, void *user,
                               struct ch_buf *out);
 

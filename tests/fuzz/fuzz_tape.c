@@ -68,8 +68,11 @@ struct messages {
 static bool on_message(const struct ch_es_message *m, void *user) {
     struct messages *seen = user;
     seen->n++;
-    if (seen->hidden)
+    if (seen->hidden) {
         check_clean(m->payload);
+        check_clean(m->event);
+        check_clean(m->text);
+    }
     return true;
 }
 
@@ -88,7 +91,10 @@ static void play_bytes(const struct ch_tape_words *w, struct ch_sv bytes) {
     CH_BUF_AUTO shown = {0};
     ch_tape_hide_bytes(w, bytes, &hidden);
     size_t n = count(bytes, false);
-    check(count(ch_buf_sv(&hidden), true) >= n);
+    if (!has(bytes, KEY) && !has(bytes, PLACE))
+        check(count(ch_buf_sv(&hidden), true) == n);
+    else
+        count(ch_buf_sv(&hidden), true);
     ch_tape_show_bytes(w, ch_buf_sv(&hidden), &shown);
     if (!n)
         check_clean(ch_buf_sv(&hidden));
