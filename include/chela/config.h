@@ -51,6 +51,11 @@ CHELA_API const char *chela_config_agent_id(const chela_config *cfg, size_t i);
 CHELA_API void chela_config_gateway(const chela_config *cfg, struct chela_gateway_opts *opts,
                                     const char **token_env, int64_t *drain_ms);
 
+/* The token that is in the file's gateway.tokenFile, as that is now; *out is NULL
+ * if there is no such option. Borrowed from cfg. */
+CHELA_API int chela_config_token(const chela_config *cfg, const char **out,
+                                 struct chela_error *err);
+
 /* One hook of the gateway, but for its secret: *secret_env is the variable that
  * holds it. CHELA_ENOENT past the last. */
 CHELA_API int chela_config_hook(const chela_config *cfg, size_t i, struct chela_gateway_hook *out,

@@ -65,6 +65,7 @@
 #define CH_LIMIT_INBOUND_IDLE_MS 60000     /* between two requests */
 #define CH_LIMIT_CLIENTS 12000             /* connections to us */
 #define CH_LIMIT_CLIENTS_UNKNOWN 1024      /* of which are asking for nothing */
+#define CH_LIMIT_CLIENTS_ADDRESS 256       /* and never have, from one address */
 #define CH_LIMIT_CLIENT_BUFFER CH_MB       /* of a stream that its reader lags behind */
 #define CH_LIMIT_CLIENT_LINGER_MS 2000     /* to read the answer before we hang up */
 #define CH_LIMIT_CLIENT_STALL_MS 30000     /* without taking a byte of what it is sent */

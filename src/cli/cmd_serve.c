@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "chela/gateway.h"
 #include "cli/cmd.h"
@@ -16,6 +17,7 @@
 
 #define DRAIN_MS 10000
 #define CHANNELS 8
+#define FILES 16384 /* open ones; the server bounds its clients itself */
 #define TOKEN_ENV "CHELA_TOKEN"
 
 struct flags {
@@ -55,6 +57,7 @@ struct serve {
     struct chela_channel_opts channels[CHANNELS];
     const struct chela_channel_opts *channel_list[CHANNELS + 1];
     int64_t drain_ms;
+    bool tls;
     pthread_t waiter;
     sigset_t signals;
 };
@@ -101,7 +104,12 @@ static int make_agents(struct serve *s, chela_agent ***out, struct chela_error *
 
 /* --- the gateway ------------------------------------------------------------ */
 
-static int find_token(const char *name, const char **token, struct chela_error *err) {
+/* From the file that the configuration names, else from the environment. */
+static int find_token(const struct serve *s, const char *name, const char **token,
+                      struct chela_error *err) {
+    int rc = s->setup.config ? chela_config_token(s->setup.config, token, err) : CHELA_OK;
+    if (rc < 0 || *token)
+        return rc;
     *token = getenv(name);
     if (*token && **token)
         return CHELA_OK;
@@ -166,10 +174,20 @@ static int describe(struct serve *s, struct chela_gateway_opts *o, struct chela_
     o->store = s->setup.store;
     if (s->setup.config)
         chela_config_gateway(s->setup.config, o, &token_env, &s->drain_ms);
-    int rc = find_token(token_env, &o->token, err);
+    s->tls = o->tls_cert != NULL;
+    int rc = find_token(s, token_env, &o->token, err);
     if (rc == 0)
         rc = find_hooks(s, o, err);
     return rc < 0 ? rc : find_channels(s, o, err);
+}
+
+/* A client is a file, and the usual limit was not made for servers. */
+static void allow_files(void) {
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= FILES)
+        return;
+    files.rlim_cur = files.rlim_max < FILES ? files.rlim_max : FILES;
+    setrlimit(RLIMIT_NOFILE, &files);
 }
 
 static int open_gateway(struct serve *s, struct chela_error *err) {
@@ -260,8 +278,8 @@ static int serve(struct serve *s, struct chela_error *err) {
         return rc;
     if (pthread_create(&s->waiter, NULL, wait_for_signals, s) != 0)
         return ch_problem(err, CHELA_EINTERNAL, "cannot start a thread");
-    ch_console_note(&s->console, "listening on http://%s (the console is there too)",
-                    chela_gateway_address(s->gateway));
+    ch_console_note(&s->console, "listening on http%s://%s (the console is there too)",
+                    s->tls ? "s" : "", chela_gateway_address(s->gateway));
     while ((rc = chela_gateway_run(s->gateway)) == 1)
         reload(s);
     pthread_kill(s->waiter, SIGUSR2);
@@ -285,6 +303,7 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
         s.console.json = s.flags.log_format && strcmp(s.flags.log_format, "json") == 0;
         s.setup.log = s.console.json ? log_json : NULL;
         block_signals(&s);
+        allow_files();
         code = CH_EXIT_DONE;
         if (serve(&s, &err) < 0) {
             ch_console_error(&s.console, "%s", err.message);
@@ -307,8 +326,8 @@ const struct ch_cmd ch_cmd_serve = {
         "Agents for programs and pages: OpenAI's protocols, the AI SDK's, sessions and their "
         "events. All agents of the configuration file are served, or the one that --agent names; "
         "`model` in a request is an agent's id.\n\n"
-        "Every caller must show a token: it is taken from CHELA_TOKEN, or the variable that "
-        "gateway.tokenEnv names.\n\n"
+        "Every caller must show a token: it is taken from CHELA_TOKEN, or the variable or "
+        "file that gateway.tokenEnv or gateway.tokenFile names.\n\n"
         "SIGTERM lets what is under way end, for ten seconds or gateway.drainSec; SIGHUP reads "
         "the configuration again.",
     .opts = opts,

@@ -61,17 +61,16 @@ static int blame(const chela_config *cfg, const struct ch_conf_item *item, int r
 
 /* --- providers -------------------------------------------------------------- */
 
-static int read_key(const struct ch_conf_provider *p, struct ch_buf *out, struct chela_error *err) {
-    int rc = ch_file_load(p->key_file, CH_LIMIT_KEY_FILE, out, err);
+static int read_key(const char *file, struct ch_buf *out, struct chela_error *err) {
+    int rc = ch_file_load(file, CH_LIMIT_KEY_FILE, out, err);
     if (rc < 0)
         return rc;
     struct ch_sv key = ch_sv_trim(ch_buf_sv(out));
     for (size_t i = 0; i < key.n; i++)
         if (key.p[i] <= ' ' || key.p[i] == 0x7f)
-            return ch_fail(err, CHELA_ECONFIG, "%s: expected one key and nothing else",
-                           p->key_file);
+            return ch_fail(err, CHELA_ECONFIG, "%s: expected one key and nothing else", file);
     if (key.n == 0)
-        return ch_fail(err, CHELA_ECONFIG, "%s: the file is empty", p->key_file);
+        return ch_fail(err, CHELA_ECONFIG, "%s: the file is empty", file);
     ch_buf_consume(out, (size_t)(key.p - out->p));
     out->p[out->n = key.n] = '\0';
     ch_redact_add(out->p);
@@ -81,7 +80,7 @@ static int read_key(const struct ch_conf_provider *p, struct ch_buf *out, struct
 static int add_provider(const struct ch_conf_provider *p, chela_runtime *rt,
                         struct chela_error *err) {
     CH_BUF_AUTO key = {0};
-    int rc = p->key_file ? read_key(p, &key, err) : 0;
+    int rc = p->key_file ? read_key(p->key_file, &key, err) : 0;
     if (rc < 0)
         return rc;
     struct chela_provider_opts opts =
@@ -464,10 +463,21 @@ void chela_config_gateway(const chela_config *cfg, struct chela_gateway_opts *op
     opts->listen = opts->listen ? opts->listen : g->listen;
     opts->hosts = opts->hosts ? opts->hosts : g->hosts;
     opts->origins = opts->origins ? opts->origins : g->origins;
+    opts->tls_cert = opts->tls_cert ? opts->tls_cert : g->tls_cert;
+    opts->tls_key = opts->tls_key ? opts->tls_key : g->tls_key;
     if (token_env && g->token_env)
         *token_env = g->token_env;
     if (drain_ms && g->drain_s)
         *drain_ms = g->drain_s * 1000;
+}
+
+int chela_config_token(const chela_config *cfg, const char **out, struct chela_error *err) {
+    const char *file = cfg->conf.gateway.token_file;
+    CH_BUF_AUTO token = {0};
+    int rc = file ? read_key(file, &token, err) : 0;
+    if (rc == 0)
+        *out = file ? ch_arena_sv(cfg->arena, ch_buf_sv(&token)).p : NULL;
+    return rc;
 }
 
 const char *chela_config_store(const chela_config *cfg) {

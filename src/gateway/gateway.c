@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "gateway/lane.h"
 #include "gateway/ui_stream.h"
+#include "net/wire.h"
 
 #define DEFAULT_LISTEN "127.0.0.1:8787"
 
@@ -115,22 +116,42 @@ static void retire(chela_gateway *gw) {
     ch_free(gw->agents);
 }
 
+/* *out NULL: no TLS. */
+static int identify(const chela_gateway *gw, const struct chela_gateway_opts *o,
+                    struct ch_identity **out, struct chela_error *err) {
+    *out = NULL;
+    if (!o->tls_cert && !o->tls_key)
+        return 0;
+    if (!o->tls_cert || !o->tls_key)
+        return ch_fail(err, CHELA_ECONFIG, "TLS needs both a certificate and its key");
+    return ch_identity_new(o->tls_cert, o->tls_key, gw->rt->module_path, out, err);
+}
+
 int chela_gateway_reload(chela_gateway *gw, const struct chela_gateway_opts *given,
                          struct chela_error *err) {
     struct chela_gateway_opts opts = {0};
     struct ch_door door = {0};
+    struct ch_identity *identity = NULL;
     size_t n;
     memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
     int rc = ch_door_init(&door, &opts, err);
     if (rc < 0)
         return rc;
     chela_agent **agents = copy_agents(opts.agents, &n);
-    if (!agents) {
+    if (agents)
+        rc = identify(gw, &opts, &identity, err);
+    else
+        rc = ch_fail(err, CHELA_EINVAL, "a gateway needs an agent");
+    if (rc < 0) {
         ch_door_release(&door);
-        return ch_fail(err, CHELA_EINVAL, "a gateway needs an agent");
+        ch_free(agents);
+        return rc;
     }
+    if (!ch_sha256_equal(door.token, gw->door.token))
+        ch_visits_expel(gw);
     ch_door_release(&gw->door);
     gw->door = door;
+    ch_server_identify(gw->server, identity);
     retire(gw);
     gw->agents = agents;
     return 0;
@@ -160,11 +181,20 @@ static int fill(chela_gateway *gw, const struct chela_gateway_opts *o, struct ch
         rc = ch_channels_init(gw, o, err);
     if (rc < 0)
         return rc;
+    struct ch_identity *identity;
+    rc = identify(gw, o, &identity, err);
+    if (rc < 0)
+        return rc;
     struct ch_server_opts server = {.listen = o->listen ? o->listen : DEFAULT_LISTEN,
                                     .head = ch_visit_head,
                                     .request = ch_visit_request,
                                     .user = gw};
-    return ch_server_new(gw->rt->loop, &server, &gw->server, err);
+    rc = ch_server_new(gw->rt->loop, &server, &gw->server, err);
+    if (rc < 0)
+        ch_identity_unref(identity);
+    else
+        ch_server_identify(gw->server, identity);
+    return rc;
 }
 
 int chela_gateway_new(chela_runtime *rt, const struct chela_gateway_opts *given,

@@ -153,6 +153,7 @@ int64_t ch_visit_number(struct ch_visit *v, const char *name, int64_t otherwise,
 void ch_visit_head(struct ch_exchange *x, void *gateway);
 void ch_visit_request(struct ch_exchange *x, void *gateway);
 void ch_visits_pulse(chela_gateway *gw); /* say something on every stream */
+void ch_visits_expel(chela_gateway *gw); /* end every stream that needed the token */
 
 /* --- gateway.c */
 /* By id; an empty one is the first agent. NULL: there is none. */

@@ -155,6 +155,14 @@ void ch_visits_pulse(chela_gateway *gw) {
     }
 }
 
+void ch_visits_expel(chela_gateway *gw) {
+    for (CH_LIST_EACH(k, &gw->visits)) {
+        struct ch_visit *v = CH_CONTAINER(k, struct ch_visit, link);
+        if (v->streams && v->x && !(v->route->flags & CH_ROUTE_OPEN))
+            ch_exchange_expel(v->x);
+    }
+}
+
 /* --- what the query asks */
 
 struct ch_sv ch_visit_query(struct ch_visit *v, const char *name) {

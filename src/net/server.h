@@ -1,4 +1,4 @@
-/* server.h -- HTTP/1.1 for those who call us.
+/* server.h -- HTTP/1.1 for those who call us, over TLS if we have a certificate.
  *
  * A server listens and reads requests; what they mean is its owner's business.
  * An exchange is one request and its answer. It is handed to the owner twice:
@@ -12,8 +12,8 @@
  *
  * Slow clients: each phase has a deadline of its own that no trickle of bytes
  * extends. Connections that show no request, not yet or not any more, are bounded
- * in number, and the oldest of them makes room. A reader that lags behind its stream by
- * more than a bound is dropped, alone. */
+ * in number, in all and from one address, and the oldest of them makes room. A
+ * reader that lags behind its stream by more than a bound is dropped, alone. */
 #ifndef CH_NET_SERVER_H
 #define CH_NET_SERVER_H
 #include "io/loop.h"
@@ -21,6 +21,7 @@
 
 struct ch_server;
 struct ch_exchange;
+struct ch_identity; /* wire.h */
 
 struct ch_server_opts {
     const char *listen; /* "127.0.0.1:8787", "[::1]:8787", "localhost:0" */
@@ -35,6 +36,8 @@ int ch_server_new(struct ch_loop *loop, const struct ch_server_opts *opts, struc
                   struct chela_error *err);
 /* Where it listens, with the port that the system chose: "127.0.0.1:8787". */
 const char *ch_server_address(const struct ch_server *s);
+/* Speak TLS with who connects from now on; the reference is taken. NULL: do not. */
+void ch_server_identify(struct ch_server *s, struct ch_identity *id);
 /* Take no new connections; what is being answered goes on, and each connection
  * is closed after its answer. */
 void ch_server_drain(struct ch_server *s);
@@ -44,7 +47,7 @@ void ch_server_close(struct ch_server *s);
 
 /* --- an exchange: what was asked. Texts are borrowed until the answer begins. */
 const struct ch_inbound *ch_exchange_inbound(const struct ch_exchange *x);
-/* The address of the other end, without its port. */
+/* The address of the other end, without its port; until the next call. */
 const char *ch_exchange_peer(struct ch_exchange *x);
 
 /* Tell who answers later that the client left. Not called once the answer is
@@ -61,6 +64,8 @@ void ch_exchange_stream(struct ch_exchange *x, int status, const char *type);
 /* CHELA_ELIMIT: the client lags too far behind; `gone` follows. */
 int ch_exchange_write(struct ch_exchange *x, struct ch_sv bytes);
 void ch_exchange_end(struct ch_exchange *x);
+/* Hang up on the client; `gone` follows. */
+void ch_exchange_expel(struct ch_exchange *x);
 /* Cut it off: what was said is not whole. `gone` is not called. */
 void ch_exchange_abort(struct ch_exchange *x);
 

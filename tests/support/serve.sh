@@ -20,7 +20,7 @@ serve() {
     gateway_pid=$(cat "$tmp/serve.pid")
     trap 'kill -9 $gateway_pid 2>/dev/null; kill $server_pid 2>/dev/null; rm -rf "$tmp"' EXIT
     for _ in {1..200}; do
-        gateway=$(sed -n 's|^.*listening on \(http://[0-9.:]*\).*|\1|p' "$serve_log")
+        gateway=$(sed -n 's|^.*listening on \(https*://[0-9.:]*\).*|\1|p' "$serve_log")
         [ -n "$gateway" ] && return
         kill -0 "$gateway_pid" 2>/dev/null || return
         sleep 0.05

@@ -47,6 +47,14 @@ struct chela_tls_ops {
      * this is not what the key and iv were used for. */
     long (*aes_decrypt)(const unsigned char key[32], const unsigned char iv[16], const void *in,
                         size_t n, void *out);
+
+    /* The other side of it: a certificate of ours with what it is signed by, and
+     * its key, both in PEM; a connection of somebody who came; and the last word
+     * on a connection, which says that nothing was cut off. */
+    int (*identity_new)(const char *cert_file, const char *key_file,
+                        struct chela_tls_context **out, struct chela_error *err);
+    int (*accept)(struct chela_tls_context *ctx, struct chela_tls **out, struct chela_error *err);
+    void (*end)(struct chela_tls *tls);
 };
 
 CHELA_END_DECLS

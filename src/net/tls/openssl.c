@@ -220,6 +220,66 @@ static int context_new(const char *ca_file, struct chela_tls_context **out,
     return rc;
 }
 
+/* Who we are. */
+
+static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *outlen,
+                           const unsigned char *in, unsigned inlen, void *user) {
+    static const unsigned char ours[] = "\x08http/1.1\x08http/1.0";
+    (void)ssl, (void)user;
+    int rc = SSL_select_next_proto((unsigned char **)(void *)out, outlen, ours, sizeof(ours) - 1,
+                                   in, inlen);
+    return rc == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+/* A session ticket would outlive a certificate that was replaced; who reconnects
+ * shakes hands again. */
+static int set_up_identity(SSL_CTX *ssl) {
+    SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_options(ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET |
+                                 SSL_OP_CIPHER_SERVER_PREFERENCE);
+    SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_alpn_select_cb(ssl, choose_protocol, NULL);
+    return SSL_CTX_set_min_proto_version(ssl, TLS1_2_VERSION) && SSL_CTX_set_num_tickets(ssl, 0) &&
+           SSL_CTX_set_cipher_list(ssl, "ECDHE+AESGCM:ECDHE+CHACHA20");
+}
+
+static int load_identity(SSL_CTX *ssl, const char *cert, const char *key, struct chela_error *err) {
+    if (SSL_CTX_use_certificate_chain_file(ssl, cert) != 1)
+        return fail(err, "no certificate could be read from %s", cert);
+    if (SSL_CTX_use_PrivateKey_file(ssl, key, SSL_FILETYPE_PEM) != 1)
+        return fail(err, "%s holds no key, or not that of the certificate in %s", key, cert);
+    return CHELA_OK;
+}
+
+/* Nobody is there to type a password. */
+static int no_password(char *buf, int size, int writes, void *user) {
+    (void)buf, (void)size, (void)writes, (void)user;
+    return -1;
+}
+
+static int identity_new(const char *cert, const char *key, struct chela_tls_context **out,
+                        struct chela_error *err) {
+    struct chela_tls_context *ctx = OPENSSL_zalloc(sizeof(*ctx));
+    int rc = CHELA_ETLS;
+
+    if (ctx) {
+        ctx->ssl = SSL_CTX_new(TLS_server_method());
+        ctx->bio = make_bio_method();
+    }
+    if (ctx && ctx->ssl)
+        SSL_CTX_set_default_passwd_cb(ctx->ssl, no_password);
+    if (!ctx || !ctx->ssl || !ctx->bio || !set_up_identity(ctx->ssl))
+        fail(err, "OpenSSL cannot be set up");
+    else
+        rc = load_identity(ctx->ssl, cert, key, err);
+    ERR_clear_error();
+    if (rc < 0)
+        context_free(ctx);
+    else
+        *out = ctx;
+    return rc;
+}
+
 /* --- connections */
 
 static void tls_close(struct chela_tls *t) {
@@ -243,8 +303,8 @@ static int set_peer(SSL *ssl, const char *host) {
     return SSL_set1_host(ssl, host) && SSL_set_tlsext_host_name(ssl, host);
 }
 
-static int tls_open(struct chela_tls_context *ctx, const char *host, struct chela_tls **out,
-                    struct chela_error *err) {
+/* host: of the peer, for messages. */
+static struct chela_tls *new_tls(struct chela_tls_context *ctx, const char *host) {
     struct chela_tls *t = OPENSSL_zalloc(sizeof(*t));
     BIO *bio = BIO_new(ctx->bio);
 
@@ -252,17 +312,44 @@ static int tls_open(struct chela_tls_context *ctx, const char *host, struct chel
         t->ssl = SSL_new(ctx->ssl);
         t->host = OPENSSL_strdup(host);
     }
-    if (!t || !bio || !t->ssl || !t->host || !set_peer(t->ssl, host)) {
+    if (!t || !bio || !t->ssl || !t->host) {
         BIO_free(bio);
         tls_close(t);
-        return fail(err, "OpenSSL cannot open a connection to %s", host);
+        return NULL;
     }
     BIO_set_data(bio, t);
     BIO_set_init(bio, 1);
     SSL_set_bio(t->ssl, bio, bio);
+    return t;
+}
+
+static int tls_open(struct chela_tls_context *ctx, const char *host, struct chela_tls **out,
+                    struct chela_error *err) {
+    struct chela_tls *t = new_tls(ctx, host);
+
+    if (!t || !set_peer(t->ssl, host)) {
+        tls_close(t);
+        return fail(err, "OpenSSL cannot open a connection to %s", host);
+    }
     SSL_set_connect_state(t->ssl);
     *out = t;
     return CHELA_OK;
+}
+
+static int tls_accept(struct chela_tls_context *ctx, struct chela_tls **out,
+                      struct chela_error *err) {
+    struct chela_tls *t = new_tls(ctx, "a client");
+
+    if (!t)
+        return fail(err, "OpenSSL cannot take a connection");
+    SSL_set_accept_state(t->ssl);
+    *out = t;
+    return CHELA_OK;
+}
+
+static void tls_end(struct chela_tls *t) {
+    ERR_clear_error();
+    SSL_shutdown(t->ssl);
 }
 
 static int tls_feed(struct chela_tls *t, const void *data, size_t n, struct chela_error *err) {
@@ -352,6 +439,9 @@ static const struct chela_tls_ops ops = {
     .write = tls_write,
     .drain = tls_drain,
     .aes_decrypt = aes_decrypt,
+    .identity_new = identity_new,
+    .accept = tls_accept,
+    .end = tls_end,
 };
 
 CHELA_API const struct chela_module chela_module;

@@ -71,14 +71,22 @@ static void end(struct world *w) {
     ch_loop_close(w->loop, NULL, NULL);
 }
 
-static int dial(struct world *w) {
+/* From 127.0.0.`last`. */
+static int dial_from(struct world *w, unsigned last) {
+    struct sockaddr_in from = {.sin_family = AF_INET};
     struct sockaddr_in to = {.sin_family = AF_INET};
+    from.sin_addr.s_addr = htonl((INADDR_LOOPBACK & ~0xffU) | last);
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     to.sin_port = htons((uint16_t)strtol(strrchr(ch_server_address(w->server), ':') + 1, NULL, 10));
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     assert_true(fd >= 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
     assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
     return fd;
+}
+
+static int dial(struct world *w) {
+    return dial_from(w, 1);
 }
 
 static void work(struct world *w) {
@@ -253,36 +261,73 @@ static void test_stalled_reader(void **state) {
     end(&w);
 }
 
+enum { CROWD = CH_LIMIT_CLIENTS_UNKNOWN + 64 };
+
+/* Up to n connections from so many addresses in turn; how many it became. */
+static size_t come(struct world *w, int *fds, size_t n, unsigned addresses) {
+    size_t i = 0;
+    for (; i < n; i++) {
+        fds[i] = socket(AF_INET, SOCK_STREAM, 0);
+        if (fds[i] < 0)
+            break; /* a machine that gives us fewer files */
+        close(fds[i]);
+        fds[i] = dial_from(w, 2 + (unsigned)i % addresses);
+        if (i % 64 == 0)
+            ch_loop_tick(w->loop);
+    }
+    work(w);
+    return i;
+}
+
+static void go(int *fds, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        close(fds[i]);
+}
+
 /* Those who ask for nothing make room for each other, not for who asks. */
 static void test_too_many(void **state) {
     (void)state;
     struct world w;
     struct ch_clock clock;
-    enum { MORE = 64 };
-    static int fds[CH_LIMIT_CLIENTS_UNKNOWN + MORE];
+    static int fds[CROWD];
     begin(&w, &clock);
     int asks = dial(&w);
     say(asks, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
     work(&w);
-    size_t n = 0;
-    for (; n < CH_LEN(fds); n++) {
-        fds[n] = socket(AF_INET, SOCK_STREAM, 0);
-        if (fds[n] < 0)
-            break; /* a machine that gives us fewer files */
-        close(fds[n]);
-        fds[n] = dial(&w);
-        if (n % 64 == 0)
-            ch_loop_tick(w.loop);
-    }
-    work(&w);
+    size_t n = come(&w, fds, CROWD, 8);
     assert_true(ch_server_clients(w.server) <= CH_LIMIT_CLIENTS_UNKNOWN + 1);
     assert_non_null(w.held);
     ch_exchange_respond(w.held, 200, "text/plain", CH_SV("still here\n"));
     work(&w);
     assert_true(heard(asks, "still here"));
-    for (size_t i = 0; i < n; i++)
-        close(fds[i]);
+    go(fds, n);
     close(asks);
+    end(&w);
+}
+
+/* A crowd from one address makes room for itself alone: who came before them from
+ * another, and has said nothing yet, stays. Those who were served are not counted:
+ * many people may come through one proxy. */
+static void test_too_many_from_one(void **state) {
+    (void)state;
+    struct world w;
+    struct ch_clock clock;
+    static int fds[CROWD];
+    begin(&w, &clock);
+    int waits = dial(&w), proxy = dial_from(&w, 2);
+    say(proxy, "GET /x HTTP/1.1\r\nHost: a\r\n\r\n");
+    work(&w);
+    assert_true(heard(proxy, "200 OK"));
+    size_t n = come(&w, fds, CH_LIMIT_CLIENTS_ADDRESS + 64, 1);
+    assert_true(ch_server_clients(w.server) <= CH_LIMIT_CLIENTS_ADDRESS + 2);
+    say(waits, "GET /x HTTP/1.1\r\nHost: a\r\n\r\n");
+    say(proxy, "GET /x HTTP/1.1\r\nHost: a\r\n\r\n");
+    work(&w);
+    assert_true(heard(waits, "200 OK"));
+    assert_true(heard(proxy, "200 OK"));
+    go(fds, n);
+    close(waits);
+    close(proxy);
     end(&w);
 }
 
@@ -310,6 +355,7 @@ int main(void) {
         cmocka_unit_test(test_silence),       cmocka_unit_test(test_refused_at_the_head),
         cmocka_unit_test(test_client_leaves), cmocka_unit_test(test_slow_reader),
         cmocka_unit_test(test_stalled_reader), cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_too_many_from_one),
         cmocka_unit_test(test_addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,211 @@
+/* wire.c -- see wire.h.
+ *
+ * What the kernel takes at once is never copied, unless it is encrypted. The
+ * rest is handed to libuv with its bytes. TLS is done in memory by a module; it
+ * is given a record at a time and emptied after each, so that it never holds
+ * more than that. */
+#include "net/wire.h"
+
+#include <sys/socket.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "io/module.h"
+#include "io/sigpipe.h"
+
+#define RECORD ((size_t)16 * 1024)    /* of TLS, at most */
+#define ENCRYPTED ((size_t)20 * 1024) /* the same, on its way out */
+
+/* --- who we are */
+
+struct ch_identity {
+    unsigned refs;
+    const struct chela_tls_ops *tls;
+    struct chela_tls_context *context; /* owned */
+    char *plain, *cipher;              /* owned: bytes that pass through */
+};
+
+int ch_identity_new(const char *cert, const char *key, const char *path, struct ch_identity **out,
+                    struct chela_error *err) {
+    const void *ops;
+    struct chela_tls_context *context;
+    int rc = ch_module_load("tls", "tls", path, &ops, err);
+    if (rc == 0)
+        rc = ((const struct chela_tls_ops *)ops)->identity_new(cert, key, &context, err);
+    if (rc < 0)
+        return rc;
+    struct ch_identity *id = ch_alloc(sizeof(*id));
+    *id = (struct ch_identity){.refs = 1,
+                               .tls = ops,
+                               .context = context,
+                               .plain = ch_malloc(RECORD),
+                               .cipher = ch_malloc(ENCRYPTED)};
+    *out = id;
+    return 0;
+}
+
+void ch_identity_unref(struct ch_identity *id) {
+    if (!id || --id->refs > 0)
+        return;
+    id->tls->context_free(id->context);
+    ch_free(id->plain);
+    ch_free(id->cipher);
+    ch_free(id);
+}
+
+/* --- sending */
+
+struct writing {
+    uv_write_t req;
+    char bytes[];
+};
+
+size_t ch_wire_unsent(const struct ch_wire *w) {
+    return uv_stream_get_write_queue_size((const uv_stream_t *)&w->tcp);
+}
+
+static void on_written(uv_write_t *req, int status) {
+    struct ch_wire *w = req->data;
+    ch_free(CH_CONTAINER(req, struct writing, req));
+    if (w->closed || w->deaf)
+        return;
+    if (status < 0)
+        w->ops->lost(w);
+    else
+        w->ops->moved(w);
+}
+
+static void send_later(struct ch_wire *w, struct ch_sv bytes) {
+    struct writing *later = ch_malloc(sizeof(*later) + bytes.n);
+    struct ch_sigpipe guard;
+    memcpy(later->bytes, bytes.p, bytes.n);
+    later->req.data = w;
+    uv_buf_t buf = {.base = later->bytes, .len = bytes.n};
+    ch_sigpipe_block(&guard);
+    int rc = uv_write(&later->req, (uv_stream_t *)&w->tcp, &buf, 1, on_written);
+    ch_sigpipe_restore(&guard);
+    if (rc < 0)
+        ch_free(later); /* reading will tell that nobody is there */
+}
+
+static void send_raw(struct ch_wire *w, struct ch_sv bytes) {
+    uv_os_fd_t fd;
+    if (ch_wire_unsent(w) == 0 && uv_fileno((uv_handle_t *)&w->tcp, &fd) == 0) {
+        ssize_t n = send(fd, bytes.p, bytes.n, MSG_NOSIGNAL);
+        if (n > 0)
+            bytes = ch_sv(bytes.p + n, bytes.n - (size_t)n);
+    }
+    if (bytes.n)
+        send_later(w, bytes);
+}
+
+static void send_encrypted(struct ch_wire *w) {
+    long n;
+    while ((n = w->id->tls->drain(w->tls, w->id->cipher, ENCRYPTED)) > 0)
+        send_raw(w, ch_sv(w->id->cipher, (size_t)n));
+}
+
+void ch_wire_send(struct ch_wire *w, struct ch_sv bytes) {
+    if (!w->tls) {
+        send_raw(w, bytes);
+        return;
+    }
+    while (bytes.n) {
+        size_t n = CH_MIN(bytes.n, RECORD);
+        if (w->id->tls->write(w->tls, bytes.p, n, NULL) < 0)
+            return; /* reading will say why */
+        send_encrypted(w);
+        bytes = ch_sv(bytes.p + n, bytes.n - n);
+    }
+}
+
+int ch_wire_end(struct ch_wire *w) {
+    if (w->tls && w->secure) {
+        w->id->tls->end(w->tls);
+        send_encrypted(w);
+    }
+    return uv_shutdown(&w->shutdown, (uv_stream_t *)&w->tcp, NULL);
+}
+
+/* --- reading */
+
+static void decrypt(struct ch_wire *w) {
+    const struct chela_tls_ops *tls = w->id->tls;
+    int eof = 0;
+    long n = 0;
+    if (!w->secure) {
+        int rc = tls->handshake(w->tls, NULL);
+        w->secure = rc == 1;
+        n = rc < 0 ? rc : 0;
+    }
+    while (w->secure && !w->closed && !w->deaf &&
+           (n = tls->read(w->tls, w->id->plain, RECORD, &eof, NULL)) > 0)
+        w->ops->bytes(w, ch_sv(w->id->plain, (size_t)n));
+    if (w->closed)
+        return;
+    send_encrypted(w); /* of the handshake, or an alert */
+    if ((n < 0 || eof) && !w->deaf)
+        w->ops->lost(w);
+}
+
+static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *buf) {
+    (void)suggested;
+    *buf = (uv_buf_t){.base = ((struct ch_wire *)h->data)->room, .len = CH_WIRE_READ};
+}
+
+static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf) {
+    struct ch_wire *w = stream->data;
+    if (w->closed || w->deaf || n == 0)
+        return;
+    if (n < 0 || (w->tls && w->id->tls->feed(w->tls, buf->base, (size_t)n, NULL) < 0))
+        w->ops->lost(w);
+    else if (w->tls)
+        decrypt(w);
+    else
+        w->ops->bytes(w, ch_sv(buf->base, (size_t)n));
+}
+
+void ch_wire_deaf(struct ch_wire *w) {
+    w->deaf = true;
+    uv_read_stop((uv_stream_t *)&w->tcp);
+}
+
+/* --- life */
+
+static int begin(struct ch_wire *w, uv_stream_t *listener, struct chela_error *err) {
+    int rc = uv_accept(listener, (uv_stream_t *)&w->tcp);
+    if (rc == 0)
+        rc = uv_read_start((uv_stream_t *)&w->tcp, on_alloc, on_read);
+    if (rc < 0)
+        return ch_fail(err, CHELA_EIO, "%s", uv_strerror(rc));
+    uv_tcp_nodelay(&w->tcp, 1);
+    return w->id ? w->id->tls->accept(w->id->context, &w->tls, err) : 0;
+}
+
+int ch_wire_accept(struct ch_wire *w, struct ch_loop *loop, uv_stream_t *listener,
+                   struct ch_identity *id, struct chela_error *err) {
+    uv_tcp_init(ch_loop_uv(loop), &w->tcp);
+    w->tcp.data = w;
+    w->id = id;
+    if (id)
+        id->refs++;
+    int rc = begin(w, listener, err);
+    if (rc < 0)
+        ch_wire_close(w);
+    return rc;
+}
+
+static void on_closed(uv_handle_t *h) {
+    struct ch_wire *w = h->data;
+    if (w->tls)
+        w->id->tls->close(w->tls);
+    ch_identity_unref(w->id);
+    w->ops->closed(w);
+}
+
+void ch_wire_close(struct ch_wire *w) {
+    if (w->closed)
+        return;
+    w->closed = true;
+    uv_close((uv_handle_t *)&w->tcp, on_closed);
+}
