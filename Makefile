@@ -157,8 +157,8 @@ $(filter $(BUILD)/tests/unit/sandbox/%,$(UNIT)): $(BUILD)/%: $(BUILD)/obj/%.o $(
 $(filter $(BUILD)/tests/unit/cli/%,$(UNIT)): $(BUILD)/%: $(BUILD)/obj/%.o $(filter-out %/main.o,$(CLI_OBJS)) $(BUILD)/libchela.so
 	$(call say,link)
 	$(Q)$(LINK) -o $@ $(filter %.o,$^) -L$(BUILD) -lchela -Wl,-rpath,'$$ORIGIN/../../..' $(TEST_LIBS)
-man: $(BUILD)/chela ## write docs/chela.1 from the program's tables
-	$< help --man > docs/chela.1
+man: $(BUILD)/chela ## write docs/chela.1, reference.md and limits.md from the code's tables
+	$< help --man > docs/chela.1 && $< help --reference > docs/reference.md && scripts/limits > docs/limits.md
 
 $(WHOLE): $(BUILD)/%: $(BUILD)/obj/%.o $(SUPPORT) $(BUILD)/libchela.a
 	$(linked)

@@ -62,7 +62,14 @@ void ch_help_write(FILE *out, const char *name);
 /* The same on stdout. */
 void ch_help_print(struct ch_console *c, const char *name);
 
-/* The manual page, in roff (man.c). */
+/* The manual page, in roff (man.c), and docs/reference.md (reference.c). */
 void ch_man_write(FILE *out);
+void ch_reference_write(FILE *out);
+
+/* One row per exit code, for both; ended by a NULL code. */
+struct ch_exit_help {
+    const char *code, *meaning;
+};
+extern const struct ch_exit_help ch_exit_help[];
 
 #endif

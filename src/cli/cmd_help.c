@@ -7,10 +7,16 @@
 #include "cli/mem.h"
 #include "cli/problem.h"
 
-static void print_man(struct ch_console *c) {
+/* What the build asks for, not people: `make man`. */
+static const struct {
+    const char *flag;
+    void (*write)(FILE *out);
+} papers[] = {{"--man", ch_man_write}, {"--reference", ch_reference_write}};
+
+static void print_paper(struct ch_console *c, void (*write)(FILE *out)) {
     struct ch_draft d;
     ch_draft_init(&d);
-    ch_man_write(d.f);
+    write(d.f);
     ch_draft_finish(&d);
     ch_console_print(c, d.p, d.n);
     free(d.p);
@@ -27,15 +33,18 @@ static char *joined(const struct ch_args *args) {
 static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
     struct ch_args args;
     struct ch_console console;
-    bool man = argc == 1 && strcmp(argv[0], "--man") == 0; /* for the build, not for people */
-    int code = ch_cmd_parse(cmd, env, man ? 0 : argc, argv, NULL, &args);
+    void (*paper)(FILE *out) = NULL;
+    for (size_t i = 0; argc == 1 && i < sizeof(papers) / sizeof(papers[0]); i++)
+        if (strcmp(argv[0], papers[i].flag) == 0)
+            paper = papers[i].write;
+    int code = ch_cmd_parse(cmd, env, paper ? 0 : argc, argv, NULL, &args);
 
     if (code < 0) {
         char *name = joined(&args);
         ch_console_init(&console, env, CH_NORMAL, false);
         code = CH_EXIT_DONE;
-        if (man)
-            print_man(&console);
+        if (paper)
+            print_paper(&console, paper);
         else if (name && !ch_cmd_find(name) && !ch_cmd_is_group(name))
             code = ch_cmd_unknown(&console, name);
         else

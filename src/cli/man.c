@@ -7,15 +7,14 @@
 #include "cli/cmd.h"
 #include "cli/env.h"
 
-static const struct {
-    const char *code, *meaning;
-} exits[] = {
+const struct ch_exit_help ch_exit_help[] = {
     {"0", "Done."},
     {"1", "The run ended in an error of the model or of the program."},
     {"2", "Bad usage or configuration."},
     {"3", "The run was stopped by a limit; the reason is printed."},
     {"4", "The run was cancelled."},
     {"5", "The run is paused: it waits for something outside."},
+    {NULL, NULL},
 };
 
 static const struct {
@@ -152,8 +151,8 @@ void ch_man_write(FILE *out) {
     tagged(out, "./chela.yaml", "The configuration, when it is there and --config names no other.");
     tagged(out, "~/.config/chela/chela.yaml", "The user's configuration, tried next.");
     heading(out, "SH", "exit status");
-    for (size_t i = 0; i < sizeof(exits) / sizeof(exits[0]); i++)
-        tagged(out, exits[i].code, exits[i].meaning);
+    for (const struct ch_exit_help *e = ch_exit_help; e->code; e++)
+        tagged(out, e->code, e->meaning);
     heading(out, "SH", "examples");
     for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++) {
         fputs(".PP\n", out);

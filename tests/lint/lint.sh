@@ -12,6 +12,7 @@ scripts() {
 check "layers" tools/check_layers
 check "style" tools/check_style
 check "public headers compile alone" tools/check_headers
+check "docs/limits.md is what limits.h says (else: make man)" diff docs/limits.md <(scripts/limits)
 check "the Makefile stays small" test "$(wc -l <Makefile)" -le 250
 if command -v shellcheck >/dev/null; then
     # shellcheck disable=SC2046
