@@ -215,6 +215,24 @@ static char *get_block(const struct chela_store_record *r, size_t i, const char 
     return get(r, pointer);
 }
 
+/* The beginning of a result, its lines below each other. */
+static void show_result(FILE *out, const char *name, const char *text) {
+    size_t n = strlen(text);
+    while (n && text[n - 1] == '\n')
+        n--;
+    bool cut = n > EXCERPT;
+    if (cut)
+        for (n = EXCERPT; n && ((unsigned char)text[n] & 0xc0) == 0x80;)
+            n--; /* not within a character */
+    fprintf(out, "  <- %s: ", name ? name : "?");
+    for (size_t i = 0; i < n; i++) {
+        fputc(text[i], out);
+        if (text[i] == '\n')
+            fputs("     ", out);
+    }
+    fputs(cut ? "...\n" : "\n", out);
+}
+
 static void show_block(struct sessions *s, const struct chela_store_record *r, size_t i,
                        const char *type) {
     bool call = strcmp(type, "tool_call") == 0, result = strcmp(type, "tool_result") == 0;
@@ -225,8 +243,7 @@ static void show_block(struct sessions *s, const struct chela_store_record *r, s
     else if (call)
         fprintf(s->out.f, "  -> %s %s\n", name ? name : "?", text);
     else if (result)
-        fprintf(s->out.f, "  <- %s: %.*s%s\n", name ? name : "?", EXCERPT, text,
-                strlen(text) > EXCERPT ? "..." : "");
+        show_result(s->out.f, name, text);
     else
         fprintf(s->out.f, "%s%s\n", strcmp(type, "reasoning") == 0 ? "  (thinks) " : "", text);
     chela_free(text);

@@ -27,12 +27,12 @@ read_page() {
         CHELA_TEST_RUN="$CHELA_TEST_RUN" CHELA_TEST="$CHELA_TEST" ${ASAN_OPTIONS+ASAN_OPTIONS="$ASAN_OPTIONS"} \
         CHELA="$program" LLMSERVER="$url" LLMSERVER_KEY=$key DOCS="$dir" ROOT="$root" BUILD="$BUILD" \
         CC_PROGRAM="$(command -v cc)" SANITIZE=$sanitize CURL="$(command -v curl)" MAKE_PROGRAM="$(command -v make)" \
-        results="$results" capture="$dir/capture" page="$1" \
+        results="$results" capture="$dir/capture" page="$1" wrappers="$tools/bin" \
         timeout -k 5 60 bash -c '. "$1"; . "$2"' bash "$tools/page.sh" "$tmp/page.sh" >"$out" 2>&1 </dev/null)
     rm -rf "$dir"
 }
 
-for page in README*.md docs/*.md; do
+for page in ${PAGES:-README*.md docs/*.md}; do
     case $page in docs/reference.md | docs/limits.md) continue ;; esac # made from tables
     if ! "$tools/extract" "$page" >"$tmp/page.sh" 2>"$err"; then
         not_ok "$page is well formed" "$(cat "$err")"
@@ -47,7 +47,7 @@ for page in README*.md docs/*.md; do
         esac
     done <"$results"
     if ! grep -q '^fail' "$results"; then
-        same "$page: all of it" "$(grep -cE '^(block|printed|config|skipped) [0-9]' "$tmp/page.sh")" \
+        same "$page: all of it" "$(grep -cE '^(block|printed|same|config|skipped) [0-9]' "$tmp/page.sh")" \
             "$(grep -c . "$results")"
     fi
 done

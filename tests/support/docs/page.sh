@@ -16,6 +16,7 @@ page_ends() {
 trap page_ends EXIT
 
 passed() {
+    PATH=$wrappers:$PATH # first, whatever the block put there
     echo "pass $page:$current" >>"$results"
     current=
 }
@@ -53,6 +54,7 @@ steady() {
 printed() {
     local code=0 got pattern
     current=$1
+    : >"$capture"
     case $3 in
     export\ * | cd\ *) eval "$3" ;; # for what follows
     *) eval "$3" >"$capture" 2>&1 || code=$? ;;
@@ -65,7 +67,12 @@ printed() {
         # shellcheck disable=SC2053
         [[ $got == $pattern ]] || { printf 'the page says:\n%s' "$4" && false; }
     fi
-    : >"$capture"
+    passed
+}
+
+same() {
+    current=$1
+    diff "$ROOT/$2" <(printf '%s' "$3")
     passed
 }
 
