@@ -71,17 +71,35 @@ static unsigned width(const struct ch_chat *c) {
 
 /* --- the answer ---------------------------------------------------------------------- */
 
+/* What is final of the answer: often nothing yet, and then no new part begins. */
+static void put_answer(struct ch_chat *c, struct ch_draft *d) {
+    ch_draft_finish(d);
+    if (d->n > 0)
+        fwrite(d->p, 1, d->n, ch_chat_part(c, CH_CHAT_ANSWER));
+    free(d->p);
+}
+
 static void end_answer(struct ch_chat *c) {
-    if (c->saying)
-        ch_markdown_finish(c->answer, ch_chat_part(c, CH_CHAT_ANSWER), width(c));
+    struct ch_draft d;
+
+    if (!c->saying)
+        return;
+    ch_draft_init(&d);
+    ch_markdown_finish(c->answer, d.f, width(c));
+    put_answer(c, &d);
     c->saying = false;
 }
 
 static void on_text(struct ch_chat *c, struct chela_str piece) {
+    struct ch_draft d;
+
     free(c->thought);
     c->thought = NULL;
     c->saying = c->said = true;
-    ch_markdown_feed(c->answer, ch_chat_part(c, CH_CHAT_ANSWER), width(c), piece.p, piece.n);
+    ch_draft_init(&d);
+    ch_markdown_feed(c->answer, d.f, width(c), piece.p, piece.n);
+    put_answer(c, &d);
+    c->dirty = true;
 }
 
 /* The last line of what the model thinks is enough to see that it does. */
@@ -233,12 +251,13 @@ void ch_chat_clear(struct ch_chat *c) {
 }
 
 static void on_end(struct ch_chat *c, const struct chela_event *ev) {
-    if (!c->said && ev->end.text.n > 0 && !ev->end.delivered)
+    bool paused = strcmp(ev->end.status, "paused") == 0;
+    if (!c->said && !paused && ev->end.text.n > 0 && !ev->end.delivered)
         on_text(c, ev->end.text);
     end_answer(c);
     c->said = false;
-    if (strcmp(ev->end.status, "paused") == 0)
-        return; /* its calls go on */
+    if (paused)
+        return; /* its calls go on, and what it said with them was shown */
     c->runs++;
     ch_chat_clear(c);
     if (strcmp(ev->end.status, "cancelled") == 0)
@@ -388,7 +407,9 @@ static void add_status(const struct ch_chat *c, struct foot *f) {
 
 static void add_under_way(const struct ch_chat *c, struct foot *f, size_t rows) {
     char **rest;
-    size_t n = c->saying && rows > 8 ? ch_markdown_rest(c->answer, width(c), rows - 7, &rest) : 0;
+    size_t n = c->saying && rows > 9 ? ch_markdown_rest(c->answer, width(c), rows - 8, &rest) : 0;
+    if (n > 0 && c->last != CH_CHAT_NOTHING && c->last != CH_CHAT_ANSWER)
+        add_line(f, ch_dup("")); /* as there will be above it when it is final */
     for (size_t i = 0; i < n; i++)
         add_line(f, rest[i]);
     if (n > 0)

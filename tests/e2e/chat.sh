@@ -29,7 +29,7 @@ printf 'one\ntwo\nthree\n' >"$space/notes.txt"
 cat >"$space/rules.yaml" <<'YAML'
 rules:
   - { when: { user: "^stall" }, say: "wait for it now please", stall_after: 3 }
-  - { when: { user: "^ship", after: none }, call: { tool: deploy, args: { to: prod } } }
+  - { when: { user: "^ship", after: none }, say: "Shall I?", call: { tool: deploy, args: { to: prod } } }
   - { when: { user: "^hold", after: none }, call: { tool: hold, args: {} } }
   - { when: { user: "^edit", after: none },
       call: { tool: edit, args: { file_path: notes.txt, edits: [ { old_text: two, new_text: zwei } ] } } }
@@ -100,6 +100,7 @@ types "ship"
 press Enter
 sees "consent is asked for" '^allow\? '
 sees "with what is to run" 'deploy: \{"to":"prod"\}'
+same "what was said with the call is said once" 1 "$(screen | grep -c '^Shall I')"
 types "maybe"
 press Enter
 sees "an answer that is none" 'please say once'
