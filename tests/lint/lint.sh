@@ -9,10 +9,19 @@ scripts() {
     done
 }
 
+docs_are_well_formed() {
+    local page
+    for page in README*.md docs/*.md; do
+        case $page in docs/reference.md) continue ;; esac
+        tests/support/docs/extract "$page" || return
+    done
+}
+
 check "layers" tools/check_layers
 check "style" tools/check_style
 check "public headers compile alone" tools/check_headers
 check "docs/limits.md is what limits.h says (else: make man)" diff docs/limits.md <(scripts/limits)
+check "commands in the docs stand in fences (run by e2e/docs)" docs_are_well_formed
 check "the Makefile stays small" test "$(wc -l <Makefile)" -le 250
 if command -v shellcheck >/dev/null; then
     # shellcheck disable=SC2046
