@@ -258,7 +258,8 @@ struct chela_agent_opts { /* all strings are copied */
      * sum up, once and without tools: one model call more than the limit. */
     int sum_up;
     /* "provider/model" of a service that speaks OpenAI's protocol: topk then goes by
-     * meaning too, and auto uses it for more than 50 tools. NULL: by words alone. A
+     * meaning too, and auto uses it for more than 50 tools; so do notes and past
+     * turns where memory is enabled (docs/memory.md). NULL: by words alone. A
      * service that fails is worth a WARNING, and words decide. */
     const char *embedding;
     struct chela_queue_opts queue; /* of its sessions; its size is not looked at */

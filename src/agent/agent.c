@@ -95,6 +95,7 @@ static int add_tools(chela_agent *a, const struct chela_agent_opts *o, struct ch
                                         .user = a->rt->user,
                                         .transport = ch_http_transport(a->rt->http),
                                         .recall = &a->rt->recall,
+                                        .embedder = a->meaning ? &a->meaning->embedder : NULL,
                                         .module_path = a->rt->module_path,
                                         .ca_file = a->rt->ca_file};
     int rc = ch_settings_new(&settings, &a->settings, err);

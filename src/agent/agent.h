@@ -41,7 +41,7 @@ struct ch_keep;
 struct ch_meaning;
 struct ch_outbox;
 struct ch_prompts;
-struct ch_recalling;
+struct ch_seeking;
 struct ch_role;
 struct ch_scripted;
 struct ch_tool_settings;

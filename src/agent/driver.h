@@ -83,7 +83,7 @@ struct chela_run {
 
     size_t guessed;             /* tokens of the request, before a gauge was asked */
     bool recalled_once;         /* notes were looked for... */
-    struct ch_recalling *recalling; /* ...or are: NULL: not now */
+    struct ch_seeking *recalling; /* ...or are: NULL: not now */
     struct ch_buf recalled;     /* what was found, for the end of requests */
     struct ch_compaction *compaction; /* owned; NULL: none is under way */
     bool rewrote;               /* the transcript */

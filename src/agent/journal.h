@@ -56,6 +56,7 @@
 #include "base/sv.h"
 #include "chela/error.h"
 #include "chela/sys/store.h"
+#include "tool/notes.h"
 
 /* X(enum, "name" in exports); the order is stored: append only */
 #define CH_RECORDS(X)          \
@@ -135,10 +136,9 @@ struct ch_journal_ops {
     void (*change)(struct ch_journal *j, const struct chela_store_change *change,
                    enum ch_sync sync,
                    void (*done)(int rc, const struct chela_error *err, void *user), void *user);
-    /* Places in stored sessions where all words of text occur; key NULL: in all.
-     * Blocks; any thread. */
-    int (*search)(struct ch_journal *j, const char *text, const char *key, size_t limit,
-                  chela_store_hit_fn *fn, void *user);
+    /* What was said in stored sessions. Blocks; any thread. */
+    int (*recall)(struct ch_journal *j, const struct ch_recall_query *q, ch_recall_fn *fn,
+                  void *to);
     /* No callback after this. What was appended is still written, then the lease
      * is given back. */
     void (*close)(struct ch_log *log);

@@ -13,8 +13,6 @@
 #include "base/utf8.h"
 #include "model/embed.h"
 
-#define AGAIN_MS 60000
-
 struct ch_pondering {
     chela_run *run;
     struct ch_embed *embed;
@@ -27,6 +25,18 @@ struct ch_pondering {
 };
 
 /* --- the agent's -------------------------------------------------------------- */
+
+/* Where programs keep what they could make again; NULL: there is no such place. */
+static char *cache_of(const chela_runtime *rt) {
+    const char *cache = ch_runtime_env(rt, "XDG_CACHE_HOME"), *home = ch_runtime_env(rt, "HOME");
+    CH_BUF_AUTO path = {0};
+
+    if (cache && *cache == '/')
+        ch_buf_addf(&path, "%s/chela/vectors", cache);
+    else if (home && *home == '/')
+        ch_buf_addf(&path, "%s/.cache/chela/vectors", home);
+    return path.n ? ch_buf_take(&path) : NULL;
+}
 
 int ch_meaning_new(chela_runtime *rt, const char *spec, struct ch_meaning **out,
                    struct chela_error *err) {
@@ -50,6 +60,12 @@ int ch_meaning_new(chela_runtime *rt, const char *spec, struct ch_meaning **out,
     }
     struct ch_meaning *m = ch_alloc(sizeof(*m));
     m->target = t;
+    m->cache = rt->cassette ? NULL : cache_of(rt); /* requests must not depend on it there */
+    m->embedder = (struct ch_embedder){.opts = {.transport = t->transport,
+                                                .endpoint = &t->ep,
+                                                .model = ch_sv_str(t->model)},
+                                       .spec = t->spec,
+                                       .cache = m->cache};
     *out = m;
     return 0;
 }
@@ -58,6 +74,7 @@ void ch_meaning_free(struct ch_meaning *m) {
     if (!m)
         return;
     ch_target_free(m->target);
+    ch_free(m->cache);
     ch_vectors_release(&m->vectors);
     ch_free(m);
 }
@@ -130,7 +147,7 @@ static void give_up(chela_run *run, const char *why) {
     struct ch_meaning *m = meaning_of(run);
     bool asked = run->pondering->asked;
 
-    m->again = now(run) + AGAIN_MS;
+    m->embedder.again = now(run) + CH_EMBEDDER_REST_MS;
     ch_ponder_abort(run);
     ch_warn(run, "embedding %s: %s; %s", m->target->spec, why,
             asked ? "tools are chosen by words alone" : "some tools are chosen by words alone");
@@ -180,17 +197,14 @@ static void ask(struct ch_pondering *p) {
     }
     if (p->n > p->asked)
         m->asking = p->run;
-    struct ch_embed_opts o = {.transport = m->target->transport,
-                              .endpoint = &m->target->ep,
-                              .model = ch_sv_str(m->target->model)};
-    if (ch_embed_start(&o, p->texts, p->n, on_embedded, p, &p->embed, &err) < 0)
+    if (ch_embed_start(&m->embedder.opts, p->texts, p->n, on_embedded, p, &p->embed, &err) < 0)
         give_up(p->run, err.message);
 }
 
 bool ch_ponder(chela_run *run) {
     struct ch_meaning *m = meaning_of(run);
 
-    if (!m || run->pondered || run->selected || now(run) < m->again)
+    if (!m || run->pondered || run->selected || now(run) < m->embedder.again)
         return false;
     run->pondered = true;
     struct ch_sv input = input_of(run);

@@ -8,12 +8,14 @@
 #ifndef CH_AGENT_MEANING_H
 #define CH_AGENT_MEANING_H
 #include "agent/agent.h"
+#include "tool/seek.h"
 
 struct ch_meaning { /* of an agent */
     struct ch_target *target; /* owned */
+    struct ch_embedder embedder; /* it, for whoever asks; memory does, too */
+    char *cache;                 /* owned: of embedder */
     struct ch_vectors vectors;
     const chela_run *asking; /* for tools; NULL: nobody */
-    int64_t again;           /* monotonic: until then nobody asks */
 };
 
 struct ch_pondering; /* of a run that waits */

@@ -73,22 +73,10 @@ static int open_transport(chela_runtime *rt, const struct chela_runtime_opts *o,
     return rc;
 }
 
-struct hits {
-    ch_recall_fn *fn;
-    void *to;
-};
-
-static int tell_hit(const struct chela_store_hit *h, void *user) {
-    const struct hits *hits = user;
-    return hits->fn(h->key, h->seq, h->excerpt, hits->to);
-}
-
-static int recall(const char *text, const char *session, size_t limit, ch_recall_fn *fn, void *to,
-                  void *user) {
+static int recall(const struct ch_recall_query *q, ch_recall_fn *fn, void *to, void *user) {
     const chela_runtime *rt = user;
-    struct hits hits = {fn, to};
     struct ch_journal *j = rt->journal;
-    return j ? j->ops->search(j, text, session, limit, tell_hit, &hits) : 0;
+    return j ? j->ops->recall(j, q, fn, to) : 0;
 }
 
 int ch_runtime_open(const struct chela_runtime_opts *given, const struct ch_clock *clock,

@@ -145,7 +145,9 @@
 #define CH_LIMIT_EMBED_TEXT (8 * CH_KB)    /* looked at of one of them */
 #define CH_LIMIT_EMBED_SIZE 8192           /* numbers of one vector */
 #define CH_LIMIT_EMBED_ANSWER (32 * CH_MB) /* bytes of an answer */
-#define CH_LIMIT_VECTORS 8192              /* of tools, kept for an agent */
+#define CH_LIMIT_VECTORS 8192              /* of tools, kept for an agent; of notes, likewise */
+#define CH_LIMIT_VECTORS_FILE (80 * CH_MB) /* of notes, kept from one process to the next */
+#define CH_LIMIT_MEANT 512                 /* passages that one search has turned into vectors */
 #define CH_LIMIT_SELECT_PARTS 32           /* sentences that are ranked alone */
 #define CH_LIMIT_OFFERED 128               /* tools that are chosen for a session */
 #define CH_LIMIT_SQL (64 * CH_KB)          /* a query */
@@ -172,6 +174,9 @@
 #define CH_LIMIT_NOTE_FILES 1000           /* Markdown files of notes, the newest */
 #define CH_LIMIT_NOTE_FILE (256 * CH_KB)   /* one of them */
 #define CH_LIMIT_NOTE_BYTES (8 * CH_MB)    /* all of them, for one search */
+#define CH_LIMIT_RECALLED 1000             /* texts of past turns, the newest, for one search */
+#define CH_LIMIT_RECALL_HITS 20            /* and older ones with one of its words */
+#define CH_LIMIT_RECALL_BYTES (2 * CH_MB)  /* all of those */
 #define CH_LIMIT_NOTE_SHOWN 700            /* bytes of a passage */
 #define CH_LIMIT_NOTE_TEXT 4000            /* bytes of a new note */
 

@@ -98,7 +98,7 @@ struct sessions {
     chela_store *store; /* the setup's */
     struct ch_draft out;
     struct ch_table table;
-    size_t n;
+    size_t n, turns;
     struct chela_error err;
 };
 
@@ -250,10 +250,12 @@ static void show_block(struct sessions *s, const struct chela_store_record *r, s
     chela_free(name);
 }
 
+/* What is said belongs to the turn that it causes; its reply ends it. */
 static void show_message(struct sessions *s, const struct chela_store_record *r) {
     char *role = get(r, "/message/role"), *type, time[20];
     if (role && strcmp(role, "tool") != 0)
-        fprintf(s->out.f, "\n%s  %s\n", role, when(r->ts, time));
+        fprintf(s->out.f, "\n%s  %s  turn %zu\n", role, when(r->ts, time), s->turns + 1);
+    s->turns += role && strcmp(role, "assistant") == 0;
     for (size_t i = 0; role && (type = get_block(r, i, "type")); i++) {
         show_block(s, r, i, type);
         chela_free(type);
@@ -411,7 +413,8 @@ static int hit_line(const struct chela_store_hit *h, void *user) {
     struct sessions *s = user;
     char time[20];
     s->n++;
-    fprintf(s->out.f, "%s  %s  ", h->key, when(h->ts, time));
+    fprintf(s->out.f, "%s  %s  turn %llu  ", h->key, when(h->ts, time),
+            (unsigned long long)h->turn);
     for (const char *c = h->excerpt; *c; c++)
         fputc(*c == '\x01' || *c == '\x02' ? '*' : *c == '\n' ? ' ' : *c, s->out.f);
     fputc('\n', s->out.f);

@@ -10,6 +10,8 @@ const struct ch_env_help ch_env_help[] = {
     {"XDG_CONFIG_HOME", "Where chela/chela.yaml is looked for; ~/.config when it is not set."},
     {"XDG_STATE_HOME", "Where chela/chela.db, the store of sessions, is kept when no other is "
                        "chosen, and chela/history; ~/.local/state when it is not set."},
+    {"XDG_CACHE_HOME", "Where chela/vectors, what embedding models made of notes, is kept; "
+                       "~/.cache when it is not set."},
     {"NO_COLOR", "Set to anything: no colour, as with --no-color."},
     {"TERM", "\"dumb\" turns colour and the status line off."},
     {NULL, NULL},

@@ -234,7 +234,7 @@ const struct ch_option ch_options[] = {
      .help = "the model; in a list, the ones after the first are tried in turn when it fails"},
     {CH_SCOPE_AGENT, "embedding", CH_CFG_MODEL, 0, AGENT(embedding),
      .help = "model that tells which texts mean the same, of a service that speaks OpenAI's "
-             "protocol: `topk` goes by it too; see tools.md"},
+             "protocol: `topk` and memory go by it too; see tools.md, memory.md"},
     {CH_SCOPE_AGENT, "systemPrompt", CH_CFG_TEXT, 0, AGENT(system),
      .help = "instructions; without them a short text of chela's own"},
     {CH_SCOPE_AGENT, "workspaceDir", CH_CFG_PATH, 0, AGENT(workspace),

@@ -46,6 +46,7 @@ char *chela_store_hit_json(const struct chela_store_hit *h) {
     ch_jw_kcstr(&w, "key", h->key);
     ch_jw_kcstr(&w, "title", h->title);
     ch_jw_kint(&w, "seq", (int64_t)h->seq);
+    ch_jw_kint(&w, "turn", (int64_t)h->turn);
     ch_jw_kint(&w, "ts", h->ts);
     ch_jw_kcstr(&w, "excerpt", ch_buf_str(&plain));
     ch_jw_end(&w, '}');

@@ -1,5 +1,6 @@
 /* store.c -- see chela/store.h: opening by URL, and the calls that are one call
- * of the backend. Moving whole sessions is portable.c's business. */
+ * of the backend. Moving whole sessions is portable.c's business, finding what
+ * was said search.c's. */
 #include "store/store.h"
 
 #include <time.h>
@@ -9,9 +10,7 @@
 #include "base/checksum.h"
 #include "base/error.h"
 #include "base/limits.h"
-#include "base/utf8.h"
 #include "io/module.h"
-#include "json/json.h"
 
 /* --- opening ------------------------------------------------------------------- */
 
@@ -255,13 +254,8 @@ int chela_store_delete(chela_store *s, const char *key, struct chela_error *err)
     return one_change(s, &c, err ? err : &why);
 }
 
-struct keys {
-    char **list, **titles;
-    size_t n;
-};
-
-static int add_key(const struct chela_store_session *row, void *user) {
-    struct keys *keys = user;
+int ch_keys_add(const struct chela_store_session *row, void *user) {
+    struct ch_keys *keys = user;
 
     keys->list = ch_realloc(keys->list, (keys->n + 1) * sizeof(*keys->list));
     keys->titles = ch_realloc(keys->titles, (keys->n + 1) * sizeof(*keys->titles));
@@ -270,7 +264,7 @@ static int add_key(const struct chela_store_session *row, void *user) {
     return 0;
 }
 
-static void keys_release(struct keys *keys) {
+void ch_keys_release(struct ch_keys *keys) {
     for (size_t i = 0; i < keys->n; i++) {
         ch_free(keys->list[i]);
         ch_free(keys->titles[i]);
@@ -282,130 +276,18 @@ static void keys_release(struct keys *keys) {
 int chela_store_prune(chela_store *s, int64_t before, size_t *n, struct chela_error *err) {
     struct chela_error why = {0}, *to = err ? err : &why;
     struct chela_store_filter filter = {.before = before};
-    struct keys keys = {0};
+    struct ch_keys keys = {0};
     size_t gone = 0;
 
-    int rc = chela_store_list(s, &filter, add_key, &keys, to);
+    int rc = chela_store_list(s, &filter, ch_keys_add, &keys, to);
     for (size_t i = 0; rc == 0 && i < keys.n; i++) {
         rc = chela_store_delete(s, keys.list[i], to);
         gone += rc == 0;
         if (rc == CHELA_EBUSY || rc == CHELA_ENOENT)
             rc = 0;
     }
-    keys_release(&keys);
+    ch_keys_release(&keys);
     if (n)
         *n = gone;
-    return rc;
-}
-
-/* --- searching ------------------------------------------------------------------------------- */
-
-/* What people said and read: texts of messages, not arguments or results. */
-static void text_of(const struct chela_store_record *r,
-                    void (*add)(const char *p, size_t n, void *to), void *to) {
-    CH_ARENA_AUTO arena = {0};
-    const struct ch_json *v;
-
-    if (r->type != CH_REC_INBOUND && r->type != CH_REC_MESSAGE)
-        return;
-    if (ch_json_parse(&arena, ch_sv(r->data, r->n), CH_JSON_STRICT, &v, NULL, NULL) < 0)
-        return;
-    for (CH_JSON_EACH(block, ch_json_path(v, "message", "content", NULL))) {
-        struct ch_sv text = ch_json_get_str(block, "text");
-        if (!ch_sv_is(ch_json_get_str(block, "type"), "text") || text.n == 0)
-            continue;
-        add(text.p, text.n, to);
-        add("\n", 1, to);
-    }
-}
-
-#define EXCERPT_BYTES 80 /* on each side of what was found */
-
-struct scan {
-    const char *key, *title, *text;
-    chela_store_hit_fn *fn;
-    void *user;
-    size_t left;
-    struct ch_buf words;
-};
-
-static void add_words(const char *p, size_t n, void *to) {
-    ch_buf_add(to, p, n);
-}
-
-/* Every word has to be there. */
-static const char *first_match(const char *hay, const char *text, size_t *n) {
-    struct ch_sv rest = ch_sv_str(text);
-    const char *first = NULL;
-
-    while (rest.n) {
-        struct ch_sv word = ch_sv_trim(ch_sv_split(&rest, ' '));
-        if (word.n == 0)
-            continue;
-        CH_AUTOFREE char *w = ch_strndup(word.p, word.n);
-        const char *at = strcasestr(hay, w);
-        if (!at)
-            return NULL;
-        if (!first) {
-            first = at;
-            *n = word.n;
-        }
-    }
-    return first;
-}
-
-static int scan_record(const struct chela_store_record *r, void *user) {
-    struct scan *s = user;
-    size_t n = 0;
-
-    ch_buf_clear(&s->words);
-    text_of(r, add_words, &s->words);
-    const char *text = ch_buf_str(&s->words), *at = first_match(text, s->text, &n);
-    if (!at)
-        return 0;
-    CH_BUF_AUTO excerpt = {0};
-    size_t before = CH_MIN((size_t)(at - text), (size_t)EXCERPT_BYTES);
-    while (before < (size_t)(at - text) && ((unsigned char)at[-(ptrdiff_t)before] & 0xc0) == 0x80)
-        before++; /* not into a character */
-    struct ch_sv after = ch_utf8_cut(ch_sv_str(at + n), EXCERPT_BYTES);
-    ch_buf_addf(&excerpt, "%.*s\x01%.*s\x02%.*s", (int)before, at - before, (int)n, at,
-                CH_SV_FMT(after));
-    struct chela_store_hit hit = {.key = s->key,
-                                  .title = s->title,
-                                  .seq = r->seq,
-                                  .ts = r->ts,
-                                  .excerpt = ch_buf_str(&excerpt)};
-    s->left--;
-    return s->fn(&hit, s->user) || s->left == 0;
-}
-
-/* For a backend that has no index. */
-static int scan_all(chela_store *s, const struct chela_store_query *q, chela_store_hit_fn *fn,
-                    void *user, struct chela_error *err) {
-    struct scan scan = {.text = q->text, .fn = fn, .user = user, .left = q->limit ? q->limit : -1u};
-    struct keys keys = {0};
-
-    int rc = chela_store_list(s, NULL, add_key, &keys, err);
-    for (size_t i = 0; rc == 0 && scan.left && i < keys.n; i++) {
-        scan.key = keys.list[i];
-        scan.title = keys.titles[i];
-        if (!q->key || strcmp(q->key, scan.key) == 0)
-            rc = chela_store_records(s, scan.key, 1, scan_record, &scan, err);
-    }
-    ch_buf_release(&scan.words);
-    keys_release(&keys);
-    return rc;
-}
-
-int chela_store_search(chela_store *s, const char *text, const char *key, size_t limit,
-                       chela_store_hit_fn *fn, void *user, struct chela_error *err) {
-    struct chela_error why = {0}, *to = err ? err : &why;
-    struct chela_store_query q = {.text = text, .key = key, .limit = limit, .text_of = text_of};
-
-    if (!s->ops->search)
-        return scan_all(s, &q, fn, user, to);
-    pthread_mutex_lock(&s->lock);
-    int rc = s->ops->search(s->db, &q, fn, user, to);
-    pthread_mutex_unlock(&s->lock);
     return rc;
 }

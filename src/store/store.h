@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "chela/store.h"
+#include "tool/notes.h"
 
 struct chela_store {
     atomic_uint refs;
@@ -30,6 +31,17 @@ int ch_store_open_session(chela_store *store, const struct chela_store_claim *cl
 uint32_t ch_record_sum(const struct chela_store_record *r);
 
 int64_t ch_store_now(void); /* ms, wall clock */
+
+struct ch_keys { /* of sessions; zeroed: none */
+    char **list, **titles; /* owned */
+    size_t n;
+};
+int ch_keys_add(const struct chela_store_session *row, void *keys); /* for chela_store_list */
+void ch_keys_release(struct ch_keys *keys);
+
+/* --- search.c: what was said, for agents (tool/notes.h) */
+int ch_store_recall(chela_store *store, const struct ch_recall_query *q, ch_recall_fn *fn, void *to,
+                    struct chela_error *err);
 
 /* --- owner.c: who holds a lease, in words that another process can judge */
 void ch_owner_make(struct ch_buf *out);

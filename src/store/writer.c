@@ -736,12 +736,11 @@ static void writer_change(struct ch_journal *j, const struct chela_store_change 
     wake(w);
 }
 
-static int writer_search(struct ch_journal *j, const char *text, const char *key, size_t limit,
-                         chela_store_hit_fn *fn, void *user) {
+static int writer_recall(struct ch_journal *j, const struct ch_recall_query *q, ch_recall_fn *fn,
+                         void *to) {
     struct chela_error err = {0};
 
-    return chela_store_search(CH_CONTAINER(j, struct writer, base)->store, text, key, limit, fn,
-                              user, &err);
+    return ch_store_recall(CH_CONTAINER(j, struct writer, base)->store, q, fn, to, &err);
 }
 
 static void writer_close(struct ch_log *log) {
@@ -807,7 +806,7 @@ static const struct ch_journal_ops ops = {
     .append = writer_append,
     .note = writer_note,
     .change = writer_change,
-    .search = writer_search,
+    .recall = writer_recall,
     .close = writer_close,
     .shut = writer_shut,
 };

@@ -237,6 +237,7 @@ int ch_settings_new(const struct ch_settings_opts *o, struct ch_tool_settings **
     atomic_init(&s->refs, 1);
     s->transport = o->transport;
     s->recall = o->recall;
+    s->embedder = o->embedder;
     s->module_path = dup_opt(o->module_path);
     s->ca_file = dup_opt(o->ca_file);
     for (size_t i = 0; rc == 0 && o->list && o->list[i]; i++)

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "net/transport.h"
 
+struct ch_embedder;
 struct ch_recall;
 
 struct ch_database_setting {
@@ -53,6 +54,7 @@ struct ch_tool_settings {
     char *memory_sessions;    /* which past conversations: own (NULL), all, none */
     int64_t memory_inject;    /* tokens of what is found that a run is told unasked; 0: none */
     const struct ch_recall *recall; /* borrowed from the runtime; NULL: nobody keeps them */
+    struct ch_embedder *embedder;   /* borrowed from the agent, for the loop; NULL: none */
 };
 
 struct ch_settings_opts {
@@ -62,6 +64,7 @@ struct ch_settings_opts {
     struct ch_transport *transport;
     const char *module_path, *ca_file;
     const struct ch_recall *recall;
+    struct ch_embedder *embedder;
 };
 
 /* CHELA_EINVAL names the key: unknown (with the nearest known one), given

@@ -7,11 +7,6 @@
 #include "base/mem.h"
 #include "base/sha256.h"
 
-struct ch_vector {
-    unsigned char digest[16];
-    float *row; /* owned; NULL: the slot is free */
-};
-
 static void digest_of(struct ch_sv text, unsigned char out[16]) {
     unsigned char whole[CH_SHA256_SIZE];
     ch_sha256_of(text, whole);
@@ -68,21 +63,26 @@ bool ch_vectors_full(const struct ch_vectors *vs) {
     return vs->n >= CH_LIMIT_VECTORS;
 }
 
-void ch_vectors_add(struct ch_vectors *vs, struct ch_sv text, const float *row, size_t dim) {
-    unsigned char digest[16];
-
+void ch_vectors_put(struct ch_vectors *vs, const unsigned char digest[16], const float *row,
+                    size_t dim) {
     agree(vs, dim);
     if (ch_vectors_full(vs))
         return;
     if (2 * (vs->n + 1) > vs->cap)
         grow(vs);
-    digest_of(text, digest);
     struct ch_vector *v = slot_of(vs, digest);
     if (v->row)
         return;
-    memcpy(v->digest, digest, sizeof(digest));
+    memcpy(v->digest, digest, sizeof(v->digest));
     v->row = copy(row, dim);
     vs->n++;
+}
+
+void ch_vectors_add(struct ch_vectors *vs, struct ch_sv text, const float *row, size_t dim) {
+    unsigned char digest[16];
+
+    digest_of(text, digest);
+    ch_vectors_put(vs, digest, row, dim);
 }
 
 void ch_vectors_ask(struct ch_vectors *vs, struct ch_sv question, const float *row, size_t dim) {
@@ -99,6 +99,17 @@ const float *ch_vectors_find(const struct ch_vectors *vs, struct ch_sv text) {
         return NULL;
     digest_of(text, digest);
     return slot_of(vs, digest)->row;
+}
+
+const float *ch_vectors_use(struct ch_vectors *vs, struct ch_sv text) {
+    unsigned char digest[16];
+
+    if (vs->n == 0)
+        return NULL;
+    digest_of(text, digest);
+    struct ch_vector *v = slot_of(vs, digest);
+    v->used |= v->row != NULL;
+    return v->row;
 }
 
 const float *ch_vectors_question(const struct ch_vectors *vs, struct ch_sv question) {

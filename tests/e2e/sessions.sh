@@ -91,6 +91,10 @@ chela sessions show --json a
 holds "all of it is one transcript" '[.[0].transcript[].role] == ["user","assistant","user","assistant","user","assistant"]'
 chela sessions show a
 check "and can be read" grep -q 'yes: remember this' "$out"
+same "by its turns" "user 1 assistant 1 user 2 assistant 2 user 3 assistant 3" \
+    "$(awk '/^(user|assistant)  / { print $1, $NF }' "$out" | paste -sd' ')"
+chela sessions search --json "remember this"
+holds "search names the turn" '.[0] | length == 2 and all(.turn == 1)'
 ask --session 会议 "第一行标题"
 chela sessions list
 check "columns are in line whatever the letters" test "$(awk 'NR > 1 { sub(/ idle.*/, ""); print }' "$out" | LC_ALL=C.UTF-8 sed 's/[^ -~]/xx/g' | awk '{ print length }' | sort -u | wc -l)" = 1

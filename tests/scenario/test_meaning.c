@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 /* after the headers it needs */
 #include <cmocka.h>
 
@@ -40,7 +41,7 @@ static void open_both(struct stage *st, struct fake_model *embedder,
         stage_tool(st, name, 0);
     }
     fake_model_init(embedder, st->rt->loop, replies, n);
-    st->agent->meaning->target->transport = &embedder->transport;
+    st->agent->meaning->embedder.opts.transport = &embedder->transport;
 }
 
 static void close_both(struct stage *st, struct fake_model *embedder) {
@@ -158,10 +159,105 @@ static void test_few_tools(void **state) {
     STAGE_OPEN(&st, &few, says);
     stage_tool(&st, "bake_bread", 0);
     fake_model_init(&embedder, st.rt->loop, NULL, 0);
-    st.agent->meaning->target->transport = &embedder.transport;
+    st.agent->meaning->embedder.opts.transport = &embedder.transport;
     stage_play(&st, "bake bread");
     assert_int_equal(embedder.nrequests, 0);
     close_both(&st, &embedder);
+}
+
+/* --- notes ------------------------------------------------------------------------------ */
+
+static void open_notes(struct stage *st, struct fake_model *embedder, char *dir,
+                       const struct fake_reply *replies, size_t n) {
+    static const char *const settings[] = {"memory.enabled=true", "memory.inject=200", NULL};
+    CH_BUF_AUTO path = {0};
+    assert_non_null(mkdtemp(dir));
+    struct chela_agent_opts with = CHELA_AGENT_OPTS(
+            .workspace = dir, .settings = settings, .embedding = "ollama/nomic-embed-text",
+            .prompt = "full");
+    ch_buf_addf(&path, "%s/MEMORY.md", dir);
+    FILE *f = fopen(ch_buf_str(&path), "w");
+    fputs("Ann takes Darjeeling.\n\nBob plays chess.\n", f);
+    fclose(f);
+    warning[0] = '\0';
+    STAGE_OPEN(st, &with, says);
+    st->on_event = keep_warning;
+    fake_model_init(embedder, st->rt->loop, replies, n);
+    st->agent->meaning->embedder.opts.transport = &embedder->transport;
+    st->agent->meaning->embedder.cache = NULL;
+}
+
+static void close_notes(struct stage *st, struct fake_model *embedder, const char *dir) {
+    CH_BUF_AUTO path = {0};
+    close_both(st, embedder);
+    ch_buf_addf(&path, "%s/MEMORY.md", dir);
+    remove(ch_buf_str(&path));
+    remove(dir);
+}
+
+/* Told unasked, without a word in common. */
+static void test_notes(void **state) {
+    (void)state;
+    char dir[] = "/tmp/chela-meaning-XXXXXX";
+    CH_BUF_AUTO vectors = {0};
+    write_vectors(&vectors, 3, 1);
+    const struct fake_reply reply = {
+        .body = vectors.p, .status = 200, .content_type = "application/json"};
+    struct fake_model embedder;
+    struct stage st;
+    open_notes(&st, &embedder, dir, &reply, 1);
+    stage_play(&st, "what does she like to drink?");
+    assert_int_equal(count_texts(&embedder, 0), 3);
+    const char *sent = ch_buf_str(&st.model.requests[0]);
+    assert_non_null(strstr(sent, "[MEMORY.md:1]\\nAnn takes Darjeeling."));
+    assert_null(strstr(sent, "Bob plays chess"));
+    assert_string_equal(warning, "");
+    close_notes(&st, &embedder, dir);
+}
+
+/* The run goes on, by words, and says why. */
+static void test_notes_in_vain(void **state) {
+    (void)state;
+    static const struct {
+        struct fake_reply reply;
+        const char *why;
+    } cases[] = {
+        {{.body = "<html>", .status = 200}, "it is no JSON; notes are found by words alone"},
+        {{.hang = true}, "no answer in time; notes are found by words alone"},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        char dir[] = "/tmp/chela-meaning-XXXXXX";
+        struct fake_model embedder;
+        struct stage st;
+        open_notes(&st, &embedder, dir, &cases[i].reply, 1);
+        stage_play(&st, "who plays chess?");
+        assert_non_null(strstr(ch_buf_str(&st.model.requests[0]), "[MEMORY.md:3]"));
+        assert_string_equal(stage_verdict(&st), "done/task_completed");
+        if (!strstr(warning, cases[i].why))
+            fail_msg("case %zu: '%s'", i, warning);
+        stage_play(&st, "and now?");
+        assert_int_equal(embedder.nrequests, 1);
+        assert_int_equal(embedder.open, 0);
+        close_notes(&st, &embedder, dir);
+    }
+}
+
+static void test_notes_cancelled(void **state) {
+    (void)state;
+    static const struct fake_reply hangs[] = {{.hang = true}};
+    char dir[] = "/tmp/chela-meaning-XXXXXX";
+    struct fake_model embedder;
+    struct stage st;
+    open_notes(&st, &embedder, dir, hangs, 1);
+    stage_start(&st, "who plays chess?");
+    bool never = false;
+    while (embedder.open == 0) /* notes are read by a thread first */
+        ch_loop_run(st.rt->loop, &never);
+    chela_cancel(st.run, NULL);
+    stage_finish(&st);
+    assert_int_equal(embedder.open, 0);
+    assert_int_equal(st.model.nrequests, 0);
+    close_notes(&st, &embedder, dir);
 }
 
 int main(void) {
@@ -169,6 +265,9 @@ int main(void) {
         cmocka_unit_test(test_by_both),
         cmocka_unit_test(test_failures),
         cmocka_unit_test(test_cancelled),
+        cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_notes_in_vain),
+        cmocka_unit_test(test_notes_cancelled),
         cmocka_unit_test(test_few_tools),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -511,7 +511,8 @@ static void test_notes(void **state) {
     open_stage(&st, &t, &opts, 200000);
     put(dir, "MEMORY.md", "# Servers\n\nThe staging server is called heron.\n\n# Pets\n\nA cat.\n");
     play(&st, "Always deploy to staging on Fridays. Hello.");
-    assert_non_null(strstr(ch_buf_str(&t.last), "[MEMORY.md:3]\\nThe staging server is called"));
+    assert_non_null(
+        strstr(ch_buf_str(&t.last), "[MEMORY.md:3]\\n# Servers\\nThe staging server is called"));
     assert_null(strstr(ch_buf_str(&t.last), "A cat"));
     fill(&st, 20);
     assert_null(strstr(ch_buf_str(&t.last), "heron")); /* it is no part of the history */

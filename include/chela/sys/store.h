@@ -157,6 +157,7 @@ struct chela_store_hit {
     uint64_t seq;
     int64_t ts;
     const char *excerpt; /* with the match between \x01 and \x02 */
+    uint64_t turn;       /* left 0 by a backend: chela_store_search counts */
 };
 
 /* Each returns non-zero to stop the walk, which then ends with 0. */

@@ -11,17 +11,20 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "json/writer.h"
 #include "tool/builtin/builtins.h"
 #include "base/calendar.h"
 #include "tool/builtin/file.h"
 #include "tool/call.h"
 #include "tool/notes.h"
-#include "tool/settings.h"
+#include "tool/seek.h"
 
 #define MOST 20
 #define USUAL 5
+#define LONGEST_QUERY 2000
 
 /* --- searching -------------------------------------------------------------------------- */
 
@@ -36,7 +39,7 @@ int ch_memory_search_check(chela_call *call, void *user) {
     return rc;
 }
 
-static void describe(chela_call *call, const struct ch_notes *found) {
+static void describe(chela_call *call, const struct ch_notes *found, const char *warning) {
     CH_BUF_AUTO json = {0};
     struct ch_jw w = ch_jw(&json);
     ch_jw_begin(&w, '{');
@@ -45,14 +48,33 @@ static void describe(chela_call *call, const struct ch_notes *found) {
     for (size_t i = 0; i < found->n; i++)
         ch_jw_cstr(&w, found->list[i].source);
     ch_jw_end(&w, ']');
+    if (warning)
+        ch_jw_kcstr(&w, "warning", warning);
     ch_jw_end(&w, '}');
     chela_result_details(call, ch_buf_str(&json));
 }
 
-int ch_memory_search_run(chela_call *call, void *user) {
-    const struct ch_tool_settings *s = user;
-    struct ch_notes found = {0};
+static void answer(const struct ch_notes *found, const char *warning, void *user) {
+    chela_call *call = user;
     CH_BUF_AUTO text = {0};
+    chela_call_on_cancel(call, NULL, NULL);
+    ch_notes_write(found, CH_LIMIT_RESULT_CHARS, &text);
+    if (text.n)
+        chela_result_text(call, text.p, text.n);
+    else
+        chela_result_printf(call, "Nothing is written down about that.");
+    if (warning)
+        ch_log(CH_LOG_WARN, "tool", "memory_search: %s", warning);
+    describe(call, found, warning);
+    chela_call_finish(call);
+}
+
+static void cancel_search(chela_call *call, void *seeking) {
+    ch_seek_cancel(seeking);
+    chela_call_finish(call);
+}
+
+int ch_memory_search_run(chela_call *call, void *user) {
     const char *query;
     int64_t limit = USUAL;
     int rc = chela_arg_string(call, "query", &query);
@@ -61,18 +83,18 @@ int ch_memory_search_run(chela_call *call, void *user) {
     if (rc < 0)
         return rc;
     limit = CH_MAX(CH_MIN(limit, MOST), 1);
-    ch_notes_search(call->workspace, ch_sv_str(query), (size_t)limit, &found);
-    const char *reach = s->memory_sessions ? s->memory_sessions : "own";
-    if (s->recall && strcmp(reach, "none") != 0)
-        ch_notes_recall(s->recall, strcmp(reach, "all") == 0 ? NULL : call->session,
-                        ch_sv_str(query), (size_t)limit, &found);
-    ch_notes_write(&found, CH_LIMIT_RESULT_CHARS, &text);
-    if (text.n)
-        chela_result_text(call, text.p, text.n);
-    else
-        chela_result_printf(call, "Nothing is written down about that.");
-    describe(call, &found);
-    ch_notes_release(&found);
+    struct ch_seek_opts opts = {.loop = call->env->loop,
+                                .workers = call->env->workers,
+                                .settings = user,
+                                .workspace = call->workspace,
+                                .session = call->session,
+                                .run = call->env->run,
+                                .sessions = true,
+                                .query = ch_utf8_cut(ch_sv_str(query), LONGEST_QUERY),
+                                .notes = (size_t)limit,
+                                .turns = (size_t)limit};
+    chela_call_defer(call);
+    chela_call_on_cancel(call, cancel_search, ch_seek_start(&opts, answer, call));
     return 0;
 }
 

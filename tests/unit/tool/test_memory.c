@@ -20,28 +20,33 @@
 /* --- past conversations, as a store would have them ------------------------------------ */
 
 static const struct {
-    const char *session;
-    uint64_t record;
+    const char *session, *run;
+    uint64_t record, turn;
     const char *text;
 } said[] = {
-    {"a", 3, "the \x01staging\x02 server is called heron"},
-    {"a", 9, "we deploy on \x01Fridays\x02"},
-    {"b", 2, "somebody else's \x01staging\x02 password"},
+    {"a", "r1", 3, 2, "the \x01staging\x02 server is called heron"},
+    {"a", "r1", 4, 2, "Noted.\n\nIt listens on port 8443."},
+    {"a", "r2", 9, 5, "we deploy on \x01" "Fridays\x02"},
+    {"a", "r2", 11, 6, "we deploy on Fridays"},
+    {"a", "r2", 12, 6, "航班改到明天十点"},
+    {"b", "r9", 2, 1, "somebody else's \x01staging\x02 password"},
 };
 
-static int find_said(const char *text, const char *session, size_t limit, ch_recall_fn *fn,
-                     void *to, void *user) {
+static int find_said(const struct ch_recall_query *q, ch_recall_fn *fn, void *to, void *user) {
+    size_t left = q->limit;
     (void)user;
-    for (size_t i = 0; i < CH_LEN(said) && limit; i++) {
+    for (size_t i = 0; i < CH_LEN(said) && left; i++) {
+        struct ch_recalled what = {said[i].session, said[i].record, said[i].turn, said[i].text};
         CH_BUF_AUTO plain = {0};
         for (const char *c = said[i].text; *c; c++)
-            if (*c > '\x02')
+            if (*c != '\x01' && *c != '\x02')
                 ch_buf_addc(&plain, *c);
-        if ((session && strcmp(session, said[i].session) != 0) ||
-            !ch_sv_contains_nocase(ch_buf_sv(&plain), text))
+        if ((q->session && strcmp(q->session, said[i].session) != 0) ||
+            (q->run && strcmp(q->run, said[i].run) == 0) ||
+            (q->text && !ch_sv_contains_nocase(ch_buf_sv(&plain), q->text)))
             continue;
-        limit--;
-        if (fn(said[i].session, said[i].record, said[i].text, to))
+        left--;
+        if (fn(&what, to))
             break;
     }
     return 0;
@@ -104,8 +109,10 @@ static void test_search(void **state) {
     kit_put(&k, "memory/.hidden.md", "- the staging secret\n");
     kit_put(&k, "memory/other.txt", "- staging in a text file\n");
     const char *got = kit_call(&k, "memory_search", "{\"query\":\"which port has staging\"}");
-    has(got, "[MEMORY.md:8]\nThe staging server is heron.\nIts port is 8443.\n");
-    has(got, "[session a, record 3]\nthe staging server is called heron\n");
+    has(got, "[MEMORY.md:8]\n# Servers\nThe staging server is heron.\nIts port is 8443.\n");
+    has(got, "[session a, turn 2]\nthe staging server is called heron\n");
+    has(got, "[session a, turn 2]\nIt listens on port 8443.\n");
+    lacks(got, "Fridays");
     lacks(got, "somebody else");
     lacks(got, "secret");
     lacks(got, "text file");
@@ -113,8 +120,22 @@ static void test_search(void **state) {
     has(kit_call(&k, "memory_search", "{\"query\":\"发布窗口\"}"), "[memory/2026-01-02.md:1]");
     has(kit_call(&k, "memory_search", "{\"query\":\"what does Ann drink, likes\",\"limit\":1}"),
         "Ann likes tea");
+    has(kit_call(&k, "memory_search", "{\"query\":\"我的航班是几点\"}"), "[session a, turn 6]");
     kit_call(&k, "memory_search", "{\"query\":\"\"}");
     assert_true(k.is_error);
+    close_kit(&k, s);
+}
+
+/* What is said now is no news. */
+static void test_this_run(void **state) {
+    struct kit k;
+    struct ch_tool_settings *s = open_kit(&k, NULL);
+    (void)state;
+    k.opts.run = "r1";
+    has(kit_call(&k, "memory_search", "{\"query\":\"staging\"}"), "Nothing is written down");
+    const char *got = kit_call(&k, "memory_search", "{\"query\":\"deploy\"}");
+    has(got, "[session a, turn 5]");
+    lacks(got, "[session a, turn 6]"); /* the same words once more */
     close_kit(&k, s);
 }
 
@@ -122,7 +143,7 @@ static void test_reach(void **state) {
     struct kit k;
     (void)state;
     struct ch_tool_settings *s = open_kit(&k, "memory.sessions=all");
-    has(kit_call(&k, "memory_search", "{\"query\":\"staging\"}"), "[session b, record 2]");
+    has(kit_call(&k, "memory_search", "{\"query\":\"staging\"}"), "[session b, turn 1]");
     close_kit(&k, s);
     s = open_kit(&k, "memory.sessions=none");
     has(kit_call(&k, "memory_search", "{\"query\":\"staging\"}"), "Nothing is written");
@@ -235,6 +256,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_not_offered), cmocka_unit_test(test_search),
         cmocka_unit_test(test_reach),       cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_this_run),
         cmocka_unit_test(test_write),       cmocka_unit_test(test_write_stays_inside),
         cmocka_unit_test(test_settings),    cmocka_unit_test(test_inject_setting),
     };

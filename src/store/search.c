@@ -1,0 +1,343 @@
+/* search.c -- what was said: found by words, or the newest, and in which turn.
+ *
+ * A turn is a reply of the model, counted over the session as `fork` counts it;
+ * what a user says belongs to the turn that it causes. A session's row knows how
+ * many there are, so they are counted from the end: only records behind the one
+ * in question are read. */
+#include "agent/journal.h"
+#include "base/arena.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "json/json.h"
+#include "store/store.h"
+
+#define EXCERPT_BYTES 80 /* on each side of what was found */
+
+/* --- records ---------------------------------------------------------------------- */
+
+static bool can_say(const struct chela_store_record *r) {
+    return r->type == CH_REC_INBOUND || r->type == CH_REC_MESSAGE;
+}
+
+static void add_texts(const struct ch_json *v, void (*add)(const char *p, size_t n, void *to),
+                      void *to) {
+    for (CH_JSON_EACH(block, ch_json_path(v, "message", "content", NULL))) {
+        struct ch_sv text = ch_json_get_str(block, "text");
+        if (!ch_sv_is(ch_json_get_str(block, "type"), "text") || text.n == 0)
+            continue;
+        add(text.p, text.n, to);
+        add("\n", 1, to);
+    }
+}
+
+/* What people said and read: texts of messages, not arguments or results. */
+static void text_of(const struct chela_store_record *r,
+                    void (*add)(const char *p, size_t n, void *to), void *to) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v;
+
+    if (can_say(r) &&
+        ch_json_parse(&arena, ch_sv(r->data, r->n), CH_JSON_STRICT, &v, NULL, NULL) == 0)
+        add_texts(v, add, to);
+}
+
+static void add_words(const char *p, size_t n, void *to) {
+    ch_buf_add(to, p, n);
+}
+
+/* --- a backend that has no index ----------------------------------------------------- */
+
+struct scan {
+    const char *key, *title, *text;
+    chela_store_hit_fn *fn;
+    void *user;
+    size_t left;
+    struct ch_buf words;
+};
+
+/* Every word has to be there. */
+static const char *first_match(const char *hay, const char *text, size_t *n) {
+    struct ch_sv rest = ch_sv_str(text);
+    const char *first = NULL;
+
+    while (rest.n) {
+        struct ch_sv word = ch_sv_trim(ch_sv_split(&rest, ' '));
+        if (word.n == 0)
+            continue;
+        CH_AUTOFREE char *w = ch_strndup(word.p, word.n);
+        const char *at = strcasestr(hay, w);
+        if (!at)
+            return NULL;
+        if (!first) {
+            first = at;
+            *n = word.n;
+        }
+    }
+    return first;
+}
+
+static int scan_record(const struct chela_store_record *r, void *user) {
+    struct scan *s = user;
+    size_t n = 0;
+
+    ch_buf_clear(&s->words);
+    text_of(r, add_words, &s->words);
+    const char *text = ch_buf_str(&s->words), *at = first_match(text, s->text, &n);
+    if (!at)
+        return 0;
+    CH_BUF_AUTO excerpt = {0};
+    size_t before = CH_MIN((size_t)(at - text), (size_t)EXCERPT_BYTES);
+    while (before < (size_t)(at - text) && ((unsigned char)at[-(ptrdiff_t)before] & 0xc0) == 0x80)
+        before++; /* not into a character */
+    struct ch_sv after = ch_utf8_cut(ch_sv_str(at + n), EXCERPT_BYTES);
+    ch_buf_addf(&excerpt, "%.*s\x01%.*s\x02%.*s", (int)before, at - before, (int)n, at,
+                CH_SV_FMT(after));
+    struct chela_store_hit hit = {.key = s->key,
+                                  .title = s->title,
+                                  .seq = r->seq,
+                                  .ts = r->ts,
+                                  .excerpt = ch_buf_str(&excerpt)};
+    s->left--;
+    return s->fn(&hit, s->user) || s->left == 0;
+}
+
+static int scan_all(chela_store *s, const struct chela_store_query *q, chela_store_hit_fn *fn,
+                    void *user, struct chela_error *err) {
+    struct scan scan = {.text = q->text, .fn = fn, .user = user, .left = q->limit ? q->limit : -1u};
+    struct ch_keys keys = {0};
+
+    int rc = chela_store_list(s, NULL, ch_keys_add, &keys, err);
+    for (size_t i = 0; rc == 0 && scan.left && i < keys.n; i++) {
+        scan.key = keys.list[i];
+        scan.title = keys.titles[i];
+        if (!q->key || strcmp(q->key, scan.key) == 0)
+            rc = chela_store_records(s, scan.key, 1, scan_record, &scan, err);
+    }
+    ch_buf_release(&scan.words);
+    ch_keys_release(&keys);
+    return rc;
+}
+
+/* --- turns --------------------------------------------------------------------------- */
+
+struct hit {
+    char *key, *title, *excerpt; /* owned */
+    uint64_t seq, turn;
+    int64_t ts;
+    bool unwanted; /* of the run that asks */
+};
+
+struct hits {
+    struct hit *list; /* owned */
+    size_t n, cap;
+};
+
+static struct hit *new_hit(struct hits *h) {
+    if (h->n == h->cap) {
+        h->cap = h->cap ? 2 * h->cap : 16;
+        h->list = ch_realloc(h->list, h->cap * sizeof(*h->list));
+    }
+    h->list[h->n] = (struct hit){0};
+    return &h->list[h->n++];
+}
+
+static int keep_hit(const struct chela_store_hit *h, void *user) {
+    *new_hit(user) = (struct hit){.key = ch_strdup(h->key),
+                                  .title = ch_strdup(h->title),
+                                  .excerpt = ch_strdup(h->excerpt),
+                                  .seq = h->seq,
+                                  .ts = h->ts};
+    return 0;
+}
+
+static void hits_release(struct hits *h) {
+    for (size_t i = 0; i < h->n; i++) {
+        ch_free(h->list[i].key);
+        ch_free(h->list[i].title);
+        ch_free(h->list[i].excerpt);
+    }
+    ch_free(h->list);
+}
+
+/* A session's records from some place to its end, as its row has it. */
+struct walk {
+    const char *key, *run; /* run: whose words are unwanted; NULL: nobody's */
+    uint64_t last, turns;  /* of the row */
+    uint64_t replies;      /* seen so far */
+    bool texts;            /* every text becomes a hit; else those that are there are looked at */
+    struct hits *hits;
+    size_t from; /* of hits: the first that is this session's */
+    struct ch_arena arena;
+    struct ch_buf text;
+};
+
+static int read_row(const struct chela_store_session *row, void *user) {
+    struct walk *w = user;
+
+    w->last = row->last;
+    w->turns = row->turns;
+    return 0;
+}
+
+static struct hit *hit_of(struct walk *w, const struct chela_store_record *r,
+                          const struct ch_json *v) {
+    for (size_t i = w->from; !w->texts && i < w->hits->n; i++)
+        if (w->hits->list[i].seq == r->seq && strcmp(w->hits->list[i].key, w->key) == 0)
+            return &w->hits->list[i];
+    if (!w->texts)
+        return NULL;
+    ch_buf_clear(&w->text);
+    add_texts(v, add_words, &w->text);
+    if (w->text.n == 0)
+        return NULL;
+    struct hit *h = new_hit(w->hits);
+    *h = (struct hit){.key = ch_strdup(w->key),
+                      .title = ch_strdup(""),
+                      .excerpt = ch_buf_take(&w->text),
+                      .seq = r->seq,
+                      .ts = r->ts};
+    return h;
+}
+
+static int walk_record(const struct chela_store_record *r, void *user) {
+    struct walk *w = user;
+    const struct ch_json *v;
+
+    if (r->seq > w->last)
+        return 1;
+    ch_arena_clear(&w->arena);
+    if (!can_say(r) ||
+        ch_json_parse(&w->arena, ch_sv(r->data, r->n), CH_JSON_STRICT, &v, NULL, NULL) < 0)
+        return 0;
+    struct ch_sv role = ch_json_str(ch_json_path(v, "message", "role", NULL));
+    bool reply = r->type == CH_REC_MESSAGE && ch_sv_is(role, "assistant");
+    struct hit *h = hit_of(w, r, v);
+    if (h) {
+        h->turn = w->replies + 1; /* from where the walk began */
+        h->unwanted = w->run && ch_sv_is(ch_json_get_str(v, "run"), w->run);
+    }
+    w->replies += reply;
+    return 0;
+}
+
+/* The turns of this session's hits from `first` on. */
+static int walk(chela_store *s, struct walk *w, uint64_t first, struct chela_error *err) {
+    int rc = chela_store_records(s, w->key, first, walk_record, w, err);
+    uint64_t before = w->turns > w->replies ? w->turns - w->replies : 0;
+
+    for (size_t i = w->from; i < w->hits->n; i++)
+        if (w->hits->list[i].turn && strcmp(w->hits->list[i].key, w->key) == 0)
+            w->hits->list[i].turn += before;
+    ch_arena_release(&w->arena);
+    ch_buf_release(&w->text);
+    return rc;
+}
+
+/* A session that was deleted meanwhile, or is damaged, has none: 0. */
+static void count_turns(chela_store *s, struct hits *h, const char *run) {
+    struct chela_error ignored = {0};
+
+    for (size_t i = 0; i < h->n; i++) {
+        struct walk w = {.key = h->list[i].key, .run = run, .hits = h, .from = i};
+        uint64_t first = h->list[i].seq;
+        if (h->list[i].turn)
+            continue; /* with one before it */
+        for (size_t k = i; k < h->n; k++)
+            if (strcmp(h->list[k].key, w.key) == 0)
+                first = CH_MIN(first, h->list[k].seq);
+        if (chela_store_session(s, w.key, read_row, &w, &ignored) == 0)
+            walk(s, &w, first, &ignored);
+    }
+}
+
+/* --- searching -------------------------------------------------------------------------- */
+
+static int find(chela_store *s, const struct chela_store_query *q, const char *run,
+                struct hits *out, struct chela_error *err) {
+    int rc;
+
+    if (s->ops->search) {
+        pthread_mutex_lock(&s->lock);
+        rc = s->ops->search(s->db, q, keep_hit, out, err);
+        pthread_mutex_unlock(&s->lock);
+    } else {
+        rc = scan_all(s, q, keep_hit, out, err);
+    }
+    if (rc == 0)
+        count_turns(s, out, run);
+    return rc;
+}
+
+int chela_store_search(chela_store *s, const char *text, const char *key, size_t limit,
+                       chela_store_hit_fn *fn, void *user, struct chela_error *err) {
+    struct chela_error why = {0};
+    struct chela_store_query q = {.text = text, .key = key, .limit = limit, .text_of = text_of};
+    struct hits found = {0};
+    int rc = find(s, &q, NULL, &found, err ? err : &why);
+
+    for (size_t i = 0; rc == 0 && i < found.n; i++) {
+        const struct hit *h = &found.list[i];
+        struct chela_store_hit hit = {.key = h->key,
+                                      .title = h->title,
+                                      .seq = h->seq,
+                                      .ts = h->ts,
+                                      .excerpt = h->excerpt,
+                                      .turn = h->turn};
+        if (fn(&hit, user))
+            break;
+    }
+    hits_release(&found);
+    return rc;
+}
+
+/* --- what agents ask --------------------------------------------------------------------- */
+
+#define RECORDS_A_TEXT 8 /* so many are looked through for one */
+#define SESSIONS 16      /* the newest, if all may be looked through */
+
+static int add_newest(chela_store *s, const struct ch_recall_query *q, const char *key,
+                      struct hits *out, struct chela_error *err) {
+    struct walk w = {.key = key, .run = q->run, .texts = true, .hits = out, .from = out->n};
+    int rc = chela_store_session(s, key, read_row, &w, err);
+    uint64_t reach = (uint64_t)q->limit * RECORDS_A_TEXT;
+
+    if (rc == CHELA_ENOENT) /* nothing of it is stored yet */
+        return 0;
+    return rc < 0 ? rc : walk(s, &w, w.last > reach ? w.last - reach : 1, err);
+}
+
+static int find_newest(chela_store *s, const struct ch_recall_query *q, struct hits *out,
+                       struct chela_error *err) {
+    struct chela_store_filter filter = {.limit = SESSIONS};
+    struct ch_keys keys = {0};
+
+    if (q->session)
+        return add_newest(s, q, q->session, out, err);
+    int rc = chela_store_list(s, &filter, ch_keys_add, &keys, err);
+    for (size_t i = keys.n; rc == 0 && i > 0; i--) /* the newest at the end */
+        rc = add_newest(s, q, keys.list[i - 1], out, err);
+    ch_keys_release(&keys);
+    return rc;
+}
+
+int ch_store_recall(chela_store *s, const struct ch_recall_query *q, ch_recall_fn *fn, void *to,
+                    struct chela_error *err) {
+    struct chela_store_query words = {
+        .text = q->text, .key = q->session, .limit = q->limit, .text_of = text_of};
+    struct hits found = {0};
+    int rc = q->text ? find(s, &words, q->run, &found, err) : find_newest(s, q, &found, err);
+    size_t left = q->limit;
+
+    for (size_t i = 0; rc == 0 && i < found.n && left; i++) {
+        const struct hit *h = &found.list[q->text ? i : found.n - 1 - i];
+        struct ch_recalled what = {h->key, h->seq, h->turn, h->excerpt};
+        if (h->unwanted)
+            continue;
+        left--;
+        if (fn(&what, to))
+            break;
+    }
+    hits_release(&found);
+    return rc;
+}
