@@ -97,7 +97,7 @@ struct ch_msg *ch_call_ids_renew(struct ch_call_ids *ids, enum ch_id_rule rule,
 
 /* --- images */
 
-bool ch_takes_images(const struct ch_model_request *req) {
+static bool takes_images(const struct ch_model_request *req) {
     return !(req->endpoint->quirks & CH_Q_NO_IMAGES) && ch_model_sight(req->model) != CH_SIGHT_NONE;
 }
 
@@ -130,8 +130,8 @@ static bool has_image(const struct ch_msg *m) {
     return false;
 }
 
-struct ch_msg *ch_without_images(const struct ch_msg *m) {
-    if (!has_image(m))
+struct ch_msg *ch_without_images(const struct ch_model_request *req, const struct ch_msg *m) {
+    if (!has_image(m) || takes_images(req))
         return NULL;
     CH_ARENA_AUTO arena = {0};
     struct ch_block *blocks = ch_alloc((m->nblocks + 1) * sizeof(*blocks));

@@ -21,8 +21,8 @@ void ch_call_ids_release(struct ch_call_ids *ids);
 
 /* --- images: a note where they cannot be shown */
 
-bool ch_takes_images(const struct ch_model_request *req);
-/* A copy of m in which notes stand for images; NULL: it holds none. */
-struct ch_msg *ch_without_images(const struct ch_msg *m);
+/* If m holds images and the model cannot see them: a copy of m in which notes
+ * stand for them; else NULL. */
+struct ch_msg *ch_without_images(const struct ch_model_request *req, const struct ch_msg *m);
 
 #endif

@@ -209,8 +209,8 @@ struct writing {
     struct ch_jw w;
     const struct ch_msg *m;
     const char *prefix; /* of the message's kind, until the first text */
+    struct ch_sv model; /* that is asked */
     bool own;           /* made by this API: its own blocks may go back */
-    bool same_model;    /* and by this model: its thinking too */
     size_t blocks;
 };
 
@@ -273,8 +273,9 @@ static void write_media(struct writing *x, const struct ch_block *b) {
     end_block(x);
 }
 
+/* Goes back to the model that thought it alone. */
 static void write_reasoning(struct writing *x, const struct ch_block *b) {
-    if (!x->own || !x->same_model || !b->extra.n)
+    if (!x->own || !b->extra.n || !ch_claude_same(x->m->model, x->model))
         return;
     bool redacted = b->flags & CH_F_REDACTED;
     begin_block(x, redacted ? "redacted_thinking" : "thinking");
@@ -361,9 +362,11 @@ int ch_anthropic_message(const struct ch_model_request *req, const struct ch_msg
                          struct ch_buf *out, struct chela_error *err CH_UNUSED) {
     bool assistant = m->kind == CH_MSG_ASSISTANT;
     size_t mark = ch_encode_begin(out, !out->n);
-    struct writing x = {.w = ch_jw(out), .m = m, .prefix = ch_msg_kind_prefix(m->kind)};
-    x.own = m->api && strcmp(m->api, "anthropic") == 0;
-    x.same_model = ch_claude_same(m->model, req->model);
+    struct writing x = {.w = ch_jw(out),
+                        .m = m,
+                        .prefix = ch_msg_kind_prefix(m->kind),
+                        .model = req->model,
+                        .own = m->api && strcmp(m->api, "anthropic") == 0};
     ch_jw_begin(&x.w, '{');
     ch_jw_kcstr(&x.w, "role", assistant ? "assistant" : "user");
     ch_jw_key(&x.w, "content");

@@ -126,7 +126,7 @@ static struct ch_msg *pair(const struct ch_msg *calls, const struct ch_msg *sent
 /* With notes for images where the model cannot see them. */
 static int encode_message(const struct ch_model_request *req, const struct ch_msg *m,
                           struct ch_buf *out, struct chela_error *err) {
-    struct ch_msg *plain = ch_takes_images(req) ? NULL : ch_without_images(m);
+    struct ch_msg *plain = ch_without_images(req, m);
     int rc = req->endpoint->codec->message(req, plain ? plain : m, out, err);
     ch_msg_free(plain);
     return rc;

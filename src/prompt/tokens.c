@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-enum kind { BLANK, NEWLINE, DIGIT, UPPER, LOWER, HAN, LETTER, MARK, SYMBOL };
+enum kind { MARK, SYMBOL, BLANK, NEWLINE, DIGIT, UPPER, LOWER, HAN, LETTER };
 /* What a word has swallowed before its first letter. */
 enum lead { ALONE, AFTER_SPACE, AFTER_MARK, LEADS };
 enum letters { SMALL, CAPITAL, CAPITALS, SPELLINGS };
@@ -47,17 +47,10 @@ static enum kind kind_of_wide(uint32_t cp) {
     return LETTER;
 }
 
-static enum kind kind_of_ascii(unsigned char c) {
-    if (c == '\n' || c == '\r')
-        return NEWLINE;
-    if (c == ' ' || c == '\t')
-        return BLANK;
-    if (c >= '0' && c <= '9')
-        return DIGIT;
-    if (c >= 'a' && c <= 'z')
-        return LOWER;
-    return c >= 'A' && c <= 'Z' ? UPPER : MARK;
-}
+static const unsigned char ascii_kinds[0x80] = {
+    [' '] = BLANK,         ['\t'] = BLANK,         ['\n'] = NEWLINE,       ['\r'] = NEWLINE,
+    ['0' ... '9'] = DIGIT, ['A' ... 'Z'] = UPPER, ['a' ... 'z'] = LOWER,
+};
 
 /* The kind of the character at `at` and its length in *n; BLANK and 0 at the
  * end, which is what keeps a trailing blank to itself. */
@@ -67,7 +60,7 @@ static enum kind look(struct ch_sv s, size_t at, unsigned *n) {
     if (at >= s.n)
         return BLANK;
     if ((unsigned char)s.p[at] < 0x80)
-        return kind_of_ascii((unsigned char)s.p[at]);
+        return ascii_kinds[(unsigned char)s.p[at]];
     unsigned len = ch_utf8_next(ch_sv(s.p + at, s.n - at), &cp);
     if (!len)
         return SYMBOL;
@@ -79,20 +72,30 @@ static bool is_letter(enum kind k) {
     return k == UPPER || k == LOWER || k == HAN || k == LETTER;
 }
 
-/* Characters of one kind from *at on; *at moves behind them. */
+/* Characters of one kind from *at on; *at moves behind them. Nearly all text is
+ * ASCII, and a whole history is measured before its first request: so that is
+ * told apart here, without a call for each byte. */
 static size_t run_of(struct ch_sv s, size_t *at, enum kind kind) {
-    size_t count = 0;
+    const unsigned char *p = (const unsigned char *)s.p;
+    size_t count = 0, i = *at;
     unsigned n;
-    while (look(s, *at, &n) == kind && n) {
-        *at += n;
-        count++;
+    for (;; i += n, count++) {
+        size_t from = i;
+        while (i < s.n && p[i] < 0x80 && ascii_kinds[p[i]] == kind)
+            i++;
+        count += i - from;
+        if (i >= s.n || p[i] < 0x80 || look(s, i, &n) != kind)
+            break;
     }
+    *at = i;
     return count;
 }
 
 /* The end of "it's" and "they'll" belongs to the word. */
 static size_t contraction(struct ch_sv s, size_t at) {
     static const char *const ends[] = {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"};
+    if (at >= s.n || s.p[at] != '\'')
+        return 0;
     for (size_t i = 0; i < CH_LEN(ends); i++) {
         struct ch_sv end = ch_sv_str(ends[i]);
         unsigned n;

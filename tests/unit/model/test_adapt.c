@@ -126,7 +126,15 @@ static void test_images(void **state) {
         {.type = CH_BLOCK_IMAGE, .flags = CH_F_URL, .text = CH_SV("http://x/y.png")},
         {.type = CH_BLOCK_TEXT, .text = CH_SV("beside")}};
     struct ch_msg *m = ch_msg_new(CH_MSG_RESULTS, blocks, CH_LEN(blocks), NULL, CH_SV(""), 0);
-    struct ch_msg *plain = ch_without_images(m);
+    const struct ch_endpoint blind = {.quirks = CH_Q_NO_IMAGES}, any = {0};
+    struct ch_model_request req = {.endpoint = &any, .model = CH_SV("gpt-4o")};
+    assert_null(ch_without_images(&req, m));
+    req.model = CH_SV("gpt-3.5-turbo");
+    struct ch_msg *plain = ch_without_images(&req, m);
+    assert_non_null(plain);
+    ch_msg_free(plain);
+    req = (struct ch_model_request){.endpoint = &blind};
+    plain = ch_without_images(&req, m);
     assert_int_equal(plain->nblocks, 4);
     assert_int_equal(plain->blocks[0].span, 1);
     assert_string_equal(plain->blocks[0].text.p,
@@ -134,7 +142,7 @@ static void test_images(void **state) {
     assert_int_equal(plain->blocks[1].type, CH_BLOCK_DOCUMENT);
     assert_string_equal(plain->blocks[2].text.p, "[image at http://x/y.png]");
     assert_string_equal(plain->blocks[3].text.p, "beside");
-    assert_null(ch_without_images(plain));
+    assert_null(ch_without_images(&req, plain));
     ch_msg_free(plain);
     ch_msg_free(m);
 }
