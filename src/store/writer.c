@@ -372,8 +372,8 @@ static void submit(struct writer *w, struct job *job) {
     pthread_mutex_lock(&w->lock);
     *w->todo_end = job;
     w->todo_end = &job->next;
-    pthread_cond_signal(&w->more);
     pthread_mutex_unlock(&w->lock);
+    pthread_cond_signal(&w->more); /* unlocked: it would wake up to wait again */
     if (w->instant)
         wake(w);
 }
