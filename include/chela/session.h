@@ -461,6 +461,13 @@ CHELA_API int chela_session_send(chela_session *s, const char *text, size_t len,
  * "cancelled"; its history stays valid. reason may be NULL. */
 CHELA_API void chela_cancel(chela_run *run, const char *reason);
 
+/* Stop at once and leave the rest for later, from any thread like chela_cancel: a
+ * program that has to end does this. Tools under way are killed, nothing more is
+ * stored, and the run ends with status "paused", reason "interrupted". Its session
+ * can be resumed once it is opened again, by this process or another. Without a
+ * store there is no later: then it cancels. */
+CHELA_API void chela_run_leave(chela_run *run);
+
 /* Give the handle back; NULL is a no-op. The run itself goes on. */
 CHELA_API void chela_run_free(chela_run *run);
 

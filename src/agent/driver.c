@@ -4,7 +4,7 @@
  *
  * think.c and act.c perform the two long actions and call ch_drive with their
  * outcome. Every run sends exactly one RUN_END (one more for each time it is
- * resumed), and only finish() and pause_run() send it. */
+ * resumed), and only finish(), pause_run() and leave_run() send it. */
 #include "agent/context.h"
 #include "agent/keep.h"
 #include "agent/mode.h"
@@ -492,6 +492,40 @@ void chela_cancel(chela_run *run, const char *reason) {
     ch_loop_post(run->loop, &run->cancel);
 }
 
+/* As if the process had died here, except that its host hears of it. Nothing more
+ * is written: what is in the journal is what the run goes on from. */
+static void leave_run(chela_run *run) {
+    if (run->over || run->dead || ch_run_over(&run->m))
+        return; /* an end that is being stored is told soon */
+    if (!ch_kept(run)) {
+        ch_interrupt(run, CH_IN_CANCEL, "interrupted");
+        return;
+    }
+    ch_task_cancel(run->loop, &run->begin);
+    run->admit_seq = run->end_seq = 0;
+    if (!run->begun && !emit_start(run))
+        return;
+    ch_keep_leave(run->session);
+    drop_work(run);
+    run->m.reason = CH_REASON_INTERRUPTED;
+    deactivate(run);
+    emit_end(run);
+}
+
+static void on_leave(struct ch_post *post) {
+    chela_run *run = CH_CONTAINER(post, chela_run, leave);
+    leave_run(run);
+    ch_run_unref(run);
+}
+
+void chela_run_leave(chela_run *run) {
+    if (!run || atomic_exchange(&run->left, true))
+        return;
+    run->leave.fn = on_leave;
+    atomic_fetch_add(&run->refs, 1);
+    ch_loop_post(run->loop, &run->leave);
+}
+
 /* --- life */
 
 static int bound(chela_run *run, const chela_agent *a, const struct chela_run_opts *o,
@@ -522,6 +556,7 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, chela_run *
         own.channel = s->channel.name;
     atomic_init(&run->refs, 1);
     atomic_init(&run->cancelled, false);
+    atomic_init(&run->left, false);
     run->session = s;
     run->loop = s->agent->rt->loop;
     run->on_event = opts->on_event;
@@ -644,6 +679,8 @@ void ch_run_close(chela_run *run) {
 void ch_run_bury(chela_run *run) {
     drop_work(run);
     if (ch_loop_unpost(run->loop, &run->cancel))
+        ch_run_unref(run);
+    if (ch_loop_unpost(run->loop, &run->leave))
         ch_run_unref(run);
     run->session = NULL;
     ch_run_unref(run);

@@ -102,6 +102,8 @@ struct chela_run {
     atomic_bool cancelled;
     struct ch_post cancel; /* on its way once cancelled is set */
     char *cancel_reason;
+    atomic_bool left;
+    struct ch_post leave; /* likewise */
 
     struct ch_buf text; /* the answer so far */
     struct ch_moding *moding; /* owned: mode.c; NULL: it has not begun */

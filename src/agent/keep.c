@@ -2,6 +2,7 @@
 #include "agent/keep.h"
 
 #include "agent/mailbox.h"
+#include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "json/writer.h"
@@ -121,6 +122,13 @@ void ch_keep_open(chela_session *s) {
 void ch_keep_close(chela_session *s) {
     if (s->keep && s->keep->log)
         ops(s)->close(CH_TAKE(s->keep->log));
+}
+
+void ch_keep_leave(chela_session *s) {
+    struct chela_error err = {0};
+
+    ch_fail(&err, CHELA_ESTATE, "session '%s' was left in the middle of a run", s->key);
+    fail(s, &err);
 }
 
 void ch_keep_forget(chela_session *s) {

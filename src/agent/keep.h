@@ -46,6 +46,8 @@ int ch_run_enqueue(chela_run *run, bool follow_up, struct ch_sv text,
 /* --- the session */
 void ch_keep_open(chela_session *s);  /* if the runtime has a journal */
 void ch_keep_close(chela_session *s); /* no callback after this */
+/* The journal is given back as it is; whoever uses the session next reads it. */
+void ch_keep_leave(chela_session *s);
 void ch_keep_free(chela_session *s);
 /* The unfinished run is dealt with: forget it. */
 void ch_keep_forget(chela_session *s);

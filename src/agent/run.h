@@ -41,7 +41,8 @@ enum ch_run_state {
     X(CANCELLED, "cancelled", CANCELLED)                  \
     X(APPROVAL, "approval_required", PAUSED)              \
     X(CLIENT_TOOL, "client_tool_required", PAUSED)        \
-    X(HUMAN, "human_required", PAUSED)
+    X(HUMAN, "human_required", PAUSED)                    \
+    X(INTERRUPTED, "interrupted", PAUSED)
 
 enum ch_reason {
 #define CH_REASON_ENUM(name, text, status) CH_REASON_##name,

@@ -152,7 +152,7 @@ int chela_session_wait(chela_session *s, struct chela_error *err) {
 
 const char *chela_session_status(const chela_session *s) {
     const struct ch_past *past = s->keep ? s->keep->past : NULL;
-    if (s->run && !s->run->over)
+    if (s->run && (!s->run->over || s->run->m.reason == CH_REASON_INTERRUPTED))
         return "running";
     if (s->run && s->run->m.state == CH_RUN_WAITING)
         return "paused";

@@ -64,7 +64,7 @@ bool ch_answer_read(char *answer, bool can_remember, enum chela_decision *out,
 
 /* --- the terminal ------------------------------------------------------------------- */
 
-enum heard { LINE, NOTHING, INTERRUPTED };
+enum heard { LINE, NOTHING, INTERRUPTED, LEFT };
 
 /* One line, without its end. The rest of a longer one is no answer either. */
 static enum heard listen(struct ch_asker *a) {
@@ -77,7 +77,7 @@ static enum heard listen(struct ch_asker *a) {
         if (poll(fds, 2, -1) < 0 && errno != EINTR)
             return NOTHING;
         if (fds[1].revents)
-            return INTERRUPTED;
+            return ch_signals_left(a->signals) ? LEFT : INTERRUPTED;
         if (!fds[0].revents)
             continue;
         ssize_t got = read(a->tty, line + n, CH_ANSWER_MAX - 1 - n);
@@ -138,7 +138,7 @@ enum chela_flow ch_asker_approve(chela_run *run, struct chela_approval *approval
     }
     if (heard == INTERRUPTED)
         return CHELA_HALT;
-    approval->decision = CHELA_DENY;
+    approval->decision = heard == LEFT ? CHELA_UNDECIDED : CHELA_DENY;
     return CHELA_GO;
 }
 

@@ -197,7 +197,7 @@ static void on_end(struct run *r, const struct chela_event *ev) {
     r->status = NULL;
     if (r->format == JSON)
         ch_json_event(&r->console, ev);
-    if (!ch_console_failure(&r->console))
+    if (!ch_console_failure(&r->console) && !ch_signals_left(r->signals))
         ch_text_outcome(&r->console, ev);
 }
 
@@ -364,6 +364,11 @@ static const char *waits_for(const char *reason) {
     if (strcmp(reason, "human_required") == 0)
         return "a person's answer to its question";
     return "an answer that only a program using the library can give";
+}
+
+static void say_left(struct run *r) {
+    ch_console_error(&r->console, "told to end; 'chela sessions resume %s' goes on",
+                     chela_session_key(r->session));
 }
 
 static void say_paused(struct run *r, const chela_store *store, const char *session) {
@@ -553,8 +558,12 @@ static int converse(struct run *r, const struct ch_setup *setup, chela_agent *ag
     ch_signals_attach(r->signals, r->handle);
     rc = chela_run_wait(r->handle);
     ch_signals_detach(r->signals);
-    if (r->code == CH_EXIT_PAUSED)
+    bool left = r->code == CH_EXIT_PAUSED && ch_signals_left(r->signals);
+    if (left)
+        say_left(r);
+    else if (r->code == CH_EXIT_PAUSED)
         say_paused(r, setup->store, chela_session_key(r->session));
+    r->code = left ? CH_EXIT_DONE : r->code;
     chela_run_free(r->handle);
     r->handle = NULL;
     if (!r->ended)

@@ -12,74 +12,94 @@
 #include "cli/mem.h"
 
 #define DRAIN_S 10 /* a kept run has after SIGTERM */
+#define LEAVE_S 3  /* the program has to end, once its run was left */
 
 struct ch_signals {
     sigset_t set, before; /* what is waited for; the mask to restore */
     pthread_t waiter;
-    int pipe[2]; /* written once, by the first signal */
+    int pipe[2]; /* written once, when `caught` or `left` becomes true */
 
     pthread_mutex_t lock; /* of what follows */
     chela_run *run;       /* borrowed; NULL before attach and after detach */
     char *key;            /* owned: of a session that is kept; NULL */
     bool caught;
     bool draining; /* SIGTERM came; the run has some time left */
+    bool left;     /* draining has come to its end */
     bool detached;
     bool stop;
 };
 
-/* What was stored is all that is needed to go on: leaving is safe at any time. */
-static void leave(const struct ch_signals *s) {
+/* The loop does not get to it. What was stored is all that is needed to go on, so
+ * leaving is safe at any time. */
+static void leave_now(const struct ch_signals *s) {
     char line[512];
     int n = snprintf(line, sizeof(line),
                      "chela: told to end; 'chela sessions resume %s' goes on\n", s->key);
     size_t most = sizeof(line) - 1;
-    if (n > 0 && write(STDERR_FILENO, line, (size_t)n < most ? (size_t)n : most) < 0)
+    if (!s->detached && n > 0 &&
+        write(STDERR_FILENO, line, (size_t)n < most ? (size_t)n : most) < 0)
         _exit(0); /* nobody reads it */
     _exit(0);
 }
 
-static void time_is_up(struct ch_signals *s) {
-    pthread_mutex_lock(&s->lock);
-    if (!s->detached)
-        leave(s);
-    s->draining = false;
-    pthread_mutex_unlock(&s->lock);
+/* The rest is under the lock. */
+static void wake_pollers(const struct ch_signals *s) {
+    if (write(s->pipe[1], "", 1) < 0) {
+        /* nobody polls a pipe that is full or gone */
+    }
 }
 
-/* Under the lock. */
+static void leave(struct ch_signals *s) {
+    s->left = true;
+    chela_run_leave(s->run);
+    wake_pollers(s);
+}
+
+static void time_is_up(struct ch_signals *s) {
+    if (s->left)
+        leave_now(s);
+    s->draining = !s->detached;
+    if (s->draining)
+        leave(s);
+}
+
 static void first_signal(struct ch_signals *s, int signo) {
     s->draining = signo == SIGTERM && s->key && s->run;
     if (s->draining)
         return;
     s->caught = true;
-    if (write(s->pipe[1], "", 1) < 0) {
-        /* nobody polls a pipe that is full or gone */
-    }
+    wake_pollers(s);
     if (s->run)
         chela_cancel(s->run, "interrupted");
 }
 
+static void on_signal(struct ch_signals *s, int signo) {
+    /* _exit: a destructor might wait for the very thing that hangs */
+    if (s->caught || s->left || s->detached)
+        _exit(128 + signo);
+    if (s->draining)
+        leave(s);
+    else
+        first_signal(s, signo);
+}
+
 static void *wait_for_signals(void *user) {
     struct ch_signals *s = user;
-    for (;;) {
-        struct timespec patience = {.tv_sec = DRAIN_S};
+    for (bool stop = false; !stop;) {
+        struct timespec patience = {.tv_sec = s->left ? LEAVE_S : DRAIN_S};
         int signo = s->draining ? sigtimedwait(&s->set, NULL, &patience)
                                 : sigwaitinfo(&s->set, NULL);
-        if (signo < 0 && errno == EAGAIN)
-            time_is_up(s);
-        if (signo < 0)
+        if (signo < 0 && errno != EAGAIN)
             continue;
         pthread_mutex_lock(&s->lock);
-        if (s->stop) {
-            pthread_mutex_unlock(&s->lock);
-            return NULL;
-        }
-        /* _exit: a destructor might wait for the very thing that hangs */
-        if (s->caught || s->draining || s->detached)
-            _exit(128 + signo);
-        first_signal(s, signo);
+        stop = s->stop;
+        if (!stop && signo < 0)
+            time_is_up(s);
+        else if (!stop)
+            on_signal(s, signo);
         pthread_mutex_unlock(&s->lock);
     }
+    return NULL;
 }
 
 static void choose_signals(sigset_t *set) {
@@ -161,6 +181,15 @@ bool ch_signals_caught(struct ch_signals *s) {
     bool caught = s->caught;
     pthread_mutex_unlock(&s->lock);
     return caught;
+}
+
+bool ch_signals_left(struct ch_signals *s) {
+    if (!s)
+        return false;
+    pthread_mutex_lock(&s->lock);
+    bool left = s->left;
+    pthread_mutex_unlock(&s->lock);
+    return left;
 }
 
 int ch_signals_fd(const struct ch_signals *s) {

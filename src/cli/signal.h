@@ -21,14 +21,16 @@ void ch_signals_free(struct ch_signals *s);
  * there is none just now. */
 void ch_signals_attach(struct ch_signals *s, chela_run *run);
 /* The run's session is kept, under this key (copied): SIGTERM gives the run ten
- * seconds to end by itself. Then the program ends with 0; the session can be
- * resumed. A second signal does not wait. */
+ * seconds to end by itself. Then, or with a second signal, it is left as it is
+ * (chela_run_leave). If the program has not ended soon after that, or with a third
+ * signal, it is ended. */
 void ch_signals_drain(struct ch_signals *s, const char *key);
 /* Nothing is left to be cancelled: from now on a signal ends the program. */
 void ch_signals_detach(struct ch_signals *s);
 
-bool ch_signals_caught(struct ch_signals *s);
-/* Readable once a signal was caught; -1 without. For poll(). */
+bool ch_signals_caught(struct ch_signals *s); /* what there is is cancelled */
+bool ch_signals_left(struct ch_signals *s);   /* the run was left, to be resumed */
+/* Readable once either is true; -1 without. For poll(). */
 int ch_signals_fd(const struct ch_signals *s);
 
 #endif

@@ -130,6 +130,7 @@ restart_redis() {
 if start_postgres; then
     for n in 0 1 2; do postgres_sql "CREATE DATABASE w$n"; done
     sweep_all postgres "$(postgres_url w0)" "$(postgres_url w1)"
+    postgres_sql CHECKPOINT # the sweep's log is not to be read again after each death
     kind=postgres server=$postgres_pid restart=restart_postgres
     troubled "$(postgres_url w2)"
 else

@@ -63,7 +63,7 @@ background() {
     (cd "$space" && exec env -i PATH="$PATH" HOME="$tmp" ${ASAN_OPTIONS+ASAN_OPTIONS="$ASAN_OPTIONS"} \
         "$absolute" "$@" >>"$tmp/told" 2>/dev/null </dev/null) &
     pid=$!
-    for _ in {1..100}; do
+    for _ in {1..600}; do
         [ "$(cat "$space"/*.log 2>/dev/null | wc -l)" -ge "$want" ] && return
         sleep 0.05
     done

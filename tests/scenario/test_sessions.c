@@ -696,6 +696,93 @@ static void test_cancelled_before_it_begins(void **state) {
     }
 }
 
+/* --- left ------------------------------------------------------------------------- */
+
+static void leave_at(struct stage *st, const struct chela_event *ev) {
+    (void)ev;
+    if (st->arg-- == 0)
+        chela_run_leave(st->run);
+}
+
+/* What another process finds and makes of it. */
+static void go_on(chela_store *store, uint64_t used) {
+    struct stage st;
+    struct numbers numbers = {.used = used};
+    struct lines lines = {0};
+    assert_int_equal(chela_store_export(store, "a", keep_line, &lines, NULL), 0);
+    open_kept(&st, store, "a", holds(&lines, lines.n - 1, "\"role\":\"assistant\"") ? 1 : 0);
+    ch_buf_release(&lines.text);
+    wait_open(&st);
+    assert_string_equal(chela_session_status(st.session), "running");
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = check_number, .user = &numbers);
+    assert_int_equal(chela_run_resume(st.session, &opts, &st.run, NULL), 0);
+    assert_int_equal(chela_run_wait(st.run), 0);
+    assert_string_equal(chela_run_reason(st.run), "task_completed");
+    stage_check_transcript(&st);
+    stage_close(&st);
+}
+
+/* At each of its events in turn, until it has ended before that: one end is told,
+ * and the rest is done by whoever resumes it. */
+static void test_left_at_every_event(void **state) {
+    (void)state;
+    bool ended = false;
+    for (long at = 0; !ended; at++) {
+        struct stage st;
+        chela_store *store = new_store();
+        made = (struct counts){0};
+        open_kept(&st, store, "a", 0);
+        wait_open(&st);
+        st.on_event = leave_at;
+        st.arg = at;
+        stage_start(&st, "go");
+        stage_finish(&st);
+        assert_int_equal(st.ends, 1);
+        uint64_t used = st.next_seq;
+        ended = strcmp(stage_verdict(&st), "done/task_completed") == 0;
+        if (!ended) {
+            assert_string_equal(stage_verdict(&st), "paused/interrupted");
+            assert_string_equal(chela_session_status(st.session), "running");
+        }
+        stage_close(&st);
+        if (!ended)
+            go_on(store, used);
+        assert_true(made.ship <= 1);
+        assert_true(at < 1000);
+        chela_store_close(store);
+    }
+}
+
+/* Something else may be said in the session that was left, by the same process. */
+static void test_left_and_used_again(void **state) {
+    struct stage st;
+    chela_store *store = new_store();
+    (void)state;
+    open_kept(&st, store, "a", 1);
+    wait_open(&st);
+    st.on_event = leave_at;
+    stage_play(&st, "go");
+    assert_string_equal(stage_verdict(&st), "paused/interrupted");
+    stage_play(&st, "something else");
+    assert_string_equal(stage_verdict(&st), "done/task_completed");
+    stage_check_transcript(&st);
+    chela_run_leave(st.run); /* it is over */
+    assert_string_equal(chela_session_status(st.session), "idle");
+    stage_close(&st);
+    chela_store_close(store);
+}
+
+static void test_left_without_a_store(void **state) {
+    struct stage st;
+    (void)state;
+    stage_open(&st, NULL, replies, CH_LEN(replies));
+    st.on_event = leave_at;
+    stage_play(&st, "go");
+    assert_string_equal(stage_verdict(&st), "cancelled/cancelled");
+    assert_int_equal(st.ends, 1);
+    stage_close(&st);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_written),
@@ -714,6 +801,9 @@ int main(void) {
         cmocka_unit_test(test_metadata_survives),
         cmocka_unit_test(test_messages_of_a_run_left_behind),
         cmocka_unit_test(test_cancelled_before_it_begins),
+        cmocka_unit_test(test_left_at_every_event),
+        cmocka_unit_test(test_left_and_used_again),
+        cmocka_unit_test(test_left_without_a_store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

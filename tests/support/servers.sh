@@ -37,8 +37,9 @@ start_postgres() {
     postgres_pid=$!
     server_pids+=($postgres_pid)
     postgres=$(postgres_url postgres)
-    for _ in {1..300}; do
+    for _ in {1..1200}; do # after a crash it has a log to read first
         [ "$(postgres_sql 'SELECT 42' 2>/dev/null)" = 42 ] && return
+        kill -0 $postgres_pid 2>/dev/null || break
         sleep 0.05
     done
     cat "$servers/pg.log" >&2
