@@ -7,8 +7,9 @@
  *
  * turns prints CPU (and what of it the system spent in syncs) and wall time of a
  * turn, what the store has grown by (SQLite: with its log of up to 4 MB), and how
- * often this process asked for a sync; compare it with the URL "none". The model is a scripted one. Modules are looked
- * for in CHELA_MODULE_PATH. scripts/bench-store does it all for every backend. */
+ * often this process asked for a sync; compare it with the URL "none". The model
+ * is a scripted one. Modules are looked for in CHELA_MODULE_PATH.
+ * scripts/bench-store does it all for every backend. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
