@@ -64,7 +64,7 @@ static void set_machine(chela_run *run) {
         run->m.model = 0;
     if (run->m.state == CH_RUN_THINK && run->m.turns > 0)
         run->m.turns--; /* the machine counts the call when it is made again */
-    if (p->status != CH_PAST_PAUSED)
+    if (p->status != CH_PAST_PAUSED || run->m.state != CH_RUN_WAITING) /* an import may lie */
         run->m.state = p->reply || p->results ? CH_RUN_ACT : CH_RUN_OBSERVE;
     run->m.reason = CH_REASON_NONE;
 }

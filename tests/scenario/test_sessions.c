@@ -281,6 +281,41 @@ static void test_every_beginning_can_be_resumed(void **state) {
     ch_buf_release(&lines.text);
 }
 
+/* Whatever an imported journal says about the machine, it comes to an end. */
+static void test_states_that_cannot_be(void **state) {
+    static const char *const statuses[] = {"running", "paused", "parked"};
+    struct stage st;
+    struct lines lines = {0};
+    chela_store *store = new_store();
+    (void)state;
+    open_kept(&st, store, "a", 0);
+    stage_play(&st, "go");
+    stage_close(&st);
+    assert_int_equal(chela_store_export(store, "a", keep_line, &lines, NULL), 0);
+    chela_store_close(store);
+    for (int i = 0; i < (int)CH_LEN(statuses) * (CH_RUN_ERROR + 1); i++) {
+        CH_BUF_AUTO text = {0};
+        size_t n = i % 2 ? 3 : 1; /* with calls that are open, and without */
+        ch_buf_add(&text, lines.text.p, lines.ends[n]);
+        ch_buf_addf(&text,
+                    "{\"seq\":%zu,\"type\":\"state\",\"ts\":1,\"data\":{\"run\":\"r\","
+                    "\"status\":\"%s\",\"state\":\"%s\",\"turns\":-1,\"seq\":9}}\n",
+                    n + 1, statuses[i % (int)CH_LEN(statuses)],
+                    ch_run_state_name((enum ch_run_state)(i / (int)CH_LEN(statuses))));
+        store = new_store();
+        assert_int_equal(chela_store_import(store, text.p, text.n, NULL, NULL, NULL), 0);
+        open_kept(&st, store, "a", n == 3);
+        wait_open(&st);
+        struct chela_run_opts opts = CHELA_RUN_OPTS(.insist = 1);
+        assert_int_equal(chela_run_resume(st.session, &opts, &st.run, NULL), 0);
+        assert_int_equal(chela_run_wait(st.run), 0);
+        stage_check_transcript(&st);
+        stage_close(&st);
+        chela_store_close(store);
+    }
+    ch_buf_release(&lines.text);
+}
+
 static void tell_much(struct stage *st, const struct chela_event *ev) {
     if (ev->type == CHELA_EV_MODEL_REQUEST && !st->arg++)
         st->next_seq = st->run->m.seq += CH_LIMIT_UNSTORED / 2;
@@ -789,6 +824,7 @@ int main(void) {
         cmocka_unit_test(test_what_is_synced),
         cmocka_unit_test(test_a_store_that_fails),
         cmocka_unit_test(test_every_beginning_can_be_resumed),
+        cmocka_unit_test(test_states_that_cannot_be),
         cmocka_unit_test(test_numbers_are_stored),
         cmocka_unit_test(test_keys_stay_the_same),
         cmocka_unit_test(test_an_end_with_open_calls),
