@@ -108,7 +108,8 @@ static int explain_connect(struct chela_store_db *db, struct chela_error *err) {
 
     ch_fail(err, code, "store %s: %.*s", db->shown, (int)strcspn(text, "\n"), text);
     db->again = code == CHELA_ENET;
-    db->starting = strstr(text, "starting up") || strstr(text, "in recovery mode");
+    db->starting = strstr(text, "starting up") || strstr(text, "in recovery mode") ||
+                   strstr(text, "not yet accepting connections");
     ch_pg_drop(db);
     return code;
 }

@@ -94,13 +94,18 @@ static void send_refusal(int fd, const char *sqlstate, const char *words) {
         send(fd, m, (size_t)n, MSG_NOSIGNAL);
 }
 
-static void *refuse_twice(void *arg) {
-    int fd = accept(*(int *)arg, NULL, NULL);
-    send_refusal(fd, "57P03", "the database system is starting up");
-    close(fd);
-    fd = accept(*(int *)arg, NULL, NULL);
-    send_refusal(fd, "28000", "role \"chela\" does not exist");
-    close(fd);
+static void *refuse(void *arg) {
+    static const char *const refusals[][2] = {
+        {"57P03", "the database system is starting up"},
+        {"57P03", "the database system is in recovery mode"},
+        {"57P03", "the database system is not yet accepting connections"},
+        {"28000", "role \"chela\" does not exist"},
+    };
+    for (size_t i = 0; i < CH_LEN(refusals); i++) {
+        int fd = accept(*(int *)arg, NULL, NULL);
+        send_refusal(fd, refusals[i][0], refusals[i][1]);
+        close(fd);
+    }
     return NULL;
 }
 
@@ -114,7 +119,7 @@ static void test_a_server_that_is_starting(void **state) {
     assert_int_equal(bind(listener, (struct sockaddr *)&at, n), 0);
     assert_int_equal(listen(listener, 1), 0);
     assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &n), 0);
-    pthread_create(&thread, NULL, refuse_twice, &listener);
+    pthread_create(&thread, NULL, refuse, &listener);
     snprintf(where, sizeof(where),
              "postgres://chela@127.0.0.1:%d/x?sslmode=disable&gssencmode=disable",
              ntohs(at.sin_port));
