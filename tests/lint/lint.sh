@@ -17,12 +17,20 @@ docs_are_well_formed() {
     done
 }
 
+# Every test that docs/promises.md rests a promise on.
+missing_tests() {
+    grep -oE '`(unit|scenario|e2e|fuzz)[a-z_/]*`' docs/promises.md | tr -d '`' | sort -u | while read -r name; do
+        compgen -G "tests/$name.sh" >/dev/null || compgen -G "tests/$name.c" >/dev/null || [ -d "tests/$name" ] || echo "$name"
+    done
+}
+
 check "layers" tools/check_layers
 check "style" tools/check_style
 check "public headers compile alone" tools/check_headers
 check "docs/limits.md is what limits.h says (else: make man)" diff docs/limits.md <(scripts/limits)
 check "commands in the docs stand in fences (run by e2e/docs)" docs_are_well_formed
 check "the Makefile stays small" test "$(wc -l <Makefile)" -le 250
+same "promises name tests that are there" "" "$(missing_tests)"
 if command -v shellcheck >/dev/null; then
     # shellcheck disable=SC2046
     check "shell scripts" shellcheck -x -e SC1091,SC2016 $(scripts)

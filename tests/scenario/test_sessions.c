@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -155,6 +156,47 @@ static void test_what_is_synced(void **state) {
         stage_close(&st);
         chela_store_close(store);
     }
+}
+
+struct sizes {
+    size_t of[128]; /* by turn: bytes of its records */
+};
+
+static int add_size(const struct chela_store_record *r, void *user) {
+    struct sizes *s = user;
+    const char *turn = memmem(r->data, r->n, "\"turn\":", 7);
+    size_t n = turn ? strtoul(turn + 7, NULL, 10) : 0;
+    s->of[n % CH_LEN(s->of)] += r->n;
+    return 0;
+}
+
+/* A turn late in a session costs what an early one did, but for a digit. */
+static void test_it_grows_by_what_is_new(void **state) {
+    enum { TURNS = 101 };
+    struct fake_reply many[TURNS];
+    struct stage st;
+    struct sizes sizes = {0};
+    chela_store *store = new_store();
+    (void)state;
+    for (size_t i = 0; i < TURNS; i++)
+        many[i] = (struct fake_reply){.body = i + 1 < TURNS ? A_USE("c", "look", "{}")
+                                                            : A_SAY("done")};
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+            .limits = {.max_turns = TURNS, .max_tool_calls = -1},
+            .loop_guard = {.repeats = -1, .cycles = -1});
+    stage_open(&st, &opts, many, TURNS);
+    add_tools(&st);
+    assert_int_equal(chela_runtime_store(st.rt, store, NULL, NULL), 0);
+    chela_session_close(st.session);
+    assert_int_equal(chela_session_new(st.agent, "a", &st.session, NULL), 0);
+    stage_play(&st, "go");
+    assert_string_equal(stage_verdict(&st), "done/task_completed");
+    assert_int_equal(chela_store_records(store, "a", 1, add_size, &sizes, NULL), 0);
+    assert_in_range(sizes.of[10], 100, 2000);
+    assert_in_range(sizes.of[TURNS - 1], sizes.of[10], sizes.of[10] + 20);
+    assert_int_equal(fault.syncs, 1);
+    stage_close(&st);
+    chela_store_close(store);
 }
 
 /* --- a store that fails ----------------------------------------------------------------- */
@@ -822,6 +864,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_written),
         cmocka_unit_test(test_what_is_synced),
+        cmocka_unit_test(test_it_grows_by_what_is_new),
         cmocka_unit_test(test_a_store_that_fails),
         cmocka_unit_test(test_every_beginning_can_be_resumed),
         cmocka_unit_test(test_states_that_cannot_be),
