@@ -229,7 +229,7 @@ $(BUILD)/bench/%: bench/%.c $(BUILD)/libchela.a
 install: all ## into PREFIX, below DESTDIR
 	@$(MAKE) --no-print-directory install-now
 install-now:
-	install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(LIBEXECDIR)/chela $(PREFIX)/include/chela/sys $(LIBDIR)/pkgconfig $(PREFIX)/share/man/man1)
+	install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(LIBEXECDIR)/chela $(PREFIX)/include/chela/sys $(LIBDIR)/pkgconfig $(PREFIX)/share/man/man1 $(PREFIX)/lib/systemd/system)
 	install -m 755 $(BUILD)/chela $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 $(BOX) $(DESTDIR)$(LIBEXECDIR)/chela/sandbox
 	install -m 644 include/chela.h $(DESTDIR)$(PREFIX)/include/
@@ -240,8 +240,8 @@ install-now:
 	cd $(DESTDIR)$(LIBDIR) && ln -sf libchela.so.$(VERSION) libchela.so.$(SOVERSION) && ln -sf libchela.so.$(SOVERSION) libchela.so
 	for f in prompts/*/*; do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/chela/$$f || exit 1; done
 	install -m 755 $(MODULE_SOS) $(DESTDIR)$(LIBDIR)/
-	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@PKGS@|$(PKGS)|; s|@LIBS@|$(LIBS)|' \
-	    scripts/chela.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/chela.pc
+	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@PKGS@|$(PKGS)|; s|@LIBS@|$(LIBS)|' scripts/chela.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/chela.pc
+	for f in chela.service chela.socket; do sed 's|@PREFIX@|$(PREFIX)|' scripts/$$f > $(DESTDIR)$(PREFIX)/lib/systemd/system/$$f || exit 1; done
 	$(if $(wildcard docs/chela.1),install -m 644 docs/chela.1 $(DESTDIR)$(PREFIX)/share/man/man1/)
 
 clean: ## remove what was built

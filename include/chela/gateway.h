@@ -42,7 +42,8 @@ struct chela_channel_opts {
 
 struct chela_gateway_opts { /* all texts are copied */
     size_t size; /* set by CHELA_GATEWAY_OPTS */
-    const char *listen;         /* NULL: "127.0.0.1:8787"; port 0: any that is free */
+    const char *listen;         /* NULL: "127.0.0.1:8787"; port 0: any that is free;
+                                   "fd:3": a bound socket that the process was given */
     const char *token;          /* what callers must show, on loopback too: at least 16
                                    bytes; without one there is no gateway */
     const char *const *hosts;   /* names it may be called by beside localhost and IP
@@ -83,6 +84,11 @@ CHELA_API int chela_gateway_reload(chela_gateway *gw, const struct chela_gateway
  * what is not done by then is cut off and can be resumed from the store. A
  * second call cuts off at once. */
 CHELA_API void chela_gateway_stop(chela_gateway *gw, int64_t drain_ms);
+
+/* How a gateway that runs at this URL is, as a caller finds it: findings as of
+ * chela_runtime_survey (chela/survey.h). token may be NULL. Waits for answers, some
+ * seconds at most; needs a runtime with a loop of its own. Yours to chela_free. */
+CHELA_API char *chela_gateway_survey(chela_runtime *rt, const char *url, const char *token);
 
 CHELA_END_DECLS
 #endif

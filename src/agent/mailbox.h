@@ -8,6 +8,9 @@ struct ch_outbox;
 
 void ch_outbox_free(struct ch_outbox *box); /* the journal was shut */
 
+/* How many messages of that channel could not be sent so far. */
+size_t ch_outbox_stuck(const chela_runtime *rt, const char *channel);
+
 /* The run has its answer, of this turn: if somebody waits for one, it becomes a
  * message in the transaction that stores the run's state. */
 void ch_outbox_answer(chela_run *run, unsigned turn, bool delivered);

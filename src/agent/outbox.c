@@ -430,6 +430,17 @@ size_t chela_outbox_waiting(const chela_runtime *rt) {
     return rt->outbox ? rt->outbox->n : 0;
 }
 
+size_t ch_outbox_stuck(const chela_runtime *rt, const char *channel) {
+    size_t n = 0;
+    if (!rt->outbox)
+        return 0;
+    for (CH_LIST_EACH(k, &rt->outbox->letters)) {
+        const struct letter *l = CH_CONTAINER(k, struct letter, link);
+        n += l->m.attempts > 0 && strcmp(l->m.channel, channel) == 0;
+    }
+    return n;
+}
+
 /* --- answers ---------------------------------------------------------------------------------- */
 
 void ch_outbox_answer(chela_run *run, unsigned turn, bool delivered) {

@@ -284,6 +284,8 @@
 #define CH_LIMIT_USAGE_CALLS 5000    /* model calls in one answer */
 
 /* defaults that are settings, not bounds */
+#define CH_LIMIT_HEALTH_MS 2000      /* for a store to say that it is well */
+#define CH_DEFAULT_HEALTH_MS 1000    /* how long that counts */
 #define CH_DEFAULT_PULSE_MS 15000    /* a sign of life on every stream */
 #define CH_DEFAULT_LANE_MS 60000     /* a session in memory that nobody uses */
 #define CH_DEFAULT_DRAIN_LOOK_MS 50  /* while stopping: is anybody left */

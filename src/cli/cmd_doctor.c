@@ -4,10 +4,12 @@
  * between our own about the configuration, the store and the model. Keys are
  * never shown, and no model is asked. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "chela/gateway.h"
 #include "cli/cmd.h"
 #include "cli/draft.h"
 #include "cli/mem.h"
@@ -17,6 +19,7 @@
 
 struct flags {
     struct ch_setup_flags setup;
+    const char *url, *ca_file;
     bool json;
 };
 
@@ -24,6 +27,10 @@ static const struct ch_opt opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_STORE(struct flags),
     CH_SETUP_OPTS_TOOLS(struct flags),
+    {"url", 0, CH_OPT_TEXT, offsetof(struct flags, url), "URL", 0, 0, "Gateway",
+     "ask the gateway that runs there instead, with the token that chela serve would use here"},
+    {"ca-file", 0, CH_OPT_TEXT, offsetof(struct flags, ca_file), "FILE", 0, 0, "Gateway",
+     "certificates to trust (PEM) instead of the system's"},
     {"json", 0, CH_OPT_SWITCH, offsetof(struct flags, json), NULL, 0, 0, "Output",
      "a JSON array of {area, name, status, detail, mend}"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
@@ -152,6 +159,22 @@ static void look_at_agent(struct findings *f, struct ch_setup *s, struct chela_a
          demo ? "it is offline and plays from a file: set a key or pass --model" : NULL);
 }
 
+/* One that runs, as its callers find it. */
+static void look_at_gateway(struct findings *f, struct ch_setup *s, const char *url) {
+    struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.listen = NULL);
+    struct chela_error err = {0};
+    const char *env = "CHELA_TOKEN";
+    if (!look_at_config(f, s) || !look_at_providers(f, s))
+        return;
+    if (s->config)
+        chela_config_gateway(s->config, &o, &env, NULL);
+    if (s->config && chela_config_token(s->config, &o.token, &err) < 0)
+        find(f, "gateway", "token", "fail", ch_dup(err.message), NULL);
+    char *json = chela_gateway_survey(s->rt, url, o.token ? o.token : getenv(env));
+    add_survey(f, json);
+    chela_free(json);
+}
+
 static void look(struct findings *f, struct ch_setup *s) {
     struct chela_agent_opts opt = CHELA_AGENT_OPTS(.id = NULL);
     struct chela_agent_opts bounds = CHELA_AGENT_OPTS(.id = NULL);
@@ -222,11 +245,15 @@ static void print_json(FILE *out, const struct findings *f) {
 }
 
 static int examine(const struct flags *flags, struct ch_console *c, const struct ch_env *env) {
-    struct ch_setup setup = {.env = env, .flags = &flags->setup, .console = c};
+    struct ch_setup setup = {
+        .env = env, .flags = &flags->setup, .console = c, .ca_file = flags->ca_file};
     struct findings f = {0};
     struct ch_draft d;
 
-    look(&f, &setup);
+    if (flags->url)
+        look_at_gateway(&f, &setup, flags->url);
+    else
+        look(&f, &setup);
     ch_draft_init(&d);
     if (flags->json)
         print_json(d.f, &f);
@@ -270,6 +297,8 @@ const struct ch_cmd ch_cmd_doctor = {
              "are), the layers of the sandbox and the model that 'chela run' "
              "would use. Each line is ok, warn (it works with less) or fail (what was asked for "
              "will not work), with what helps. No model is asked for a reply.\n\n"
+             "With --url a gateway that runs is asked instead, as its callers would: is it there, "
+             "does the token open it, which of the things it depends on fails.\n\n"
              "The exit status is 1 if something failed, 0 otherwise.",
     .opts = opts,
     .run = run,

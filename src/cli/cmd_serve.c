@@ -13,6 +13,7 @@
 #include "cli/cmd.h"
 #include "cli/mem.h"
 #include "cli/problem.h"
+#include "cli/service.h"
 #include "cli/setup.h"
 
 #define DRAIN_MS 10000
@@ -58,6 +59,7 @@ struct serve {
     const struct chela_channel_opts *channel_list[CHANNELS + 1];
     int64_t drain_ms;
     bool tls;
+    const char *socket; /* that a service manager opened for us; NULL */
     pthread_t waiter;
     sigset_t signals;
 };
@@ -170,7 +172,7 @@ static int find_channels(struct serve *s, struct chela_gateway_opts *o, struct c
 static int describe(struct serve *s, struct chela_gateway_opts *o, struct chela_error *err) {
     const char *token_env = TOKEN_ENV;
     s->drain_ms = DRAIN_MS;
-    o->listen = s->flags.listen;
+    o->listen = s->socket ? s->socket : s->flags.listen;
     o->store = s->setup.store;
     if (s->setup.config)
         chela_config_gateway(s->setup.config, o, &token_env, &s->drain_ms);
@@ -258,8 +260,10 @@ static void *wait_for_signals(void *user) {
             return NULL;
         if (signo == SIGHUP)
             chela_gateway_interrupt(s->gateway);
-        else if (signo > 0)
+        else if (signo > 0) {
+            ch_service_tell("STOPPING=1");
             chela_gateway_stop(s->gateway, s->drain_ms);
+        }
     }
 }
 
@@ -280,8 +284,12 @@ static int serve(struct serve *s, struct chela_error *err) {
         return ch_problem(err, CHELA_EINTERNAL, "cannot start a thread");
     ch_console_note(&s->console, "listening on http%s://%s (the console is there too)",
                     s->tls ? "s" : "", chela_gateway_address(s->gateway));
-    while ((rc = chela_gateway_run(s->gateway)) == 1)
+    ch_service_tell("READY=1");
+    while ((rc = chela_gateway_run(s->gateway)) == 1) {
+        ch_service_tell("RELOADING=1");
         reload(s);
+        ch_service_tell("READY=1");
+    }
     pthread_kill(s->waiter, SIGUSR2);
     pthread_join(s->waiter, NULL);
     return rc < 0 ? ch_problem(err, rc, "the loop ended: %s", chela_error_text(rc)) : 0;
@@ -304,6 +312,7 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
         s.setup.log = s.console.json ? log_json : NULL;
         block_signals(&s);
         allow_files();
+        s.socket = ch_service_socket();
         code = CH_EXIT_DONE;
         if (serve(&s, &err) < 0) {
             ch_console_error(&s.console, "%s", err.message);
@@ -329,7 +338,8 @@ const struct ch_cmd ch_cmd_serve = {
         "Every caller must show a token: it is taken from CHELA_TOKEN, or the variable or "
         "file that gateway.tokenEnv or gateway.tokenFile names.\n\n"
         "SIGTERM lets what is under way end, for ten seconds or gateway.drainSec; SIGHUP reads "
-        "the configuration again.",
+        "the configuration again. A socket that systemd opened is used instead of --listen, and "
+        "systemd is told when the gateway is ready, reloads and stops.",
     .opts = opts,
     .run = run,
 };

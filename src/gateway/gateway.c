@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "gateway/health.h"
 #include "gateway/lane.h"
 #include "gateway/ui_stream.h"
 #include "net/wire.h"
@@ -204,6 +205,7 @@ int chela_gateway_new(chela_runtime *rt, const struct chela_gateway_opts *given,
     chela_gateway *gw = ch_alloc(sizeof(*gw));
     gw->rt = rt;
     gw->store = opts.store;
+    gw->health = ch_health_new(gw);
     gw->began = ch_mono_ms(ch_loop_clock(rt->loop));
     gw->stop.fn = on_stop;
     gw->stop_now.fn = on_stop_now;
@@ -248,6 +250,7 @@ void chela_gateway_close(chela_gateway *gw) {
         ch_free(v);
     }
     ch_server_close(gw->server);
+    ch_health_free(gw->health);
     ch_door_release(&gw->door);
     ch_free(gw->agents);
     ch_free(gw->retired);

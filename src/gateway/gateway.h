@@ -47,6 +47,7 @@ struct chela_gateway {
     size_t nlanes, nvisits;
     size_t ninvocations; /* of single tools, which use their agent directly */
     struct ch_counters counters;
+    struct ch_health *health; /* owned */
     int64_t began; /* ms, monotonic */
     struct ch_timer pulse;
     struct ch_timer drain;

@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "gateway/health.h"
 #include "gateway/history.h"
 
 /* --- events */
@@ -73,6 +74,7 @@ static void on_event(const struct chela_event *ev, void *user) {
     struct ch_lane *l = user;
     struct ch_link *k = l->watchers.head.next, *next;
     count(&l->gw->counters, ev);
+    ch_health_hear(l->gw->health, ev);
     if (l->kept)
         remember(l, ev);
     if (ev->type == CHELA_EV_RUN_START)

@@ -170,11 +170,20 @@ static void on_listener_closed(uv_handle_t *h) {
     ch_server_closed_one(h->data);
 }
 
+/* The number of a socket that somebody opened for us, "fd:3"; -1: it is none. */
+static int handed_down(const char *listen) {
+    char *end;
+    long fd = strncmp(listen, "fd:", 3) == 0 ? strtol(listen + 3, &end, 10) : -1;
+    return fd > 2 && fd < CH_LIMIT_CLIENTS && !*end ? (int)fd : -1;
+}
+
 static int begin_listening(struct ch_server *s, const struct sockaddr_storage *a,
                            struct chela_error *err) {
     struct sockaddr_storage real = {0};
     int n = sizeof(real);
-    int rc = uv_tcp_bind(&s->tcp, (const struct sockaddr *)a, 0);
+    int fd = handed_down(s->opts.listen);
+    int rc = fd < 0 ? uv_tcp_bind(&s->tcp, (const struct sockaddr *)a, 0)
+                    : uv_tcp_open(&s->tcp, fd);
     if (rc == 0)
         rc = uv_listen((uv_stream_t *)&s->tcp, BACKLOG, on_connection);
     if (rc == 0)
@@ -188,7 +197,7 @@ static int begin_listening(struct ch_server *s, const struct sockaddr_storage *a
 int ch_server_new(struct ch_loop *loop, const struct ch_server_opts *opts, struct ch_server **out,
                   struct chela_error *err) {
     struct sockaddr_storage address = {0};
-    int rc = read_address(opts->listen, &address, err);
+    int rc = handed_down(opts->listen) < 0 ? read_address(opts->listen, &address, err) : 0;
     if (rc < 0)
         return rc;
     struct ch_server *s = ch_alloc(sizeof(*s));

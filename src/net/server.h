@@ -24,7 +24,9 @@ struct ch_exchange;
 struct ch_identity; /* wire.h */
 
 struct ch_server_opts {
-    const char *listen; /* "127.0.0.1:8787", "[::1]:8787", "localhost:0" */
+    /* "127.0.0.1:8787", "[::1]:8787", "localhost:0"; "fd:3": the socket that
+     * this process was given under that number, bound already. */
+    const char *listen;
     /* Both are called on the loop thread, never from inside a call below. */
     void (*head)(struct ch_exchange *x, void *user);
     void (*request)(struct ch_exchange *x, void *user);

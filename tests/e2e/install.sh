@@ -10,11 +10,12 @@ prefix=$tmp/prefix
 # install-now: what was built, with whatever flags, and nothing built again.
 check "make install" make -s install-now BUILD="$BUILD" PREFIX="$prefix"
 for file in bin/chela lib/libchela.so lib/libchela.so.0 lib/libchela.a lib/libchela-tls.so lib/pkgconfig/chela.pc \
-    include/chela.h include/chela/tool.h include/chela/sys/module.h; do
+    lib/systemd/system/chela.service lib/systemd/system/chela.socket include/chela.h include/chela/tool.h include/chela/sys/module.h; do
     check "installed: $file" test -s "$prefix/$file"
 done
 check "DESTDIR" make -s install-now BUILD="$BUILD" PREFIX=/usr DESTDIR="$tmp/dest"
 check "DESTDIR: below it" test -x "$tmp/dest/usr/bin/chela"
+check "DESTDIR: nor in the unit" grep -q '^ExecStart=/usr/bin/chela serve' "$tmp/dest/usr/lib/systemd/system/chela.service"
 check "DESTDIR: not in the files" grep -qx "prefix=/usr" "$tmp/dest/usr/lib/pkgconfig/chela.pc"
 
 program=$prefix/bin/chela

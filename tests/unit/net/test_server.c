@@ -331,11 +331,37 @@ static void test_too_many_from_one(void **state) {
     end(&w);
 }
 
+/* A socket that somebody else bound, as a service manager does. */
+static void test_handed_down(void **state) {
+    (void)state;
+    struct world w;
+    struct ch_clock clock;
+    struct chela_error err = {0};
+    struct sockaddr_in a = {.sin_family = AF_INET};
+    char name[32];
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    begin(&w, &clock);
+    ch_server_close(w.server);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+    snprintf(name, sizeof(name), "fd:%d", fd);
+    struct ch_server_opts opts = {
+        .listen = name, .head = on_head, .request = on_request, .user = &w};
+    assert_int_equal(ch_server_new(w.loop, &opts, &w.server, &err), 0);
+    int asks = dial(&w);
+    say(asks, "GET /x HTTP/1.1\r\nHost: a\r\n\r\n");
+    work(&w);
+    assert_true(heard(asks, "200 OK"));
+    close(asks);
+    end(&w);
+}
+
 static void test_addresses(void **state) {
     (void)state;
     static const char *const bad[] = {"",        "8787",     ":8787",          "localhost",
                                       "a.b:1",   "1.2.3:1",  "127.0.0.1:x",    "127.0.0.1:70000",
-                                      "::1:80",  "[::1]",    "127.0.0.1:80:1", "127.0.0.1:-1"};
+                                      "::1:80",  "[::1]",    "127.0.0.1:80:1", "127.0.0.1:-1",
+                                      "fd:",     "fd:1",     "fd:3x",          "fd:-3"};
     struct world w;
     struct ch_clock clock;
     begin(&w, &clock);
@@ -356,6 +382,7 @@ int main(void) {
         cmocka_unit_test(test_client_leaves), cmocka_unit_test(test_slow_reader),
         cmocka_unit_test(test_stalled_reader), cmocka_unit_test(test_too_many),
         cmocka_unit_test(test_too_many_from_one),
+        cmocka_unit_test(test_handed_down),
         cmocka_unit_test(test_addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

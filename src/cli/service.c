@@ -1,0 +1,60 @@
+/* service.c -- see service.h. The protocol is sd_listen_fds(3) and sd_notify(3):
+ * three variables and a datagram, for which no library is needed. */
+#include "cli/service.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/draft.h"
+
+#define FIRST_SOCKET 3
+
+static long number_in(const char *name) {
+    const char *text = getenv(name);
+    return text ? strtol(text, NULL, 10) : 0;
+}
+
+const char *ch_service_socket(void) {
+    bool ours = number_in("LISTEN_PID") == (long)getpid() && number_in("LISTEN_FDS") > 0;
+    unsetenv("LISTEN_PID");
+    unsetenv("LISTEN_FDS");
+    unsetenv("LISTEN_FDNAMES");
+    if (!ours || fcntl(FIRST_SOCKET, F_SETFD, FD_CLOEXEC) < 0)
+        return NULL;
+    return "fd:3";
+}
+
+/* "/path" or, beginning with an at sign, a name without a file. */
+static socklen_t read_address(const char *text, struct sockaddr_un *to) {
+    size_t n = strlen(text);
+    if ((text[0] != '/' && text[0] != '@') || n >= sizeof(to->sun_path))
+        return 0;
+    *to = (struct sockaddr_un){.sun_family = AF_UNIX};
+    memcpy(to->sun_path, text, n);
+    if (text[0] == '@')
+        to->sun_path[0] = '\0';
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
+}
+
+void ch_service_tell(const char *state) {
+    const char *where = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un to;
+    struct timespec t;
+    socklen_t n = where ? read_address(where, &to) : 0;
+    int fd = n ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
+    if (fd < 0)
+        return;
+    clock_gettime(CLOCK_MONOTONIC, &t); /* which a reload is told with */
+    char *text = ch_format("%s\nMONOTONIC_USEC=%lld", state,
+                           (long long)t.tv_sec * 1000000 + t.tv_nsec / 1000);
+    sendto(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT, (struct sockaddr *)&to, n);
+    free(text);
+    close(fd);
+}

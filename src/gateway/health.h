@@ -1,0 +1,13 @@
+/* health.h -- what /readyz knows; health.c says how. */
+#ifndef CH_GATEWAY_HEALTH_H
+#define CH_GATEWAY_HEALTH_H
+#include "gateway/gateway.h"
+
+struct ch_health;
+
+struct ch_health *ch_health_new(chela_gateway *gw);
+void ch_health_free(struct ch_health *h); /* no visit waits any more */
+/* An event of a run: is the model well? */
+void ch_health_hear(struct ch_health *h, const struct chela_event *ev);
+
+#endif
