@@ -101,7 +101,9 @@ static void look_at_check(struct survey *s, const struct ch_json *check) {
     struct ch_sv why = ch_json_get_str(check, "detail");
     bool well = ch_sv_is(ch_json_get_str(check, "status"), "ok");
     ch_buf_add_sv(&name, ch_json_get_str(check, "name"));
-    ch_buf_add_sv(&detail, well ? CH_SV("nothing is wrong with it") : why.n ? why : CH_SV("it fails"));
+    if (well)
+        why = CH_SV("nothing is wrong with it");
+    ch_buf_add_sv(&detail, why.n ? why : CH_SV("it fails"));
     bool vital = ch_sv_is(ch_buf_sv(&name), "store");
     row(s, ch_buf_str(&name), well ? "ok" : vital ? "fail" : "warn", ch_buf_str(&detail), NULL);
 }
