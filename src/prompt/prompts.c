@@ -229,7 +229,9 @@ int ch_prompts_link(struct ch_prompts *c, struct chela_error *err) {
 
 /* --- which one ------------------------------------------------------------------------ */
 
-/* 0..99, the same for a session and a prompt each time, and spread evenly. */
+#define SHARES 10000
+
+/* Below SHARES, the same for a session and a prompt each time, and spread evenly. */
 static unsigned share_of(const char *session, const char *name, const char *version) {
     unsigned char d[CH_SHA256_SIZE];
     struct ch_sha256 h;
@@ -238,20 +240,25 @@ static unsigned share_of(const char *session, const char *name, const char *vers
     ch_sha256_add(&h, version, strlen(version) + 1);
     ch_sha256_add(&h, session, strlen(session));
     ch_sha256_end(&h, d);
-    return (((unsigned)d[0] << 24) | ((unsigned)d[1] << 16) | ((unsigned)d[2] << 8) | d[3]) % 100;
+    return (((unsigned)d[0] << 24) | ((unsigned)d[1] << 16) | ((unsigned)d[2] << 8) | d[3]) % SHARES;
 }
 
-/* What the rules say; NULL: the newest that no rule holds back. */
+/* What the rules say; NULL: the newest that no rule holds back. Of two versions
+ * that are rolled out the second takes its share of all from those sessions that
+ * the first left. */
 static const char *ruled(const struct ch_prompts *c, const struct ch_prompt_query *q) {
     const char *pinned = NULL;
+    unsigned left = 100;
     for (size_t i = 0; i < c->nrules; i++) {
         const struct ch_prompt_rule *r = &c->rules[i];
         if (strcmp(r->name, q->name) != 0)
             continue;
         if (r->pinned)
             pinned = r->version;
-        else if (q->session && share_of(q->session, r->name, r->version) < r->percent)
+        else if (q->session && r->percent &&
+                 share_of(q->session, r->name, r->version) * left < r->percent * SHARES)
             return r->version;
+        left -= r->pinned ? 0 : r->percent;
     }
     return pinned;
 }
@@ -264,13 +271,17 @@ static bool held_back(const struct ch_prompts *c, const char *name, const char *
     return false;
 }
 
+/* If all are held back, the newest of those. */
 static const char *newest(const struct ch_prompts *c, const char *name) {
-    const char *version = NULL;
-    for (size_t i = 0; i < c->n; i++)
-        if (strcmp(c->list[i].prompt.name, name) == 0 &&
-            !held_back(c, name, c->list[i].prompt.version))
-            version = c->list[i].prompt.version; /* they are in order */
-    return version;
+    const char *version = NULL, *any = NULL;
+    for (size_t i = 0; i < c->n; i++) {
+        if (strcmp(c->list[i].prompt.name, name) != 0)
+            continue;
+        any = c->list[i].prompt.version; /* they are in order */
+        if (!held_back(c, name, any))
+            version = any;
+    }
+    return version ? version : any;
 }
 
 static bool suits(const struct ch_prompt_entry *e, const char *model) {
@@ -351,6 +362,12 @@ int ch_prompts_rollout(struct ch_prompts *c, const char *name, const char *versi
                        unsigned percent, struct chela_error *err) {
     if (percent > 100)
         return ch_fail(err, CHELA_EINVAL, "%s@%s: %u is no percentage", name, version, percent);
+    unsigned all = percent;
+    for (size_t i = 0; i < c->nrules; i++)
+        all += !c->rules[i].pinned && strcmp(c->rules[i].name, name) == 0 ? c->rules[i].percent : 0;
+    if (all > 100)
+        return ch_fail(err, CHELA_EINVAL, "versions of %s are rolled out to %u %% of all sessions",
+                       name, all);
     return add_rule(c, (struct ch_prompt_rule){name, version, false, percent}, err);
 }
 

@@ -334,6 +334,33 @@ static void test_rollout(void **state) {
     ch_prompts_release(&more);
 }
 
+/* Two at once have their shares of all sessions, and more than all is refused. */
+static void test_rollouts(void **state) {
+    struct ch_prompts c = {0};
+    struct chela_error err = {0};
+    unsigned got[3] = {0};
+    (void)state;
+    fill(&c);
+    assert_int_equal(ch_prompts_rollout(&c, "router", "1.10", 40, NULL), 0);
+    assert_int_equal(ch_prompts_rollout(&c, "router", "2.0", 30, NULL), 0);
+    for (int i = 0; i < 2000; i++) {
+        char key[32];
+        snprintf(key, sizeof(key), "session-%d", i);
+        struct ch_prompt_query q = {.name = "router", .session = key};
+        const char *p = picked(&c, q);
+        got[strcmp(p, "router 1.10 ") == 0 ? 0 : strcmp(p, "router 2.0 ") == 0 ? 1 : 2]++;
+    }
+    assert_in_range(got[0], 700, 900);
+    assert_in_range(got[1], 500, 700);
+    assert_in_range(got[2], 500, 700);
+    assert_int_equal(ch_prompts_rollout(&c, "router", "1.9", 31, &err), CHELA_EINVAL);
+    assert_string_equal(err.message, "versions of router are rolled out to 101 % of all sessions");
+    assert_int_equal(ch_prompts_rollout(&c, "router", "1.9", 30, NULL), 0);
+    struct ch_prompt_query q = {.name = "router"}; /* nothing is left to be the usual one */
+    assert_string_equal(picked(&c, q), "router 2.0 ");
+    ch_prompts_release(&c);
+}
+
 static void put(const char *dir, const char *name, const char *file, const char *text) {
     char path[512];
     snprintf(path, sizeof(path), "%s/%s", dir, name);
@@ -379,7 +406,8 @@ int main(void) {
         cmocka_unit_test(test_values_must_fit), cmocka_unit_test(test_json_values),
         cmocka_unit_test(test_untrusted_values), cmocka_unit_test(test_fingerprint),
         cmocka_unit_test(test_versions),        cmocka_unit_test(test_pick),
-        cmocka_unit_test(test_rollout),         cmocka_unit_test(test_files),
+        cmocka_unit_test(test_rollout),         cmocka_unit_test(test_rollouts),
+        cmocka_unit_test(test_files),
         cmocka_unit_test(test_heads),           cmocka_unit_test(test_two_messages),
         cmocka_unit_test(test_modules),
     };
