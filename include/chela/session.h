@@ -312,9 +312,9 @@ CHELA_API char *chela_agent_policies_json(const chela_agent *agent, const char *
                                           const char *sender);
 
 /* The skills that were found, as a JSON array of {name, description, version,
- * location, file, used, user_invocable, problem}: location is the file as the
- * model is told it, problem says why a skill is not used, else it is null; yours
- * to chela_free. */
+ * location, file, used, told, user_invocable, problem}: location is the file as
+ * the model is told it, told says whether it is, problem why a skill is not used,
+ * else it is null; yours to chela_free. */
 CHELA_API char *chela_agent_skills_json(const chela_agent *agent);
 
 /* A prompt as a run takes it: one that begins with "/skill NAME" calls that skill

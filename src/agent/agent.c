@@ -125,6 +125,16 @@ static void load_skills(chela_agent *a, const char *allow) {
                                   .env = a->rt->env,
                                   .user = a->rt->user};
     ch_skills_load(&a->skills, &opts);
+    if (a->skills.untold)
+        ch_log(CH_LOG_WARN, "prompt",
+               "%zu skills are not described to the model: there is room for %zu KB of "
+               "descriptions; 'chela skills list' shows which, skills.allow chooses others",
+               a->skills.untold, (size_t)CH_LIMIT_SKILLS_PROMPT / CH_KB);
+    if (a->skills.cut)
+        ch_log(CH_LOG_WARN, "prompt",
+               "there are more than %d skills, or more than %d folders in one: the others are "
+               "not looked at",
+               CH_LIMIT_SKILLS, CH_LIMIT_SKILL_ENTRIES);
 }
 
 int chela_agent_policy(chela_agent *a, const char *allow, const char *deny,
@@ -458,6 +468,7 @@ char *chela_agent_skills_json(const chela_agent *a) {
         ch_jw_kcstr(&w, "location", s->location);
         ch_jw_kcstr(&w, "file", s->file);
         ch_jw_kbool(&w, "used", s->allowed && !s->problem);
+        ch_jw_kbool(&w, "told", s->told);
         ch_jw_kbool(&w, "user_invocable", s->head.for_users);
         ch_jw_kcstr(&w, "problem",
                     s->problem || s->allowed ? s->problem : "not in the agent's list of skills");

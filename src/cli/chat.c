@@ -52,27 +52,28 @@ static void remember(struct ch_chat *c, const char *text) {
     c->undo[c->nundo++] = last;
 }
 
-static void start(struct ch_chat *c, const char *text) {
+static void start(struct ch_chat *c, const char *text, const char *typed) {
     struct chela_run_opts how = run_opts(c);
     struct chela_error err = {0};
 
-    ch_chat_user(c, text, strlen(text));
-    remember(c, text);
+    if (text == typed) /* a command is shown already */
+        ch_chat_user(c, text, strlen(text));
+    remember(c, typed);
     c->used = (struct chela_usage){0};
     c->turn = 0;
     began(c, chela_run_start(c->session, text, strlen(text), &how, &c->run, &err), &err);
 }
 
-void ch_chat_say(struct ch_chat *c, const char *text) {
+void ch_chat_say(struct ch_chat *c, const char *text, const char *typed) {
     if (!ch_chat_ready(c)) {
-        ch_edit_set(&c->edit, text);
+        ch_edit_set(&c->edit, typed);
         return;
     }
     if (!c->run || chela_run_steer(c->run, text, strlen(text)) == CHELA_ESTATE) {
-        start(c, text);
+        start(c, text, typed);
         return;
     }
-    ch_console_note(c->console, "(for the agent, as soon as it listens) %s", text);
+    ch_console_note(c->console, "(for the agent, as soon as it listens) %s", typed);
 }
 
 void ch_chat_resume(struct ch_chat *c) {
@@ -262,7 +263,7 @@ static void submit(struct ch_chat *c) {
             ch_chat_user(c, text, strlen(text));
             ch_chat_command(c, text);
         } else {
-            ch_chat_say(c, text);
+            ch_chat_say(c, text, text);
         }
     }
     free(text);

@@ -103,7 +103,8 @@ struct ch_chat {
 int ch_chat_run(struct ch_chat *c, struct chela_error *err);
 /* Make the agent if there is none. False: that cannot be, and it was said why. */
 bool ch_chat_ready(struct ch_chat *c);
-void ch_chat_say(struct ch_chat *c, const char *text); /* a message of the person */
+/* A message of the person; typed: what it was made of. */
+void ch_chat_say(struct ch_chat *c, const char *text, const char *typed);
 void ch_chat_switch(struct ch_chat *c, const char *key); /* to another session */
 void ch_chat_resume(struct ch_chat *c);
 void ch_chat_compact(struct ch_chat *c, const char *focus);

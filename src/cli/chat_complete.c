@@ -22,6 +22,15 @@ static void offer(struct words *w, const char *typed, char *word) {
         free(word);
 }
 
+static bool is_true(const char *json, size_t i, const char *member) {
+    char pointer[40];
+    snprintf(pointer, sizeof(pointer), "/%zu/%s", i, member);
+    char *value = chela_json_get(json, strlen(json), pointer, NULL);
+    bool yes = value && strcmp(value, "true") == 0;
+    chela_free(value);
+    return yes;
+}
+
 static void offer_commands(struct ch_chat *c, struct words *w, const char *typed) {
     const char *name;
     char pointer[40], *skill;
@@ -35,7 +44,8 @@ static void offer_commands(struct ch_chat *c, struct words *w, const char *typed
         snprintf(pointer, sizeof(pointer), "/%zu/name", i);
         if (!(skill = chela_json_get(json, strlen(json), pointer, NULL)))
             break;
-        offer(w, typed, ch_format("/%s", skill));
+        if (is_true(json, i, "used") && is_true(json, i, "user_invocable"))
+            offer(w, typed, ch_format("/%s", skill));
         chela_free(skill);
     }
     chela_free(json);

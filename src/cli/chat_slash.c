@@ -321,21 +321,15 @@ const char *ch_chat_command_name(size_t i) {
     return i < COMMANDS ? commands[i].name : NULL;
 }
 
-/* "/NAME rest" with the name of a skill is a message: the model is told to use
- * it. NULL: there is no such skill. */
-static char *skill_message(struct ch_chat *c, const char *name, size_t n, const char *rest) {
-    char *json = chela_agent_skills_json(c->agent), pointer[40], *skill, *message = NULL;
-    for (size_t i = 0; !message; i++) {
-        snprintf(pointer, sizeof(pointer), "/%zu/name", i);
-        skill = chela_json_get(json, strlen(json), pointer, NULL);
-        if (!skill)
-            break;
-        if (strlen(skill) == n && memcmp(skill, name, n) == 0)
-            message = ch_format("Use the skill %s.%s%s", skill, *rest ? " " : "", rest);
-        chela_free(skill);
-    }
-    chela_free(json);
-    return message;
+/* "/skill NAME rest", or "/NAME rest" with the name of a skill that people may
+ * call, is a message with its instructions. NULL: there is none, and err says
+ * so. */
+static char *skill_message(struct ch_chat *c, const char *line, struct chela_error *err) {
+    bool named = strncmp(line, "/skill", 6) == 0 && (!line[6] || strchr(" \t\n", line[6]));
+    char *call = named ? ch_dup(line) : ch_format("/skill %s", line + 1);
+    char *text = chela_agent_expand(c->agent, call, strlen(call), err);
+    free(call);
+    return text;
 }
 
 static void unknown(struct ch_chat *c, const char *name, size_t n) {
@@ -355,6 +349,7 @@ void ch_chat_command(struct ch_chat *c, const char *line) {
     size_t n = strcspn(name, " \t\n");
     const char *args = name + n + strspn(name + n, " \t\n");
     char *rest = ch_dup(args), *message;
+    struct chela_error err = {0};
 
     for (size_t len = strlen(rest); len > 0 && strchr(" \t\n", rest[len - 1]); len--)
         rest[len - 1] = '\0';
@@ -369,10 +364,12 @@ void ch_chat_command(struct ch_chat *c, const char *line) {
         free(rest);
         return;
     }
-    if ((message = c->agent ? skill_message(c, name, n, rest) : NULL))
-        ch_chat_say(c, message);
+    if ((message = ch_chat_ready(c) ? skill_message(c, line, &err) : NULL))
+        ch_chat_say(c, message, line);
+    else if (n == 5 && memcmp(name, "skill", n) == 0 && c->agent)
+        complain(c, &err);
     else
         unknown(c, name, n);
-    free(message);
+    chela_free(message);
     free(rest);
 }

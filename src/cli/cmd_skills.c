@@ -93,12 +93,20 @@ static char *field(const struct skills *s, size_t i, const char *name) {
 
 /* --- list -------------------------------------------------------------------------- */
 
+static bool is(char *value, const char *wanted) {
+    bool same = value && strcmp(value, wanted) == 0;
+    chela_free(value);
+    return same;
+}
+
 static void print_problems(const struct skills *s, FILE *out) {
     char *location;
     for (size_t i = 0; (location = field(s, i, "location")); i++) {
         char *problem = field(s, i, "problem");
         if (problem && strcmp(problem, "null") != 0)
             fprintf(out, "not used: %s: %s\n", location, problem);
+        else if (is(field(s, i, "told"), "false"))
+            fprintf(out, "the model is not told of it: %s\n", location);
         chela_free(problem);
         chela_free(location);
     }

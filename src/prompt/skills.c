@@ -153,7 +153,8 @@ static void scan(struct ch_skills *s, const struct ch_skills_opts *o, const char
     struct dirent **entries = NULL;
     int n = scandir(dir, &entries, not_hidden, by_name);
     for (int i = 0; i < n; i++) {
-        if (i < CH_LIMIT_SKILL_ENTRIES && !s->cut)
+        s->cut |= i >= CH_LIMIT_SKILL_ENTRIES;
+        if (!s->cut)
             visit(s, o, root, dir, entries[i]->d_name, depth);
         free(entries[i]);
     }
@@ -183,6 +184,23 @@ static int in_order(const void *a, const void *b) {
     return names ? names : strcmp(x->file, y->file);
 }
 
+static void describe(const struct ch_skill *skill, struct ch_buf *out);
+
+static void choose_told(struct ch_skills *s) {
+    CH_BUF_AUTO text = {0};
+    for (size_t i = 0; i < s->n && usable(&s->list[i]); i++) {
+        struct ch_skill *skill = &s->list[i];
+        if (!skill->head.for_models)
+            continue;
+        size_t before = text.n;
+        describe(skill, &text);
+        skill->told = s->untold == 0 && text.n <= CH_LIMIT_SKILLS_PROMPT;
+        s->untold += !skill->told;
+        if (!skill->told)
+            text.n = before;
+    }
+}
+
 void ch_skills_load(struct ch_skills *s, const struct ch_skills_opts *opts) {
     ch_skills_release(s);
     for (const char *const *root = opts->roots; root && *root; root++)
@@ -190,6 +208,7 @@ void ch_skills_load(struct ch_skills *s, const struct ch_skills_opts *opts) {
     settle_doubles(s);
     if (s->n)
         qsort(s->list, s->n, sizeof(*s->list), in_order);
+    choose_told(s);
 }
 
 void ch_skills_release(struct ch_skills *s) {
@@ -259,21 +278,29 @@ static void add_element(struct ch_buf *out, const char *tag, const char *text) {
     ch_buf_addf(out, "</%s>\n", tag);
 }
 
+static void describe(const struct ch_skill *skill, struct ch_buf *out) {
+    ch_buf_addf(out, "  <skill>\n");
+    add_element(out, "name", skill->head.name);
+    add_element(out, "description", skill->head.description);
+    add_element(out, "location", skill->location);
+    add_element(out, "version", skill->head.version);
+    ch_buf_addf(out, "  </skill>\n");
+}
+
 void ch_skills_describe(const struct ch_skills *s, struct ch_buf *out) {
-    size_t start = out->n, shown = 0;
+    size_t shown = 0;
     for (size_t i = 0; i < s->n && usable(&s->list[i]); i++) {
-        const struct ch_skill *skill = &s->list[i];
-        if (!skill->head.for_models)
+        if (!s->list[i].told)
             continue;
-        if (out->n - start > CH_LIMIT_SKILLS_PROMPT)
-            break;
-        ch_buf_addf(out, "%s  <skill>\n", shown++ ? "" : "<available_skills>\n");
-        add_element(out, "name", skill->head.name);
-        add_element(out, "description", skill->head.description);
-        add_element(out, "location", skill->location);
-        add_element(out, "version", skill->head.version);
-        ch_buf_addf(out, "  </skill>\n");
+        if (!shown++)
+            ch_buf_addf(out, "<available_skills>\n");
+        describe(&s->list[i], out);
     }
+    if (s->untold)
+        ch_buf_addf(out,
+                    "  <more>%zu more are not listed here: if none of these fits, look for "
+                    "SKILL.md below ./skills and ./.agents/skills.</more>\n",
+                    s->untold);
     if (shown)
         ch_buf_addf(out, "</available_skills>\n");
 }

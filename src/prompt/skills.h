@@ -18,6 +18,7 @@ struct ch_skill {
     const char *location; /* the same as the model is told it */
     const char *problem;  /* NULL: it can be used */
     bool allowed;         /* by the agent's list */
+    bool told;            /* <available_skills> has it */
     struct timespec changed; /* its file, when it was read */
 };
 
@@ -25,7 +26,8 @@ struct ch_skills { /* zeroed: none */
     struct ch_arena arena;
     struct ch_skill *list; /* by name, those in use first */
     size_t n, cap;
-    bool cut; /* there were more than CH_LIMIT_SKILLS */
+    bool cut;      /* there were more than CH_LIMIT_SKILLS, or too many in one folder */
+    size_t untold; /* in use and for models, but there is no room for them in the prompt */
 };
 
 struct ch_skills_opts {
@@ -49,7 +51,9 @@ const struct ch_skill *ch_skills_find(const struct ch_skills *s, struct ch_sv na
  * with commas; out may hold some already. Blocking. */
 void ch_skills_changes(const struct ch_skills *s, struct ch_buf *out);
 
-/* <available_skills>, for the system prompt; nothing if the model has none. */
+/* <available_skills>, for the system prompt; nothing if the model has none. In
+ * the order of names, until CH_LIMIT_SKILLS_PROMPT is reached; then it says how
+ * many more there are and where. */
 void ch_skills_describe(const struct ch_skills *s, struct ch_buf *out);
 
 #endif

@@ -243,18 +243,22 @@ static bool fits(const struct ch_buf *b, size_t start, size_t more) {
 
 static void add_skill_names(struct ch_buf *b, size_t start, const struct ch_skills *s) {
     static const char title[] = "Skills: read the file before such a task.\n";
-    bool any = false;
+    static const char more[] = "- %zu more: SKILL.md below ./skills, ./.agents/skills\n";
+    size_t shown = 0, left = 0;
     for (size_t i = 0; s && i < s->n; i++) {
         const struct ch_skill *k = &s->list[i];
         if (k->problem || !k->allowed || !k->head.for_models)
             continue;
         CH_BUF_AUTO line = {0};
-        ch_buf_addf(&line, "%s- %s: %s\n", any ? "" : title, k->head.name, k->location);
-        if (!fits(b, start, line.n))
-            return;
-        ch_buf_add_sv(b, ch_buf_sv(&line));
-        any = true;
+        ch_buf_addf(&line, "%s- %s: %s\n", shown ? "" : title, k->head.name, k->location);
+        bool room = left == 0 && fits(b, start, line.n + sizeof(more));
+        shown += room;
+        left += !room;
+        if (room)
+            ch_buf_add_sv(b, ch_buf_sv(&line));
     }
+    if (left && fits(b, start, sizeof(more)))
+        ch_buf_addf(b, more, left);
 }
 
 static void add_file_names(struct ch_buf *b, size_t start, const struct ch_project *p) {

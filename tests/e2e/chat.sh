@@ -40,6 +40,9 @@ rules:
   - { say: "you said: {{user}}" }
 YAML
 
+mkdir -p "$space/skills/zeppelin"
+printf -- '---\nname: zeppelin\ndescription: Travel by air\n---\nFill it with gas.\n' >"$space/skills/zeppelin/SKILL.md"
+
 # chat FLAG...: start it in an empty terminal. ENV: variables for it.
 chat() {
     open_terminal "${ENV-} $program chat --model scripted/rules.yaml $*"
@@ -53,6 +56,15 @@ prompt_is "typing is shown" '> hello'
 press Enter
 sees "an answer" '^you said: hello$'
 sees "the message stays above" '^> hello$'
+types "/skill zeppelin to Oslo"
+press Enter
+sees "a skill, called" '^you said: Use the skill zeppelin'
+types "/zeppelin to Rome"
+press Enter
+sees "by its name alone" '^to Rome$'
+types "/skill zepelin"
+press Enter
+sees "there is no such skill" "there is no skill 'zepelin' .known: zeppelin."
 types "你好,世界"
 press Left Left
 types "大"

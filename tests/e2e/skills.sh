@@ -29,6 +29,25 @@ chela skills list
 check "a link that leads out: said so" grep -qE '^not used: .*/skills/link/SKILL.md: it is a link that leads out' "$out"
 rm -r "$space/skills/link"
 
+# More than the prompt has room for: said to the operator and to the model.
+for i in $(seq 10 45); do
+    mkdir "$space/skills/many$i"
+    printf -- '---\nname: many%s\ndescription: %s\n---\n' "$i" "$(printf '%0600d' 0)" >"$space/skills/many$i/SKILL.md"
+done
+chela skills list
+untold=$(grep -c '^the model is not told of it: ' "$out")
+check "too many: which" test "$untold" -gt 0
+check "too many: a warning" grep -q "skills are not described to the model: there is room for 18 KB" "$err"
+cat >"$space/more.yaml" <<'YAML'
+rules:
+  - when: { system: '<more>([0-9]+) more are not listed here' }
+    say: "{{1}} more"
+  - say: nothing is missing
+YAML
+chela run --model scripted/more.yaml go
+same "too many: the model is told how many" "$untold more" "$(cat "$out")"
+rm -r "$space"/skills/many*
+
 chela skills show deploy
 exits "show" 0
 check "show: its text" grep -q 'Press the button' "$out"

@@ -111,6 +111,28 @@ static void test_prefix(void **state) {
 
 /* --- project files and skills */
 
+/* Nor is a sender whose policy denies reading, in whatever session. */
+static void test_by_sender(void) {
+    static const struct fake_reply replies[] = {
+        {.body = A_SAY("1")}, {.body = A_SAY("2")}, {.body = A_SAY("3")}};
+    static const char *const owner[] = {"u_owner", NULL};
+    static const struct chela_policy strangers =
+        CHELA_POLICY(.id = "strangers", .channel = "chat", .except = owner, .deny = "read");
+    static const struct chela_policy *const policies[] = {&strangers, NULL};
+    static const char *const senders[] = {"u_owner", "u_x", "u_owner"};
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.tools = "read", .workspace = dir,
+                                                    .prompt = "full", .policies = policies);
+    struct stage st;
+    STAGE_OPEN(&st, &opts, replies);
+    for (size_t i = 0; i < CH_LEN(senders); i++) {
+        struct chela_run_opts by = CHELA_RUN_OPTS(.channel = "chat", .sender = senders[i]);
+        assert_int_equal(chela_run_start(st.session, "go", 2, &by, NULL, NULL), 0);
+        assert_int_equal(ch_loop_run(st.rt->loop, &st.rt->idle), 0);
+        assert_true(!strstr(sent(&st, i), "<name>deploy</name>") == (i == 1));
+    }
+    stage_close(&st);
+}
+
 static void test_files_are_frozen(void **state) {
     (void)state;
     static const struct fake_reply replies[] = {{.body = A_SAY("1")}, {.body = A_SAY("2")},
@@ -143,6 +165,7 @@ static void test_files_are_frozen(void **state) {
     assert_null(strstr(sent(&st, 3), "deploy"));
     stage_close(&st);
     drop("AGENTS.md");
+    test_by_sender();
     drop("skills/deploy/SKILL.md");
     drop("skills/deploy");
     drop("skills");

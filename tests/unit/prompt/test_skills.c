@@ -254,7 +254,18 @@ static void test_many(void **state) {
     assert_int_equal(w->skills.n, CH_LIMIT_SKILLS);
     assert_true(w->skills.cut);
     ch_skills_describe(&w->skills, &out);
-    assert_in_range(out.n, CH_LIMIT_SKILLS_PROMPT, CH_LIMIT_SKILLS_PROMPT + 4096);
+    assert_in_range(out.n, CH_LIMIT_SKILLS_PROMPT - 1024, CH_LIMIT_SKILLS_PROMPT + 200);
+    size_t told = 0;
+    for (const char *at = ch_buf_str(&out); (at = strstr(at, "<name>")); at++)
+        told++;
+    assert_int_equal(told + w->skills.untold, CH_LIMIT_SKILLS);
+    char more[64];
+    snprintf(more, sizeof(more), "<more>%zu more are not listed here", w->skills.untold);
+    assert_non_null(strstr(ch_buf_str(&out), more));
+    CH_BUF_AUTO again = {0};
+    load(w, NULL);
+    ch_skills_describe(&w->skills, &again);
+    assert_string_equal(ch_buf_str(&again), ch_buf_str(&out));
 }
 
 int main(void) {
