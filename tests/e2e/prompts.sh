@@ -158,11 +158,42 @@ cases: [{ name: it speaks, values: { request: hi }, expect: [{ matches: "." }] }
 YAML
 chela prompt test router --cases hello.yaml --model anthropic/claude-test --base-url "$base" -n 1 --record tape.jsonl
 exits "a service" 0
+hello=$base
 check "the rendered prompt is what is sent" \
     jq -se 'any(.[]; .body.system? | tostring | contains("You are a router."))' "$log"
+
+# Many runs at once over real protocols, with answers that differ and a service
+# that is busy once: what was recorded gives the same report, without the service.
+cat >"$space/fruit.yaml" <<'YAML'
+values: { targets: [], rules: none, context: none }
+cases:
+  - { name: an apple, values: { request: an apple }, expect: [json_valid, { field_in: { field: fruit, values: [apple] } }] }
+  - { name: a pear, values: { request: a pear }, expect: [json_valid, { has_field: fruit }] }
+YAML
+jq -n '{about: "Fruit.", repeat: true, replies: [
+    {blocks: [{text: ["{\"fruit\":", "\"apple\"}"]}]}, {error: {status: 529, message: "busy", retry_after: "0"}},
+    {blocks: [{text: ["well"]}]}, {blocks: [{text: ["{\"fruit\":\"apple\"}"]}]}]}' >"$tmp/fruit.json"
+verdict() { jq -S '[.[] | .passed, .runs, (.cases[] | .name, .passed, ([.failures[]? | .why, .answer]))]' "$out"; }
+models=(anthropic/claude-test openai/gpt-test openai-responses/gpt-test)
+for model in "${models[@]}"; do
+    fresh fruit "${model%%/*}"
+    bases+=("$base")
+    chela prompt test router --cases fruit.yaml --model "$model" --base-url "$base" -n 4 --parallel 3 \
+        --record "${model%%/*}.jsonl" --results '' --json
+    exits "$model, many runs" 1
+    holds "$model, many runs: one is bad, a busy service is not" '.[0] | .runs == 8 and .passed == 7'
+    verdict >"$tmp/${model%%/*}.verdict"
+done
 kill $server_pid
 wait $server_pid 2>/dev/null
-chela prompt test router --cases hello.yaml --model anthropic/claude-test --base-url "$base" -n 1 --replay tape.jsonl
+for i in "${!models[@]}"; do
+    tape=${models[i]%%/*}
+    chela prompt test router --cases fruit.yaml --model "${models[i]}" --base-url "${bases[i]}" -n 4 --parallel 3 \
+        --replay "$tape.jsonl" --results '' --json
+    exits "$tape, from the tape" 1
+    same "$tape, from the tape: the same report" "$(cat "$tmp/$tape.verdict")" "$(verdict)"
+done
+chela prompt test router --cases hello.yaml --model anthropic/claude-test --base-url "$hello" -n 1 --replay tape.jsonl
 exits "a cassette" 0
 chela prompt test router --cases hello.yaml --model anthropic/claude-test --base-url "$base" -n 1 --json
 exits "nobody there" 1
