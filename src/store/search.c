@@ -9,7 +9,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "json/json.h"
+#include "json/pull.h"
 #include "store/store.h"
 
 #define EXCERPT_BYTES 80 /* on each side of what was found */
@@ -169,7 +169,7 @@ struct walk {
     struct hits *hits;
     size_t from; /* of hits: the first that is this session's */
     struct ch_arena arena;
-    struct ch_buf text;
+    struct ch_buf text, scratch;
 };
 
 static int read_row(const struct chela_store_session *row, void *user) {
@@ -180,13 +180,33 @@ static int read_row(const struct chela_store_session *row, void *user) {
     return 0;
 }
 
-static struct hit *hit_of(struct walk *w, const struct chela_store_record *r,
-                          const struct ch_json *v) {
-    for (size_t i = w->from; !w->texts && i < w->hits->n; i++)
-        if (w->hits->list[i].seq == r->seq && strcmp(w->hits->list[i].key, w->key) == 0)
+/* Is it a message of the model? Most records are looked at for this alone, so
+ * nothing is built, and what follows the answer is not read. */
+static bool is_reply(struct walk *w, const struct chela_store_record *r) {
+    struct ch_sv key, role = CH_SV("");
+    struct ch_pull p;
+
+    if (r->type != CH_REC_MESSAGE)
+        return false;
+    ch_pull_init(&p, ch_sv(r->data, r->n), &w->scratch);
+    bool found = ch_pull_enter(&p, '{');
+    while (found && (found = ch_pull_key(&p, &key)) && !ch_sv_is(key, "message"))
+        ch_pull_skip(&p);
+    found = found && ch_pull_enter(&p, '{');
+    while (found && (found = ch_pull_key(&p, &key)) && !ch_sv_is(key, "role"))
+        ch_pull_skip(&p);
+    return found && ch_pull_str(&p, &role) && ch_sv_is(role, "assistant");
+}
+
+static struct hit *known_hit(const struct walk *w, uint64_t seq) {
+    for (size_t i = w->from; i < w->hits->n; i++)
+        if (w->hits->list[i].seq == seq && strcmp(w->hits->list[i].key, w->key) == 0)
             return &w->hits->list[i];
-    if (!w->texts)
-        return NULL;
+    return NULL;
+}
+
+static struct hit *add_text(struct walk *w, const struct chela_store_record *r,
+                            const struct ch_json *v) {
     ch_buf_clear(&w->text);
     add_texts(v, add_words, &w->text);
     if (w->text.n == 0)
@@ -200,24 +220,29 @@ static struct hit *hit_of(struct walk *w, const struct chela_store_record *r,
     return h;
 }
 
+static void look_at(struct walk *w, const struct chela_store_record *r) {
+    struct hit *h = w->texts ? NULL : known_hit(w, r->seq);
+    const struct ch_json *v;
+
+    if (!h && !w->texts)
+        return;
+    ch_arena_clear(&w->arena);
+    if (ch_json_parse(&w->arena, ch_sv(r->data, r->n), CH_JSON_STRICT, &v, NULL, NULL) < 0 ||
+        (!h && !(h = add_text(w, r, v))))
+        return;
+    h->turn = w->replies + 1; /* from where the walk began */
+    h->unwanted = w->run && ch_sv_is(ch_json_get_str(v, "run"), w->run);
+}
+
 static int walk_record(const struct chela_store_record *r, void *user) {
     struct walk *w = user;
-    const struct ch_json *v;
 
     if (r->seq > w->last)
         return 1;
-    ch_arena_clear(&w->arena);
-    if (!can_say(r) ||
-        ch_json_parse(&w->arena, ch_sv(r->data, r->n), CH_JSON_STRICT, &v, NULL, NULL) < 0)
+    if (!can_say(r))
         return 0;
-    struct ch_sv role = ch_json_str(ch_json_path(v, "message", "role", NULL));
-    bool reply = r->type == CH_REC_MESSAGE && ch_sv_is(role, "assistant");
-    struct hit *h = hit_of(w, r, v);
-    if (h) {
-        h->turn = w->replies + 1; /* from where the walk began */
-        h->unwanted = w->run && ch_sv_is(ch_json_get_str(v, "run"), w->run);
-    }
-    w->replies += reply;
+    look_at(w, r);
+    w->replies += is_reply(w, r);
     return 0;
 }
 
@@ -231,6 +256,7 @@ static int walk(chela_store *s, struct walk *w, uint64_t first, struct chela_err
             w->hits->list[i].turn += before;
     ch_arena_release(&w->arena);
     ch_buf_release(&w->text);
+    ch_buf_release(&w->scratch);
     return rc;
 }
 
@@ -293,7 +319,7 @@ int chela_store_search(chela_store *s, const char *text, const char *key, size_t
 
 /* --- what agents ask --------------------------------------------------------------------- */
 
-#define RECORDS_A_TEXT 8 /* so many are looked through for one */
+#define RECORDS_A_TEXT 2 /* so many are looked through for one */
 #define SESSIONS 16      /* the newest, if all may be looked through */
 
 static int add_newest(chela_store *s, const struct ch_recall_query *q, const char *key,
