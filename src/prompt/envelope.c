@@ -40,9 +40,11 @@ static bool is_skipped(uint32_t c) {
 static uint32_t folded(uint32_t c) {
     if (c >= 0xff01 && c <= 0xff5e)
         c -= 0xfee0;
-    if (c == 0x3010 || c == 0x3014 || c == 0x27e6)
+    if (c == 0x3010 || c == 0x3014 || c == 0x3016 || c == 0x3018 || c == 0x301a || c == 0x27e6 ||
+        c == 0x2772 || c == 0xfe47 || c == 0xfe5d)
         return '[';
-    if (c == 0x2039 || c == 0x3008 || c == 0x27e8)
+    if (c == 0x2039 || c == 0x3008 || c == 0x300a || c == 0x27e8 || c == 0x276c || c == 0x276e ||
+        c == 0x2770 || c == 0xfe64)
         return '<';
     return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
 }

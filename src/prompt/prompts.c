@@ -240,7 +240,9 @@ static unsigned share_of(const char *session, const char *name, const char *vers
     ch_sha256_add(&h, version, strlen(version) + 1);
     ch_sha256_add(&h, session, strlen(session));
     ch_sha256_end(&h, d);
-    return (((unsigned)d[0] << 24) | ((unsigned)d[1] << 16) | ((unsigned)d[2] << 8) | d[3]) % SHARES;
+    uint32_t number =
+        ((uint32_t)d[0] << 24) | ((uint32_t)d[1] << 16) | ((uint32_t)d[2] << 8) | d[3];
+    return number % SHARES;
 }
 
 /* What the rules say; NULL: the newest that no rule holds back. Of two versions

@@ -76,6 +76,10 @@ static void gather(struct ch_seeking *k) {
                         ch_sv_str(k->query), &k->shelves[TURNS]);
 }
 
+/* Of a kind the first so many passages count by meaning, whatever the query: all
+ * of their vectors can be kept, so none is asked for again and again. */
+#define MEANT_OF_A_KIND ((CH_LIMIT_VECTORS - CH_LIMIT_MEANT) / KINDS)
+
 /* What shares words comes first: those are worth comparing if time is short. */
 static void list_missing(struct ch_seeking *k, struct ch_shelf *s, size_t most) {
     CH_AUTOFREE size_t *order = ch_malloc((s->n + 1) * sizeof(*order));
@@ -83,6 +87,8 @@ static void list_missing(struct ch_seeking *k, struct ch_shelf *s, size_t most) 
 
     ch_shelf_order(s, ch_sv_str(k->query), order);
     for (size_t i = 0; i < s->n; i++) {
+        if (order[i] >= MEANT_OF_A_KIND)
+            continue;
         ch_buf_clear(&text);
         ch_passage_write(&s->list[order[i]], &text);
         if (!ch_vectors_use(&k->vectors, ch_buf_sv(&text)) && k->nmissing < most)
