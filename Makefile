@@ -69,7 +69,7 @@ all: $(BUILD)/chela $(BOX) $(BUILD)/libchela.a $(BUILD)/libchela.so $(MODULE_SOS
 	@$(if $(LEFT_OUT),echo '  not built$(comma) their packages are missing: $(LEFT_OUT:%=libchela-%.so)')
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) Makefile | sort -u | expand -t 22
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile packaging/package.mk | sort -u | expand -t 22
 	@echo '  options: V=1 BUILD=DIR CC=clang SANITIZE=address,undefined PREFIX=DIR DESTDIR=DIR'
 
 # --- what is built ----------------------------------------------------------
@@ -97,7 +97,7 @@ $(BUILD)/libchela.so: $(SO)
 	@ln -sf $(<F) $@
 $(BUILD)/chela: $(CLI_OBJS) $(BUILD)/libchela.so
 	$(call say,link)
-	$(Q)$(LINK) -o $@ $(CLI_OBJS) -L$(BUILD) -lchela -lm $(call pkg,--libs,libuv) -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../lib'
+	$(Q)$(LINK) -o $@ $(CLI_OBJS) -L$(BUILD) -lchela -lm $(call pkg,--libs,libuv) $(if $(NO_RPATH),,-Wl$(comma)-rpath$(comma)'$$ORIGIN:$$ORIGIN/../lib')
 
 $(BOX): $(BOX_OBJS) $(call archive,base)
 	$(call say,link)
@@ -239,7 +239,7 @@ install-now:
 	install -m 755 $(SO) $(DESTDIR)$(LIBDIR)/libchela.so.$(VERSION)
 	cd $(DESTDIR)$(LIBDIR) && ln -sf libchela.so.$(VERSION) libchela.so.$(SOVERSION) && ln -sf libchela.so.$(SOVERSION) libchela.so
 	for f in prompts/*/*; do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/chela/$$f || exit 1; done
-	install -m 755 $(MODULE_SOS) $(DESTDIR)$(LIBDIR)/
+	install -d $(DESTDIR)$(or $(MODULEDIR),$(LIBDIR)) && install -m 755 $(MODULE_SOS) $(DESTDIR)$(or $(MODULEDIR),$(LIBDIR))/
 	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@PKGS@|$(PKGS)|; s|@LIBS@|$(LIBS)|' scripts/chela.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/chela.pc
 	for f in chela.service chela.socket; do sed 's|@PREFIX@|$(PREFIX)|' scripts/$$f > $(DESTDIR)$(PREFIX)/lib/systemd/system/$$f || exit 1; done
 	$(if $(wildcard docs/chela.1),install -m 644 docs/chela.1 $(DESTDIR)$(PREFIX)/share/man/man1/)
@@ -247,4 +247,4 @@ install-now:
 clean: ## remove what was built
 	rm -rf $(BUILD) $(addprefix $(BUILD)-,address-undefined thread fuzzer-no-link-address-undefined)
 
--include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+-include packaging/package.mk $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

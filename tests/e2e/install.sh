@@ -57,4 +57,15 @@ case $BUILD in *address*) sanitize=-fsanitize=address,undefined ;; *thread*) san
 for name in use-c use-cc use-a; do
     check "$name runs" env LD_LIBRARY_PATH="$prefix/lib" "$tmp/$name"
 done
+
+# The source archive and the packages: what a quick look can tell.
+version=$(sed -n 's/^VERSION := //p' Makefile)
+soversion=$(sed -n 's/^SOVERSION := //p' Makefile)
+same "the packages have the version" "chela ($version)" "$(head -n 1 packaging/debian/changelog | cut -d' ' -f1,2)"
+check "a package is named after the library's" grep -qx "Package: libchela$soversion" packaging/debian/control
+if git rev-parse -q --verify HEAD >/dev/null 2>&1; then
+    for i in 1 2; do make -s dist BUILD="$tmp/dist$i" >/dev/null; done
+    check "make dist: the same bytes again" cmp "$tmp/dist1/chela-$version.tar.gz" "$tmp/dist2/chela-$version.tar.gz"
+    check "make dist: what is needed to build" sh -c "tar -tzf '$tmp/dist1/chela-$version.tar.gz' | grep -qx 'chela-$version/Makefile'"
+fi
 tap_done
