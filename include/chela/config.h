@@ -43,6 +43,10 @@ CHELA_API int chela_config_tools(const chela_config *cfg, const char *id, chela_
 CHELA_API const char *chela_config_store(const chela_config *cfg);
 CHELA_API const char *chela_config_durability(const chela_config *cfg);
 
+/* The ids of agents that agent `id` may call, in order; NULL past the last. They
+ * are to be made and offered to it (chela_agent_delegate). Borrowed from cfg. */
+CHELA_API const char *chela_config_calls(const chela_config *cfg, const char *id, size_t i);
+
 /* The ids of its agents, in order; NULL past the last. Borrowed from cfg. */
 CHELA_API const char *chela_config_agent_id(const chela_config *cfg, size_t i);
 

@@ -48,7 +48,8 @@ struct chela_str {
     X(PLAN, "plan", plan)                                                                          \
     X(REFLECTION, "reflection", reflection)                                                        \
     X(TURN_END, "turn_end", turn)                                                                  \
-    X(RUN_END, "run_end", end)
+    X(RUN_END, "run_end", end)                                                                     \
+    X(CHILD, "child", child)
 
 enum chela_event_type {
 #define CHELA_EVENT_ENUM(name, text, member) CHELA_EV_##name,
@@ -154,6 +155,17 @@ struct chela_event {
             bool voice;  /* audio among them is a voice message */
             bool silent; /* nothing is to be said, and that was meant */
         } end;
+        struct {
+            /* Something happened in a run that this one called: an agent as a tool
+             * (docs/modes.md). run, seq and ts above are those of that run; as JSON
+             * it is that event, with `parent` and `depth`, and its RUN_START and
+             * RUN_END are child_start and child_end. */
+            const struct chela_event *event;
+            const char *parent; /* run that called it */
+            const char *agent;  /* that it is a run of */
+            const char *call;   /* id of the call */
+            unsigned depth;     /* 1: called by the run that tells of it */
+        } child;
     };
 };
 

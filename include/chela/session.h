@@ -277,12 +277,35 @@ struct chela_agent_opts { /* all strings are copied */
         const char *router, *planner, *executor, *reflector;
     } roles;
     const struct chela_heartbeat_opts *heartbeat; /* mode heartbeat; NULL: as usual */
+    /* What it is for, in a sentence: told to agents that may call it
+     * (chela_agent_delegate); NULL: the first sentence of `system`. */
+    const char *description;
+    /* Of agents that it calls: how deep these may call one another, 1 to 8, and how
+     * many one run may call; 0: 3, 16. */
+    unsigned max_depth, max_children;
 };
 #define CHELA_AGENT_OPTS(...) {.size = sizeof(struct chela_agent_opts), __VA_ARGS__}
 
 /* The agent belongs to rt and lives until it is closed. */
 CHELA_API int chela_agent_new(chela_runtime *rt, const struct chela_agent_opts *opts,
                               chela_agent **out, struct chela_error *err);
+
+/* Another agent as a tool: the model gives it a task, it works on its own, with
+ * its own model, tools and workspace, and what it answers is the result. Its run
+ * is one of a session of its own, whose key begins with that of the caller's. It
+ * shares the caller's limits, budgets and bounds; what it asks of people is asked
+ * in the caller's session (APPROVAL_REQUIRED, CLIENT_TOOL_REQUIRED); what it does
+ * is told as CHILD. Cancelling the caller cancels it. */
+struct chela_delegate_opts {
+    size_t size;
+    const char *name;        /* of the tool; NULL: the agent's id */
+    const char *description; /* NULL: the agent's */
+};
+#define CHELA_DELEGATE_OPTS(...) {.size = sizeof(struct chela_delegate_opts), __VA_ARGS__}
+/* opts may be NULL. Both agents are of one runtime. */
+CHELA_API int chela_agent_delegate(chela_agent *agent, chela_agent *to,
+                                   const struct chela_delegate_opts *opts,
+                                   struct chela_error *err);
 
 /* A program as a tool: JSON arguments on stdin, the result on stdout. */
 struct chela_command_opts {

@@ -103,5 +103,10 @@ CHELA_API int chela_store_export(chela_store *store, const char *key,
 CHELA_API int chela_store_import(chela_store *store, const char *text, size_t n, const char *key,
                                  char **out, struct chela_error *err);
 
+/* The session of an agent that another one called has a key of this form:
+ * CALLER~AGENT-DIGITS. How much of key is that of the conversation it began in:
+ * all of it, if nobody called. */
+CHELA_API size_t chela_session_root(const char *key);
+
 CHELA_END_DECLS
 #endif

@@ -1,11 +1,12 @@
 /* act.c -- the tool calls of one reply, from start to results. */
 #include <stdio.h>
 
+#include "agent/delegate.h"
 #include "agent/keep.h"
 #include "agent/mode.h"
 #include "tool/delivery.h"
 
-static void call_event(chela_run *run, enum chela_event_type type, const struct ch_block *call) {
+void ch_act_tell(chela_run *run, enum chela_event_type type, const struct ch_block *call) {
     struct chela_event ev = {.type = type,
                              .call = {.id = ch_str(call->id),
                                       .name = ch_str(call->name),
@@ -59,7 +60,7 @@ static enum ch_before invalid(const struct ch_block *call, const char *problem, 
     return CH_BEFORE_RUN;
 }
 
-static bool emit_approval(chela_run *run, const struct chela_approval *a) {
+bool ch_emit_approval(chela_run *run, const struct chela_approval *a) {
     struct chela_event ev = {.type = CHELA_EV_APPROVAL_REQUIRED,
                              .approval = {.approval_id = a->approval_id,
                                           .id = a->id,
@@ -93,9 +94,11 @@ static enum chela_decision ask(const struct ch_block *call, const struct ch_ask 
         ch_keep_asked(run, index, &a, asked->digest);
     const struct ch_clock *clock = ch_loop_clock(run->loop);
     int64_t before = ch_mono_ms(clock);
-    if (run->halt || !emit_approval(run, &a))
+    if (run->halt || !ch_emit_approval(run, &a))
         return CHELA_UNDECIDED;
     bool go = ch_hook_approve(run, &a);
+    if (go && !run->dead && a.decision == CHELA_UNDECIDED)
+        ch_child_ask(run, &a, asked->digest);
     if (run->dead)
         return CHELA_UNDECIDED;
     ch_run_extend(run, ch_mono_ms(clock) - before);
@@ -125,7 +128,7 @@ static bool gate(const struct ch_block *call, enum chela_effect effect, const ch
 }
 
 static void started(const struct ch_block *call, void *user) {
-    call_event(user, CHELA_EV_TOOL_START, call);
+    ch_act_tell(user, CHELA_EV_TOOL_START, call);
     ch_mode_call(user, call, false, false);
 }
 
@@ -189,6 +192,12 @@ static void store_result(chela_run *run, const struct ch_block *call, const stru
     ch_msg_free(m);
 }
 
+static bool was_child(const chela_run *run, const struct ch_block *call) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_registry *tools = &run->session->agent->registry;
+    return !run->dead && ch_child_key("", ch_registry_find(tools, call->name), "", &arena);
+}
+
 static void finished(const struct ch_block *call, const struct ch_result *r, void *user) {
     chela_run *run = user;
     struct chela_event ev = result_event(r);
@@ -198,6 +207,8 @@ static void finished(const struct ch_block *call, const struct ch_result *r, voi
     if (!r->is_error)
         ch_delivery_done(&run->session->state, run->id, r->id);
     store_result(run, call, r);
+    if (was_child(run, call)) /* what it used is the run's from now on */
+        ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_LATER);
     if (ch_emit(run, &ev))
         ch_mode_call(run, call, true, r->is_error || r->denied);
 }
@@ -207,7 +218,9 @@ static void left_to_host(const struct ch_block *call, void *user) {
     chela_run *run = user;
     const struct ch_clock *clock = ch_loop_clock(run->loop);
     int64_t before = ch_mono_ms(clock);
-    call_event(run, CHELA_EV_CLIENT_TOOL_REQUIRED, call);
+    ch_act_tell(run, CHELA_EV_CLIENT_TOOL_REQUIRED, call);
+    if (!run->dead)
+        ch_child_left(run, call);
     if (!run->dead)
         ch_run_extend(run, ch_mono_ms(clock) - before);
 }
@@ -216,7 +229,7 @@ static void over(size_t waiting, void *user) {
     chela_run *run = user;
     if (run->dead)
         return;
-    struct ch_batch_waits waits = ch_batch_waits(run->batch);
+    struct ch_batch_waits waits = ch_run_waits(run);
     if (waiting)
         ch_drive(run, &(struct ch_input){.kind = CH_IN_UNANSWERED,
                                          .approvals = waits.approvals > 0,
@@ -253,7 +266,7 @@ void ch_act(chela_run *run) {
                                  .policy = &run->policy,
                                  .approvals = a->approvals,
                                  .ask_means = run->ask_means,
-                                 .memory = run->forgets ? NULL : &s->memory,
+                                 .memory = run->forgets ? NULL : &ch_run_root(run)->memory,
                                  .sandbox = a->sandbox,
                                  .jobs = s->jobs,
                                  .window = ch_target_window(run->target),

@@ -258,6 +258,11 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
     a->limits = resolve_limits(o);
     a->loop_guard = o->loop_guard;
     a->queue = o->queue;
+    a->description = keep_text(a, o->description);
+    a->max_depth = CH_MIN(o->max_depth ? o->max_depth : CH_DEFAULT_DELEGATE_DEPTH,
+                          CH_LIMIT_DELEGATE_DEPTH);
+    a->max_children = CH_MIN(o->max_children ? o->max_children : CH_DEFAULT_DELEGATE_CHILDREN,
+                             CH_LIMIT_DELEGATE_CHILDREN);
     a->timeout_ms = limit_or(o->limits.timeout_ms, CH_DEFAULT_RUN_MS);
     a->selection_size = o->selection_size;
     int rc = ch_mode_read(o->mode, &a->mode, err);

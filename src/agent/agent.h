@@ -35,6 +35,7 @@ struct ch_jobs;
 struct ch_sandbox_policy;
 struct ch_journal;
 struct ch_aws;
+struct ch_child;
 struct ch_compaction;
 struct ch_inflow;
 struct ch_keep;
@@ -244,6 +245,8 @@ struct chela_agent {
     struct ch_list sessions;
     chela_session *own; /* of chela_ask */
     enum ch_mode mode;
+    unsigned max_depth, max_children;  /* of agents below it; resolved */
+    const char *description;           /* in the arena, for those who may call it; NULL */
     struct ch_reflecting reflection;
     const char *role_models[CH_ROLES]; /* in the arena; NULL: the agent's own */
     struct ch_role *roles;             /* owned: agents that were made for roles */
@@ -276,6 +279,7 @@ struct chela_session {
     chela_ready_fn *on_ready;   /* may be NULL */
     void *ready_user;
     chela_run *run;             /* the last one; a reference */
+    struct ch_child *child;     /* owned: whose call it is; NULL: nobody's (delegate.h) */
 };
 
 /* --- target.c */
@@ -317,6 +321,8 @@ char *ch_discover_model(chela_runtime *rt, const char **why); /* owned by the ca
 void ch_agent_free(chela_agent *agent);
 void ch_sessions_bury(chela_runtime *rt); /* free what chela_session_close left */
 chela_session *ch_session_find(const chela_runtime *rt, const char *key); /* open; NULL */
+/* The run with this id, of any open session; NULL. */
+chela_run *ch_run_find(const chela_runtime *rt, const char *id);
 void ch_session_opened(chela_session *s); /* its journal was read, or could not be */
 /* chela_session_new; kept: in the runtime's store, if it has one. */
 int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_session **out,

@@ -6,6 +6,7 @@
  * outcome. Every run sends exactly one RUN_END (one more for each time it is
  * resumed), and only finish(), pause_run() and leave_run() send it. */
 #include "agent/context.h"
+#include "agent/delegate.h"
 #include "agent/keep.h"
 #include "agent/mode.h"
 #include "agent/said.h"
@@ -123,8 +124,8 @@ static void emit_end(chela_run *run) {
                                  .reason = ch_reason_name(run->m.reason),
                                  .text = ch_str(ch_buf_sv(&run->text)),
                                  .error = ch_str(ch_sv_str(run->error)),
-                                 .turns = run->m.turns,
-                                 .tool_calls = run->m.tool_calls,
+                                 .turns = run->m.turns + run->m.below.turns,
+                                 .tool_calls = run->m.tool_calls + run->m.below.tool_calls,
                                  .delivered = is_delivered(run),
                                  .usage = public_usage(&run->m.usage,
                                                        run->m.cost_unknown ? -1 : run->m.cost),
@@ -152,9 +153,11 @@ static void on_deadline(struct ch_timer *t) {
 }
 
 void ch_run_extend(chela_run *run, int64_t ms) {
-    int64_t left = run->deadline.due - ch_mono_ms(ch_loop_clock(run->loop));
-    if (ms > 0 && ch_timer_armed(&run->deadline))
-        ch_timer_start(run->loop, &run->deadline, CH_MAX(left + ms, 0), on_deadline);
+    for (; run && ms > 0; run = ch_run_above(run)) {
+        int64_t left = run->deadline.due - ch_mono_ms(ch_loop_clock(run->loop));
+        if (ch_timer_armed(&run->deadline))
+            ch_timer_start(run->loop, &run->deadline, CH_MAX(left + ms, 0), on_deadline);
+    }
 }
 
 static void activate(chela_run *run) {
@@ -423,6 +426,7 @@ void ch_drive(chela_run *run, const struct ch_input *given) {
     note_outcome(run, in);
     in->mended |= change_key(run, in);
     in->cooling = cooling_models(run);
+    ch_child_bound(run);
     enum ch_do todo = ch_run_step(&run->m, in);
     note_giving_up(run, in, todo);
     if (in->kind == CH_IN_REPLY && todo != CH_DO_FINISH) {
@@ -570,6 +574,7 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, chela_run *
     ch_guard_init(&run->guard, &s->agent->loop_guard);
     ch_queue_init(&run->steering);
     ch_queue_init(&run->follow_ups);
+    ch_list_init(&run->children);
     run->behalf = ch_behalf_of(opts);
     int rc = bound(run, s->agent, opts, err);
     if (rc < 0)

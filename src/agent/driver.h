@@ -91,6 +91,8 @@ struct chela_run {
     char *focus;                /* ...and what to keep above all; owned; NULL: nothing */
 
     /* acting */
+    struct ch_list children; /* runs that calls of it are: delegate.h */
+    unsigned nchildren;      /* that there were */
     const struct ch_msg *reply; /* in the transcript */
     struct ch_batch *batch;
     struct ch_guard guard;
@@ -162,6 +164,9 @@ void ch_act(chela_run *run); /* run the calls of run->reply */
 /* All calls are answered: results into the transcript, m is told. */
 void ch_act_done(chela_run *run);
 
+/* Events about a call that are told by others, too. False: run->dead. */
+void ch_act_tell(chela_run *run, enum chela_event_type type, const struct ch_block *call);
+bool ch_emit_approval(chela_run *run, const struct chela_approval *a);
 size_t ch_act_index(const chela_run *run, const struct ch_block *call); /* in the reply */
 
 /* --- recover.c: a run that an earlier process began */

@@ -193,20 +193,40 @@ static void write_end(struct ch_jw *w, const struct chela_event *ev) {
     write_usage(w, &ev->end.usage);
 }
 
+/* Who it is, before what happened there. */
+static void write_child(struct ch_jw *w, const struct chela_event *ev) {
+    ch_jw_kcstr(w, "parent", ev->child.parent);
+    ch_jw_kint(w, "depth", ev->child.depth);
+    if (ev->child.event->type == CHELA_EV_RUN_START)
+        ch_jw_kcstr(w, "call", ev->child.call);
+}
+
 static void (*const writers[])(struct ch_jw *w, const struct chela_event *ev) = {
 #define WRITER(name, text, member) write_##member,
     CHELA_EVENTS(WRITER)
 #undef WRITER
 };
 
+/* A reader of lines goes by run_start and run_end: there is one run of theirs. */
+static const char *name_of(const struct chela_event *ev) {
+    if (ev->type != CHELA_EV_CHILD)
+        return chela_event_name(ev->type);
+    enum chela_event_type inner = ev->child.event->type;
+    return inner == CHELA_EV_RUN_START ? "child_start"
+           : inner == CHELA_EV_RUN_END ? "child_end"
+                                       : chela_event_name(inner);
+}
+
 void ch_event_write(const struct chela_event *ev, struct ch_buf *out) {
     struct ch_jw w = ch_jw(out);
     ch_jw_begin(&w, '{');
-    ch_jw_kcstr(&w, "type", chela_event_name(ev->type));
+    ch_jw_kcstr(&w, "type", name_of(ev));
     ch_jw_kcstr(&w, "run", ev->run);
     ch_jw_kint(&w, "seq", (int64_t)ev->seq);
     ch_jw_kint(&w, "ts", ev->ts);
     writers[ev->type](&w, ev);
+    if (ev->type == CHELA_EV_CHILD)
+        writers[ev->child.event->type](&w, ev->child.event);
     ch_jw_end(&w, '}');
 }
 

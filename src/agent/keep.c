@@ -1,6 +1,7 @@
 /* keep.c -- see keep.h. */
 #include "agent/keep.h"
 
+#include "agent/delegate.h"
 #include "agent/mailbox.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -45,6 +46,7 @@ static void take_over(chela_session *s, struct ch_past *past) {
     s->encoder = (struct ch_encoder){0};
     s->revision = 0;
     s->keep->past = past;
+    s->keep->last = past->m;
     s->keep->titled = s->transcript.n > 0;
     recall_waiting(s, past);
     if (past->status != CH_PAST_IDLE)
@@ -353,6 +355,11 @@ uint64_t ch_keep_started(chela_run *run, size_t call, const struct ch_block *blo
     ch_jw_kstr(&w, "name", block->name);
     ch_jw_kcstr(&w, "effect", effect == CHELA_EFFECT_KEYED ? "keyed" : "once");
     ch_jw_kcstr(&w, "key", key);
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_tool *tool = ch_registry_find(&run->session->agent->registry, block->name);
+    const char *child = ch_child_key(run->session->key, tool, key, &arena);
+    if (child)
+        ch_jw_kcstr(&w, "child", child);
     return end(run->session, &w, CH_REC_STARTED, gate(run));
 }
 
@@ -402,6 +409,17 @@ static void write_digest(struct ch_jw *w, const unsigned char digest[CH_SHA256_S
     ch_jw_str(w, ch_sv(text, sizeof(text)));
 }
 
+static void write_asked(struct ch_jw *w, const struct chela_approval *a,
+                        const unsigned char digest[CH_SHA256_SIZE]) {
+    ch_jw_kstr(w, "approval", ch_unstr(a->approval_id));
+    ch_jw_kstr(w, "name", ch_unstr(a->name));
+    ch_jw_kstr(w, "arguments", ch_unstr(a->arguments));
+    ch_jw_kstr(w, "summary", ch_unstr(a->summary));
+    ch_jw_kbool(w, "remember", a->can_remember);
+    ch_jw_key(w, "digest");
+    write_digest(w, digest);
+}
+
 void ch_keep_asked(chela_run *run, size_t call, const struct chela_approval *a,
                    const unsigned char digest[CH_SHA256_SIZE]) {
     struct ch_keep *k = ch_kept(run);
@@ -410,14 +428,54 @@ void ch_keep_asked(chela_run *run, size_t call, const struct chela_approval *a,
         return;
     struct ch_jw w = begin(k, run);
     ch_jw_kint(&w, "call", (int64_t)call);
-    ch_jw_kstr(&w, "approval", ch_unstr(a->approval_id));
-    ch_jw_kstr(&w, "name", ch_unstr(a->name));
-    ch_jw_kstr(&w, "arguments", ch_unstr(a->arguments));
-    ch_jw_kstr(&w, "summary", ch_unstr(a->summary));
-    ch_jw_kbool(&w, "remember", a->can_remember);
-    ch_jw_key(&w, "digest");
-    write_digest(&w, digest);
+    write_asked(&w, a, digest);
     end(run->session, &w, CH_REC_ASKED, CH_SYNC_LATER);
+}
+
+static struct ch_jw begin_below(struct ch_keep *k, const chela_run *run, size_t call,
+                                const char *child, struct ch_sv id) {
+    struct ch_jw w = begin(k, run);
+    ch_jw_kint(&w, "call", (int64_t)call);
+    ch_jw_kcstr(&w, "child", child);
+    ch_jw_kstr(&w, "id", id);
+    return w;
+}
+
+void ch_keep_asked_below(chela_run *run, size_t call, const char *child,
+                         const struct chela_approval *a,
+                         const unsigned char digest[CH_SHA256_SIZE]) {
+    struct ch_keep *k = ch_kept(run);
+
+    if (!k)
+        return;
+    struct ch_jw w = begin_below(k, run, call, child, ch_unstr(a->id));
+    write_asked(&w, a, digest);
+    end(run->session, &w, CH_REC_ASKED, CH_SYNC_LATER);
+}
+
+void ch_keep_left_below(chela_run *run, size_t call, const char *child,
+                        const struct ch_block *block) {
+    struct ch_keep *k = ch_kept(run);
+
+    if (!k)
+        return;
+    struct ch_jw w = begin_below(k, run, call, child, block->id);
+    ch_jw_kstr(&w, "name", block->name);
+    ch_jw_kstr(&w, "arguments", block->text);
+    end(run->session, &w, CH_REC_ASKED, CH_SYNC_LATER);
+}
+
+void ch_keep_answered_below(chela_session *s, const char *call_id, struct ch_sv content,
+                            bool is_error) {
+    struct ch_keep *k = ch_session_kept(s);
+
+    if (!k)
+        return;
+    struct ch_jw w = begin_alone(k);
+    ch_jw_kcstr(&w, "id", call_id);
+    ch_jw_kstr(&w, "content", content);
+    ch_jw_kbool(&w, "is_error", is_error);
+    end(s, &w, CH_REC_ANSWERED, s->agent->rt->journal->gate);
 }
 
 void ch_keep_answered(chela_session *s, const char *approval_id, enum chela_decision decision,
@@ -463,14 +521,26 @@ void ch_keep_receipt(chela_runtime *rt, const char *session, const char *id, con
 
 /* --- the machine ------------------------------------------------------------------------- */
 
+static void write_below(struct ch_jw *w, const struct ch_run *m, const struct ch_spent *live) {
+    if (m->below.turns == live->turns && m->below.tool_calls == live->tool_calls)
+        return;
+    ch_jw_key(w, "below");
+    ch_jw_begin(w, '{');
+    ch_jw_kint(w, "turns", m->below.turns - live->turns);
+    ch_jw_kint(w, "tool_calls", m->below.tool_calls - live->tool_calls);
+    ch_jw_end(w, '}');
+}
+
 static void write_machine(struct ch_jw *w, const chela_run *run) {
     const struct ch_run *m = &run->m;
+    struct ch_spent live = ch_children_spent(run);
 
     ch_jw_kcstr(w, "state", ch_run_state_name(m->state));
     if (m->reason != CH_REASON_NONE)
         ch_jw_kcstr(w, "reason", ch_reason_name(m->reason));
     ch_jw_kint(w, "turns", m->turns);
     ch_jw_kint(w, "tool_calls", m->tool_calls);
+    write_below(w, m, &live);
     ch_jw_kint(w, "errors", m->errors);
     if (m->pauses)
         ch_jw_kint(w, "pauses", m->pauses);
@@ -480,16 +550,21 @@ static void write_machine(struct ch_jw *w, const chela_run *run) {
         ch_jw_kcstr(w, "closing", ch_reason_name(m->closing));
     if (m->model)
         ch_jw_kint(w, "model", m->model);
-    if (m->cost > 0) {
+    if (m->cost - live.cost > 0) {
         ch_jw_key(w, "cost");
-        ch_jw_double(w, m->cost);
+        ch_jw_double(w, m->cost - live.cost);
     }
     ch_jw_kint(w, "seq", (int64_t)m->seq);
     if (run->recoveries)
         ch_jw_kint(w, "recoveries", run->recoveries);
     if (run->plan.n)
         ch_jw_kraw(w, "plan", ch_buf_sv(&run->plan));
-    write_usage(w, &m->usage);
+    struct ch_usage own = {.input = m->usage.input - live.usage.input,
+                           .output = m->usage.output - live.usage.output,
+                           .cache_read = m->usage.cache_read - live.usage.cache_read,
+                           .cache_write = m->usage.cache_write - live.usage.cache_write,
+                           .reasoning = m->usage.reasoning - live.usage.reasoning};
+    write_usage(w, &own);
 }
 
 uint64_t ch_keep_state(chela_run *run, enum ch_past_status status, enum ch_sync sync) {

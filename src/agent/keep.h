@@ -20,6 +20,7 @@ struct ch_keep {
     struct ch_past *past;   /* owned: what was unfinished when it was opened; NULL: nothing */
     struct ch_seen seen;    /* events from outside that it has had */
     struct ch_list noted;   /* of those: not settled in the inbox yet (inbox.c) */
+    struct ch_run last;     /* the machine of its last run, as it was read */
     struct ch_buf scratch;
 };
 
@@ -76,6 +77,14 @@ void ch_keep_done(chela_run *run, size_t call, const struct ch_msg *result,
 /* digest: of exactly what the person is asked about. */
 void ch_keep_asked(chela_run *run, size_t call, const struct chela_approval *a,
                    const unsigned char digest[CH_SHA256_SIZE]);
+/* The same of a run that call `call` is, in the session `child`. */
+void ch_keep_asked_below(chela_run *run, size_t call, const char *child,
+                         const struct chela_approval *a,
+                         const unsigned char digest[CH_SHA256_SIZE]);
+void ch_keep_left_below(chela_run *run, size_t call, const char *child,
+                        const struct ch_block *block);
+void ch_keep_answered_below(chela_session *s, const char *call_id, struct ch_sv content,
+                            bool is_error);
 void ch_keep_answered(chela_session *s, const char *approval_id, enum chela_decision decision,
                       const char *reason);
 void ch_keep_outbound(chela_run *run, const char *id); /* its answer is to be sent */

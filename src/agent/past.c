@@ -28,7 +28,23 @@ struct ch_past *ch_past_new(void) {
 
 /* --- calls -------------------------------------------------------------------- */
 
+static void drop_below(struct ch_past *p) {
+    for (struct ch_past_below *b; (b = p->below);) {
+        p->below = b->next;
+        ch_free(b->child);
+        ch_free(b->approval);
+        ch_free(b->id);
+        ch_free(b->name);
+        ch_free(b->arguments);
+        ch_free(b->summary);
+        ch_free(b->reason);
+        ch_free(b->answer);
+        ch_free(b);
+    }
+}
+
 static void drop_calls(struct ch_past *p) {
+    drop_below(p);
     for (size_t i = 0; i < p->ncalls; i++) {
         struct ch_past_call *c = &p->calls[i];
         ch_msg_free(c->result);
@@ -309,6 +325,7 @@ static int fold_started(struct reading *r) {
         return 0;
     c->started = true;
     c->once = !ch_sv_is(ch_json_get_str(r->v, "effect"), "keyed");
+    c->child = ch_json_get(r->v, "child") != NULL;
     return 0;
 }
 
@@ -356,11 +373,46 @@ static bool read_digest(struct ch_sv hex, unsigned char out[CH_SHA256_SIZE]) {
     return good;
 }
 
+struct ch_past_below *ch_past_asked(const struct ch_past *p, struct ch_sv approval) {
+    struct ch_past_below *b = p->below;
+    while (b && !(b->approval && ch_sv_is(approval, b->approval)))
+        b = b->next;
+    return b;
+}
+
+struct ch_past_below *ch_past_left(const struct ch_past *p, struct ch_sv call_id) {
+    struct ch_past_below *b = p->below;
+    while (b && (b->approval || !ch_sv_is(call_id, b->id)))
+        b = b->next;
+    return b;
+}
+
+/* A question of a run that this one called. */
+static int fold_below(struct reading *r) {
+    struct ch_sv approval = ch_json_get_str(r->v, "approval"), id = ch_json_get_str(r->v, "id");
+    if (approval.n ? ch_past_asked(r->past, approval) : ch_past_left(r->past, id))
+        return 0; /* it was asked again */
+    struct ch_past_below *b = ch_alloc(sizeof(*b));
+    b->child = dup_sv(ch_json_get_str(r->v, "child"));
+    b->approval = approval.n ? dup_sv(approval) : NULL;
+    b->id = dup_sv(id);
+    b->name = dup_sv(ch_json_get_str(r->v, "name"));
+    b->arguments = dup_sv(ch_json_get_str(r->v, "arguments"));
+    b->summary = dup_sv(ch_json_get_str(r->v, "summary"));
+    bool bound = read_digest(ch_json_get_str(r->v, "digest"), b->digest);
+    b->remember = bound && ch_json_bool(ch_json_get(r->v, "remember"), false);
+    b->next = r->past->below;
+    r->past->below = b;
+    return 0;
+}
+
 static int fold_asked(struct reading *r) {
     struct ch_past_call *c = call_of(r);
 
     if (!c)
         return 0;
+    if (ch_json_get(r->v, "child"))
+        return fold_below(r);
     ch_free(c->approval);
     ch_free(c->arguments);
     ch_free(c->summary);
@@ -381,8 +433,30 @@ static enum chela_decision decision_of(struct ch_sv word) {
                                             : CHELA_DENY;
 }
 
+static void answer_below(const struct reading *r, struct ch_sv approval) {
+    struct ch_past *p = r->past;
+    const struct ch_json *content = ch_json_get(r->v, "content");
+    struct ch_past_below *b = approval.n ? ch_past_asked(p, approval)
+                                         : ch_past_left(p, ch_json_get_str(r->v, "id"));
+    if (!b)
+        return;
+    if (content) {
+        ch_free(b->answer);
+        b->answer = dup_sv(ch_json_str(content));
+        b->is_error = ch_json_bool(ch_json_get(r->v, "is_error"), false);
+        return;
+    }
+    b->decision = decision_of(ch_json_get_str(r->v, "decision"));
+    ch_free(b->reason);
+    b->reason = dup_sv(ch_json_get_str(r->v, "reason"));
+    if (b->decision == CHELA_ALLOW_ALWAYS && b->remember)
+        ch_memory_add(&p->memory, b->digest);
+}
+
 static int fold_answered(struct reading *r) {
     struct ch_sv id = ch_json_get_str(r->v, "approval");
+
+    answer_below(r, id);
 
     for (size_t i = 0; i < r->past->ncalls; i++) {
         struct ch_past_call *c = &r->past->calls[i];
@@ -453,6 +527,7 @@ static enum ch_run_state state_of(struct ch_sv word) {
 static int fold_state(struct reading *r) {
     struct ch_past *p = r->past;
     const struct ch_json *v = r->v, *u = ch_json_get(v, "usage");
+    const struct ch_json *below = ch_json_get(v, "below");
     struct ch_sv run = ch_json_get_str(v, "run");
 
     size_t n = CH_MIN(run.n, sizeof(p->run) - 1);
@@ -462,8 +537,11 @@ static int fold_state(struct reading *r) {
     p->m = (struct ch_run){
         .state = state_of(ch_json_get_str(v, "state")),
         .seq = (uint64_t)ch_json_int(ch_json_get(v, "seq"), 0),
+        .reason = ch_reason_of(ch_json_get_str(v, "reason")),
         .turns = (unsigned)ch_json_int(ch_json_get(v, "turns"), 0),
         .tool_calls = (unsigned)ch_json_int(ch_json_get(v, "tool_calls"), 0),
+        .below = {(unsigned)ch_json_int(ch_json_get(below, "turns"), 0),
+                  (unsigned)ch_json_int(ch_json_get(below, "tool_calls"), 0)},
         .errors = (unsigned)ch_json_int(ch_json_get(v, "errors"), 0),
         .pauses = (unsigned)ch_json_int(ch_json_get(v, "pauses"), 0),
         .nudged = ch_json_bool(ch_json_get(v, "nudged"), false),

@@ -29,6 +29,7 @@ enum ch_past_status {
 /* A call of the last reply. Texts are owned. */
 struct ch_past_call {
     bool started, once, ran, refused, terminates;
+    bool child; /* it is a run, which may wait for people itself: `below` */
     struct ch_msg *result; /* owned; NULL: none is known */
     char *approval;        /* id; NULL: nobody was asked */
     char *arguments, *summary, *name;
@@ -36,6 +37,20 @@ struct ch_past_call {
     bool remember;
     enum chela_decision decision;
     char *reason;
+};
+
+/* What a run that was called waits for (delegate.h), as its caller knows it. */
+struct ch_past_below {
+    struct ch_past_below *next;
+    char *child;    /* owned, as all texts: key of its session */
+    char *approval; /* id; NULL: the host is to give a result */
+    char *id, *name, *arguments, *summary; /* of the call; id: that of the result */
+    unsigned char digest[CH_SHA256_SIZE];
+    bool remember;
+    enum chela_decision decision;
+    char *reason;
+    char *answer; /* the result; NULL: none yet */
+    bool is_error;
 };
 
 /* Accepted, and not delivered yet. */
@@ -73,6 +88,7 @@ struct ch_past {
     bool results;                /* the calls of the last reply all have theirs */
     unsigned answered, refused;  /* of those: made, and not made for want of budget */
     bool terminated;
+    struct ch_past_below *below; /* owned: the newest first */
     struct ch_list notes;
     struct ch_seen seen;
     struct ch_buf delivered; /* by the run's calls: texts, each with its NUL */
@@ -91,6 +107,11 @@ void ch_past_free(struct ch_past *p);
  * says that the call was interrupted. NULL: no call is open. The calls are
  * closed then. */
 struct ch_msg *ch_past_close(struct ch_past *p, int64_t ts);
+
+/* What waits below under this approval's id, or for the result of this call;
+ * NULL. */
+struct ch_past_below *ch_past_asked(const struct ch_past *p, struct ch_sv approval);
+struct ch_past_below *ch_past_left(const struct ch_past *p, struct ch_sv call_id);
 
 /* struct ch_log_handler's fold; past is a struct ch_past. */
 int ch_past_fold(const struct chela_store_record *r, void *past, struct chela_error *err);

@@ -210,7 +210,15 @@ int ch_recover_answer(chela_session *s, struct ch_sv id, struct ch_sv content, b
         ch_keep_answer(s, i, p->calls[i].result);
         return 0;
     }
-    if (answered)
+    struct ch_past_below *b = ch_past_left(p, id);
+    if (b && !b->answer && content.n <= CH_LIMIT_TOOL_OUTPUT) {
+        CH_AUTOFREE char *call_id = ch_strndup(id.p, id.n);
+        b->answer = ch_strndup(content.p, content.n);
+        b->is_error = is_error;
+        ch_keep_answered_below(s, call_id, content, is_error);
+        return 0;
+    }
+    if (answered || b)
         return ch_fail(err, CHELA_EEXIST, "call %.*s has a result already", CH_SV_FMT(id));
     return ch_fail(err, CHELA_ENOENT, "no call %.*s waits for a result", CH_SV_FMT(id));
 }
@@ -232,5 +240,15 @@ int ch_recover_approve(chela_session *s, const char *approval_id, enum chela_dec
         ch_keep_answered(s, approval_id, decision, reason);
         return 0;
     }
-    return ch_fail(err, CHELA_ENOENT, "nobody asked for approval %s", approval_id);
+    struct ch_past_below *b = ch_past_asked(p, ch_sv_str(approval_id));
+    if (!b)
+        return ch_fail(err, CHELA_ENOENT, "nobody asked for approval %s", approval_id);
+    if (b->decision != CHELA_UNDECIDED)
+        return ch_fail(err, CHELA_EEXIST, "approval %s was decided before", approval_id);
+    if (decision == CHELA_ALLOW_ALWAYS && !b->remember)
+        return ch_fail(err, CHELA_EPERM, "this call cannot be allowed always");
+    b->decision = decision;
+    b->reason = reason ? ch_strdup(reason) : NULL;
+    ch_keep_answered(s, approval_id, decision, reason);
+    return 0;
 }

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "agent/delegate.h"
 #include "agent/round.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -165,6 +166,9 @@ static void on_event(const struct chela_event *ev, void *user) {
     case CHELA_EV_APPROVAL_REQUIRED:
         if (!q->role)
             pass_on(q, ev);
+        return;
+    case CHELA_EV_CHILD:
+        ch_child_heard(q->run, ev);
         return;
     case CHELA_EV_MODEL_REQUEST:
     case CHELA_EV_RETRY:

@@ -75,7 +75,8 @@ size_t ch_run_calls_left(const struct ch_run *r) {
     if (r->limits.max_tool_calls < 0)
         return SIZE_MAX;
     size_t max = (size_t)r->limits.max_tool_calls;
-    return max > r->tool_calls ? max - r->tool_calls : 0;
+    size_t made = (size_t)r->tool_calls + r->below.tool_calls;
+    return max > made ? max - made : 0;
 }
 
 static void enter(struct ch_run *r, enum ch_run_state next) {
@@ -98,7 +99,7 @@ static bool reached(int64_t limit, int64_t value) {
 static enum ch_reason exhausted(const struct ch_run *r) {
     if (reached(r->limits.max_errors, r->errors))
         return CH_REASON_TOO_MANY_ERRORS;
-    if (reached(r->limits.max_turns, r->turns))
+    if (reached(r->limits.max_turns, (int64_t)r->turns + r->below.turns))
         return CH_REASON_MAX_TURNS;
     if (reached(r->limits.token_budget, r->usage.input + r->usage.output))
         return CH_REASON_TOKEN_BUDGET;

@@ -93,6 +93,9 @@ struct ch_run {
 
     unsigned turns;      /* model calls, retries not counted */
     unsigned tool_calls; /* asked for by the model */
+    struct {             /* the same of runs that it called, which share its limits */
+        unsigned turns, tool_calls;
+    } below;
     unsigned errors;     /* in a row: failed results and failed model calls */
     unsigned pauses;     /* replies in a row that the vendor paused */
     bool nudged;         /* an empty reply was answered with a nudge */

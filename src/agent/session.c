@@ -1,5 +1,6 @@
 /* session.c -- a conversation: its transcript, its one run at a time. */
 #include "agent/context.h"
+#include "agent/delegate.h"
 #include "agent/keep.h"
 #include "agent/mailbox.h"
 #include "agent/media.h"
@@ -197,6 +198,7 @@ void ch_sessions_bury(chela_runtime *rt) {
         ch_session_state_release(&s->state);
         free_channel(&s->channel);
         ch_context_release(&s->context);
+        ch_child_free(s);
         ch_keep_free(s);
         ch_free(s->key);
         ch_free(s->system);
@@ -401,7 +403,7 @@ int chela_run_resume(chela_session *s, const struct chela_run_opts *given, chela
     }
     if (!is_paused(s->run))
         return ch_fail(err, CHELA_ESTATE, "session '%s' has no paused run", s->key);
-    struct ch_batch_waits waits = ch_batch_waits(s->run->batch);
+    struct ch_batch_waits waits = ch_run_waits(s->run);
     if (waits.answers + waits.approvals > 0)
         return ch_fail(err, CHELA_ESTATE, "session '%s' still waits for %s", s->key,
                        waits.approvals ? "approval" : "answers");
@@ -421,7 +423,10 @@ int chela_session_answer(chela_session *s, const char *call_id, const char *cont
         return ch_recover_answer(s, ch_sv_str(call_id), ch_sv(content, len), is_error, err);
     if (!s->run || !s->run->batch)
         return ch_fail(err, CHELA_ENOENT, "no call '%s' waits for an answer", call_id);
-    return ch_batch_answer(s->run->batch, ch_sv_str(call_id), ch_sv(content, len), is_error, err);
+    int rc = ch_batch_answer(s->run->batch, ch_sv_str(call_id), ch_sv(content, len), is_error, err);
+    if (rc == CHELA_ENOENT && !ch_list_empty(&s->run->children))
+        rc = ch_children_answer(s->run, call_id, ch_sv(content, len), is_error, err);
+    return rc;
 }
 
 int chela_session_approve(chela_session *s, const char *approval_id, enum chela_decision decision,
@@ -435,6 +440,8 @@ int chela_session_approve(chela_session *s, const char *approval_id, enum chela_
     int rc = ch_batch_approve(s->run->batch, ch_sv_str(approval_id), decision, reason, err);
     if (rc == 0)
         ch_keep_answered(s, approval_id, decision, reason);
+    else if (rc == CHELA_ENOENT && !ch_list_empty(&s->run->children))
+        rc = ch_children_approve(s->run, approval_id, decision, reason, err);
     return rc;
 }
 

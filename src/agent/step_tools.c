@@ -12,17 +12,20 @@
 #include "json/writer.h"
 #include "tool/call.h"
 
-static chela_run *run_of(const chela_call *call) {
-    const chela_runtime *rt = call->tool->impl;
+chela_run *ch_run_find(const chela_runtime *rt, const char *id) {
     for (CH_LIST_EACH(i, &rt->agents)) {
         const chela_agent *a = CH_CONTAINER(i, chela_agent, link);
         for (CH_LIST_EACH(j, &a->sessions)) {
             chela_session *s = CH_CONTAINER(j, chela_session, link);
-            if (s->run && strcmp(s->run->id, call->env->run) == 0)
+            if (s->run && strcmp(s->run->id, id) == 0)
                 return s->run;
         }
     }
     return NULL;
+}
+
+static chela_run *run_of(const chela_call *call) {
+    return ch_run_find(call->tool->impl, call->env->run);
 }
 
 static void finish(chela_call *call, const char *problem) {

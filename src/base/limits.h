@@ -230,6 +230,9 @@
 #define CH_LIMIT_COOLDOWNS 1024       /* keys and models that rest */
 #define CH_LIMIT_PLAN_STEPS 8         /* of one plan */
 #define CH_LIMIT_PLANS 3              /* in a row that are no use, until the run gives up */
+#define CH_LIMIT_DELEGATE_DEPTH 8     /* agents that call one another, one below the other */
+#define CH_LIMIT_DELEGATE_CHILDREN 256 /* runs that one run calls */
+#define CH_LIMIT_DELEGATE_TASK (64 * CH_KB) /* bytes of what one is told */
 #define CH_LIMIT_ROLE_TURNS 4         /* model calls for one answer of a role */
 #define CH_LIMIT_ROLE_CONTEXT (16 * CH_KB) /* bytes of what was said before */
 #define CH_LIMIT_ROLE_RESULT (8 * CH_KB) /* bytes of a result that a role is shown */
@@ -294,6 +297,8 @@
 #define CH_DEFAULT_MAX_ERRORS 3
 #define CH_DEFAULT_RUN_MS (1800 * 1000)
 #define CH_DEFAULT_TOOL_MS (30 * 1000)
+#define CH_DEFAULT_DELEGATE_DEPTH 3
+#define CH_DEFAULT_DELEGATE_CHILDREN 16
 #define CH_DEFAULT_PARALLEL 8
 #define CH_DEFAULT_EXEC_S 120
 #define CH_DEFAULT_GREP_MATCHES 100

@@ -87,7 +87,7 @@ struct talk {
 
 static int keep_key(const struct chela_store_session *s, void *user) {
     struct talk *t = user;
-    t->key = ch_dup(s->key);
+    t->key = ch_format("%.*s", (int)chela_session_root(s->key), s->key);
     return 1;
 }
 

@@ -451,7 +451,8 @@ static enum chela_flow decide(chela_run *run, struct chela_approval *a, void *us
 static int keep_key(const struct chela_store_session *s, void *user) {
     struct run *r = user;
     free(r->key);
-    r->key = ch_dup(s->key);
+    size_t n = r->resume ? strlen(s->key) : chela_session_root(s->key); /* not one below it */
+    r->key = ch_format("%.*s", (int)n, s->key);
     if (r->resume && !r->flags.setup.agent && *s->agent && strcmp(s->agent, "main") != 0)
         r->agent = ch_dup(s->agent);
     return 1;

@@ -217,6 +217,7 @@ static int try_reload(struct serve *s, struct chela_error *err) {
     struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.listen = NULL);
     chela_agent **agents = NULL;
     int rc = describe(s, &o, err);
+    ch_setup_forget(&s->setup);
     if (rc == 0 && s->setup.config && chela_config_apply(s->setup.config, s->setup.rt, err) < 0)
         rc = err->code;
     if (rc == 0)

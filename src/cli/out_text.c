@@ -187,6 +187,26 @@ static void on_plan(struct ch_text *t, struct chela_str steps) {
     }
 }
 
+/* What an agent that was called does: its calls, and how it ended. */
+static void on_child(struct ch_text *t, const struct chela_event *ev) {
+    const struct chela_event *in = ev->child.event;
+    const char *who = ev->child.agent;
+    if (in->type == CHELA_EV_TOOL_CALL) {
+        char *arguments =
+            brief(t, in->call.arguments, strlen("[]  ") + strlen(who) + in->call.name.n);
+        ch_console_note(t->console, "[%s] %.*s %s", who, STR(in->call.name), arguments);
+        free(arguments);
+    } else if (in->type == CHELA_EV_TOOL_RESULT && in->result.is_error) {
+        ch_console_note(t->console, "[%s] %.*s failed (%s)", who, STR(in->result.name),
+                        in->result.error_type ? in->result.error_type : "error");
+    } else if (in->type == CHELA_EV_WARNING) {
+        ch_console_note(t->console, "[%s] warning: %.*s", who, STR(in->note.text));
+    } else if (in->type == CHELA_EV_RUN_END) {
+        ch_console_note(t->console, "[%s] %s after %u turn%s", who, in->end.reason, in->end.turns,
+                        S(in->end.turns));
+    }
+}
+
 void ch_text_event(struct ch_text *t, const struct chela_event *ev) {
     struct ch_console *c = t->console;
     switch (ev->type) {
@@ -259,6 +279,9 @@ void ch_text_event(struct ch_text *t, const struct chela_event *ev) {
         break;
     case CHELA_EV_RUN_END:
         on_end(t, ev->end.text);
+        break;
+    case CHELA_EV_CHILD:
+        on_child(t, ev);
         break;
     case CHELA_EV_TOOL_CALL_DELTA: /* the whole call follows */
     case CHELA_EV_TOOL_START:

@@ -74,6 +74,12 @@ static const struct chela_event example_end = {.end = {.status = "done",
                                                        .voice = true,
                                                        .silent = true}};
 
+static const struct chela_event child_call = {
+    .type = CHELA_EV_TOOL_CALL,
+    .call = {.id = STR("call_1"), .name = STR("read"), .arguments = STR("{}")}};
+static const struct chela_event example_child = {
+    .child = {&child_call, "run_0", "researcher", "call_1", 1}};
+
 static const struct chela_event *const examples[] = {
 #define EXAMPLE(name, text, member) &example_##member,
     CHELA_EVENTS(EXAMPLE)
@@ -105,6 +111,8 @@ static const char *const meanings[] = {
     [CHELA_EV_REFLECTION] = "A judgement of a result, and what follows from it.",
     [CHELA_EV_TURN_END] = "The model call is over.",
     [CHELA_EV_RUN_END] = "The last event, exactly one: how the run ended, and its answer.",
+    [CHELA_EV_CHILD] = "Any of these, of an agent that was called: `run` and `seq` are its own; it "
+                       "begins with `child_start` and ends with `child_end`.",
 };
 _Static_assert(sizeof(meanings) / sizeof(meanings[0]) == CHELA_EV_COUNT, "one for each event");
 

@@ -267,9 +267,83 @@ static int bound_tools(const struct ch_setup *s, const struct policy *p, const c
     return rc;
 }
 
-static int add_tools(const struct ch_setup *s, chela_agent *agent, struct chela_error *err) {
+/* --- agents that an agent may call ------------------------------------------------ */
+
+static chela_agent *member(const struct ch_setup *s, const char *id) {
+    for (size_t i = 0; i < s->nteam; i++)
+        if (strcmp(s->team[i].id, id) == 0)
+            return s->team[i].agent;
+    return NULL;
+}
+
+static void enrol(struct ch_setup *s, const char *id, chela_agent *agent) {
+    s->team = ch_must(realloc(s->team, (s->nteam + 1) * sizeof(*s->team)));
+    s->team[s->nteam++] = (struct ch_member){ch_dup(id), agent};
+}
+
+void ch_setup_forget(struct ch_setup *s) {
+    for (size_t i = 0; i < s->nteam; i++)
+        free(s->team[i].id);
+    free(s->team);
+    s->team = NULL;
+    s->nteam = 0;
+}
+
+static int gather(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
+                  chela_agent *agent, struct chela_error *err);
+
+/* One that is only called: what the command line says about models and tools is
+ * for the first; what it forbids, and who is asked, holds for all. */
+static int make_member(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
+                       chela_agent **out, struct chela_error *err) {
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.deny = s->flags->deny,
+                                                    .approve = caller->approve);
+    if (chela_config_agent(s->config, id, &opts, err) < 0)
+        return err->code = CHELA_ECONFIG;
+    struct chela_sandbox_opts sandbox = CHELA_SANDBOX_OPTS(.mode = NULL);
+    ch_setup_sandbox(s, &opts, &sandbox);
+    if (!opts.model) {
+        opts.model = caller->model;
+        opts.base_url = caller->base_url;
+        opts.api_key_env = caller->api_key_env;
+    }
+    opts.workspace = opts.workspace ? opts.workspace : s->flags->workspace;
+    struct policy policy = take_policy(&opts);
+    char *deny = s->nobody && !policy.allow ? deny_also(policy.deny, "ask_user") : NULL;
+    int rc = chela_agent_new(s->rt, &opts, out, err);
+    if (rc == 0 && chela_config_tools(s->config, id, *out, err) < 0)
+        rc = err->code = CHELA_ECONFIG;
+    if (rc == 0)
+        rc = gather(s, id, &opts, *out, err);
+    if (rc == 0)
+        rc = chela_agent_policy(*out, policy.allow, deny ? deny : policy.deny, policy.permission,
+                                err);
+    free(deny);
+    return rc;
+}
+
+/* Offer to an agent those that the file lists for it; each is made once. */
+static int gather(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
+                  chela_agent *agent, struct chela_error *err) {
+    const char *name;
+    int rc = 0;
+    enrol(s, id ? id : caller->id ? caller->id : "main", agent);
+    for (size_t i = 0; rc == 0 && (name = chela_config_calls(s->config, id, i)); i++) {
+        chela_agent *other = member(s, name);
+        if (!other)
+            rc = make_member(s, name, caller, &other, err);
+        if (rc == 0)
+            rc = chela_agent_delegate(agent, other, NULL, err);
+    }
+    return rc;
+}
+
+static int add_tools(struct ch_setup *s, const struct chela_agent_opts *opts, chela_agent *agent,
+                     struct chela_error *err) {
     if (s->config && chela_config_tools(s->config, s->flags->agent, agent, err) < 0)
         return err->code = CHELA_ECONFIG;
+    if (s->config && gather(s, s->flags->agent, opts, agent, err) < 0)
+        return err->code;
     char **names = ch_setup_tool_names(agent);
     int rc = s->flags->tools ? check_names(s, names, err) : CHELA_OK;
     ch_setup_free_names(names);
@@ -328,6 +402,8 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
         return ch_problem(err, CHELA_ECONFIG,
                           "--agent %s: there is no configuration file that could define it",
                           s->flags->agent);
+    if (s->flags->agent && (*out = member(s, s->flags->agent)))
+        return CHELA_OK; /* another one calls it */
     opts->workspace = s->flags->workspace;
     opts->tools = "*";
     opts->allow = s->flags->tools;
@@ -343,7 +419,7 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
         policy.deny = deny;
     int rc = chela_agent_new(s->rt, opts, out, err);
     if (rc == 0)
-        rc = add_tools(s, *out, err);
+        rc = add_tools(s, opts, *out, err);
     if (rc == 0)
         rc = bound_tools(s, &policy, opts->tool_choice, *out, err);
     free(deny);
@@ -351,6 +427,7 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
 }
 
 void ch_setup_release(struct ch_setup *s) {
+    ch_setup_forget(s);
     chela_runtime_close(s->rt);
     chela_store_close(s->store);
     s->store = NULL;

@@ -62,6 +62,13 @@ struct ch_setup {
     char *config_path;                  /* owned; NULL: there is no file */
     unsigned warnings;                  /* the file gave */
     chela_store *store;                 /* owned; NULL: not opened */
+    struct ch_member *team; /* owned: agents that were made, by id */
+    size_t nteam;
+};
+
+struct ch_member {
+    char *id; /* owned */
+    chela_agent *agent;
 };
 
 enum ch_verbosity ch_setup_verbosity(const struct ch_setup_flags *f);
@@ -78,9 +85,13 @@ enum ch_setup_store { CH_STORE_IF_CHOSEN, CH_STORE_WANTED, CH_STORE_READ };
 int ch_setup_store(struct ch_setup *s, enum ch_setup_store how, struct chela_error *err);
 /* Of its URL, such as "redis"; yours to free. */
 char *ch_setup_store_kind(const struct ch_setup *s);
-/* Fill what opts leaves open and make the agent with its tools. */
+/* Fill what opts leaves open and make the agent with its tools, and those agents
+ * that it may call. */
 int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agent **out,
                    struct chela_error *err);
+
+/* Forget which agents were made: the next ones are new. */
+void ch_setup_forget(struct ch_setup *s);
 
 /* The flag --sandbox says how strict; what the file says about the rest stays.
  * opts->sandbox may then be *own, which must last as long as it is used. */

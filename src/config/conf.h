@@ -39,6 +39,9 @@ struct ch_conf_heartbeat {
 struct ch_conf_agent {
     struct ch_conf_item item;
     const char *title;
+    const char *description;
+    const char *const *calls; /* ids of agents that are tools of it; NULL-terminated */
+    int64_t max_depth, max_children; /* of those */
     const char *const *models; /* the first, then its fallbacks; NULL-terminated */
     const char *embedding;     /* likewise, one */
     const char *system, *workspace;

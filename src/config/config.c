@@ -199,6 +199,18 @@ static const char *join_deny(const chela_config *cfg, const char *asked, const c
     return list.n ? ch_arena_str(cfg->arena, ch_buf_sv(&list)) : NULL;
 }
 
+/* Who is named as an agent to call is allowed as a tool. */
+static const char *with_calls(const chela_config *cfg, const char *allow,
+                              const char *const *calls) {
+    CH_BUF_AUTO list = {0};
+    if (!allow || !calls)
+        return allow;
+    add_name(&list, allow);
+    for (; *calls; calls++)
+        add_name(&list, *calls);
+    return ch_arena_str(cfg->arena, ch_buf_sv(&list));
+}
+
 #define FILL(member, value)      \
     do {                         \
         if (!o->member)          \
@@ -341,7 +353,10 @@ static void fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(system, EITHER(a, d, system));
     FILL(workspace, EITHER(a, d, workspace));
     FILL(tools, "*");
-    FILL(allow, EITHER(a, d, allow));
+    FILL(allow, with_calls(cfg, EITHER(a, d, allow), EITHER(a, d, calls)));
+    FILL(description, a->description);
+    FILL(max_depth, (unsigned)EITHER(a, d, max_depth));
+    FILL(max_children, (unsigned)EITHER(a, d, max_children));
     FILL(skills, EITHER(a, d, skills));
     FILL(prompt, EITHER(a, d, prompt));
     FILL(project_files, EITHER(a, d, project_files));
@@ -394,10 +409,27 @@ static void fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(sandbox, sandbox_of(cfg));
 }
 
+static int check_calls(const chela_config *cfg, const struct ch_conf_agent *a,
+                       struct chela_error *err) {
+    const char *const *list = EITHER(a, &cfg->conf.defaults, calls);
+    const struct ch_conf_agent *other;
+    for (; list && *list; list++) {
+        if (a->item.name && strcmp(*list, a->item.name) == 0)
+            return ch_fail(err, CHELA_ECONFIG, "%s:%u:%u: agent %s: it cannot call itself",
+                           cfg->file, a->item.where.line, a->item.where.column, a->item.name);
+        if (find_agent(cfg, *list, &other, NULL) < 0)
+            return ch_fail(err, CHELA_ECONFIG, "%s:%u:%u: agents: there is no agent '%s' to call",
+                           cfg->file, a->item.where.line, a->item.where.column, *list);
+    }
+    return 0;
+}
+
 int chela_config_agent(const chela_config *cfg, const char *id, struct chela_agent_opts *opts,
                        struct chela_error *err) {
     const struct ch_conf_agent *agent;
     int rc = find_agent(cfg, id, &agent, err);
+    if (rc == 0)
+        rc = check_calls(cfg, agent, err);
     if (rc < 0)
         return rc;
     static const struct ch_conf_sandbox no_sandbox;
@@ -421,6 +453,16 @@ int chela_config_agent(const chela_config *cfg, const char *id, struct chela_age
 }
 
 /* --- the store -------------------------------------------------------------------- */
+
+const char *chela_config_calls(const chela_config *cfg, const char *id, size_t i) {
+    const struct ch_conf_agent *a;
+    if (find_agent(cfg, id, &a, NULL) < 0)
+        return NULL;
+    const char *const *list = EITHER(a, &cfg->conf.defaults, calls);
+    while (list && *list && i--)
+        list++;
+    return list ? *list : NULL;
+}
 
 const char *chela_config_agent_id(const chela_config *cfg, size_t i) {
     const struct ch_conf_agent *list = cfg->conf.agents.items;

@@ -18,8 +18,8 @@ struct search {
 
 static int keep_paused(const struct chela_store_session *s, void *user) {
     struct search *f = user;
-    if (f->n == CH_LIMIT_LISTED)
-        return 0;
+    if (f->n == CH_LIMIT_LISTED || s->key[chela_session_root(s->key)])
+        return 0; /* what it waits for is asked by who called it */
     f->keys = ch_realloc(f->keys, (f->n + 1) * sizeof(*f->keys));
     f->keys[f->n++] = ch_strdup(s->key);
     return 0;

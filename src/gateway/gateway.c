@@ -93,7 +93,7 @@ static bool is_used(const chela_gateway *gw, const chela_agent *a) {
     for (CH_LIST_EACH(k, &gw->lanes))
         if (CH_CONTAINER(k, struct ch_lane, link)->agent->base == a)
             return true;
-    return gw->ninvocations > 0;
+    return gw->ninvocations > 0 || !ch_list_empty(&a->sessions); /* another's call */
 }
 
 static void free_retired(chela_gateway *gw) {

@@ -12,6 +12,8 @@
 /* --- events */
 
 static void count(struct ch_counters *c, const struct chela_event *ev) {
+    if (ev->type == CHELA_EV_CHILD && ev->child.event->type != CHELA_EV_RUN_END)
+        ev = ev->child.event;
     if (ev->type == CHELA_EV_TOOL_RESULT) {
         c->tool_calls++;
         c->tool_errors += ev->result.is_error;

@@ -55,6 +55,24 @@ char *chela_store_hit_json(const struct chela_store_hit *h) {
 
 /* --- one session, whole ------------------------------------------------------------ */
 
+/* What runs that it called wait for: to be answered here. */
+static void write_below(struct ch_jw *w, const struct ch_past *p) {
+    for (const struct ch_past_below *b = p->below; b; b = b->next) {
+        if (b->answer || b->decision != CHELA_UNDECIDED)
+            continue;
+        ch_jw_begin(w, '{');
+        if (b->approval)
+            ch_jw_kcstr(w, "approval_id", b->approval);
+        ch_jw_kcstr(w, "id", b->id);
+        ch_jw_kcstr(w, "name", b->name);
+        ch_jw_kcstr(w, "arguments", b->arguments);
+        if (b->approval)
+            ch_jw_kcstr(w, "summary", b->summary);
+        ch_jw_kcstr(w, "child", b->child);
+        ch_jw_end(w, '}');
+    }
+}
+
 static void write_waiting(struct ch_jw *w, const struct ch_past *p) {
     size_t at = 0;
 
@@ -65,7 +83,7 @@ static void write_waiting(struct ch_jw *w, const struct ch_past *p) {
         if (b->type != CH_BLOCK_TOOL_CALL)
             continue;
         const struct ch_past_call *c = &p->calls[at++];
-        if (c->result || c->decision != CHELA_UNDECIDED)
+        if (c->result || c->decision != CHELA_UNDECIDED || c->child)
             continue;
         ch_jw_begin(w, '{');
         if (c->approval)
@@ -77,6 +95,7 @@ static void write_waiting(struct ch_jw *w, const struct ch_past *p) {
             ch_jw_kcstr(w, "summary", c->summary);
         ch_jw_end(w, '}');
     }
+    write_below(w, p);
     ch_jw_end(w, ']');
 }
 

@@ -98,6 +98,10 @@ static void on_ended(chela_call *call) {
     wake(b);
 }
 
+static void on_rested(chela_call *call) {
+    wake(call->owner);
+}
+
 /* --- announcing ---------------------------------------------------------- */
 
 static struct ch_result result_of(const chela_call *call) {
@@ -176,7 +180,8 @@ static bool may_start(const struct ch_batch *b, const chela_call *call) {
 }
 
 static bool is_waiting(const chela_call *call) {
-    return call->state == CH_CALL_CLIENT || call->state == CH_CALL_ASKING;
+    return call->state == CH_CALL_CLIENT || call->state == CH_CALL_ASKING ||
+           call->state == CH_CALL_RESTING;
 }
 
 /* A call no longer runs when its result is decided; that is known from its
@@ -419,6 +424,7 @@ static struct ch_call_env make_env(const struct ch_batch_opts *opts) {
         .before = opts->ops->before ? on_before : NULL,
         .invalid = opts->ops->invalid ? on_invalid : NULL,
         .ended = on_ended,
+        .rested = on_rested,
         .progress = on_progress,
     };
 }
@@ -499,13 +505,16 @@ void ch_batch_skip(struct ch_batch *b, const char *why) {
 
 void ch_batch_cancel(struct ch_batch *b, const char *why) {
     for (size_t i = 0; i < b->n; i++)
-        ch_call_end_error(b->calls[i], "cancelled", why);
+        ch_call_cancel(b->calls[i], why);
     ch_batch_resume(b);
 }
 
 void ch_batch_resume(struct ch_batch *b) {
     if (!b->paused)
         return;
+    for (size_t i = 0; i < b->n; i++)
+        if (b->calls[i]->state == CH_CALL_RESTING)
+            b->calls[i]->state = CH_CALL_READY;
     b->paused = false;
     hold_loop(b);
     wake(b);

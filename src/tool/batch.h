@@ -77,9 +77,10 @@ struct ch_batch_ops {
     void (*finished)(const struct ch_block *call, const struct ch_result *r, void *user);
     /* A call must be run by the host. */
     void (*client)(const struct ch_block *call, void *user);
-    /* Nothing is running any more. waiting: calls left to the host, and those
-     * that nobody has agreed to or denied; if there are any, the batch stands
-     * still until ch_batch_resume or ch_batch_cancel, and `over` comes again. */
+    /* Nothing is running any more. waiting: calls left to the host, those that
+     * nobody has agreed to or denied, and those whose own work waits for people; if
+     * there are any, the batch stands still until ch_batch_resume or
+     * ch_batch_cancel, and `over` comes again. */
     void (*over)(size_t waiting, void *user);
 };
 

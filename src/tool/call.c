@@ -151,6 +151,23 @@ void ch_call_end_error(chela_call *call, const char *type, const char *why) {
     decide(call, &o);
 }
 
+void ch_call_cancel(chela_call *call, const char *why) {
+    bool rests = call->state == CH_CALL_RESTING;
+    bool runs = call->state == CH_CALL_RUNNING && call->working;
+
+    if (!(rests || runs) || !call->tool->ops->winds_down) {
+        ch_call_end_error(call, "cancelled", why);
+        return;
+    }
+    if (rests) {
+        call->state = CH_CALL_RUNNING;
+        call->working = true;
+        ch_call_ref(call); /* the work's, as in attempt() */
+    }
+    if (!atomic_exchange(&call->cancelled, true))
+        call->tool->ops->cancel(call);
+}
+
 /* --- the stages ---------------------------------------------------------- */
 
 enum step {
@@ -476,6 +493,17 @@ void ch_call_worked(chela_call *call) {
     ch_work_submit(call->env->workers, &call->work);
 }
 
+void ch_call_rest(chela_call *call) {
+    call->working = false;
+    if (call->env && call->state == CH_CALL_RUNNING) {
+        call->state = CH_CALL_RESTING;
+        ch_timer_stop(call->env->loop, &call->timer);
+        if (call->env->rested)
+            call->env->rested(call);
+    }
+    ch_call_unref(call);
+}
+
 void ch_call_abandon(chela_call *call) {
     struct ch_loop *loop = call->env->loop;
 
@@ -489,6 +517,8 @@ void ch_call_abandon(chela_call *call) {
     bool posted = ch_loop_unpost(loop, &call->finish_post);
     if (posted)
         ch_call_worked(call);
+    else if (call->state == CH_CALL_RESTING)
+        call->tool->ops->abandon(call);
     else if (call->working && call->tool->ops->abandon) {
         call->tool->ops->abandon(call);
         ch_call_worked(call);

@@ -54,6 +54,7 @@ struct ch_call_env {
                               char **feedback);
     enum chela_decision (*ask)(chela_call *call, const struct ch_ask *ask, char **reason);
     void (*ended)(chela_call *call); /* the outcome is set; once */
+    void (*rested)(chela_call *call); /* ch_call_rest; may be NULL */
     void (*progress)(chela_call *call, struct ch_sv text);
 };
 
@@ -64,6 +65,7 @@ enum ch_call_state {
     CH_CALL_GATED,  /* the batch's owner holds it back: then READY again */
     CH_CALL_CLIENT, /* the host has to run it */
     CH_CALL_RUNNING,
+    CH_CALL_RESTING, /* its work waits for people: ch_call_run goes on with it */
     CH_CALL_ENDED /* the outcome is set */
 };
 
@@ -161,6 +163,14 @@ void ch_call_abandon(chela_call *call);
  * thread only; call may be gone afterwards. A long text is shaped on a worker
  * thread before the call ends. */
 void ch_call_worked(chela_call *call);
+
+/* For ch_tool_ops, in place of ch_call_worked: the work stands still until people
+ * have answered. Then `start` is called again, or `cancel`. */
+void ch_call_rest(chela_call *call);
+
+/* The call is to be cancelled. One whose tool winds down is told so, and gives its
+ * result itself; any other ends now. */
+void ch_call_cancel(chela_call *call, const char *why);
 
 /* Which of these names is an argument of the call; names ends with NULL. The
  * first if none is, so that an error asks for that one. */

@@ -28,6 +28,9 @@ struct ch_tool_ops {
     void (*abandon)(chela_call *call);
     /* Optional. Frees ch_tool.impl. */
     void (*free)(void *impl);
+    /* When its call is cancelled, `cancel` comes first and the work says soon, by
+     * ch_call_worked, what the result is. */
+    bool winds_down;
 };
 
 struct ch_tool {

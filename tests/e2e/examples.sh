@@ -26,6 +26,13 @@ same "plan: steps, a judgement, the answer" "0 judged: accept Together 13 millio
     "$status $(tail -n 2 "$out" | xargs)"
 check "plan: results are put in" grep -qx 'step: calculate {"expression":"10 + 3"}' "$out"
 
+(cd "$tmp/here" && echo '# Title' >README.md && with_env CHELA_MODEL="scripted/$root/examples/delegate.yaml" \
+    timeout -k 5 "$seconds" "$programs/delegate" >"$out" 2>"$err")
+status=$?
+rm -f "$tmp/here/README.md"
+same "delegate: two agents, one answer" "0 It is 42. The README begins with its title." "$status $(tail -n 1 "$out")"
+same "delegate: what they call" "clerk calls calculate librarian calls read" "$(grep '^  ' "$out" | sort | xargs)"
+
 example stream "list the files here"
 same "stream: text before and after the tool" "0 Let me look.There is: one.txt" "$status $(cat "$out")"
 check "stream: the tool is seen" grep -q '^\[ls {"path":"."}\]$' "$err"
