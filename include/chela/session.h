@@ -499,12 +499,17 @@ CHELA_API void chela_run_free(chela_run *run);
 CHELA_API int chela_session_answer(chela_session *s, const char *call_id, const char *content,
                                    size_t len, int is_error, struct chela_error *err);
 /* Decide about a call that needs consent (APPROVAL_REQUIRED); reason, which may
- * be NULL, is what the model is told about a denial. CHELA_ENOENT: nobody asked
+ * be NULL, is what the model is told about a denial, or what the decision says it
+ * is. CHELA_EINVAL: arguments that do not fit. CHELA_ENOENT: nobody asked
  * with that id. CHELA_EEXIST: decided before. CHELA_EPERM: it cannot be allowed
  * always, ask for once. */
 CHELA_API int chela_session_approve(chela_session *s, const char *approval_id,
                                     enum chela_decision decision, const char *reason,
                                     struct chela_error *err);
+/* A person ends the run with words of their own, which become its answer: at any
+ * step, also of one that is paused or was just resumed. What was under way is
+ * dropped. CHELA_ESTATE: it has ended. */
+CHELA_API int chela_run_take_over(chela_run *run, const char *text, size_t len);
 /* Go on with a paused run once its calls are answered and decided about
  * (CHELA_ESTATE before); or with one that an earlier process left unfinished:
  * what changes nothing is done again, what may have taken effect is not, and

@@ -60,7 +60,11 @@ enum chela_decision {
     CHELA_UNDECIDED = 0,
     CHELA_DENY,        /* the call is not made; the model is told why */
     CHELA_ALLOW_ONCE,  /* this call, exactly as it was shown */
-    CHELA_ALLOW_ALWAYS /* and, for the rest of the session, the very same again */
+    CHELA_ALLOW_ALWAYS, /* and, for the rest of the session, the very same again */
+    CHELA_EDIT,     /* this call, with `reason` as its arguments: they are checked as the
+                       model's are, and the model is told */
+    CHELA_ANSWER,   /* it is not made: `reason` is its result */
+    CHELA_TAKE_OVER /* nor is any other: the run ends with `reason` as its answer */
 };
 
 /* How a call uses something that others may use too. */

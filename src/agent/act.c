@@ -71,6 +71,13 @@ bool ch_emit_approval(chela_run *run, const struct chela_approval *a) {
     return ch_emit(run, &ev);
 }
 
+/* Most decisions are about the call alone. */
+static enum chela_decision heed(chela_run *run, enum chela_decision d, const char *words) {
+    if (d == CHELA_TAKE_OVER)
+        ch_take_over(run, words ? words : "");
+    return d;
+}
+
 /* Everybody is told, and may decide there and then (chela_session_approve);
  * then the hooks are asked. */
 static enum chela_decision ask(const struct ch_block *call, const struct ch_ask *asked,
@@ -88,7 +95,7 @@ static enum chela_decision ask(const struct ch_block *call, const struct ch_ask 
     bool denied = known && known->decision == CHELA_DENY; /* whatever it would run by now */
     if (denied || (same && known->decision != CHELA_UNDECIDED)) {
         *reason = dup_opt(known->reason);
-        return known->decision;
+        return heed(run, known->decision, known->reason);
     }
     if (!same)
         ch_keep_asked(run, index, &a, asked->digest);
@@ -109,7 +116,7 @@ static enum chela_decision ask(const struct ch_block *call, const struct ch_ask 
     *reason = dup_opt(a.reason);
     if (a.decision != CHELA_UNDECIDED)
         ch_keep_answered(run->session, asked->approval_id, a.decision, a.reason);
-    return a.decision;
+    return heed(run, a.decision, a.reason);
 }
 
 /* Nothing that changes the world begins before it is stored that it will. */
@@ -278,6 +285,8 @@ void ch_act(chela_run *run) {
     run->batch = ch_batch_start(run->reply, &opts);
     if (run->past)
         ch_recover_batch(run);
+    if (run->taken_over)
+        ch_batch_cancel(run->batch, CH_TAKEN_OVER);
     if (run->steering.n > 0)
         ch_batch_skip(run->batch, "Skipped: a new message from the user came first.");
 }
@@ -348,6 +357,10 @@ void ch_act_done(chela_run *run) {
     }
     if (in.kind == CH_IN_CANCEL && !run->error[0])
         snprintf(run->error, sizeof(run->error), "stopped by a hook");
+    if (run->taken_over && in.kind == CH_IN_RESULTS && !run->dead) {
+        ch_taken_over(run);
+        return;
+    }
     if (in.loop == CH_GUARD_NOTE)
         ch_warn(run, "%s", ch_buf_str(&run->complaint));
     if (!run->dead)

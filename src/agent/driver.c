@@ -403,7 +403,9 @@ static void perform(chela_run *run, enum ch_do todo, const struct ch_input *in) 
         pause_run(run);
         return;
     case CH_DO_RESUME_TOOLS:
-        if (run->batch)
+        if (run->batch && run->taken_over)
+            ch_batch_cancel(run->batch, CH_TAKEN_OVER);
+        else if (run->batch)
             ch_batch_resume(run->batch);
         else
             ch_act(run); /* it was paused in another process */
@@ -589,7 +591,10 @@ static void begin(struct ch_task *task) {
     bool resumed = run->m.state == CH_RUN_WAITING;
     if (!emit_start(run))
         return;
-    if (run->past)
+    bool calls = resumed || (run->past && run->past->reply);
+    if (run->taken_over && !calls)
+        ch_taken_over(run);
+    else if (run->past)
         ch_recover_begin(run);
     else
         ch_drive(run, &(struct ch_input){.kind = resumed ? CH_IN_RESUMED : CH_IN_INPUT,
@@ -712,6 +717,7 @@ void ch_run_unref(chela_run *run) {
     ch_behalf_release(&run->behalf);
     ch_free(run->cancel_reason);
     ch_free(run->prompt);
+    ch_free(run->taken_over);
     ch_free(run->focus);
     ch_buf_release(&run->recalled);
     ch_free(run);

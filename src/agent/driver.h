@@ -110,6 +110,8 @@ struct chela_run {
     struct ch_buf text; /* the answer so far */
     struct ch_moding *moding; /* owned: mode.c; NULL: it has not begun */
 
+    char *taken_over; /* owned: the words of a person who ended it; NULL: nobody did */
+
     /* the channel; said.c */
     struct ch_directives said; /* of the last reply that had text */
     bool said_before;          /* it is an earlier one */
@@ -168,6 +170,13 @@ void ch_act_done(chela_run *run);
 void ch_act_tell(chela_run *run, enum chela_event_type type, const struct ch_block *call);
 bool ch_emit_approval(chela_run *run, const struct chela_approval *a);
 size_t ch_act_index(const chela_run *run, const struct ch_block *call); /* in the reply */
+
+/* --- takeover.c */
+/* A person ends the run with these words: at once, or once a paused one goes on. */
+void ch_take_over(chela_run *run, const char *text);
+/* It comes to that now. */
+void ch_taken_over(chela_run *run);
+#define CH_TAKEN_OVER "A person took over here, so this call was not made."
 
 /* --- recover.c: a run that an earlier process began */
 int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_run **out,

@@ -481,7 +481,6 @@ void ch_keep_answered_below(chela_session *s, const char *call_id, struct ch_sv 
 void ch_keep_answered(chela_session *s, const char *approval_id, enum chela_decision decision,
                       const char *reason) {
     struct ch_keep *k = ch_session_kept(s);
-    static const char *const words[] = {"", "deny", "allow-once", "allow-always"};
 
     if (!k)
         return;
@@ -489,7 +488,7 @@ void ch_keep_answered(chela_session *s, const char *approval_id, enum chela_deci
     struct ch_jw w = ch_jw(&k->scratch);
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "approval", approval_id);
-    ch_jw_kcstr(&w, "decision", words[decision]);
+    ch_jw_kcstr(&w, "decision", ch_decision_name(decision));
     if (reason && *reason)
         ch_jw_kcstr(&w, "reason", reason);
     end(s, &w, CH_REC_ANSWERED, CH_SYNC_COMMIT);

@@ -427,10 +427,19 @@ static int fold_asked(struct reading *r) {
     return 0;
 }
 
+static const char *const decisions[] = {"", "deny", "allow-once", "allow-always",
+                                        "edit", "answer", "take-over"};
+
+const char *ch_decision_name(enum chela_decision d) {
+    return decisions[d];
+}
+
+/* What is not known is not agreed to. */
 static enum chela_decision decision_of(struct ch_sv word) {
-    return ch_sv_is(word, "allow-once")     ? CHELA_ALLOW_ONCE
-           : ch_sv_is(word, "allow-always") ? CHELA_ALLOW_ALWAYS
-                                            : CHELA_DENY;
+    for (size_t i = 1; i < CH_LEN(decisions); i++)
+        if (ch_sv_is(word, decisions[i]))
+            return (enum chela_decision)i;
+    return CHELA_DENY;
 }
 
 static void answer_below(const struct reading *r, struct ch_sv approval) {

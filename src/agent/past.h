@@ -119,6 +119,7 @@ int ch_past_fold(const struct chela_store_record *r, void *past, struct chela_er
 /* After the last record. */
 int ch_past_finish(struct ch_past *p, struct chela_error *err);
 
+const char *ch_decision_name(enum chela_decision d); /* "allow-once"; "" for none */
 const char *ch_past_status_name(enum ch_past_status s); /* "idle" */
 
 #endif

@@ -19,6 +19,7 @@
 #include "agent/keep.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "tool/consent.h"
 #include "tool/delivery.h"
 
 /* --- taking it up -------------------------------------------------------------- */
@@ -223,6 +224,12 @@ int ch_recover_answer(chela_session *s, struct ch_sv id, struct ch_sv content, b
     return ch_fail(err, CHELA_ENOENT, "no call %.*s waits for a result", CH_SV_FMT(id));
 }
 
+/* As far as it is known here which tool is meant. */
+static int check_edit(const chela_session *s, struct ch_sv tool, const char *arguments,
+                      struct chela_error *err) {
+    return ch_consent_fits(ch_registry_find(&s->agent->registry, tool), arguments, err);
+}
+
 int ch_recover_approve(chela_session *s, const char *approval_id, enum chela_decision decision,
                        const char *reason, struct chela_error *err) {
     struct ch_past *p = s->keep->past;
@@ -235,6 +242,8 @@ int ch_recover_approve(chela_session *s, const char *approval_id, enum chela_dec
             return ch_fail(err, CHELA_EEXIST, "approval %s was decided before", approval_id);
         if (decision == CHELA_ALLOW_ALWAYS && !c->remember)
             return ch_fail(err, CHELA_EPERM, "this call cannot be allowed always");
+        if (decision == CHELA_EDIT && check_edit(s, ch_sv_str(c->name), reason, err) < 0)
+            return CHELA_EINVAL;
         c->decision = decision;
         c->reason = reason ? ch_strdup(reason) : NULL;
         ch_keep_answered(s, approval_id, decision, reason);
@@ -247,6 +256,8 @@ int ch_recover_approve(chela_session *s, const char *approval_id, enum chela_dec
         return ch_fail(err, CHELA_EEXIST, "approval %s was decided before", approval_id);
     if (decision == CHELA_ALLOW_ALWAYS && !b->remember)
         return ch_fail(err, CHELA_EPERM, "this call cannot be allowed always");
+    if (decision == CHELA_EDIT && ch_consent_fits(NULL, reason, err) < 0)
+        return CHELA_EINVAL;
     b->decision = decision;
     b->reason = reason ? ch_strdup(reason) : NULL;
     ch_keep_answered(s, approval_id, decision, reason);

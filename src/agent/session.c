@@ -404,7 +404,7 @@ int chela_run_resume(chela_session *s, const struct chela_run_opts *given, chela
     if (!is_paused(s->run))
         return ch_fail(err, CHELA_ESTATE, "session '%s' has no paused run", s->key);
     struct ch_batch_waits waits = ch_run_waits(s->run);
-    if (waits.answers + waits.approvals > 0)
+    if (waits.answers + waits.approvals > 0 && !s->run->taken_over)
         return ch_fail(err, CHELA_ESTATE, "session '%s' still waits for %s", s->key,
                        waits.approvals ? "approval" : "answers");
     if (given) {
@@ -431,8 +431,11 @@ int chela_session_answer(chela_session *s, const char *call_id, const char *cont
 
 int chela_session_approve(chela_session *s, const char *approval_id, enum chela_decision decision,
                           const char *reason, struct chela_error *err) {
-    if (decision < CHELA_DENY || decision > CHELA_ALLOW_ALWAYS)
+    if (decision < CHELA_DENY || decision > CHELA_TAKE_OVER)
         return ch_fail(err, CHELA_EINVAL, "approval %s: no decision", approval_id);
+    if (decision >= CHELA_EDIT && !(reason && *reason))
+        return ch_fail(err, CHELA_EINVAL, "approval %s: to %s takes a text", approval_id,
+                       ch_decision_name(decision));
     if (s->keep && s->keep->past)
         return ch_recover_approve(s, approval_id, decision, reason, err);
     if (!s->run || !s->run->batch)
@@ -440,6 +443,8 @@ int chela_session_approve(chela_session *s, const char *approval_id, enum chela_
     int rc = ch_batch_approve(s->run->batch, ch_sv_str(approval_id), decision, reason, err);
     if (rc == 0)
         ch_keep_answered(s, approval_id, decision, reason);
+    if (rc == 0 && decision == CHELA_TAKE_OVER)
+        ch_take_over(s->run, reason);
     else if (rc == CHELA_ENOENT && !ch_list_empty(&s->run->children))
         rc = ch_children_approve(s->run, approval_id, decision, reason, err);
     return rc;

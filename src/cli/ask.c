@@ -42,7 +42,9 @@ static const struct {
     {"o", CHELA_ALLOW_ONCE},   {"once", CHELA_ALLOW_ONCE}, {"y", CHELA_ALLOW_ONCE},
     {"yes", CHELA_ALLOW_ONCE}, {"a", CHELA_ALLOW_ALWAYS},  {"always", CHELA_ALLOW_ALWAYS},
     {"n", CHELA_DENY},         {"no", CHELA_DENY},         {"d", CHELA_DENY},
-    {"deny", CHELA_DENY},
+    {"deny", CHELA_DENY},     {"e", CHELA_EDIT},         {"edit", CHELA_EDIT},
+    {"r", CHELA_ANSWER},      {"result", CHELA_ANSWER},  {"t", CHELA_TAKE_OVER},
+    {"take", CHELA_TAKE_OVER},
 };
 
 bool ch_answer_read(char *answer, bool can_remember, enum chela_decision *out,
@@ -56,8 +58,10 @@ bool ch_answer_read(char *answer, bool can_remember, enum chela_decision *out,
             continue;
         *out = answers[i].means;
         *reason = rest;
-        bool yes = *out != CHELA_DENY;
-        return !(yes && *rest) && (can_remember || *out != CHELA_ALLOW_ALWAYS);
+        bool takes_text = *out >= CHELA_EDIT;
+        bool yes = *out == CHELA_ALLOW_ONCE || *out == CHELA_ALLOW_ALWAYS;
+        return !(yes && *rest) && !(takes_text && !*rest) &&
+               (can_remember || *out != CHELA_ALLOW_ALWAYS);
     }
     return false;
 }
@@ -110,7 +114,8 @@ static void question(struct ch_asker *a, const struct chela_approval *approval, 
     if (!again)
         fprintf(d.f, "\nThe agent asks to run\n%.*s\n", (int)approval->summary.n,
                 approval->summary.p);
-    fprintf(d.f, "Allow? [o]nce%s, [n]o, or no and why: ",
+    fprintf(d.f, "Allow? [o]nce%s, [n]o, or no and why; [e]dit ARGUMENTS, [r]esult TEXT, "
+                 "[t]ake over TEXT: ",
             approval->can_remember ? ", [a]lways exactly this" : "");
     ch_draft_finish(&d);
     ch_console_ask(a->console, d.p, d.n);

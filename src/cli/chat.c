@@ -127,7 +127,9 @@ static int decide(struct ch_chat *c, char *line, struct chela_error *err) {
     const char *reason;
 
     if (!ch_answer_read(line, c->asks->can_remember, &decision, &reason))
-        return ch_problem(err, CHELA_EINVAL, "please say once, %sno, or no and why",
+        return ch_problem(err, CHELA_EINVAL,
+                          "please say once, %sno, no and why, edit ARGUMENTS, result TEXT or take "
+                          "TEXT",
                           c->asks->can_remember ? "always, " : "");
     return chela_session_approve(c->session, c->asks->id, decision, reason, err);
 }

@@ -24,7 +24,8 @@ struct flags {
     struct ch_real temperature, top_p, timeout, cost_budget;
     struct ch_texts stop, images;
     const char *schema, *output_by;
-    struct ch_texts allow, refuse;
+    struct ch_texts allow, refuse, edit, answer;
+    const char *take_over;
     int64_t from_turn;
     bool no_stream, sum_up, review_plan, no_session, resume_last, force;
     const char *focus;
@@ -141,6 +142,13 @@ static const struct ch_opt resume_opts[] = {
      "let this call run, which waits for consent; may be given several times"},
     {"refuse", 0, CH_OPT_TEXTS, AT(refuse), "ID|all", 0, 0, "Decisions",
      "do not let it run; the model is told"},
+    {"edit", 0, CH_OPT_TEXTS, AT(edit), "ID=JSON", 0, 0, "Decisions",
+     "let it run with these arguments; the model is told"},
+    {"answer", 0, CH_OPT_TEXTS, AT(answer), "ID=TEXT", 0, 0, "Decisions",
+     "give its result instead; ID may also be that of a question or of a call that is left to "
+     "others"},
+    {"take-over", 0, CH_OPT_TEXT, AT(take_over), "TEXT", 0, 0, "Decisions",
+     "end the run here with this as its answer"},
     {"force", 0, CH_OPT_SWITCH, AT(force), NULL, 0, 0, "Decisions",
      "also a run that was parked because it was cut off again and again"},
     GO_ON_OPTS,
@@ -398,39 +406,75 @@ static bool is_named(const struct ch_texts *list, const struct chela_str *id) {
     return false;
 }
 
-static bool asks_for(const char *json, const char *id) {
+static bool asks_for(const char *json, const char *id, size_t n) {
     char pointer[64], *got;
-    bool same = strcmp(id, "all") == 0;
+    bool same = n == 3 && memcmp(id, "all", 3) == 0;
     for (size_t i = 0; !same; i++) {
         snprintf(pointer, sizeof(pointer), "/waiting/%zu", i);
         if (!(got = chela_json_get(json, strlen(json), pointer, NULL)))
             return false;
         chela_free(got);
-        snprintf(pointer, sizeof(pointer), "/waiting/%zu/approval_id", i);
-        got = chela_json_get(json, strlen(json), pointer, NULL);
-        same = got && strcmp(got, id) == 0;
-        chela_free(got);
+        for (int k = 0; k < 2 && !same; k++) {
+            snprintf(pointer, sizeof(pointer), "/waiting/%zu/%s", i, k ? "id" : "approval_id");
+            got = chela_json_get(json, strlen(json), pointer, NULL);
+            same = got && strlen(got) == n && memcmp(got, id, n) == 0;
+            chela_free(got);
+        }
     }
     return true;
 }
 
 /* A decision about what nobody asks is a mistake, not something to pass over. */
 static int check_decisions(const struct run *r, chela_store *store, struct chela_error *err) {
-    const struct ch_texts *lists[] = {&r->flags.allow, &r->flags.refuse};
+    const struct ch_texts *lists[] = {&r->flags.allow, &r->flags.refuse, &r->flags.edit,
+                                      &r->flags.answer};
     char *json;
     int rc = 0;
-    if (!r->resume || r->flags.allow.n + r->flags.refuse.n == 0)
+    size_t given = 0;
+    for (size_t i = 0; i < 4; i++)
+        given += lists[i]->n;
+    if (!r->resume || given == 0)
         return CHELA_OK;
     if ((rc = chela_store_show(store, r->key, &json, err)) < 0)
         return rc;
-    for (size_t i = 0; i < 2; i++)
-        for (size_t k = 0; rc == 0 && k < lists[i]->n; k++)
-            if (!asks_for(json, lists[i]->list[k]))
+    for (size_t i = 0; i < 4; i++)
+        for (size_t k = 0; rc == 0 && k < lists[i]->n; k++) {
+            size_t n = i < 2 ? strlen(lists[i]->list[k]) : strcspn(lists[i]->list[k], "=");
+            if (i >= 2 && !lists[i]->list[k][n])
+                rc = ch_problem(err, CHELA_EINVAL, "--%s wants ID=%s, not '%s'",
+                                i == 2 ? "edit" : "answer", i == 2 ? "JSON" : "TEXT",
+                                lists[i]->list[k]);
+            else if (!asks_for(json, lists[i]->list[k], n))
                 rc = ch_problem(err, CHELA_EINVAL,
                                 "session %s does not ask for approval %s; 'chela sessions show "
                                 "--json %s' has what it waits for",
                                 r->key, lists[i]->list[k], r->key);
+        }
     chela_free(json);
+    return rc;
+}
+
+/* "ID=WORDS" -> WORDS; NULL: it is about another. */
+static const char *words_for(const struct ch_texts *list, const struct chela_str *id) {
+    for (size_t i = 0; i < list->n; i++) {
+        size_t n = strcspn(list->list[i], "=");
+        if (n == id->n && memcmp(list->list[i], id->p, n) == 0 && list->list[i][n])
+            return list->list[i] + n + 1;
+    }
+    return NULL;
+}
+
+/* Results that were given for calls that nobody here runs. */
+static int give_answers(struct run *r, struct chela_error *err) {
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && r->resume && i < r->flags.answer.n; i++) {
+        const char *given = r->flags.answer.list[i], *words = strchr(given, '=') + 1;
+        if (strncmp(given, "ap_", 3) == 0)
+            continue; /* about consent: asked for later */
+        char *id = ch_format("%.*s", (int)strcspn(given, "="), given);
+        rc = chela_session_answer(r->session, id, words, strlen(words), 0, err);
+        free(id);
+    }
     return rc;
 }
 
@@ -441,6 +485,10 @@ static enum chela_flow decide(chela_run *run, struct chela_approval *a, void *us
         a->decision = CHELA_DENY;
     else if (is_named(&r->flags.allow, &a->approval_id))
         a->decision = CHELA_ALLOW_ONCE;
+    else if ((a->reason = words_for(&r->flags.edit, &a->approval_id)))
+        a->decision = CHELA_EDIT;
+    else if ((a->reason = words_for(&r->flags.answer, &a->approval_id)))
+        a->decision = CHELA_ANSWER;
     else if (ch_asker_there(&r->asker))
         return ch_asker_approve(run, a, &r->asker);
     return CHELA_GO;
@@ -546,12 +594,16 @@ static int converse(struct run *r, const struct ch_setup *setup, chela_agent *ag
     }
     if (rc == 0)
         rc = check_decisions(r, setup->store, err);
+    if (rc == 0)
+        rc = give_answers(r, err);
     if (rc < 0)
         return rc;
     if (r->resume && !r->compact && strcmp(chela_session_status(r->session), "idle") == 0)
         return show_last(r, r->session);
     r->status = r->format == JSONL ? NULL : ch_status_new(&r->console);
     rc = begin(r, r->session, texts, err);
+    if (rc == 0 && r->flags.take_over)
+        rc = chela_run_take_over(r->handle, r->flags.take_over, strlen(r->flags.take_over));
     if (rc < 0)
         return rc;
     if (setup->store)
@@ -795,8 +847,9 @@ const struct ch_cmd ch_cmd_sessions_resume = {
         "Goes on with the unfinished run of a session: one whose process was killed, or one that "
         "waits for consent. Tool calls that change nothing are made again; calls that may have "
         "taken effect are not, and the model is told that their outcome is unknown. Calls that "
-        "wait for consent are decided by --allow and --refuse, else they are asked about on the "
-        "terminal; without one the run pauses again.\n\n"
+        "wait for consent are decided by --allow, --refuse, --edit and --answer, else they are "
+        "asked about on the terminal; without one the run pauses again. --take-over ends it "
+        "instead.\n\n"
         "A run that was cut off four times without a reply of the model in between is parked: it "
         "is resumed with --force alone. If nothing is unfinished, the last answer is shown.",
     .opts = resume_opts,

@@ -99,7 +99,10 @@ static bool read_decision(struct ch_sv word, enum chela_decision *out) {
         enum chela_decision decision;
     } known[] = {{"allow-once", CHELA_ALLOW_ONCE},
                  {"allow-always", CHELA_ALLOW_ALWAYS},
-                 {"deny", CHELA_DENY}};
+                 {"deny", CHELA_DENY},
+                 {"edit", CHELA_EDIT},
+                 {"answer", CHELA_ANSWER},
+                 {"take-over", CHELA_TAKE_OVER}};
     for (size_t i = 0; i < CH_LEN(known); i++)
         if (ch_sv_is(word, known[i].word)) {
             *out = known[i].decision;
@@ -108,15 +111,29 @@ static bool read_decision(struct ch_sv word, enum chela_decision *out) {
     return false;
 }
 
+/* What goes with the decision, under the name that suits it. NULL: nothing. */
+static const char *words_of(struct ch_visit *v, enum chela_decision d) {
+    const struct ch_json *arguments = ch_json_get(v->json, "arguments");
+    CH_BUF_AUTO text = {0};
+    struct ch_jw w = ch_jw(&text);
+    if (d == CHELA_EDIT && arguments && arguments->type == CH_JSON_OBJECT)
+        ch_jw_value(&w, arguments);
+    else
+        ch_buf_add_sv(&text, ch_json_get_str(v->json, d == CHELA_EDIT        ? "arguments"
+                                                      : d == CHELA_ANSWER    ? "content"
+                                                      : d == CHELA_TAKE_OVER ? "text"
+                                                                             : "reason"));
+    return text.n ? ch_arena_str(&v->arena, ch_buf_sv(&text)) : NULL;
+}
+
 static void decide(struct ch_visit *v, struct ch_lane *l) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
     struct chela_error err = {0};
     enum chela_decision decision = CHELA_UNDECIDED;
-    struct ch_sv reason = ch_json_get_str(v->json, "reason");
     read_decision(ch_json_get_str(v->json, "decision"), &decision);
     int rc = chela_session_approve(l->session, ch_arena_str(&v->arena, v->param), decision,
-                                   reason.n ? ch_arena_str(&v->arena, reason) : NULL, &err);
+                                   words_of(v, decision), &err);
     if (rc < 0) {
         ch_visit_error(v, &err);
         return;
@@ -173,7 +190,8 @@ static void told_one(struct ch_visit *v, struct ch_lookup *l) {
 void ch_approvals_decide(struct ch_visit *v) {
     enum chela_decision decision;
     if (!read_decision(ch_json_get_str(v->json, "decision"), &decision)) {
-        ch_visit_fail(v, 400, NULL, "`decision` is allow-once, allow-always or deny");
+        ch_visit_fail(v, 400, NULL,
+                      "`decision` is allow-once, allow-always, deny, edit, answer or take-over");
         return;
     }
     ch_lookup(v, v->param, 0, ask_waiting, told_one);

@@ -5,7 +5,7 @@
  * that waits for its caller's tools gets their results the same way. */
 #include <time.h>
 
-#include "agent/driver.h"
+#include "agent/keep.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "gateway/events.h"
@@ -216,12 +216,31 @@ static int say_while_running(struct ch_visit *v, struct ch_lane *l, const char *
                   : 0;
 }
 
+/* A person answers in the run's place, whatever it is doing. */
+static int take_over(struct ch_visit *v, struct ch_lane *l, struct chela_error *err) {
+    struct ch_sv text = ch_json_get_str(v->json, "text");
+    if (!text.n)
+        return ch_fail(err, CHELA_EINVAL, "there is no `text`");
+    bool stored = l->session->keep && l->session->keep->past;
+    int rc = stored ? ch_lane_resume(l, "ask", err) : 0;
+    if (rc < 0)
+        return rc;
+    rc = l->run ? chela_run_take_over(l->run, text.p, text.n) : CHELA_ESTATE;
+    if (rc == 0)
+        l->running = true;
+    return rc < 0 ? ch_fail(err, rc, "nothing is under way in session '%s'", l->session->key) : 0;
+}
+
 static int say(struct ch_visit *v, struct ch_lane *l, const char **delivery,
                struct chela_error *err) {
     struct ch_msg *input;
     if (ch_json_is(ch_json_get(v->json, "results"), CH_JSON_ARRAY)) {
         *delivery = "results";
         return give_results(v, l, err);
+    }
+    if (ch_sv_is(ch_json_get_str(v->json, "mode"), "take_over")) {
+        *delivery = "take_over";
+        return take_over(v, l, err);
     }
     if (l->running)
         return say_while_running(v, l, delivery, err);

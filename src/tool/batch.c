@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "tool/call.h"
 #include "tool/state.h"
 
@@ -153,6 +154,15 @@ static void let_hook_rewrite(struct ch_batch *b, chela_call *call) {
     ch_free(text);
 }
 
+/* The model's own words about the call are not what was done. */
+static void tell_edit(chela_call *call) {
+    struct ch_sv shown = ch_utf8_cut(call->arguments, CH_LIMIT_ROLE_RESULT);
+
+    ch_buf_addf(&call->outcome.content,
+                "\n[A person changed the arguments of this call before it was made, to %.*s]",
+                CH_SV_FMT(shown));
+}
+
 /* Tell the owner about the oldest result not announced yet. */
 static bool announce(struct ch_batch *b) {
     if (b->announced == b->nended)
@@ -161,6 +171,8 @@ static bool announce(struct ch_batch *b) {
     count(b, call);
     if (call->settled)
         return true;
+    if (call->edited)
+        tell_edit(call);
     let_hook_rewrite(b, call);
     if (!b->closed && b->ops.finished) {
         struct ch_result r = result_of(call);

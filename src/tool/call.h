@@ -93,6 +93,7 @@ struct chela_call {
     size_t stage;                   /* where ch_call_prepare goes on */
     bool hook_asked, invalid_asked; /* once each, so stages can run again */
     struct ch_bound *bound;         /* in the arena: what was agreed to; NULL: all is */
+    bool edited;                    /* by a person, who agreed to it thereby */
     const char *approval_id;        /* in the arena; NULL: not asked yet */
     const char *known_id;           /* likewise: what it was in an earlier life; NULL */
     unsigned char known_digest[CH_SHA256_SIZE]; /* ...and of what */
@@ -141,7 +142,8 @@ void ch_call_prepare(chela_call *call);
  * ENDED; otherwise it stays ASKING until ch_call_consent, any time later. */
 void ch_call_ask(chela_call *call);
 
-/* CHELA_EPERM, and nothing happens: it cannot be allowed always. */
+/* Nothing happens: CHELA_EPERM: it cannot be allowed always; CHELA_EINVAL: the
+ * arguments that it is to have are none of its tool's. */
 int ch_call_consent(chela_call *call, enum chela_decision decision, const char *reason,
                     struct chela_error *err);
 

@@ -9,6 +9,7 @@
 #include <sys/random.h>
 
 #include "base/error.h"
+#include "tool/contract.h"
 
 static void deny(chela_call *call, const char *why) {
     struct ch_outcome o = {0};
@@ -32,7 +33,7 @@ bool ch_consent_given(chela_call *call) {
         return true;
     call->bound = ch_arena_alloc(&call->arena, sizeof(*call->bound));
     ch_bind(call, call->bound);
-    if (ch_approvals_vouch(env->approvals, call, call->bound) ||
+    if (call->edited || ch_approvals_vouch(env->approvals, call, call->bound) ||
         ch_memory_has(env->memory, call->bound->digest))
         return true;
     if (env->ask_means == CH_CONSENT_ASK)
@@ -98,8 +99,10 @@ void ch_call_ask(chela_call *call) {
                          .digest = call->bound->digest};
     ch_call_ref(call); /* the host may close the batch in its callback */
     enum chela_decision decision = call->env->ask(call, &ask, &reason);
-    if (decision != CHELA_UNDECIDED && call->env && call->state == CH_CALL_ASKING)
-        ch_call_consent(call, possible(call, decision), reason, NULL);
+    struct chela_error err = {0};
+    if (decision != CHELA_UNDECIDED && call->env && call->state == CH_CALL_ASKING &&
+        ch_call_consent(call, possible(call, decision), reason, &err) < 0)
+        deny(call, err.message);
     ch_call_unref(call);
     ch_free(reason);
 }
@@ -115,9 +118,61 @@ static void deny_by_person(chela_call *call, const char *reason) {
     deny(call, ch_buf_str(&why));
 }
 
+int ch_consent_fits(const struct ch_tool *t, const char *arguments, struct chela_error *err) {
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO words = {0};
+    const struct ch_json *v;
+    struct ch_sv text = ch_sv_str(arguments);
+
+    int rc = ch_json_parse(&arena, text, CH_JSON_STRICT, &v, NULL, err);
+    if (rc < 0)
+        return rc;
+    if (v->type != CH_JSON_OBJECT)
+        return ch_fail(err, CHELA_EINVAL, "the arguments of a call are a JSON object");
+    if (!t || !t->contract || (t->flags & CHELA_TOOL_FORGIVING) ||
+        ch_contract_check(t->contract, &arena, &v, &text, &words) != CH_FITS_NOT)
+        return 0;
+    return ch_fail(err, CHELA_EINVAL, "the new arguments of %s do not fit its schema: %s", t->name,
+                   ch_buf_str(&words));
+}
+
+/* All that was found out about the call was about other arguments. */
+static int edit(chela_call *call, const char *arguments, struct chela_error *err) {
+    int rc = ch_consent_fits(call->tool, arguments, err);
+
+    if (rc < 0)
+        return rc;
+    call->arguments = ch_sv_str(ch_arena_str(&call->arena, ch_sv_str(arguments)));
+    call->flags = 0;
+    call->edited = true;
+    call->stage = 0;
+    call->state = CH_CALL_NEW;
+    return 0;
+}
+
+static void answer_by_person(chela_call *call, const char *text) {
+    struct ch_outcome o = {0};
+
+    ch_text_shape(&o.content, ch_sv_str(text), 0);
+    ch_buf_add_str(&o.details, "{\"answered_by\":\"person\"}");
+    call->ran = true;
+    ch_call_end(call, &o);
+}
+
 int ch_call_consent(chela_call *call, enum chela_decision decision, const char *reason,
                     struct chela_error *err) {
     const struct ch_bound *b = call->bound;
+
+    if (decision == CHELA_EDIT)
+        return edit(call, reason ? reason : "", err);
+    if (decision == CHELA_ANSWER) {
+        answer_by_person(call, reason ? reason : "");
+        return 0;
+    }
+    if (decision == CHELA_TAKE_OVER) {
+        deny(call, "A person took over here, so this call was not made.");
+        return 0;
+    }
 
     if (decision == CHELA_DENY) {
         deny_by_person(call, reason);

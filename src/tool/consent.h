@@ -11,4 +11,8 @@ bool ch_consent_given(chela_call *call);
  * the call has ENDED. */
 bool ch_consent_holds(chela_call *call);
 
+/* Could a call of the tool have these arguments? CHELA_EINVAL and why. A tool that
+ * is NULL takes any object. */
+int ch_consent_fits(const struct ch_tool *t, const char *arguments, struct chela_error *err);
+
 #endif

@@ -41,6 +41,14 @@ static void test_answers(void **state) {
         {"nope", true, false, CHELA_UNDECIDED, ""},
         {"oo", true, false, CHELA_UNDECIDED, ""},
         {"\033[Ao", true, false, CHELA_UNDECIDED, ""},
+        /* what takes a text has one */
+        {"e {\"a\": 1}", true, true, CHELA_EDIT, "{\"a\": 1}"},
+        {"edit: {}", true, true, CHELA_EDIT, "{}"},
+        {"edit", true, false, CHELA_UNDECIDED, ""},
+        {"r it is done", false, true, CHELA_ANSWER, "it is done"},
+        {"result", true, false, CHELA_UNDECIDED, ""},
+        {"take I will see to it", true, true, CHELA_TAKE_OVER, "I will see to it"},
+        {"t", true, false, CHELA_UNDECIDED, ""},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -1,0 +1,147 @@
+#!/usr/bin/env bash
+# People in the loop: a call that waits is edited, answered or taken over, on the
+# terminal, by another process and over HTTP; and so is a run at any other step.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+. tests/support/serve.sh
+program=$(realpath "$program")
+
+printf '#!/bin/sh\ncat >>sent.log\necho >>sent.log\necho "sent it"\n' >"$space/send"
+printf '#!/bin/sh\ntouch waiting\nwhile [ ! -e go ]; do sleep 0.02; done\necho waited\n' >"$space/waiter"
+chmod +x "$space/send" "$space/waiter"
+cat >"$space/rules.yaml" <<'YAML'
+rules:
+  - { when: { user: "wait", after: none }, call: { tool: t_wait, args: {} } }
+  - { when: { user: "which", after: none }, call: { tool: ask_user, args: { question: "Which one?" } } }
+  - { when: { user: "two", after: none }, call: [{ tool: send, args: { to: a } }, { tool: send, args: { to: b } }] }
+  - { when: { user: "think", after: none }, stall_after: 0, say: "never" }
+  - { when: { after: none }, call: { tool: send, args: { to: everybody } } }
+  - { say: "it said: {{result}}" }
+YAML
+cat >"$space/chela.yaml" <<'YAML'
+store: sqlite:./chela.db
+sandbox: { mode: off }
+agents: { list: [{ id: bot, model: scripted/rules.yaml, tools: { allow: [send, t_wait, ask_user] } }] }
+tools:
+  custom:
+    - { name: send, description: Sends., command: [./send], effect: once, permission: write, confirm: true,
+        parameters: { type: object, properties: { to: { type: string } }, required: [to], additionalProperties: false } }
+    - { name: t_wait, description: Waits., command: [./waiter], effect: read, permission: read, timeoutSec: 60 }
+YAML
+waits_for() { # KEY: the id of the first call that waits there
+    chela sessions show --json "$1"
+    jq -r '.waiting[0] | .approval_id // .id' "$out"
+}
+pause() { # KEY WORDS
+    chela run --session "$1" --approve ask "$2"
+    id=$(waits_for "$1")
+}
+
+# --- in another process
+pause edit "send it"
+chela sessions resume edit --edit "$id={\"towards\":5}"
+exits "an edit that does not fit" 0
+check "an edit that does not fit: nothing is sent" test ! -e "$space/sent.log"
+check "an edit that does not fit: the model is told" grep -q 'do not fit its schema' "$out"
+pause edit2 "send it"
+chela sessions resume edit2 --edit "$id={\"to\":\"bob\"}" --output jsonl
+exits "an edit" 0
+same "an edit: what was sent" '{"to":"bob"}' "$(cat "$space/sent.log")"
+holds "an edit: the model knows" '.[-1].text | test("^it said: sent it") and test("A person changed the arguments .* to ..to.:.bob..")'
+rm "$space/sent.log"
+pause answer "send it"
+chela sessions resume answer --answer "$id=I have sent it by hand" --output jsonl
+holds "an answer in the tool's place" '.[-1].text == "it said: I have sent it by hand"'
+check "an answer in the tool's place: nothing is sent" test ! -e "$space/sent.log"
+pause take "two"
+chela sessions resume take --take-over "I will see to it." --output jsonl
+exits "taken over" 0
+holds "taken over: the person's words are the answer" '.[-1] | .text == "I will see to it." and .reason == "task_completed"'
+holds "taken over: every call has a result" '[.[] | select(.type == "tool_result")] | length == 2 and all(.is_error)'
+check "taken over: nothing is sent" test ! -e "$space/sent.log"
+chela run --session take --approve deny "and now"
+exits "taken over: the conversation goes on" 0
+pause which "which"
+chela sessions resume which --answer "$id=the red one"
+check "a question, answered in another process" grep -qx 'it said: the red one' "$out"
+pause bad "send it"
+chela sessions resume bad --edit "$id"
+exits "an edit without arguments" 2
+
+# --- on the terminal
+screen=$tmp/screen
+terminal() { # ANSWER: typed once the question is there
+    : >"$screen"
+    mkfifo "$tmp/keys"
+    (cd "$space" && with_env TERM=xterm timeout -k 5 "$seconds" script -qefc \
+        "exec $(printf '%q ' "$program" run --no-session 'send it')" /dev/null <"$tmp/keys" >"$screen") &
+    exec 9>"$tmp/keys"
+    for _ in {1..400}; do grep -q 'Allow?' "$screen" && break; sleep 0.05; done
+    printf '%s\r' "$1" >&9
+    wait $!
+    exec 9>&-
+    rm "$tmp/keys"
+}
+terminal 'e {"to":"ann"}'
+same "the terminal: edit" '{"to":"ann"}' "$(cat "$space/sent.log")"
+rm -f "$space/sent.log"
+terminal 'r done already'
+check "the terminal: result" grep -q 'it said: done already' "$screen"
+terminal 't leave it to me'
+check "the terminal: take over" grep -q 'took over' "$screen"
+check "the terminal: nothing is sent" test ! -e "$space/sent.log"
+
+# --- over HTTP, after a restart
+serve
+until_status() {
+    for _ in {1..400}; do
+        call GET "/api/sessions/$1"
+        [ "$(jq -r .status "$out" 2>/dev/null)" = "$2" ] && return 0
+        sleep 0.05
+    done
+    return 1
+}
+last='[.transcript[] | select(.role == "assistant")] | last | [.content[] | .text // empty] | join("")'
+for key in h1 h2 h3; do
+    post /api/sessions/$key/messages '{"text":"send it"}'
+    until_status $key paused
+done
+stop_serving 9
+wait
+serve
+ids=$(call GET /api/approvals; jq -r '.approvals[] | .session + "=" + .approval_id' "$out")
+id_of() { sed -n "s/^$1=//p" <<<"$ids"; }
+post "/api/approvals/$(id_of h1)" '{"decision":"edit","arguments":{"wrong":1}}'
+answers "HTTP: an edit that does not fit" 400
+post "/api/approvals/$(id_of h1)" '{"decision":"edit","arguments":{"to":"eve"}}'
+answers "HTTP: an edit" 200
+check "HTTP: an edit: it goes on" until_status h1 idle
+same "HTTP: an edit: what was sent" '{"to":"eve"}' "$(cat "$space/sent.log")"
+post "/api/approvals/$(id_of h2)" '{"decision":"answer","content":"by hand"}'
+answers "HTTP: an answer" 200
+check "HTTP: an answer: it goes on" until_status h2 idle
+tells "HTTP: an answer: the model heard it" "$last" "it said: by hand"
+post "/api/approvals/$(id_of h3)" '{"decision":"take-over","text":"My turn."}'
+answers "HTTP: taken over" 200
+check "HTTP: taken over: it ends" until_status h3 idle
+tells "HTTP: taken over: with these words" "$last" "My turn."
+
+# --- at any other step
+post /api/sessions/w/messages '{"text":"wait"}'
+for _ in {1..400}; do [ -e "$space/waiting" ] && break; sleep 0.05; done
+post /api/sessions/w/messages '{"text":"Enough.","mode":"take_over"}'
+answers "while a tool works" 202
+check "while a tool works: it ends" until_status w idle
+tells "while a tool works: with these words" "$last" "Enough."
+touch "$space/go"
+post /api/sessions/t/messages '{"text":"think"}'
+check "while the model thinks" until_status t running
+post /api/sessions/t/messages '{"text":"Let me.","mode":"take_over"}'
+answers "while the model thinks" 202
+check "while the model thinks: it ends" until_status t idle
+tells "while the model thinks: with these words" "$last" "Let me."
+post /api/sessions/t/messages '{"text":"Me again.","mode":"take_over"}'
+answers "when nothing is under way" 409
+stop_serving
+tap_done
