@@ -6,11 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 
 #include "chela/gateway.h"
 #include "cli/cmd.h"
+#include "cli/doctor.h"
 #include "cli/draft.h"
 #include "cli/mem.h"
 #include "cli/out.h"
@@ -37,71 +36,30 @@ static const struct ch_opt opts[] = {
     {.name = NULL},
 };
 
-struct finding { /* all owned; mend may be NULL */
-    char *area, *name, *status, *detail, *mend;
-};
-
-struct findings {
-    struct finding *p;
-    size_t n, warned, failed;
-};
-
-static void add(struct findings *f, struct finding one) {
-    f->p = ch_must(realloc(f->p, (f->n + 1) * sizeof(*f->p)));
-    f->p[f->n++] = one;
-    f->warned += strcmp(one.status, "warn") == 0;
-    f->failed += strcmp(one.status, "fail") == 0;
-}
-
-/* detail is taken. */
-static void find(struct findings *f, const char *area, const char *name, const char *status,
-                 char *detail, const char *mend) {
-    add(f, (struct finding){ch_dup(area), ch_dup(name), ch_dup(status), detail,
-                            mend ? ch_dup(mend) : NULL});
-}
-
-static void release(struct findings *f) {
-    for (size_t i = 0; i < f->n; i++) {
-        free(f->p[i].area);
-        free(f->p[i].name);
-        free(f->p[i].status);
-        free(f->p[i].detail);
-        free(f->p[i].mend);
-    }
-    free(f->p);
-}
-
 /* --- looking ------------------------------------------------------------------------ */
 
-static void look_at_machine(struct findings *f) {
-    struct utsname u;
-    char *detail = uname(&u) == 0 ? ch_format("%s, %s %s, %s%s", chela_version(), u.sysname,
-                                              u.release, u.machine, geteuid() ? "" : ", as root")
-                                  : ch_dup(chela_version());
-    find(f, "machine", "chela", "ok", detail, NULL);
-}
-
 /* A file that cannot be read stops here; one with warnings does not. */
-static bool look_at_config(struct findings *f, struct ch_setup *s) {
+static bool look_at_config(struct ch_findings *f, struct ch_setup *s) {
     struct chela_error err = {0};
     if (ch_setup_config(s, &err) < 0) {
-        find(f, "config", "file", "fail", ch_dup(err.message),
-             "mend it, or name another: --config");
+        ch_findings_tell(f, "config", "file", "fail", ch_dup(err.message),
+                         "mend it, or name another: --config");
         return false;
     }
     if (!s->config)
-        find(f, "config", "file", "ok", ch_dup("none: the defaults hold"), NULL);
+        ch_findings_tell(f, "config", "file", "ok", ch_dup("none: the defaults hold"), NULL);
     else if (s->warnings)
-        find(f, "config", "file", "warn", ch_format("%s: %u warnings", s->config_path, s->warnings),
-             "chela config check shows them");
+        ch_findings_tell(f, "config", "file", "warn",
+                         ch_format("%s: %u warnings", s->config_path, s->warnings),
+                         "chela config check shows them");
     else
-        find(f, "config", "file", "ok", ch_dup(s->config_path), NULL);
+        ch_findings_tell(f, "config", "file", "ok", ch_dup(s->config_path), NULL);
     return true;
 }
 
 /* Opened as a reader: nothing is made, and a server is asked how it keeps its
  * data. */
-static void look_at_store(struct findings *f, struct ch_setup *s) {
+static void look_at_store(struct ch_findings *f, struct ch_setup *s) {
     struct chela_error err = {0};
     char *kind = ch_setup_store_kind(s);
     bool chosen = s->flags->store || (s->config && chela_config_store(s->config));
@@ -109,22 +67,22 @@ static void look_at_store(struct findings *f, struct ch_setup *s) {
     const char *note = s->store ? chela_store_note(s->store) : NULL;
 
     if (rc == 0)
-        find(f, "store", kind, note ? "warn" : "ok", ch_dup(note ? note : "it opens"),
-             "docs/promises.md has what rests on it");
+        ch_findings_tell(f, "store", kind, note ? "warn" : "ok", ch_dup(note ? note : "it opens"),
+                         "docs/promises.md has what rests on it");
     else if (rc == CHELA_ENOENT)
-        find(f, "store", kind, "ok", ch_format("none yet: %s", err.message), NULL);
+        ch_findings_tell(f, "store", kind, "ok", ch_format("none yet: %s", err.message), NULL);
     else
-        find(f, "store", kind, chosen ? "fail" : "warn", ch_dup(err.message), NULL);
+        ch_findings_tell(f, "store", kind, chosen ? "fail" : "warn", ch_dup(err.message), NULL);
     chela_store_close(s->store);
     s->store = NULL;
     free(kind);
 }
 
-static bool look_at_providers(struct findings *f, struct ch_setup *s) {
+static bool look_at_providers(struct ch_findings *f, struct ch_setup *s) {
     struct chela_error err = {0};
     if (ch_setup_runtime(s, &err) == 0)
         return true;
-    find(f, "config", "providers", "fail", ch_dup(err.message), NULL);
+    ch_findings_tell(f, "config", "providers", "fail", ch_dup(err.message), NULL);
     return false;
 }
 
@@ -137,30 +95,33 @@ static char *text(const char *json, size_t i, const char *member) {
     return copy;
 }
 
-static void add_survey(struct findings *f, const char *json) {
+static void add_survey(struct ch_findings *f, const char *json) {
     char *area;
     for (size_t i = 0; (area = text(json, i, "area")); i++)
-        add(f,
-            (struct finding){area, ch_must(text(json, i, "name")), ch_must(text(json, i, "status")),
-                             ch_must(text(json, i, "detail")), text(json, i, "mend")});
+        ch_findings_add(f, (struct ch_finding){.area = area,
+                                               .name = ch_must(text(json, i, "name")),
+                                               .status = ch_must(text(json, i, "status")),
+                                               .detail = ch_must(text(json, i, "detail")),
+                                               .mend = text(json, i, "mend")});
 }
 
 /* What `chela run` would do before its first request. */
-static void look_at_agent(struct findings *f, struct ch_setup *s, struct chela_agent_opts *opt) {
+static void look_at_agent(struct ch_findings *f, struct ch_setup *s, struct chela_agent_opts *opt) {
     struct chela_error err = {0};
     chela_agent *agent;
     if (ch_setup_agent(s, opt, &agent, &err) < 0) {
         bool key = err.code == CHELA_EAUTH;
-        find(f, key ? "model" : "agent", key ? "key" : "setup", "fail", ch_dup(err.message), NULL);
+        ch_findings_tell(f, key ? "model" : "agent", key ? "key" : "setup", "fail",
+                         ch_dup(err.message), NULL);
         return;
     }
     bool demo = strncmp(opt->model, "scripted/", 9) == 0;
-    find(f, "model", "choice", demo ? "warn" : "ok", ch_dup(opt->model),
-         demo ? "it is offline and plays from a file: set a key or pass --model" : NULL);
+    ch_findings_tell(f, "model", "choice", demo ? "warn" : "ok", ch_dup(opt->model),
+                     "it is offline and plays from a file: set a key or pass --model");
 }
 
 /* One that runs, as its callers find it. */
-static void look_at_gateway(struct findings *f, struct ch_setup *s, const char *url) {
+static void look_at_gateway(struct ch_findings *f, struct ch_setup *s, const char *url) {
     struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.listen = NULL);
     struct chela_error err = {0};
     const char *env = "CHELA_TOKEN";
@@ -169,18 +130,19 @@ static void look_at_gateway(struct findings *f, struct ch_setup *s, const char *
     if (s->config)
         chela_config_gateway(s->config, &o, &env, NULL);
     if (s->config && chela_config_token(s->config, &o.token, &err) < 0)
-        find(f, "gateway", "token", "fail", ch_dup(err.message), NULL);
+        ch_findings_tell(f, "gateway", "token", "fail", ch_dup(err.message), NULL);
     char *json = chela_gateway_survey(s->rt, url, o.token ? o.token : getenv(env));
     add_survey(f, json);
     chela_free(json);
 }
 
-static void look(struct findings *f, struct ch_setup *s) {
+static void look(struct ch_findings *f, struct ch_setup *s) {
     struct chela_agent_opts opt = CHELA_AGENT_OPTS(.id = NULL);
     struct chela_agent_opts bounds = CHELA_AGENT_OPTS(.id = NULL);
     struct chela_error err = {0};
 
-    look_at_machine(f);
+    ch_doctor_machine(f);
+    ch_doctor_clock(f);
     if (!look_at_config(f, s))
         return;
     look_at_store(f, s);
@@ -193,14 +155,16 @@ static void look(struct findings *f, struct ch_setup *s) {
     char *json = chela_runtime_survey(s->rt, bounds.sandbox);
     add_survey(f, json);
     chela_free(json);
+    ch_doctor_disks(f, s->env, bounds.workspace);
+    ch_doctor_channels(f, s->config);
     look_at_agent(f, s, &opt);
 }
 
 /* --- telling ------------------------------------------------------------------------- */
 
-static void print_text(FILE *out, const struct findings *f, bool quiet) {
+static void print_text(FILE *out, const struct ch_findings *f, bool quiet) {
     for (size_t i = 0; i < f->n; i++) {
-        const struct finding *one = &f->p[i];
+        const struct ch_finding *one = &f->p[i];
         bool ok = strcmp(one->status, "ok") == 0;
         if (quiet && ok)
             continue;
@@ -231,7 +195,7 @@ static void print_member(FILE *out, const char *name, const char *value) {
     print_string(out, value);
 }
 
-static void print_json(FILE *out, const struct findings *f) {
+static void print_json(FILE *out, const struct ch_findings *f) {
     for (size_t i = 0; i < f->n; i++) {
         fputs(i ? ",\n {" : "[{", out);
         print_member(out, "area", f->p[i].area);
@@ -247,7 +211,7 @@ static void print_json(FILE *out, const struct findings *f) {
 static int examine(const struct flags *flags, struct ch_console *c, const struct ch_env *env) {
     struct ch_setup setup = {
         .env = env, .flags = &flags->setup, .console = c, .ca_file = flags->ca_file};
-    struct findings f = {0};
+    struct ch_findings f = {0};
     struct ch_draft d;
 
     if (flags->url)
@@ -263,7 +227,7 @@ static int examine(const struct flags *flags, struct ch_console *c, const struct
     ch_console_print(c, d.p, d.n);
     free(d.p);
     int code = f.failed ? CH_EXIT_ERROR : CH_EXIT_DONE;
-    release(&f);
+    ch_findings_release(&f);
     ch_setup_release(&setup);
     return code;
 }
@@ -294,9 +258,10 @@ const struct ch_cmd ch_cmd_doctor = {
     .summary = "will it work on this machine?",
     .about = "Looks at the configuration, the store (that it opens, and how a server keeps its "
              "data), the modules, the keys in the environment (that they are there, not what they "
-             "are), the layers of the sandbox and the model that 'chela run' "
-             "would use. Each line is ok, warn (it works with less) or fail (what was asked for "
-             "will not work), with what helps. No model is asked for a reply.\n\n"
+             "are), the layers of the sandbox, the clock, room on the disks, the secrets of "
+             "channels and the model that 'chela run' would use. Each line is ok, warn (it works "
+             "with less) or fail (what was asked for will not work), with what helps. No model is "
+             "asked for a reply.\n\n"
              "With --url a gateway that runs is asked instead, as its callers would: is it there, "
              "does the token open it, which of the things it depends on fails.\n\n"
              "The exit status is 1 if something failed, 0 otherwise.",

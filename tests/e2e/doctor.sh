@@ -38,6 +38,28 @@ echo 'agents: { defaults: { model: mistral/mistral-large } }' >"$space/chela.yam
 chela doctor
 exits "doctor: a model without its key" 1
 check "doctor: a model without its key: which" grep -qE '^fail  model +key .*MISTRAL_API_KEY' "$out"
+
+# The clock, the disks, what channels need.
+cat >"$space/chela.yaml" <<'YAML'
+channels:
+  feishu: { appId: cli_1, encryptKeyEnv: LARK_KEY }
+YAML
+chela doctor
+exits "doctor: a channel without its secrets" 1
+check "doctor: which" grep -qE '^fail  channel +feishu +FEISHU_APP_SECRET, FEISHU_VERIFICATION_TOKEN, LARK_KEY: not set$' "$out"
+check "doctor: the clock" grep -qE '^(ok  |warn)  machine  clock +20[0-9-]+ ' "$out"
+for name in workspace state temporary; do
+    check "doctor: room for $name" grep -qE "^(ok  |warn)  disk     $name +[0-9.]+ [MG]B left in " "$out"
+done
+eval "bare_$(declare -f with_env)"
+with_env() {
+    bare_with_env FEISHU_APP_SECRET=lark-SENTINEL FEISHU_VERIFICATION_TOKEN=lark-SENTINEL LARK_KEY=lark-SENTINEL "$@"
+}
+chela doctor
+exits "doctor: a channel with its secrets" 0
+check "doctor: a channel with its secrets" grep -qE '^ok    channel +feishu +app cli_1, its secrets are there$' "$out"
+if grep -q lark-SENTINEL "$out" "$err"; then not_ok "doctor: they are not shown"; else ok "doctor: they are not shown"; fi
+eval "$(declare -f bare_with_env | sed 's/^bare_//')"
 rm "$space/chela.yaml"
 chela doctor now
 exits "doctor: words" 2
