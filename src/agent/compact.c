@@ -29,7 +29,7 @@ struct ch_compaction {
     size_t before;  /* tokens of the request */
     size_t history; /* that the transcript may have */
     size_t start;   /* the first message of the window */
-    size_t gone;    /* tokens of what goes */
+    size_t gone, carried; /* tokens of what goes; of it, condensed before */
     bool *stays;    /* of those before it */
     bool pruned;    /* some was taken out already */
     struct ch_carry carry;
@@ -156,9 +156,10 @@ static void finish(struct ch_compaction *c, bool changed) {
     ch_drive(run, &in);
 }
 
-/* What stands for something has less tokens than that. */
+/* What stands for something has less tokens than that; but what was condensed
+ * before is not made less of by being condensed once more. */
 static size_t carry_room(const struct ch_compaction *c) {
-    return CH_MIN(c->history / CARRY_SHARE, c->gone * 3 / 4);
+    return CH_MIN(c->history / CARRY_SHARE, c->carried + (c->gone - c->carried) * 3 / 4);
 }
 
 /* What goes gives way to one message that stands for it. */
@@ -356,7 +357,9 @@ static void choose(struct ch_compaction *c) {
     ch_retain(t, c->start, all ? 0 : c->history / RETAIN_SHARE, c->stays);
     for (size_t i = 0; i < c->start; i++)
         if (!c->stays[i]) {
-            c->gone += ch_msg_tokens(t->msgs[i]);
+            size_t tokens = ch_msg_tokens(t->msgs[i]);
+            c->gone += tokens;
+            c->carried += ch_carry_is(t->msgs[i]) ? tokens : 0;
             ch_carry_read(&c->carry, t->msgs[i]);
         }
 }
@@ -366,7 +369,7 @@ static bool nothing_goes(const struct ch_compaction *c) {
     size_t gone = 0;
     for (size_t i = 0; i < c->start; i++)
         gone += !c->stays[i] && !ch_carry_is(t->msgs[i]);
-    return gone == 0 || (c->run->m.by_hand && c->gone < LEAST);
+    return gone == 0 || (c->run->m.by_hand && c->gone - c->carried < LEAST);
 }
 
 void ch_compact(chela_run *run) {

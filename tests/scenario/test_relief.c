@@ -369,6 +369,33 @@ static void test_by_hand(void **state) {
     close_stage(&st, &t);
 }
 
+/* Again and again: what was condensed is not condensed away. */
+static void test_by_hand_often(void **state) {
+    struct stage st;
+    struct talk t = {.calls = 1,
+                     .facts = {"K-7731-XQ", "/srv/reports/q3.md", "Biscuit", "harbour crane",
+                               "walnut cake", "violin lesson", "lighthouse"}};
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.compaction = "retain");
+    (void)state;
+    open_stage(&st, &t, &opts, 200000);
+    play(&st, "The deploy key is K-7731-XQ, and the report goes to /srv/reports/q3.md. My dog is "
+              "called Biscuit and sleeps all day long. The harbour crane is painted green since "
+              "spring. For her birthday Ann wants a walnut cake with cream. The violin lesson was "
+              "moved to another street last week. From the lighthouse one sees both islands.");
+    t.planted = true;
+    fill(&st, 30);
+    t.calls = 0; /* little is added from here on */
+    for (int i = 0; i < 12; i++) {
+        compact(&st, NULL, "done/task_completed");
+        play(&st, "And what about the next one, is it worth a look?");
+    }
+    compact(&st, NULL, "done/task_completed");
+    compact(&st, NULL, "done/task_completed");
+    assert_string_equal(chela_run_text(st.run), "There is nothing to condense.");
+    stage_check_transcript(&st);
+    close_stage(&st, &t);
+}
+
 /* Without a model of its own for it, and with none at all. */
 static void test_without_summary(void **state) {
     struct stage st;
@@ -558,7 +585,9 @@ static void test_cancel_while_condensing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_three_hundred_turns), cmocka_unit_test(test_one_long_run),
-        cmocka_unit_test(test_by_hand),             cmocka_unit_test(test_without_summary),
+        cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_by_hand_often),
+        cmocka_unit_test(test_without_summary),
         cmocka_unit_test(test_overflow),            cmocka_unit_test(test_off),
         cmocka_unit_test(test_one_huge_message),    cmocka_unit_test(test_prune_when_cold),
         cmocka_unit_test(test_cancel_while_condensing), cmocka_unit_test(test_notes),
