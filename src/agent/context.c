@@ -94,6 +94,19 @@ char *chela_agent_expand(const chela_agent *a, const char *text, size_t len,
     return NULL;
 }
 
+int ch_context_words(const chela_agent *a, const char *channel, const char *sender,
+                     struct ch_sv text, struct ch_buf *out, struct chela_error *err) {
+    struct ch_policy p = {.permission = CHELA_PERM_ADMIN};
+    CH_AUTOFREE struct ch_policy *bounds CH_UNUSED =
+        ch_policies_bound(a->policies, (struct ch_who){channel, sender}, &a->policy, &p.within);
+    const struct ch_tool *read = ch_registry_find(&a->registry, CH_SV("read"));
+    bool reads = read && ch_policy_allows(&p, CH_SV("read"), read->permission);
+    if (reads && ch_skill_called(text))
+        return ch_skill_request(&a->skills, text, out, err);
+    ch_buf_add_sv(out, text);
+    return 0;
+}
+
 /* --- what applies ------------------------------------------------------------------------ */
 
 static bool has(const chela_run *run, const char *name) {

@@ -21,6 +21,12 @@ const char *ch_context_fingerprint(chela_run *run);
 /* In the run's arena; may be empty. */
 struct ch_sv ch_context_note(chela_run *run);
 
+/* What somebody wrote in a channel, as a run takes it: "/skill NAME ..." of one who
+ * may have files read asks for that skill. CHELA_EINVAL, CHELA_ENOENT: for the
+ * writer to read. */
+int ch_context_words(const chela_agent *a, const char *channel, const char *sender,
+                     struct ch_sv text, struct ch_buf *out, struct chela_error *err);
+
 void ch_context_release(struct ch_context *c);
 void ch_context_forget(chela_agent *a); /* what configure made */
 

@@ -11,6 +11,7 @@
  * dies in, the next one finds: at the start it takes up the events of the inbox,
  * the messages of the outbox, and the sessions that were in the middle of
  * something. */
+#include "agent/context.h"
 #include "agent/driver.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -141,8 +142,8 @@ static bool was_cut_off(const struct ch_lane *l) {
     return !l->running && strcmp(chela_session_status(l->session), "running") == 0;
 }
 
-static int send_in(struct ch_parcel *p, struct ch_lane *l, struct chela_error *err) {
-    const char *text = *p->in.text ? p->in.text : NO_WORDS;
+static int send_in(struct ch_parcel *p, struct ch_lane *l, struct ch_sv text,
+                   struct chela_error *err) {
     struct chela_run_opts opts =
         CHELA_RUN_OPTS(.approve = "deny", .channel = p->in.about.channel,
                        .sender = p->in.about.sender_id, .inbound = &p->in.about,
@@ -150,13 +151,20 @@ static int send_in(struct ch_parcel *p, struct ch_lane *l, struct chela_error *e
     int rc = furnish(p, l, err);
     if (rc == 0 && was_cut_off(l))
         rc = ch_lane_resume(l, "deny", err);
-    return rc < 0 ? rc : ch_lane_send(l, ch_sv_str(text), &opts, err);
+    return rc < 0 ? rc : ch_lane_send(l, text, &opts, err);
 }
 
 static void on_ready(struct ch_lane_wait *w, struct ch_lane *l, const struct chela_error *failed) {
     struct ch_parcel *p = CH_CONTAINER(w, struct ch_parcel, wait);
     struct chela_error err = failed ? *failed : (struct chela_error){0};
-    int rc = failed ? err.code : send_in(p, l, &err);
+    struct ch_sv text = ch_sv_str(*p->in.text ? p->in.text : NO_WORDS);
+    CH_BUF_AUTO words = {0};
+    if (!failed && ch_context_words(l->agent, p->in.about.channel, p->in.about.sender_id, text,
+                                    &words, &err) < 0) {
+        ch_parcel_answer(p, err.message);
+        return;
+    }
+    int rc = failed ? err.code : send_in(p, l, ch_buf_sv(&words), &err);
     if (rc == 0) {
         working(p, true);
         p->watcher.event = on_event;

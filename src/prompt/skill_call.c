@@ -66,21 +66,45 @@ static struct ch_sv body_of(struct ch_sv file) {
     return end ? ch_sv(end + 5, file.n - (size_t)(end + 5 - file.p)) : file;
 }
 
-int ch_skill_call(const struct ch_skills *s, const char *workspace, struct ch_sv text,
-                  struct ch_buf *out, struct chela_error *err) {
+/* Which one, and what it is to be used for. */
+static int read_call(const struct ch_skills *s, struct ch_sv text, const struct ch_skill **skill,
+                     struct ch_sv *words, struct chela_error *err) {
     struct ch_sv rest = ch_sv_trim(ch_sv(text.p + strlen(command), text.n - strlen(command)));
     size_t n = 0;
     while (n < rest.n && !is_space(rest.p[n]))
         n++;
-    struct ch_sv name = ch_sv(rest.p, n), words = ch_sv_trim(ch_sv(rest.p + n, rest.n - n));
+    struct ch_sv name = ch_sv(rest.p, n);
+    *words = ch_sv_trim(ch_sv(rest.p + n, rest.n - n));
     if (!name.n)
         return ch_fail(err, CHELA_EINVAL, "which skill? %s NAME what to do", command);
-    const struct ch_skill *skill = ch_skills_find(s, name);
-    if (!skill || !for_people(skill))
-        return unknown(s, name, err);
+    *skill = ch_skills_find(s, name);
+    return *skill && for_people(*skill) ? 0 : unknown(s, name, err);
+}
+
+int ch_skill_request(const struct ch_skills *s, struct ch_sv text, struct ch_buf *out,
+                     struct chela_error *err) {
+    const struct ch_skill *skill;
+    struct ch_sv words;
+    int rc = read_call(s, text, &skill, &words, err);
+    if (rc < 0)
+        return rc;
+    ch_buf_addf(out, "Use the skill %s for this request: read %s first.", skill->head.name,
+                skill->location);
+    if (words.n)
+        ch_buf_addf(out, "\n\n%.*s", CH_SV_FMT(words));
+    return 0;
+}
+
+int ch_skill_call(const struct ch_skills *s, const char *workspace, struct ch_sv text,
+                  struct ch_buf *out, struct chela_error *err) {
+    const struct ch_skill *skill;
+    struct ch_sv words;
+    int rc = read_call(s, text, &skill, &words, err);
+    if (rc < 0)
+        return rc;
     CH_BUF_AUTO file = {0};
     CH_BUF_AUTO valid = {0};
-    int rc = load(skill, workspace, &file, err);
+    rc = load(skill, workspace, &file, err);
     if (rc < 0)
         return rc;
     ch_utf8_add_valid(&valid, ch_sv_trim(body_of(ch_buf_sv(&file))));

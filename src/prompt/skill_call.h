@@ -16,4 +16,9 @@ bool ch_skill_called(struct ch_sv text);
 int ch_skill_call(const struct ch_skills *s, const char *workspace, struct ch_sv text,
                   struct ch_buf *out, struct chela_error *err);
 
+/* The same without the file: the model is asked to read it, so that what the
+ * writer may have read is decided by who decides about tools. */
+int ch_skill_request(const struct ch_skills *s, struct ch_sv text, struct ch_buf *out,
+                     struct chela_error *err);
+
 #endif

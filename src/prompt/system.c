@@ -61,7 +61,8 @@ static const char about_changes[] =
     "- Before you change a configuration, a schedule or a service, look at what is there and keep "
     "what is not meant.\n"
     "- The settings, policies and sessions of this runtime are changed on request only. Do not "
-    "invent commands.\n";
+    "invent commands.\n"
+    "- Write to services of others in few calls, never in a tight loop; when one says wait, do.\n";
 
 static const char about_memory[] =
     "\n## Memory\n"
@@ -90,7 +91,9 @@ static const char about_channel[] =
     "`[[audio_as_voice]]` on a line makes audio a voice message.\n"
     "- To quote the message you answer begin with `[[reply_to_current]]`, or "
     "`[[reply_to:ID]]` for another one.\n"
-    "- When there is nothing to say, your whole answer is " CH_SILENT " and nothing else.\n";
+    "- When there is nothing to say, your whole answer is " CH_SILENT " and nothing else.\n"
+    "- What the runtime reports (a job that ended, a timer) is told in your own words, without its "
+    "marks and ids.\n";
 
 static const char about_message[] =
     "- `message` is for sending on your own account and for reactions; never use another tool to "
@@ -194,8 +197,12 @@ static void add_skills(struct draft *d, const struct ch_skills *skills) {
     ch_buf_add_sv(b, ch_buf_sv(&list));
 }
 
+/* A model heeds best what stands first and last: all rules are at the end, and
+ * the first of them is here as well. */
 static void fill(struct draft *d, const struct ch_system_opts *o) {
     struct ch_buf *b = add(d, (struct ch_layer){.name = "instructions", .kind = CH_LAYER_SYSTEM});
+    if (o->rules && o->rules[0])
+        ch_buf_addf(b, "First of all: %s\n\n", o->rules[0]);
     if (o->given)
         ch_buf_add_str(b, o->given);
     else

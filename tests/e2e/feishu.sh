@@ -172,5 +172,22 @@ check "SIGTERM ends it" stop_serving
 serve
 check "SIGTERM ends it again" stop_serving
 same "each once" "$(seq 1 10 | sed 's/^/number /' | sort)" "$(texts | grep -o 'number [0-9]*' | sort)"
+
+# --- skills, called in a chat; who may not have files read does not learn of them
+mkdir -p "$space/skills/deploy"
+printf -- '---\nname: deploy\ndescription: Ships it\n---\nPress the button.\n' >"$space/skills/deploy/SKILL.md"
+configure 'allowFrom: [ou_ann, ou_eve]' 'encryptKeyEnv: FEISHU_ENCRYPT_KEY'
+printf 'policies: [{ id: eve, channel: feishu, senders: [ou_eve], deny: [read] }]\ntools: { allow: [read] }\n' >>"$space/chela.yaml"
+serve
+push "$(event om_s1 oc_ann p2p '/skill deploy to staging')"
+check "a skill is asked for" hears 23
+check "by its file" said 'Use the skill deploy for this request: read ./skills/deploy/SKILL.md first'
+push "$(event om_s2 oc_ann p2p '/skill depoly')"
+check "one that is not there" hears 24
+check "and which there are" said "there is no skill 'depoly' .known: deploy."
+push "$(event om_s3 oc_eve p2p '/skill deploy it' ou_eve)"
+check "who may not read" hears 25
+check "just says words" said 'heard: .*/skill deploy it'
+check "SIGTERM ends it" stop_serving
 check "the log has no secret" bash -c "! grep -qF -e SENTINEL '$serve_log'"
 tap_done

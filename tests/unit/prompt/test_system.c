@@ -84,6 +84,22 @@ static void test_sections(void **state) {
     }
 }
 
+/* The first rule opens the prompt, all of them close it. */
+static void test_first_and_last(void **state) {
+    (void)state;
+    static const char *const rules[] = {"Be kind.", "Be brief.", NULL};
+    static const char last[] = "## Rules\n- Be kind.\n- Be brief.\n";
+    static const struct ch_system_opts rows[] = {
+        {.workspace = "/w", .rules = rules, .channel = "pigeon", .docs = "./docs"},
+        {.workspace = "/w", .rules = rules, .given = "Mine."},
+    };
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        CH_AUTOFREE char *text = ch_system_full(&rows[i], NULL);
+        assert_ptr_equal(strstr(text, "First of all: Be kind.\n"), text);
+        assert_string_equal(text + strlen(text) - strlen(last), last);
+    }
+}
+
 static void test_given_alone(void **state) {
     (void)state;
     static const char *const given[] = {"Mine.", "Mine.\n", ""};
@@ -262,6 +278,7 @@ static void test_changes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sections),     cmocka_unit_test(test_given_alone),
+        cmocka_unit_test(test_first_and_last),
         cmocka_unit_test(test_is_lean),      cmocka_unit_test(test_minimal),
         cmocka_unit_test(test_styles),       cmocka_unit_test(test_project),
         cmocka_unit_test(test_who_wrote_it), cmocka_unit_test(test_escapes),
