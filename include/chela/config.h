@@ -46,6 +46,8 @@ CHELA_API const char *chela_config_durability(const chela_config *cfg);
 /* The ids of agents that agent `id` may call, in order; NULL past the last. They
  * are to be made and offered to it (chela_agent_delegate). Borrowed from cfg. */
 CHELA_API const char *chela_config_calls(const chela_config *cfg, const char *id, size_t i);
+/* Likewise those that it may hand a conversation to (chela_agent_handoff). */
+CHELA_API const char *chela_config_takers(const chela_config *cfg, const char *id, size_t i);
 
 /* The ids of its agents, in order; NULL past the last. Borrowed from cfg. */
 CHELA_API const char *chela_config_agent_id(const chela_config *cfg, size_t i);

@@ -49,7 +49,8 @@ struct chela_str {
     X(REFLECTION, "reflection", reflection)                                                        \
     X(TURN_END, "turn_end", turn)                                                                  \
     X(RUN_END, "run_end", end)                                                                     \
-    X(CHILD, "child", child)
+    X(CHILD, "child", child)                                                                       \
+    X(HANDOFF, "handoff", fallback)
 
 enum chela_event_type {
 #define CHELA_EVENT_ENUM(name, text, member) CHELA_EV_##name,
@@ -118,7 +119,7 @@ struct chela_event {
             struct chela_str reason;
         } retry;
         struct {
-            const char *from, *to;
+            const char *from, *to; /* models; HANDOFF: agents */
             struct chela_str reason;
         } fallback;
         struct {

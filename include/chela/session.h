@@ -307,6 +307,11 @@ CHELA_API int chela_agent_delegate(chela_agent *agent, chela_agent *to,
                                    const struct chela_delegate_opts *opts,
                                    struct chela_error *err);
 
+/* Another agent that may take a conversation over: the tool `handoff` names it,
+ * and from the next model call on the session is that agent's (HANDOFF), also when
+ * it is opened again. May be called for several. */
+CHELA_API int chela_agent_handoff(chela_agent *agent, chela_agent *to, struct chela_error *err);
+
 /* A program as a tool: JSON arguments on stdin, the result on stdout. */
 struct chela_command_opts {
     size_t size;

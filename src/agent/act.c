@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "agent/delegate.h"
+#include "agent/handoff.h"
 #include "agent/keep.h"
 #include "agent/mode.h"
 #include "tool/delivery.h"
@@ -363,6 +364,8 @@ void ch_act_done(chela_run *run) {
     }
     if (in.loop == CH_GUARD_NOTE)
         ch_warn(run, "%s", ch_buf_str(&run->complaint));
+    if (in.kind == CH_IN_RESULTS && !run->dead && !ch_handoff(run))
+        return;
     if (!run->dead)
         ch_drive(run, &in);
 }

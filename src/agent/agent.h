@@ -279,6 +279,7 @@ struct chela_session {
     chela_ready_fn *on_ready;   /* may be NULL */
     void *ready_user;
     chela_run *run;             /* the last one; a reference */
+    bool handed;                /* to its agent, by another (handoff.h) */
     struct ch_child *child;     /* owned: whose call it is; NULL: nobody's (delegate.h) */
 };
 

@@ -553,6 +553,19 @@ static int bound(chela_run *run, const chela_agent *a, const struct chela_run_op
     return rc;
 }
 
+int ch_run_rebind(chela_run *run, struct chela_error *err) {
+    const chela_agent *a = run->session->agent;
+    struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
+    ch_behalf_apply(&run->behalf, &o);
+    ch_policy_release(&run->policy);
+    ch_free(CH_TAKE(run->bounds));
+    run->m.limits = a->limits;
+    run->m.model = 0;
+    run->target = NULL;
+    run->selected = run->looked = false;
+    return bound(run, a, &o, err);
+}
+
 int ch_run_new(chela_session *s, const struct chela_run_opts *given, chela_run **out,
                struct chela_error *err) {
     chela_run *run = ch_alloc(sizeof(*run));
@@ -718,6 +731,8 @@ void ch_run_unref(chela_run *run) {
     ch_free(run->cancel_reason);
     ch_free(run->prompt);
     ch_free(run->taken_over);
+    ch_free(run->handoff);
+    ch_buf_release(&run->handoff_note);
     ch_free(run->focus);
     ch_buf_release(&run->recalled);
     ch_free(run);

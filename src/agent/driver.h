@@ -110,6 +110,9 @@ struct chela_run {
     struct ch_buf text; /* the answer so far */
     struct ch_moding *moding; /* owned: mode.c; NULL: it has not begun */
 
+    char *handoff;    /* owned: id of the agent that is to go on; NULL: this one */
+    struct ch_buf handoff_note;
+    unsigned handoffs; /* that there were */
     char *taken_over; /* owned: the words of a person who ended it; NULL: nobody did */
 
     /* the channel; said.c */
@@ -125,6 +128,8 @@ struct chela_run {
 /* --- driver.c */
 int ch_run_new(chela_session *s, const struct chela_run_opts *opts, chela_run **out,
                struct chela_error *err);
+/* Its session has another agent now: limits, policy and model are that one's. */
+int ch_run_rebind(chela_run *run, struct chela_error *err);
 void ch_run_begin(chela_run *run); /* once it is admitted, not before the next iteration */
 void ch_run_admit(chela_run *run); /* its session is open, or could not be opened */
 void ch_run_committed(chela_run *run, uint64_t seq); /* the journal is safe up to here */

@@ -2,6 +2,7 @@
 #include "agent/keep.h"
 
 #include "agent/delegate.h"
+#include "agent/handoff.h"
 #include "agent/mailbox.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -47,6 +48,7 @@ static void take_over(chela_session *s, struct ch_past *past) {
     s->revision = 0;
     s->keep->past = past;
     s->keep->last = past->m;
+    ch_handoff_recall(s, ch_buf_str(&past->agent));
     s->keep->titled = s->transcript.n > 0;
     recall_waiting(s, past);
     if (past->status != CH_PAST_IDLE)
@@ -575,6 +577,8 @@ uint64_t ch_keep_state(chela_run *run, enum ch_past_status status, enum ch_sync 
                                               : ch_past_status_name(status);
     struct ch_jw w = begin(k, run);
     ch_jw_kcstr(&w, "status", word);
+    if (run->session->handed)
+        ch_jw_kcstr(&w, "agent", run->session->agent->id);
     ch_behalf_write(&run->behalf, &w);
     write_machine(&w, run);
     ch_course_write(&run->course, &w);

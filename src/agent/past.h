@@ -97,6 +97,7 @@ struct ch_past {
     struct ch_memory memory; /* calls that a person allowed always */
     struct ch_arena arena; /* of the record that is being read */
     struct ch_course course; /* of the last run */
+    struct ch_buf agent;   /* whose it is, of the last STATE; empty: not said */
     struct ch_buf plan;    /* of the last STATE; empty: none */
     struct ch_buf state;   /* the last STATE of this run, unread: only that one counts */
 };

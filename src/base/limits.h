@@ -230,6 +230,7 @@
 #define CH_LIMIT_COOLDOWNS 1024       /* keys and models that rest */
 #define CH_LIMIT_PLAN_STEPS 8         /* of one plan */
 #define CH_LIMIT_PLANS 3              /* in a row that are no use, until the run gives up */
+#define CH_LIMIT_HANDOFFS 8           /* of a conversation in one run */
 #define CH_LIMIT_DELEGATE_DEPTH 8     /* agents that call one another, one below the other */
 #define CH_LIMIT_DELEGATE_CHILDREN 256 /* runs that one run calls */
 #define CH_LIMIT_DELEGATE_TASK (64 * CH_KB) /* bytes of what one is told */

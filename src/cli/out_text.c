@@ -280,6 +280,10 @@ void ch_text_event(struct ch_text *t, const struct chela_event *ev) {
     case CHELA_EV_RUN_END:
         on_end(t, ev->end.text);
         break;
+    case CHELA_EV_HANDOFF:
+        ch_console_note(c, "[handoff] %s -> %s%s%.*s", ev->fallback.from, ev->fallback.to,
+                        ev->fallback.reason.n ? ": " : "", STR(ev->fallback.reason));
+        break;
     case CHELA_EV_CHILD:
         on_child(t, ev);
         break;

@@ -111,6 +111,7 @@ static const char *const meanings[] = {
     [CHELA_EV_REFLECTION] = "A judgement of a result, and what follows from it.",
     [CHELA_EV_TURN_END] = "The model call is over.",
     [CHELA_EV_RUN_END] = "The last event, exactly one: how the run ended, and its answer.",
+    [CHELA_EV_HANDOFF] = "From here on another agent answers.",
     [CHELA_EV_CHILD] = "Any of these, of an agent that was called: `run` and `seq` are its own; it "
                        "begins with `child_start` and ends with `child_end`.",
 };

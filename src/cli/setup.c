@@ -322,18 +322,28 @@ static int make_member(struct ch_setup *s, const char *id, const struct chela_ag
     return rc;
 }
 
+static int meet(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
+                chela_agent **out, struct chela_error *err) {
+    *out = member(s, id);
+    return *out ? CHELA_OK : make_member(s, id, caller, out, err);
+}
+
 /* Offer to an agent those that the file lists for it; each is made once. */
 static int gather(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
                   chela_agent *agent, struct chela_error *err) {
     const char *name;
+    chela_agent *other;
     int rc = 0;
     enrol(s, id ? id : caller->id ? caller->id : "main", agent);
     for (size_t i = 0; rc == 0 && (name = chela_config_calls(s->config, id, i)); i++) {
-        chela_agent *other = member(s, name);
-        if (!other)
-            rc = make_member(s, name, caller, &other, err);
+        rc = meet(s, name, caller, &other, err);
         if (rc == 0)
             rc = chela_agent_delegate(agent, other, NULL, err);
+    }
+    for (size_t i = 0; rc == 0 && (name = chela_config_takers(s->config, id, i)); i++) {
+        rc = meet(s, name, caller, &other, err);
+        if (rc == 0)
+            rc = chela_agent_handoff(agent, other, err);
     }
     return rc;
 }
@@ -423,6 +433,14 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
     if (rc == 0)
         rc = bound_tools(s, &policy, opts->tool_choice, *out, err);
     free(deny);
+    return rc;
+}
+
+int ch_setup_hooks(const struct ch_setup *s, chela_agent *agent, const struct chela_hooks *hooks) {
+    int rc = chela_agent_hooks(agent, hooks);
+    for (size_t i = 0; rc == 0 && i < s->nteam; i++)
+        if (s->team[i].agent != agent)
+            rc = chela_agent_hooks(s->team[i].agent, hooks);
     return rc;
 }
 

@@ -90,6 +90,9 @@ char *ch_setup_store_kind(const struct ch_setup *s);
 int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agent **out,
                    struct chela_error *err);
 
+/* The same hooks for the agent and all that it may call or hand over to. */
+int ch_setup_hooks(const struct ch_setup *s, chela_agent *agent, const struct chela_hooks *hooks);
+
 /* Forget which agents were made: the next ones are new. */
 void ch_setup_forget(struct ch_setup *s);
 

@@ -201,13 +201,15 @@ static const char *join_deny(const chela_config *cfg, const char *asked, const c
 
 /* Who is named as an agent to call is allowed as a tool. */
 static const char *with_calls(const chela_config *cfg, const char *allow,
-                              const char *const *calls) {
+                              const char *const *calls, const char *const *takers) {
     CH_BUF_AUTO list = {0};
-    if (!allow || !calls)
+    if (!allow || (!calls && !takers))
         return allow;
     add_name(&list, allow);
-    for (; *calls; calls++)
+    for (; calls && *calls; calls++)
         add_name(&list, *calls);
+    if (takers && *takers)
+        add_name(&list, "handoff");
     return ch_arena_str(cfg->arena, ch_buf_sv(&list));
 }
 
@@ -353,7 +355,7 @@ static void fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(system, EITHER(a, d, system));
     FILL(workspace, EITHER(a, d, workspace));
     FILL(tools, "*");
-    FILL(allow, with_calls(cfg, EITHER(a, d, allow), EITHER(a, d, calls)));
+    FILL(allow, with_calls(cfg, EITHER(a, d, allow), EITHER(a, d, calls), EITHER(a, d, takers)));
     FILL(description, a->description);
     FILL(max_depth, (unsigned)EITHER(a, d, max_depth));
     FILL(max_children, (unsigned)EITHER(a, d, max_children));
@@ -409,19 +411,25 @@ static void fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(sandbox, sandbox_of(cfg));
 }
 
-static int check_calls(const chela_config *cfg, const struct ch_conf_agent *a,
-                       struct chela_error *err) {
-    const char *const *list = EITHER(a, &cfg->conf.defaults, calls);
+static int check_others(const chela_config *cfg, const struct ch_conf_agent *a,
+                        const char *const *list, const char *key, struct chela_error *err) {
+    const struct ch_conf_item *at = &a->item;
     const struct ch_conf_agent *other;
     for (; list && *list; list++) {
-        if (a->item.name && strcmp(*list, a->item.name) == 0)
-            return ch_fail(err, CHELA_ECONFIG, "%s:%u:%u: agent %s: it cannot call itself",
-                           cfg->file, a->item.where.line, a->item.where.column, a->item.name);
-        if (find_agent(cfg, *list, &other, NULL) < 0)
-            return ch_fail(err, CHELA_ECONFIG, "%s:%u:%u: agents: there is no agent '%s' to call",
-                           cfg->file, a->item.where.line, a->item.where.column, *list);
+        bool itself = at->name && strcmp(*list, at->name) == 0;
+        if (itself || find_agent(cfg, *list, &other, NULL) < 0)
+            return ch_fail(err, CHELA_ECONFIG, "%s:%u:%u: %s: %s '%s'", cfg->file, at->where.line,
+                           at->where.column, key,
+                           itself ? "this is the agent itself," : "there is no agent", *list);
     }
     return 0;
+}
+
+static int check_calls(const chela_config *cfg, const struct ch_conf_agent *a,
+                       struct chela_error *err) {
+    const struct ch_conf_agent *d = &cfg->conf.defaults;
+    int rc = check_others(cfg, a, EITHER(a, d, calls), "agents", err);
+    return rc < 0 ? rc : check_others(cfg, a, EITHER(a, d, takers), "handoff", err);
 }
 
 int chela_config_agent(const chela_config *cfg, const char *id, struct chela_agent_opts *opts,
@@ -454,14 +462,22 @@ int chela_config_agent(const chela_config *cfg, const char *id, struct chela_age
 
 /* --- the store -------------------------------------------------------------------- */
 
-const char *chela_config_calls(const chela_config *cfg, const char *id, size_t i) {
-    const struct ch_conf_agent *a;
-    if (find_agent(cfg, id, &a, NULL) < 0)
-        return NULL;
-    const char *const *list = EITHER(a, &cfg->conf.defaults, calls);
+static const char *nth(const char *const *list, size_t i) {
     while (list && *list && i--)
         list++;
     return list ? *list : NULL;
+}
+
+const char *chela_config_calls(const chela_config *cfg, const char *id, size_t i) {
+    const struct ch_conf_agent *a;
+    bool known = find_agent(cfg, id, &a, NULL) == 0;
+    return known ? nth(EITHER(a, &cfg->conf.defaults, calls), i) : NULL;
+}
+
+const char *chela_config_takers(const chela_config *cfg, const char *id, size_t i) {
+    const struct ch_conf_agent *a;
+    bool known = find_agent(cfg, id, &a, NULL) == 0;
+    return known ? nth(EITHER(a, &cfg->conf.defaults, takers), i) : NULL;
 }
 
 const char *chela_config_agent_id(const chela_config *cfg, size_t i) {

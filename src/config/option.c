@@ -262,6 +262,9 @@ const struct ch_option ch_options[] = {
      .help = "`auto`, `any`, `none`, or the tool that must be called"},
     {CH_SCOPE_AGENT, "agents", CH_CFG_TEXTS, 0, AGENT(calls), .otherwise = "[]",
      .help = "agents that it may call, by id: each is a tool of that name; see modes.md"},
+    {CH_SCOPE_AGENT, "handoff", CH_CFG_TEXTS, 0, AGENT(takers), .otherwise = "[]",
+     .help = "agents that it may hand a conversation over to, by id, with the tool `handoff`; see "
+             "modes.md"},
     {CH_SCOPE_AGENT, "delegation.maxDepth", CH_CFG_INT, 0, AGENT(max_depth), 1,
      CH_LIMIT_DELEGATE_DEPTH, .otherwise = "3",
      .help = "how deep the agents that it calls may call one another; `1`: not at all"},

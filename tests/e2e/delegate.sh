@@ -194,7 +194,7 @@ stop_serving
 printf 'agents: { list: [{ id: a, agents: [b] }] }\n' >"$space/bad.yaml"
 chela run --config bad.yaml hello
 exits "an agent that is not there" 2
-check "an agent that is not there: which" grep -q "bad.yaml:1.*there is no agent 'b' to call" "$err"
+check "an agent that is not there: which" grep -q "bad.yaml:1.*agents: there is no agent 'b'" "$err"
 printf 'agents: { list: [{ id: a, agents: [a] }] }\n' >"$space/bad.yaml"
 chela run --config bad.yaml hello
 exits "an agent that calls itself" 2
