@@ -28,6 +28,7 @@ const char *ch_span_took(int64_t ms, char out[32]) {
 /* A call that was asked for and has no result yet. */
 struct pending {
     char *id, *arguments; /* owned */
+    char *child;          /* owned: session of the agent that it calls; NULL */
     int64_t start;
 };
 
@@ -114,6 +115,7 @@ static void forget_calls(struct reading *rd) {
     for (size_t i = 0; i < rd->ncalls; i++) {
         free(rd->calls[i].id);
         free(rd->calls[i].arguments);
+        free(rd->calls[i].child);
     }
     rd->ncalls = 0;
 }
@@ -182,8 +184,11 @@ static void add_message(struct reading *rd) {
 static void note_start(struct reading *rd) {
     char *id = text(rd, "/id");
     struct pending *call = find_call(rd, id);
-    if (call)
+    if (call) {
         call->start = rd->r->ts;
+        free(call->child);
+        call->child = text(rd, "/child");
+    }
     free(id);
 }
 
@@ -194,6 +199,7 @@ static void add_result(struct reading *rd) {
     s->title = block(rd, 0, "name");
     s->sent = call && call->arguments ? ch_dup(call->arguments) : NULL;
     s->got = block(rd, 0, "content");
+    s->child = call && call->child ? ch_dup(call->child) : NULL;
     s->failed = is(rd, "/message/content/0/is_error", "true");
     free(id);
 }
@@ -294,6 +300,7 @@ static void release_span(struct ch_span *s) {
     free(s->title);
     free(s->sent);
     free(s->got);
+    free(s->child);
 }
 
 static int keep_run(struct ch_trace *t, const char *key, const char *run, struct chela_error *err) {
@@ -311,8 +318,40 @@ static int keep_run(struct ch_trace *t, const char *key, const char *run, struct
                         : ch_problem(err, CHELA_ENOENT, "session %s has no run %s", key, run);
 }
 
-int ch_trace_read(struct ch_trace *t, chela_store *store, const char *key, const char *run,
-                  struct chela_error *err) {
+/* --- agents that were called */
+
+#define DEEPEST 8
+
+static int read_one(struct ch_trace *t, chela_store *store, const char *key, const char *run,
+                    struct chela_error *err);
+
+static void append(struct ch_trace *t, struct ch_span span) {
+    t->spans = ch_must(realloc(t->spans, (t->n + 1) * sizeof(*t->spans)));
+    t->spans[t->n++] = span;
+}
+
+/* What happened in the sessions of its calls; one that is gone is left out. */
+static void add_children(struct ch_trace *t, chela_store *store, unsigned depth) {
+    struct ch_trace all = {0};
+    for (size_t i = 0; i < t->n; i++) {
+        struct ch_trace child = {0};
+        append(&all, t->spans[i]);
+        if (t->spans[i].child && depth < DEEPEST)
+            read_one(&child, store, t->spans[i].child, NULL, NULL);
+        if (child.n)
+            add_children(&child, store, depth + 1);
+        for (size_t k = 0; k < child.n; k++) {
+            child.spans[k].depth++;
+            append(&all, child.spans[k]);
+        }
+        free(child.spans);
+    }
+    free(t->spans);
+    *t = all;
+}
+
+static int read_one(struct ch_trace *t, chela_store *store, const char *key, const char *run,
+                    struct chela_error *err) {
     struct reading rd = {.trace = t};
     *t = (struct ch_trace){0};
     int rc = chela_store_records(store, key, 1, add_record, &rd, err);
@@ -320,6 +359,14 @@ int ch_trace_read(struct ch_trace *t, chela_store *store, const char *key, const
     free(rd.calls);
     if (rc == 0 && run)
         rc = keep_run(t, key, run, err);
+    return rc;
+}
+
+int ch_trace_read(struct ch_trace *t, chela_store *store, const char *key, const char *run,
+                  struct chela_error *err) {
+    int rc = read_one(t, store, key, run, err);
+    if (rc == 0)
+        add_children(t, store, 0);
     return rc;
 }
 

@@ -32,6 +32,8 @@ struct ch_span {
     char *sent, *got; /* owned, may be NULL: arguments and result, reasoning and reply */
     int64_t input, output, cached; /* tokens of a model call */
     double cost;                   /* END: US dollars of the run; negative: unknown */
+    char *child;    /* owned: key of the session that a call of an agent is; NULL: none */
+    unsigned depth; /* of agents that called one another; 0: the session's own */
 };
 
 struct ch_trace {
@@ -39,7 +41,8 @@ struct ch_trace {
     size_t n;
 };
 
-/* Only this run's; NULL: all, "": the last one's. CHELA_ENOENT: no such run. */
+/* With what agents did that were called, right behind the call.
+ * Only this run's; NULL: all, "": the last one's. CHELA_ENOENT: no such run. */
 int ch_trace_read(struct ch_trace *t, chela_store *store, const char *key, const char *run,
                   struct chela_error *err);
 void ch_trace_release(struct ch_trace *t);

@@ -84,7 +84,7 @@ static void lane(const struct ch_span *s, int64_t start, int64_t length, FILE *o
 static void what(const struct ch_span *s, FILE *out) {
     const char *words = s->kind == CH_SPAN_INPUT ? s->got : s->title;
     char took[32];
-    fputs("<span class=\"what\"><b>", out);
+    fprintf(out, "<span class=\"what\" style=\"padding-left:%uem\"><b>", 2 * s->depth);
     if (words)
         escaped(words, strcspn(words, "\n"), out);
     fputs("</b> <small>", out);
@@ -139,12 +139,13 @@ void ch_trace_html(const struct ch_trace *t, const char *key, FILE *out) {
     escaped_all(key, out);
     fprintf(out, "</h1><p>%s, %zu steps</p>\n", ch_span_took(end - start, took), t->n);
     for (size_t i = 0; i < t->n; i++) {
-        if (strcmp(run, t->spans[i].run) != 0) {
+        if (t->spans[i].depth == 0 && strcmp(run, t->spans[i].run) != 0) {
             fputs("<h2>", out);
             escaped_all(t->spans[i].run, out);
             fputs("</h2>\n", out);
         }
-        run = t->spans[i].run;
+        if (t->spans[i].depth == 0)
+            run = t->spans[i].run;
         row(&t->spans[i], start, end - start, out);
     }
     fputs("</body></html>\n", out);

@@ -90,7 +90,8 @@ static void line(const struct ch_span *s, const struct ch_span *all, unsigned co
     unsigned left = columns > MARGIN + 20 ? columns - MARGIN : 20;
     fprintf(out, "+%-12s %-7s ", ch_span_took(s->start - all->start, took), ch_span_name(s->kind));
     bar(s, all, out);
-    fputs("  ", out);
+    fprintf(out, "  %*s", (int)(2 * s->depth), "");
+    left = left > 20 + 2 * s->depth ? left - 2 * s->depth : 20;
     if (s->kind == CH_SPAN_INPUT)
         excerpt(s->got ? s->got : "", left, out);
     else
@@ -109,9 +110,10 @@ void ch_trace_text(const struct ch_trace *t, const char *key, unsigned columns, 
     fprintf(out, "%s  %s\n", key, ch_span_took(all.end - all.start, took));
     for (size_t i = 0; i < t->n; i++) {
         const struct ch_span *s = &t->spans[i];
-        if (strcmp(run, s->run) != 0)
+        if (s->depth == 0 && strcmp(run, s->run) != 0)
             fprintf(out, "\n%s\n", s->run);
-        run = s->run;
+        if (s->depth == 0)
+            run = s->run;
         line(s, &all, columns, out);
     }
 }
@@ -149,6 +151,10 @@ void ch_trace_json(const struct ch_trace *t, FILE *out) {
         member("title", s->title, out);
         member(s->kind == CH_SPAN_MODEL ? "reasoning" : "sent", s->sent, out);
         member("got", s->got, out);
+        if (s->depth)
+            fprintf(out, ",\"depth\":%u", s->depth);
+        if (s->child)
+            member("session", s->child, out);
         if (s->failed)
             fputs(",\"failed\":true", out);
         if (s->kind == CH_SPAN_MODEL || s->kind == CH_SPAN_END)

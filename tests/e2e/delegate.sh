@@ -64,6 +64,9 @@ holds "a task: who called it" '[.[] | select(.type == "child_start")] | length =
 holds "a task: it is below the run" '.[0].run as $run | [.[] | select(.depth) | .parent] | unique == [$run]'
 holds "a task: what it used is the run's" \
     '([.[] | select(.type == "turn_end") | .usage.input] | add) == .[-1].usage.input and .[-1].turns == 4 and .[-1].tool_calls == 2'
+chela trace add --json
+holds "a task: its trace has the child's steps, below the call" \
+    '.[0] | (map(.kind + ":" + (.depth // 0 | tostring))) == ["input:0","model:0","tool:0","input:1","model:1","tool:1","model:1","end:1","model:0","end:0"]'
 chela run "add"
 check "a task as text: what the child does" grep -q '^\[finder\] calculate' "$err"
 check "a task as text: only the answer" test "$(cat "$out")" = "I heard: found 3"

@@ -33,6 +33,12 @@ rm -f "$tmp/here/README.md"
 same "delegate: two agents, one answer" "0 It is 42. The README begins with its title." "$status $(tail -n 1 "$out")"
 same "delegate: what they call" "clerk calls calculate librarian calls read" "$(grep '^  ' "$out" | sort | xargs)"
 
+for line in "DEBUG x=ignore rule" "ERROR disk full=page rule" "request timeout=ticket model"; do
+    (cd "$tmp/here" && with_env CHELA_MODEL="scripted/$root/examples/workflow.yaml" \
+        timeout -k 5 "$seconds" "$programs/workflow" <<<"${line%%=*}" >"$out" 2>"$err")
+    same "workflow: ${line%%=*}" "${line#*=}" "$(awk '{ print $1, $2 }' "$out")"
+done
+
 example stream "list the files here"
 same "stream: text before and after the tool" "0 Let me look.There is: one.txt" "$status $(cat "$out")"
 check "stream: the tool is seen" grep -q '^\[ls {"path":"."}\]$' "$err"
