@@ -184,7 +184,7 @@ demo: ## install what is missing, build, and watch an agent work
 	$(call again,build) demo-now
 check: ## install what is missing, build, and run all tests
 	$(call again,build test node) check-now
-check-long: ## check, and clang, the whole crash sweep, fuzzing, valgrind, thread sanitizer
+check-long: ## check, and clang, the whole crash sweep, fuzzing, valgrind, thread sanitizer, packages
 	$(call again,build test node long) check-long-now
 fuzz: ## fuzz every parser for FUZZ_SECONDS each
 	$(call again,build test long) fuzz-now CC=clang FUZZER=-fsanitize=fuzzer SANITIZE=fuzzer-no-link,$(SANITIZED)
@@ -208,7 +208,7 @@ check-long-now: check-now
 	@$(MAKE) --no-print-directory CC=clang BUILD=$(BUILD)-clang tests && $(MAKE) --no-print-directory SANITIZE=thread tests
 	@tests/run -b $(BUILD)-thread unit scenario e2e
 	@tests/run -b $(BUILD) -w 'valgrind -q --error-exitcode=99 --leak-check=full' -t 20 unit scenario
-	@$(MAKE) --no-print-directory fuzz
+	@$(MAKE) --no-print-directory fuzz deb && packaging/try-deb $(BUILD)/deb | tee /dev/stderr | { ! grep -q '^not ok'; }
 fuzz-now: $(FUZZ)
 	@tests/fuzz/run $(BUILD) $(FUZZ_SECONDS)
 

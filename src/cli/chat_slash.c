@@ -26,7 +26,7 @@ static void complain(struct ch_chat *c, const struct chela_error *err) {
 
 static void show_table(struct ch_chat *c, const char *json, const char *const *heads,
                        const char *const *members) {
-    struct ch_table t = {.heads = heads};
+    struct ch_table t = {.heads = heads, .columns = c->screen.columns};
     struct ch_draft d;
 
     ch_table_fill(&t, json, members);

@@ -141,7 +141,7 @@ static int show(const struct flags *f, struct ch_console *c, const struct ch_env
                 struct chela_error *err) {
     static const char *const heads[] = {"KEY", "FROM", "VALUE", NULL};
     struct ch_setup setup = {.env = env, .flags = &f->setup, .console = c};
-    struct showing s = {.flags = f, .table.heads = heads};
+    struct showing s = {.flags = f, .table = {heads, ch_console_columns(c), NULL, 0}};
     struct ch_draft d;
     int rc = ch_setup_config(&setup, err);
     if (rc == 0) {
@@ -154,7 +154,7 @@ static int show(const struct flags *f, struct ch_console *c, const struct ch_env
             ch_table_print(&s.table, d.f);
         ch_draft_finish(&d);
         ch_console_note(c, "%s", setup.config_path ? setup.config_path : "no configuration file");
-        ch_console_print(c, d.p, d.n);
+        ch_console_page(c, d.p, d.n);
         free(d.p);
     }
     ch_table_release(&s.table);

@@ -75,10 +75,10 @@ static char *or_dash(char *text) {
     return ch_dup("-");
 }
 
-static void list_models(const char *json, FILE *out) {
+static void list_models(const char *json, unsigned columns, FILE *out) {
     static const char *const rest[] = {"context_window", "max_output",   "images",
                                        "price/input",    "price/output", "resolved"};
-    struct ch_table t = {.heads = model_heads};
+    struct ch_table t = {.heads = model_heads, .columns = columns};
     for (size_t i = 0;; i++) {
         char *provider = member(json, "models", i, "provider");
         char *name = member(json, "models", i, "model");
@@ -103,8 +103,8 @@ static void list_models(const char *json, FILE *out) {
     ch_table_release(&t);
 }
 
-static void list_providers(const char *json, FILE *out) {
-    struct ch_table t = {.heads = provider_heads};
+static void list_providers(const char *json, unsigned columns, FILE *out) {
+    struct ch_table t = {.heads = provider_heads, .columns = columns};
     for (size_t i = 0;; i++) {
         char *name = member(json, "providers", i, "name");
         if (!*name) {
@@ -133,13 +133,13 @@ static int print_list(struct models *m, const char *json, bool one) {
         return CH_EXIT_DONE;
     }
     ch_draft_init(&d);
-    list_models(json, d.f);
+    list_models(json, ch_console_columns(&m->console), d.f);
     if (!one) {
         fputc('\n', d.f);
-        list_providers(json, d.f);
+        list_providers(json, ch_console_columns(&m->console), d.f);
     }
     ch_draft_finish(&d);
-    ch_console_print(&m->console, d.p, d.n);
+    ch_console_page(&m->console, d.p, d.n);
     free(d.p);
     return CH_EXIT_DONE;
 }

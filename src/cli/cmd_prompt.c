@@ -98,7 +98,7 @@ char *ch_prompt_member(const char *json, const char *pointer) {
 
 static void print_draft(struct ch_prompt_cmd *p, struct ch_draft *d) {
     ch_draft_finish(d);
-    ch_console_print(&p->console, d->p, d->n);
+    ch_console_page(&p->console, d->p, d->n);
     free(d->p);
 }
 
@@ -143,7 +143,7 @@ static int list(struct ch_prompt_cmd *p) {
     static const char *const heads[] = {"PROMPT",      "VERSION", "MODELS",      "USED",
                                         "FINGERPRINT", "CASES",   "DESCRIPTION", NULL};
     struct chela_error err = {0};
-    struct ch_table table = {.heads = heads};
+    struct ch_table table = {.heads = heads, .columns = ch_console_columns(&p->console)};
     struct ch_draft d;
     if (p->args.n > 0) {
         ch_console_error(&p->console, "prompt list takes no words ('prompt show NAME' shows one)");

@@ -138,7 +138,7 @@ static int need_words(struct sessions *s, size_t n, const char *usage) {
 
 static void print_draft(struct sessions *s) {
     ch_draft_finish(&s->out);
-    ch_console_print(&s->console, s->out.p, s->out.n);
+    ch_console_page(&s->console, s->out.p, s->out.n);
     free(s->out.p);
 }
 
@@ -180,7 +180,7 @@ static int list_row(const struct chela_store_session *row, void *user) {
 static int list(struct sessions *s) {
     static const char *const heads[] = {"KEY", "STATUS", "TURNS", "LAST USED", "TITLE", NULL};
     const struct flags *f = &s->flags;
-    s->table = (struct ch_table){.heads = heads};
+    s->table = (struct ch_table){.heads = heads, .columns = ch_console_columns(&s->console)};
     struct chela_store_filter filter = {
         .prefix = f->prefix, .status = f->status, .limit = (size_t)f->limit};
     ch_draft_init(&s->out);

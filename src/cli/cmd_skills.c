@@ -115,7 +115,7 @@ static void print_problems(const struct skills *s, FILE *out) {
 static int list(struct skills *s) {
     static const char *const heads[] = {"NAME", "VERSION", "LOCATION", "DESCRIPTION", NULL};
     static const char *const members[] = {"name", "version", "location", "description"};
-    struct ch_table table = {.heads = heads};
+    struct ch_table table = {.heads = heads, .columns = ch_console_columns(&s->console)};
     struct ch_draft d;
 
     if (s->args.n > 0) {
@@ -134,7 +134,7 @@ static int list(struct skills *s) {
         fputs("there are no skills (they are files such as skills/NAME/SKILL.md)\n", d.f);
     print_problems(s, d.f);
     ch_draft_finish(&d);
-    ch_console_print(&s->console, d.p, d.n);
+    ch_console_page(&s->console, d.p, d.n);
     free(d.p);
     ch_table_release(&table);
     return CH_EXIT_DONE;

@@ -133,7 +133,7 @@ static void note_policies(struct tools *t) {
 static void print_list(const struct tools *t, FILE *out) {
     static const char *const heads[] = {"NAME", "PERMISSION", "EFFECT", "SUMMARY", NULL};
     static const char *const fields[] = {"name", "permission", "effect", "summary"};
-    struct ch_table table = {.heads = heads};
+    struct ch_table table = {.heads = heads, .columns = ch_console_columns(&t->console)};
     ch_table_fill(&table, t->json, fields);
     ch_table_print(&table, out);
     ch_table_release(&table);
@@ -155,7 +155,7 @@ static int list(struct tools *t) {
     ch_draft_init(&d);
     print_list(t, d.f);
     ch_draft_finish(&d);
-    ch_console_print(&t->console, d.p, d.n);
+    ch_console_page(&t->console, d.p, d.n);
     free(d.p);
     return CH_EXIT_DONE;
 }

@@ -62,7 +62,7 @@ static int show(struct ch_setup *setup, const struct flags *f, const char *key,
     else if (rc == 0 && !f->html)
         ch_trace_text(&t, key, ch_term_columns(&setup->console->out), d.f);
     ch_draft_finish(&d);
-    ch_console_print(setup->console, d.p, d.n);
+    ch_console_page(setup->console, d.p, d.n);
     free(d.p);
     ch_trace_release(&t);
     return rc;

@@ -196,7 +196,7 @@ static void show(struct usage *u) {
     else
         ch_console_note(u->setup.console, "no model was called yet");
     ch_draft_finish(&d);
-    ch_console_print(u->setup.console, d.p, d.n);
+    ch_console_page(u->setup.console, d.p, d.n);
     free(d.p);
 }
 

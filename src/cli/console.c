@@ -20,6 +20,7 @@ void ch_console_init(struct ch_console *c, const struct ch_env *env, enum ch_ver
                      bool no_color) {
     no_color = no_color || env->no_color;
     *c = (struct ch_console){
+        .pager = env->pager,
         .out = ch_term_probe(STDOUT_FILENO, env->dumb, no_color),
         .err = ch_term_probe(STDERR_FILENO, env->dumb, no_color),
         .quiet = verbosity == CH_QUIET,
@@ -163,6 +164,10 @@ void ch_console_print(struct ch_console *c, const char *p, size_t n) {
     else
         put(c, &c->out, p, n);
     pthread_mutex_unlock(&c->lock);
+}
+
+unsigned ch_console_columns(const struct ch_console *c) {
+    return c->out.tty ? ch_term_columns(&c->out) : 0;
 }
 
 /* --- what goes to stderr ---------------------------------------------------- */

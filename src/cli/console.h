@@ -21,6 +21,7 @@
 struct ch_console {
     struct ch_term out, err;
     bool quiet, verbose;
+    const char *pager; /* for long listings; NULL: none */
     bool json; /* lines on stderr are JSON objects; set before the first */
 
     pthread_mutex_t lock;              /* of what follows */
@@ -49,6 +50,12 @@ void ch_console_answer_end(struct ch_console *c);
 
 /* Bytes for stdout as they are (made safe on a terminal), at once. */
 void ch_console_print(struct ch_console *c, const char *p, size_t n);
+
+/* The same for a listing: what is longer than the terminal goes to a pager
+ * (pager.c). For commands that have nothing else to do. */
+void ch_console_page(struct ch_console *c, const char *p, size_t n);
+/* Columns of the terminal that stdout is; 0: it is none. */
+unsigned ch_console_columns(const struct ch_console *c);
 
 /* A piece of running text on stderr, dim; ended by whatever comes next. The
  * label opens the stretch. Nothing when quiet. */

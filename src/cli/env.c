@@ -12,6 +12,8 @@ const struct ch_env_help ch_env_help[] = {
                        "chosen, and chela/history; ~/.local/state when it is not set."},
     {"XDG_CACHE_HOME", "Where chela/vectors, what embedding models made of notes, is kept; "
                        "~/.cache when it is not set."},
+    {"PAGER", "Shows listings that are longer than the terminal; less when it is not set, none "
+              "when it is \"cat\" or empty."},
     {"NO_COLOR", "Set to anything: no colour, as with --no-color."},
     {"TERM", "\"dumb\" turns colour and the status line off."},
     {NULL, NULL},
@@ -20,6 +22,13 @@ const struct ch_env_help ch_env_help[] = {
 static const char *get(const char *name) {
     const char *value = getenv(name);
     return value && *value ? value : NULL;
+}
+
+static const char *get_pager(void) {
+    const char *pager = getenv("PAGER");
+    if (!pager)
+        return "command -v less >/dev/null || exit 127; less"; /* not every system has it */
+    return *pager && strcmp(pager, "cat") != 0 ? pager : NULL;
 }
 
 struct ch_env ch_env_read(void) {
@@ -32,6 +41,7 @@ struct ch_env ch_env_read(void) {
         .config_home = config_home && *config_home == '/' ? config_home : NULL,
         .state_home = state_home && *state_home == '/' ? state_home : NULL,
         .home = get("HOME"),
+        .pager = get_pager(),
         .no_color = get("NO_COLOR") != NULL,
         .dumb = !term || strcmp(term, "dumb") == 0,
     };

@@ -11,6 +11,7 @@ struct ch_env {
     const char *config_home; /* XDG_CONFIG_HOME, NULL when unset or not absolute */
     const char *state_home;  /* XDG_STATE_HOME, likewise */
     const char *home;        /* HOME, NULL when unset */
+    const char *pager;       /* PAGER as a command, less when unset; NULL: none is wanted */
     bool no_color;           /* NO_COLOR is set to anything but "" */
     bool dumb;               /* TERM is unset or "dumb" */
 };

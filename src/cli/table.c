@@ -38,11 +38,23 @@ static size_t length(const char *cell) {
     return cell ? ch_term_text_columns(cell, strlen(cell)) : 0;
 }
 
-static void print_cells(FILE *out, const char *const *text, const size_t *width, size_t columns) {
-    for (size_t c = 0; c < columns; c++)
-        fprintf(out, "%s%*s", text[c] ? text[c] : "",
-                c + 1 < columns ? (int)(width[c] - length(text[c]) + 2) : 0, "");
-    fputc('\n', out);
+/* The last cell, in the room that the others leave; without enough, whole. */
+static void print_last(FILE *out, const char *text, size_t room) {
+    enum { LEAST = 12 };
+    if (room < LEAST || length(text) <= room)
+        fprintf(out, "%s\n", text ? text : "");
+    else
+        fprintf(out, "%.*s…\n", (int)ch_term_fit(text, strlen(text), (unsigned)room - 1), text);
+}
+
+static void print_cells(const struct ch_table *t, FILE *out, const char *const *text,
+                        const size_t *width, size_t columns) {
+    size_t used = 0;
+    for (size_t c = 0; c + 1 < columns; c++) {
+        fprintf(out, "%s%*s", text[c] ? text[c] : "", (int)(width[c] - length(text[c]) + 2), "");
+        used += width[c] + 2;
+    }
+    print_last(out, text[columns - 1], t->columns > used ? t->columns - used : 0);
 }
 
 void ch_table_print(const struct ch_table *t, FILE *out) {
@@ -53,9 +65,9 @@ void ch_table_print(const struct ch_table *t, FILE *out) {
             if (length(t->cells[i][columns]) > width[columns])
                 width[columns] = length(t->cells[i][columns]);
     }
-    print_cells(out, t->heads, width, columns);
+    print_cells(t, out, t->heads, width, columns);
     for (size_t i = 0; i < t->n; i++)
-        print_cells(out, (const char *const *)t->cells[i], width, columns);
+        print_cells(t, out, (const char *const *)t->cells[i], width, columns);
 }
 
 void ch_table_release(struct ch_table *t) {
@@ -63,5 +75,5 @@ void ch_table_release(struct ch_table *t) {
         for (size_t c = 0; c < CH_TABLE_COLUMNS; c++)
             free(t->cells[i][c]);
     free(t->cells);
-    *t = (struct ch_table){.heads = t->heads};
+    *t = (struct ch_table){.heads = t->heads, .columns = t->columns};
 }

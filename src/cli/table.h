@@ -8,6 +8,7 @@
 
 struct ch_table {             /* zeroed but for heads: empty */
     const char *const *heads; /* borrowed, ended by NULL */
+    unsigned columns;         /* of the screen: the last cell is cut to it; 0: none is */
     char *(*cells)[CH_TABLE_COLUMNS]; /* owned, and each of them */
     size_t n;
 };
