@@ -8,8 +8,9 @@
  * the store knows every signature.
  *
  * An event is acknowledged once it is in the inbox. It leaves the inbox in the
- * transaction that makes it the first message of its session; one that was
- * accepted by a process that died is taken up at the next start. */
+ * transaction that makes it the first message of its session. What a process that
+ * died has accepted, or was at work on, is taken up at the next start: nobody else
+ * would. */
 #include "agent/driver.h"
 #include "agent/journal.h"
 #include "base/error.h"
@@ -21,7 +22,8 @@
 #include "gateway/routes.h"
 #include "store/store.h"
 
-#define PREFIX "hook/"
+#define PREFIX "hook/" /* of ids in the inbox */
+#define SESSION_PREFIX "hook:"
 
 /* --- an event on its way from the inbox to its session */
 
@@ -29,7 +31,8 @@ struct delivery {
     struct ch_link link; /* in the gateway's deliveries */
     struct ch_lane_wait wait;
     chela_gateway *gw;
-    char *id, *key, *agent, *text; /* owned */
+    char *id, *key, *agent, *text; /* owned; id and text NULL: no event, but a run
+                                      of the session may have been cut off */
 };
 
 static void free_delivery(struct delivery *d) {
@@ -49,24 +52,37 @@ static void settle(const struct delivery *d) {
     j->ops->change(j, &c, CH_SYNC_COMMIT, NULL, NULL);
 }
 
-/* Message and settling are of one iteration, so of one transaction. One that
- * cannot be delivered now stays in the inbox. */
+static void complain(const struct delivery *d, int rc, const struct chela_error *err) {
+    if (!d->text && rc == CHELA_EBUSY) /* another process is at work on it */
+        return;
+    ch_log(CH_LOG_WARN, "gateway", "%s session %s %s: %s", d->text ? "an event for" : "the run of",
+           d->key, d->text ? "waits" : "is not taken up",
+           err->message[0] ? err->message : chela_error_text(rc));
+}
+
+/* Message and settling are of one iteration, so of one transaction. */
+static int hand_in(const struct delivery *d, struct ch_lane *l, struct chela_error *err) {
+    struct ch_sv text = ch_sv_str(d->text);
+    int64_t now = ch_now_ms(ch_loop_clock(d->gw->rt->loop));
+    int rc = l->running ? chela_run_follow_up(l->run, text.p, text.n)
+                        : ch_lane_start(l, ch_msg_text(CH_MSG_WEBHOOK, text, now), "ask", err);
+    if (rc == 0)
+        settle(d);
+    return rc;
+}
+
+/* A run that was cut off goes on first. One that cannot, because it was cut off
+ * too often, does not keep an event from its session. */
 static void on_ready(struct ch_lane_wait *w, struct ch_lane *l, const struct chela_error *failed) {
     struct delivery *d = CH_CONTAINER(w, struct delivery, wait);
     struct chela_error err = failed ? *failed : (struct chela_error){0};
     int rc = err.code;
-    if (rc == 0 && l->running)
-        rc = chela_run_follow_up(l->run, d->text, strlen(d->text));
-    else if (rc == 0)
-        rc = ch_lane_start(l,
-                           ch_msg_text(CH_MSG_WEBHOOK, ch_sv_str(d->text),
-                                       ch_now_ms(ch_loop_clock(d->gw->rt->loop))),
-                           "ask", &err);
-    if (rc == 0)
-        settle(d);
-    else
-        ch_log(CH_LOG_WARN, "gateway", "an event for session %s waits: %s", d->key,
-               err.message[0] ? err.message : chela_error_text(rc));
+    if (rc == 0 && !l->running && strcmp(chela_session_status(l->session), "running") == 0)
+        rc = ch_lane_resume(l, "ask", &err);
+    if (!failed && d->text)
+        rc = hand_in(d, l, &err);
+    if (rc < 0)
+        complain(d, rc, &err);
     free_delivery(d);
 }
 
@@ -80,7 +96,7 @@ static void deliver(struct delivery *d) {
         ch_lane_when_ready(lane, &d->wait);
         return;
     }
-    ch_log(CH_LOG_WARN, "gateway", "an event for session %s waits: %s", d->key, err.message);
+    complain(d, err.code, &err);
     free_delivery(d);
 }
 
@@ -208,7 +224,7 @@ void ch_hook_call(struct ch_visit *v) {
     if (h->session)
         ch_buf_add_str(&key, h->session);
     else
-        ch_buf_addf(&key, "hook:%s:%.16s", h->name, signature.p);
+        ch_buf_addf(&key, SESSION_PREFIX "%s:%.16s", h->name, signature.p);
     ch_buf_addf(&text, "%s: %.*s", h->name, CH_SV_FMT(v->body));
     accept_event(v, new_delivery(v->gw, ch_buf_sv(&id), ch_buf_sv(&key),
                                  ch_sv_str(h->agent ? h->agent : ""), ch_buf_sv(&text)));
@@ -241,9 +257,22 @@ static int recall(const struct chela_store_item *i, void *user) {
     return 0;
 }
 
+static int recall_session(const struct chela_store_session *s, void *user) {
+    struct recovery *r = user;
+    struct delivery *d = ch_alloc(sizeof(*d));
+    d->gw = r->gw;
+    d->key = ch_strdup(s->key);
+    d->agent = ch_strdup(s->agent);
+    ch_list_add(&r->found, &d->link);
+    return 0;
+}
+
 static void look(struct ch_work *w) {
     struct recovery *r = CH_CONTAINER(w, struct recovery, work);
+    struct chela_store_filter cut_off = {.status = "running", .limit = CH_LIMIT_LISTED};
     struct chela_error err = {0};
+    if (chela_store_list(r->store, &cut_off, recall_session, r, &err) < 0)
+        ch_log(CH_LOG_WARN, "gateway", "the sessions cannot be listed: %s", err.message);
     pthread_mutex_lock(&r->store->lock);
     if (r->store->ops->items(r->store->db, CHELA_STORE_INBOX, recall, r, &err) < 0)
         ch_log(CH_LOG_WARN, "gateway", "the inbox cannot be read: %s", err.message);
@@ -257,9 +286,25 @@ static void forget(struct ch_work *w) {
     ch_free(r);
 }
 
+static bool is_of_hook(const chela_gateway *gw, const char *key) {
+    for (size_t i = 0; i < gw->nhooks; i++) {
+        const struct ch_hook *h = &gw->hooks[i];
+        CH_BUF_AUTO beginning = {0};
+        ch_buf_addf(&beginning, SESSION_PREFIX "%s:", h->name);
+        if (h->session ? strcmp(key, h->session) == 0
+                       : ch_sv_starts(ch_sv_str(key), ch_buf_str(&beginning)))
+            return true;
+    }
+    return false;
+}
+
 static void looked(struct ch_work *w) {
     struct recovery *r = CH_CONTAINER(w, struct recovery, work);
     for (struct delivery *d; r->gw && (d = CH_LIST_FIRST(&r->found, struct delivery, link));) {
+        if (!d->text && !is_of_hook(r->gw, d->key)) {
+            free_delivery(d);
+            continue;
+        }
         ch_list_del(&d->link);
         ch_list_add(&r->gw->deliveries, &d->link);
         deliver(d);

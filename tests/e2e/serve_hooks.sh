@@ -8,11 +8,22 @@ cd "$(dirname "$0")/../.." || exit 2
 
 secret=hook-SENTINEL-0123456789abcdef
 cat >"$space/rules.yaml" <<'YAML'
-rules: [{ say: "heard: {{user}}" }]
+rules:
+  - { when: { after: none, user: slow }, call: { tool: ship, args: {} } }
+  - { when: { after: ship }, say: "shipped: {{result}}" }
+  - { say: "heard: {{user}}" }
 YAML
+cat >"$space/ship" <<'SCRIPT'
+#!/bin/sh
+echo begun >>ship.log
+while [ -e hang ]; do sleep 0.05; done
+SCRIPT
+chmod +x "$space/ship"
 cat >"$space/chela.yaml" <<'YAML'
 store: sqlite:./chela.db
 agents: { list: [{ id: coder, model: scripted/rules.yaml }] }
+sandbox: { mode: off }
+tools: { custom: [{ name: ship, description: Ships., command: [./ship], effect: once, permission: write }] }
 gateway:
   hooks:
     deploy: { secretEnv: DEPLOY_SECRET }
@@ -64,11 +75,15 @@ same "nothing came of it" 0 "$(sessions)"
 knock deploy "$now" "$body" "sha256=$good"
 answers "an event" 202
 key=$(jq -r .session "$out")
-for _ in {1..100}; do
-    call GET "/api/sessions/$key"
-    [ "$(jq -r .status "$out")" = idle ] && grep -q heard "$out" && break
-    sleep 0.05
-done
+rests() { # KEY WORD
+    for _ in {1..600}; do
+        call GET "/api/sessions/$1"
+        [ "$(jq -r .status "$out")" = idle ] && grep -q "$2" "$out" && return
+        sleep 0.05
+    done
+    return 1
+}
+rests "$key" heard
 check "reaches its agent" grep -q 'heard: .*deploy: .*failed' "$out"
 same "as an event of a program" webhook "$(jq -r .transcript[0].role "$out")"
 knock deploy "$now" "$body" "sha256=$good"
@@ -81,6 +96,23 @@ same "one session came of it" 1 "$(sessions)"
 
 knock joined "$now" "$body" "sha256=$good"
 tells "events may join one session" .session all-of-them
+
+# --- a gateway that is killed in the middle of a run
+touch "$space/hang"
+knock deploy "$now" '{"state":"slow"}' "sha256=$(sign "$now" '{"state":"slow"}')"
+answers "an event that takes long" 202
+key=$(jq -r .session "$out")
+for _ in {1..600}; do
+    [ -s "$space/ship.log" ] && break
+    sleep 0.05
+done
+kill -9 "$gateway_pid"
+rm "$space/hang"
+serve
+check "the next one goes on with it by itself" rests "$key" shipped
+check "knowing that the outcome is not known" grep -q 'shipped: .*unknown' "$out"
+same "without making the call again" 1 "$(wc -l <"$space/ship.log")"
+
 check "the log has no secret" bash -c "! grep -qF $secret '$serve_log'"
 check "SIGTERM ends it" stop_serving
 tap_done
