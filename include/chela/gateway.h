@@ -56,6 +56,8 @@ struct chela_gateway_opts { /* all texts are copied */
     size_t nhooks;
     const struct chela_channel_opts *const *channels; /* NULL-terminated; may be NULL */
     const char *tls_cert, *tls_key; /* files in PEM; NULL, both of them: no TLS */
+    int64_t retention_days; /* sessions at rest that were not used for so long are
+                               deleted; 0: none is */
 };
 #define CHELA_GATEWAY_OPTS(...) {.size = sizeof(struct chela_gateway_opts), __VA_ARGS__}
 
@@ -74,9 +76,9 @@ CHELA_API const char *chela_gateway_address(const chela_gateway *gw);
 CHELA_API int chela_gateway_run(chela_gateway *gw);
 CHELA_API void chela_gateway_interrupt(chela_gateway *gw); /* any thread */
 
-/* From now on: these agents, this token, these hosts and origins, this certificate. Hooks
- * stay. Sessions in use keep the agent they have. With another token, who follows events by
- * the old one is hung up on. On failure everything stays as it was. */
+/* From now on: these agents, this token, these hosts and origins, this certificate and
+ * retention. Hooks stay. Sessions in use keep the agent they have. With another token, who
+ * follows events by the old one is hung up on. On failure everything stays as it was. */
 CHELA_API int chela_gateway_reload(chela_gateway *gw, const struct chela_gateway_opts *opts,
                                    struct chela_error *err);
 

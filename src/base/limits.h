@@ -293,6 +293,7 @@
 #define CH_DEFAULT_PULSE_MS 15000    /* a sign of life on every stream */
 #define CH_DEFAULT_LANE_MS 60000     /* a session in memory that nobody uses */
 #define CH_DEFAULT_DRAIN_LOOK_MS 50  /* while stopping: is anybody left */
+#define CH_DEFAULT_RETENTION_LOOK_MS 3600000 /* old sessions are looked for */
 #define CH_DEFAULT_MAX_TURNS 25
 #define CH_DEFAULT_MAX_TOOL_CALLS 200
 #define CH_DEFAULT_MAX_ERRORS 3

@@ -523,6 +523,7 @@ void chela_config_gateway(const chela_config *cfg, struct chela_gateway_opts *op
     opts->origins = opts->origins ? opts->origins : g->origins;
     opts->tls_cert = opts->tls_cert ? opts->tls_cert : g->tls_cert;
     opts->tls_key = opts->tls_key ? opts->tls_key : g->tls_key;
+    opts->retention_days = opts->retention_days ? opts->retention_days : g->retention_days;
     if (token_env && g->token_env)
         *token_env = g->token_env;
     if (drain_ms && g->drain_s)

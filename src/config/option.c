@@ -180,6 +180,8 @@ const struct ch_option ch_options[] = {
      .help = "programs that may tell an agent of events, by name: `POST /hooks/NAME`, signed"},
     {CH_SCOPE_FILE, "gateway.drainSec", CH_CFG_INT, 0, GATEWAY(drain_s), 1, 3600,
      .otherwise = "10", .help = "how long runs may go on after SIGTERM"},
+    {CH_SCOPE_FILE, "gateway.retentionDays", CH_CFG_INT, 0, GATEWAY(retention_days), 1, 36500,
+     .help = "delete sessions at rest that were not used for so long; without it none is deleted"},
     {CH_SCOPE_FILE, "prompts.dir", CH_CFG_FOLDER, 0, offsetof(struct ch_conf, prompts.dir),
      .help = "prompt files of your own, `NAME/vVERSION.txt`; see prompts.md"},
     {CH_SCOPE_FILE, "prompts.pin", CH_CFG_PINS, 0, offsetof(struct ch_conf, prompts.pins),

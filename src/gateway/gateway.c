@@ -155,6 +155,7 @@ int chela_gateway_reload(chela_gateway *gw, const struct chela_gateway_opts *giv
     ch_server_identify(gw->server, identity);
     retire(gw);
     gw->agents = agents;
+    ch_retention_set(gw, opts.retention_days);
     return 0;
 }
 
@@ -224,6 +225,7 @@ int chela_gateway_new(chela_runtime *rt, const struct chela_gateway_opts *given,
     ch_timer_start(rt->loop, &gw->pulse, CH_DEFAULT_PULSE_MS, on_pulse);
     ch_hooks_recover(gw);
     ch_channels_recover(gw);
+    ch_retention_set(gw, opts.retention_days);
     *out = gw;
     return 0;
 }
@@ -233,6 +235,7 @@ void chela_gateway_close(chela_gateway *gw) {
         return;
     ch_timer_stop(gw->rt->loop, &gw->pulse);
     ch_timer_stop(gw->rt->loop, &gw->drain);
+    ch_retention_stop(gw);
     ch_loop_unpost(gw->rt->loop, &gw->stop);
     ch_loop_unpost(gw->rt->loop, &gw->stop_now);
     ch_loop_unpost(gw->rt->loop, &gw->interrupt);

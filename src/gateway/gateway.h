@@ -51,6 +51,9 @@ struct chela_gateway {
     int64_t began; /* ms, monotonic */
     struct ch_timer pulse;
     struct ch_timer drain;
+    struct ch_timer retention;
+    int64_t retention_ms;
+    struct ch_sweep *sweep; /* retention.c: under way; NULL */
     struct ch_post stop, stop_now;
     atomic_uint stops; /* how often it was told to */
     atomic_uint interrupts;
@@ -95,6 +98,10 @@ struct ch_visit {
     void (*left)(struct ch_visit *v);
     void *user;
 };
+
+/* --- retention.c */
+void ch_retention_set(chela_gateway *gw, int64_t days); /* 0: all are kept */
+void ch_retention_stop(chela_gateway *gw);
 
 /* --- auth.c */
 int ch_door_init(struct ch_door *g, const struct chela_gateway_opts *opts,

@@ -273,9 +273,10 @@ void ch_keys_release(struct ch_keys *keys) {
     ch_free(keys->titles);
 }
 
-int chela_store_prune(chela_store *s, int64_t before, size_t *n, struct chela_error *err) {
+int ch_store_prune(chela_store *s, int64_t before, const char *status, size_t *n,
+                   struct chela_error *err) {
     struct chela_error why = {0}, *to = err ? err : &why;
-    struct chela_store_filter filter = {.before = before};
+    struct chela_store_filter filter = {.before = before, .status = status};
     struct ch_keys keys = {0};
     size_t gone = 0;
 
@@ -290,4 +291,8 @@ int chela_store_prune(chela_store *s, int64_t before, size_t *n, struct chela_er
     if (n)
         *n = gone;
     return rc;
+}
+
+int chela_store_prune(chela_store *s, int64_t before, size_t *n, struct chela_error *err) {
+    return ch_store_prune(s, before, NULL, n, err);
 }

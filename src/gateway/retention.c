@@ -1,0 +1,68 @@
+/* retention.c -- sessions that nobody has used for long are deleted, now and
+ * then, if the host wishes it.
+ *
+ * Only those at rest are: a run that was cut off, or waits for a person, is not
+ * over. One that is open, here or in another process, is in use. */
+#include "base/limits.h"
+#include "base/log.h"
+#include "gateway/gateway.h"
+#include "store/store.h"
+
+struct ch_sweep {
+    struct ch_work work;
+    chela_gateway *gw; /* NULL: it was closed */
+    chela_store *store;
+    int64_t before;
+    size_t gone;
+    int rc;
+    struct chela_error err;
+};
+
+static void run(struct ch_work *w) {
+    struct ch_sweep *s = CH_CONTAINER(w, struct ch_sweep, work);
+    s->rc = ch_store_prune(s->store, s->before, "idle", &s->gone, &s->err);
+}
+
+static void dropped(struct ch_work *w) {
+    ch_free(CH_CONTAINER(w, struct ch_sweep, work));
+}
+
+static void done(struct ch_work *w) {
+    struct ch_sweep *s = CH_CONTAINER(w, struct ch_sweep, work);
+    if (s->gw)
+        s->gw->sweep = NULL;
+    if (s->gone)
+        ch_log(CH_LOG_INFO, "gateway", "%zu session%s deleted that nobody used any more", s->gone,
+               s->gone == 1 ? " was" : "s were");
+    if (s->rc < 0)
+        ch_log(CH_LOG_WARN, "gateway", "old sessions are not deleted: %s", s->err.message);
+    ch_free(s);
+}
+
+static void on_due(struct ch_timer *t) {
+    chela_gateway *gw = CH_CONTAINER(t, chela_gateway, retention);
+    ch_timer_start(gw->rt->loop, t, CH_DEFAULT_RETENTION_LOOK_MS, on_due);
+    if (gw->sweep)
+        return;
+    struct ch_sweep *s = ch_alloc(sizeof(*s));
+    s->work = (struct ch_work){.run = run, .done = done, .dropped = dropped};
+    s->gw = gw;
+    s->store = gw->store;
+    s->before = ch_now_ms(ch_loop_clock(gw->rt->loop)) - gw->retention_ms;
+    gw->sweep = s;
+    ch_work_submit(gw->rt->workers, &s->work);
+}
+
+void ch_retention_set(chela_gateway *gw, int64_t days) {
+    gw->retention_ms = days * 24 * 60 * 60 * 1000;
+    if (days > 0 && gw->store)
+        ch_timer_start(gw->rt->loop, &gw->retention, 0, on_due);
+    else
+        ch_timer_stop(gw->rt->loop, &gw->retention);
+}
+
+void ch_retention_stop(chela_gateway *gw) {
+    ch_timer_stop(gw->rt->loop, &gw->retention);
+    if (gw->sweep)
+        gw->sweep->gw = NULL;
+}
