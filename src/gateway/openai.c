@@ -131,6 +131,41 @@ int ch_openai_tool(struct ch_visit *v, const struct ch_json *f, struct chela_too
     return 0;
 }
 
+int ch_openai_tools(struct ch_visit *v, const char *member, struct ch_lane_opts *o,
+                    struct chela_error *err) {
+    const struct ch_json *tools = ch_json_get(v->json, "tools");
+    size_t max = ch_json_is(tools, CH_JSON_ARRAY) ? tools->n : 0;
+    struct chela_tool_opts *list = ch_arena_alloc(&v->arena, (max + 1) * sizeof(*list));
+    for (CH_JSON_EACH(t, tools)) {
+        if (!ch_sv_is(ch_json_get_str(t, "type"), "function"))
+            return ch_fail(err, CHELA_EINVAL, "only tools of type function are taken");
+        int rc = ch_openai_tool(v, member ? ch_json_get(t, member) : t, list, &o->ntools, err);
+        if (rc < 0)
+            return rc;
+    }
+    o->tools = list;
+    return 0;
+}
+
+int ch_openai_format(struct ch_visit *v, const char *name, const struct ch_json *f,
+                     const struct ch_json *schema, struct ch_lane_opts *o,
+                     struct chela_error *err) {
+    struct ch_sv type = ch_json_get_str(f, "type");
+    CH_BUF_AUTO text = {0};
+    struct ch_jw w = ch_jw(&text);
+    if (!type.n || ch_sv_is(type, "text"))
+        return 0;
+    if (ch_sv_is(type, "json_object")) {
+        o->patch.output_schema = "{\"type\":\"object\"}";
+        return 0;
+    }
+    if (!ch_sv_is(type, "json_schema") || !ch_json_is(schema, CH_JSON_OBJECT))
+        return ch_fail(err, CHELA_EINVAL, "`%s` is text, json_object or json_schema", name);
+    ch_jw_value(&w, schema);
+    o->patch.output_schema = ch_arena_str(&v->arena, ch_buf_sv(&text));
+    return 0;
+}
+
 int ch_openai_choice(struct ch_visit *v, struct ch_lane_opts *o, struct chela_error *err) {
     const struct ch_json *c = ch_json_get(v->json, "tool_choice");
     struct ch_sv word = ch_json_str(c), name = ch_json_get_str(c, "name");

@@ -8,40 +8,20 @@
  * A stream begins with the first word; what fails before that is answered with
  * a proper status. In a stream everything the model says is sent as it comes;
  * an answer that is not streamed holds the last reply alone. */
-#include <stdio.h>
-
 #include "base/error.h"
 #include "gateway/openai.h"
 
 struct chat {
-    struct ch_visit *visit;
-    struct ch_watcher watcher;
-    struct ch_lane_wait wait;
-    struct ch_lane *lane; /* NULL: not yet. Ours, unless it is kept */
-    struct ch_history history;
-    char id[40];
-    char *agent; /* owned: its id */
-    int64_t created;
-    bool stream, begun, with_usage;
+    struct ch_completion r;
+    bool with_usage;
     bool said;       /* some text of this turn */
     bool gap;        /* text of an earlier turn stands before what comes */
     struct ch_buf calls; /* of the caller's tools: JSON objects, comma separated */
     unsigned ncalls;
 };
 
-static void free_chat(struct chat *c) {
-    ch_lane_unwatch(&c->watcher);
-    ch_list_del(&c->wait.link);
-    if (c->lane && !c->lane->kept)
-        ch_lane_close(c->lane);
-    ch_history_release(&c->history);
-    ch_buf_release(&c->calls);
-    ch_free(c->agent);
-    ch_free(c);
-}
-
-static void on_left(struct ch_visit *v) {
-    free_chat(v->user);
+static struct chat *of(struct ch_completion *r) {
+    return CH_CONTAINER(r, struct chat, r);
 }
 
 /* --- writing */
@@ -65,19 +45,19 @@ static void write_usage(struct ch_jw *w, const struct chela_usage *u) {
 
 static void begin_object(const struct chat *c, struct ch_jw *w, const char *object) {
     ch_jw_begin(w, '{');
-    ch_jw_kcstr(w, "id", c->id);
+    ch_jw_kcstr(w, "id", c->r.id);
     ch_jw_kcstr(w, "object", object);
-    ch_jw_kint(w, "created", c->created);
-    ch_jw_kcstr(w, "model", c->agent);
+    ch_jw_kint(w, "created", c->r.created);
+    ch_jw_kcstr(w, "model", c->r.agent);
 }
 
 /* What OpenAI's protocol has no words for: which session, and how it stands. */
 static void write_session(const struct chat *c, struct ch_jw *w, const struct chela_event *ev) {
-    if (!c->lane->kept)
+    if (!c->r.lane->kept)
         return;
     ch_jw_key(w, "chela");
     ch_jw_begin(w, '{');
-    ch_jw_kcstr(w, "session", c->lane->session->key);
+    ch_jw_kcstr(w, "session", c->r.lane->session->key);
     ch_jw_kcstr(w, "run", ev->run);
     ch_jw_kcstr(w, "status", ev->end.status);
     ch_jw_kcstr(w, "reason", ev->end.reason);
@@ -100,14 +80,14 @@ static void send_chunk(struct chat *c, struct ch_sv delta, const char *finish) {
     if (c->with_usage)
         ch_jw_kraw(&w, "usage", CH_SV("null"));
     ch_jw_end(&w, '}');
-    ch_visit_data(c->visit, NULL, NULL, ch_buf_sv(&out));
+    ch_visit_data(c->r.visit, NULL, NULL, ch_buf_sv(&out));
 }
 
 static void begin_stream(struct chat *c) {
-    if (c->begun)
+    if (c->r.begun)
         return;
-    c->begun = true;
-    ch_visit_stream(c->visit);
+    c->r.begun = true;
+    ch_visit_stream(c->r.visit);
     send_chunk(c, CH_SV("{\"role\":\"assistant\",\"content\":\"\"}"), NULL);
 }
 
@@ -128,7 +108,7 @@ static void add_call(struct chat *c, const struct chela_event *ev) {
     CH_BUF_AUTO one = {0};
     struct ch_jw w = ch_jw(&one);
     ch_jw_begin(&w, '{');
-    if (c->stream)
+    if (c->r.stream)
         ch_jw_kint(&w, "index", c->ncalls);
     ch_jw_kstr(&w, "id", ch_sv(ev->call.id.p, ev->call.id.n));
     ch_jw_kcstr(&w, "type", "function");
@@ -139,7 +119,7 @@ static void add_call(struct chat *c, const struct chela_event *ev) {
     ch_jw_end(&w, '}');
     ch_jw_end(&w, '}');
     ch_buf_addf(&c->calls, "%s%s", c->ncalls++ ? "," : "", ch_buf_str(&one));
-    if (!c->stream)
+    if (!c->r.stream)
         return;
     CH_BUF_AUTO delta = {0};
     ch_buf_addf(&delta, "{\"tool_calls\":[%s]}", ch_buf_str(&one));
@@ -159,10 +139,6 @@ static const char *finish_reason(const struct chat *c, const struct chela_event 
     return "stop";
 }
 
-static bool has_failed(const struct chela_event *ev) {
-    return strcmp(ev->end.status, "error") == 0 || strcmp(ev->end.status, "cancelled") == 0;
-}
-
 static void end_stream(struct chat *c, const struct chela_event *ev) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
@@ -173,10 +149,10 @@ static void end_stream(struct chat *c, const struct chela_event *ev) {
         ch_jw_kraw(&w, "choices", CH_SV("[]"));
         write_usage(&w, &ev->end.usage);
         ch_jw_end(&w, '}');
-        ch_visit_data(c->visit, NULL, NULL, ch_buf_sv(&out));
+        ch_visit_data(c->r.visit, NULL, NULL, ch_buf_sv(&out));
     }
-    ch_visit_data(c->visit, NULL, NULL, CH_SV("[DONE]"));
-    ch_visit_end(c->visit);
+    ch_visit_data(c->r.visit, NULL, NULL, CH_SV("[DONE]"));
+    ch_visit_end(c->r.visit);
 }
 
 static void end_whole(struct chat *c, const struct chela_event *ev) {
@@ -207,20 +183,13 @@ static void end_whole(struct chat *c, const struct chela_event *ev) {
     write_usage(&w, &ev->end.usage);
     write_session(c, &w, ev);
     ch_jw_end(&w, '}');
-    ch_visit_json(c->visit, 200, &out);
+    ch_visit_json(c->r.visit, 200, &out);
 }
 
 /* Inside a stream the protocol has an error too. */
 static void end_failed(struct chat *c, const struct chela_event *ev) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
-    bool overflow = strcmp(ev->end.reason, "context_overflow") == 0;
-    if (!c->begun) {
-        ch_visit_fail(c->visit, overflow ? 400 : 502,
-                      overflow ? "context_length_exceeded" : ev->end.reason, "%.*s",
-                      (int)ev->end.error.n, ev->end.error.p);
-        return;
-    }
     ch_jw_begin(&w, '{');
     ch_jw_key(&w, "error");
     ch_jw_begin(&w, '{');
@@ -230,37 +199,32 @@ static void end_failed(struct chat *c, const struct chela_event *ev) {
     ch_jw_kcstr(&w, "code", ev->end.reason);
     ch_jw_end(&w, '}');
     ch_jw_end(&w, '}');
-    ch_visit_data(c->visit, NULL, NULL, ch_buf_sv(&out));
-    ch_visit_end(c->visit);
+    ch_visit_data(c->r.visit, NULL, NULL, ch_buf_sv(&out));
+    ch_visit_end(c->r.visit);
 }
 
-static void on_end(struct chat *c, const struct chela_event *ev) {
-    c->visit->left = NULL;
-    if (has_failed(ev))
-        end_failed(c, ev);
-    else if (c->stream)
-        end_stream(c, ev);
+static void on_end(struct ch_completion *r, const struct chela_event *ev) {
+    if (ch_completion_failed(ev))
+        end_failed(of(r), ev);
+    else if (r->stream)
+        end_stream(of(r), ev);
     else
-        end_whole(c, ev);
-    free_chat(c);
+        end_whole(of(r), ev);
 }
 
-static void on_event(struct ch_watcher *w, const struct chela_event *ev) {
-    struct chat *c = CH_CONTAINER(w, struct chat, watcher);
+static void on_event(struct ch_completion *r, const struct chela_event *ev) {
+    struct chat *c = of(r);
     switch (ev->type) {
     case CHELA_EV_TURN_START:
         c->gap |= c->said;
         c->said = false;
         break;
     case CHELA_EV_TEXT_DELTA:
-        if (c->stream)
+        if (c->r.stream)
             send_text(c, ev->delta.text);
         break;
     case CHELA_EV_CLIENT_TOOL_REQUIRED:
         add_call(c, ev);
-        break;
-    case CHELA_EV_RUN_END:
-        on_end(c, ev);
         break;
     default:
         break;
@@ -269,111 +233,32 @@ static void on_event(struct ch_watcher *w, const struct chela_event *ev) {
 
 /* --- the beginning */
 
-static int read_tools(struct ch_visit *v, struct ch_lane_opts *o, struct chela_error *err) {
-    const struct ch_json *tools = ch_json_get(v->json, "tools");
-    size_t max = ch_json_is(tools, CH_JSON_ARRAY) ? tools->n : 0;
-    struct chela_tool_opts *list = ch_arena_alloc(&v->arena, (max + 1) * sizeof(*list));
-    for (CH_JSON_EACH(t, tools)) {
-        if (!ch_sv_is(ch_json_get_str(t, "type"), "function"))
-            return ch_fail(err, CHELA_EINVAL, "only tools of type function are taken");
-        int rc = ch_openai_tool(v, ch_json_get(t, "function"), list, &o->ntools, err);
-        if (rc < 0)
-            return rc;
-    }
-    o->tools = list;
-    return 0;
-}
-
-static int read_format(struct ch_visit *v, struct ch_lane_opts *o, struct chela_error *err) {
+static int read_request(struct ch_completion *r, struct ch_lane_opts *o, struct chela_error *err) {
+    struct ch_visit *v = r->visit;
     const struct ch_json *f = ch_json_get(v->json, "response_format");
     const struct ch_json *schema = ch_json_path(f, "json_schema", "schema", NULL);
-    struct ch_sv type = ch_json_get_str(f, "type");
-    CH_BUF_AUTO text = {0};
-    struct ch_jw w = ch_jw(&text);
-    if (!type.n || ch_sv_is(type, "text"))
-        return 0;
-    if (ch_sv_is(type, "json_object"))
-        o->patch.output_schema = "{\"type\":\"object\"}";
-    else if (!ch_sv_is(type, "json_schema") || !ch_json_is(schema, CH_JSON_OBJECT))
-        return ch_fail(err, CHELA_EINVAL, "`response_format` is text, json_object or json_schema");
-    if (!schema)
-        return 0;
-    ch_jw_value(&w, schema);
-    o->patch.output_schema = ch_arena_str(&v->arena, ch_buf_sv(&text));
-    return 0;
+    of(r)->with_usage =
+        ch_json_bool(ch_json_path(v->json, "stream_options", "include_usage", NULL), false);
+    if (ch_json_int(ch_json_get(v->json, "n"), 1) != 1)
+        return ch_fail(err, CHELA_EINVAL, "`n` must be 1");
+    int rc = ch_openai_tools(v, "function", o, err);
+    if (rc == 0)
+        rc = ch_openai_format(v, "response_format", f, schema, o, err);
+    if (rc == 0)
+        rc = ch_openai_messages(ch_json_get(v->json, "messages"), &r->history, err);
+    return rc;
 }
 
-static int read_request(struct ch_visit *v, struct ch_openai_params *p, struct ch_lane_opts *o,
-                        struct chela_error *err) {
-    int rc = ch_openai_agent(v, o, err);
-    if (rc == 0 && ch_json_int(ch_json_get(v->json, "n"), 1) != 1)
-        rc = ch_fail(err, CHELA_EINVAL, "`n` must be 1");
-    if (rc == 0)
-        rc = ch_openai_sampling(v, p, o, err);
-    if (rc == 0)
-        rc = read_tools(v, o, err);
-    if (rc == 0)
-        rc = ch_openai_choice(v, o, err);
-    return rc < 0 ? rc : read_format(v, o, err);
-}
-
-static void on_ready(struct ch_lane_wait *w, struct ch_lane *l, const struct chela_error *failed) {
-    struct chat *c = CH_CONTAINER(w, struct chat, wait);
-    struct ch_visit *v = c->visit;
-    struct chela_error err = failed ? *failed : (struct chela_error){0};
-    int rc = failed ? err.code : ch_lane_converse(l, &c->history, &err);
-    if (rc == 0) {
-        ch_lane_watch(l, &c->watcher);
-        return;
-    }
-    v->left = NULL;
-    free_chat(c);
-    ch_visit_error(v, &err);
-}
-
-static struct chat *new_chat(struct ch_visit *v) {
-    struct chat *c = ch_alloc(sizeof(*c));
-    char id[24];
-    ch_random_id("", id);
-    snprintf(c->id, sizeof(c->id), "chatcmpl-%s", id);
-    c->visit = v;
-    c->created = ch_now_ms(ch_loop_clock(v->gw->rt->loop)) / 1000;
-    c->stream = ch_json_bool(ch_json_get(v->json, "stream"), false);
-    c->with_usage = ch_json_bool(
-        ch_json_path(v->json, "stream_options", "include_usage", NULL), false);
-    c->watcher.event = on_event;
-    c->wait.ready = on_ready;
-    ch_history_init(&c->history, &v->arena, ch_now_ms(ch_loop_clock(v->gw->rt->loop)));
-    return c;
-}
-
-static int converse(struct chat *c, struct chela_error *err) {
-    struct ch_visit *v = c->visit;
-    struct ch_openai_params params = {0};
-    struct ch_lane_opts opts = {0};
-    int rc = read_request(v, &params, &opts, err);
-    if (rc == 0)
-        rc = ch_openai_messages(ch_json_get(v->json, "messages"), &c->history, err);
-    if (rc < 0)
-        return rc;
-    c->agent = ch_strdup(opts.agent->id);
-    opts.patch.system = ch_buf_str(&c->history.system);
-    return ch_lane_for(v, &opts, &c->lane, err);
+static void release(struct ch_completion *r) {
+    ch_buf_release(&of(r)->calls);
 }
 
 void ch_openai_chat(struct ch_visit *v) {
-    struct chela_error err = {0};
-    struct chat *c = new_chat(v);
-    int rc = converse(c, &err);
-    if (rc == 0) {
-        v->user = c;
-        v->left = on_left;
-        ch_lane_when_ready(c->lane, &c->wait);
-        return;
-    }
-    free_chat(c);
-    if (rc == CHELA_ENOENT)
-        ch_visit_fail(v, 404, "model_not_found", "%s", err.message);
-    else
-        ch_visit_error(v, &err);
+    static const struct ch_completion_ops ops = {.size = sizeof(struct chat),
+                                            .prefix = "chatcmpl-",
+                                            .read = read_request,
+                                            .event = on_event,
+                                            .end = on_end,
+                                            .release = release};
+    ch_completion_begin(v, &ops);
 }

@@ -11,34 +11,17 @@
 #include "gateway/openai.h"
 
 struct response {
-    struct ch_visit *visit;
-    struct ch_watcher watcher;
-    struct ch_lane_wait wait;
-    struct ch_lane *lane;
-    struct ch_history history;
-    char id[40], item[40]; /* item: of the text that is open */
-    char *agent;           /* owned */
-    int64_t created, seq;
-    bool stream, begun, open;
+    struct ch_completion r;
+    char item[40]; /* id of the text that is open */
+    bool open;
+    int64_t seq;
     struct ch_buf text;   /* of the open item */
     struct ch_buf output; /* items that are done: JSON, comma separated */
     unsigned nitems;
 };
 
-static void free_response(struct response *r) {
-    ch_lane_unwatch(&r->watcher);
-    ch_list_del(&r->wait.link);
-    if (r->lane && !r->lane->kept)
-        ch_lane_close(r->lane);
-    ch_history_release(&r->history);
-    ch_buf_release(&r->text);
-    ch_buf_release(&r->output);
-    ch_free(r->agent);
-    ch_free(r);
-}
-
-static void on_left(struct ch_visit *v) {
-    free_response(v->user);
+static struct response *of(struct ch_completion *r) {
+    return CH_CONTAINER(r, struct response, r);
 }
 
 /* --- writing */
@@ -70,9 +53,9 @@ static void write_response(const struct response *r, struct ch_jw *w, const char
     CH_BUF_AUTO items = {0};
     ch_buf_addf(&items, "[%s]", ch_buf_str(&r->output));
     ch_jw_begin(w, '{');
-    ch_jw_kcstr(w, "id", r->id);
+    ch_jw_kcstr(w, "id", r->r.id);
     ch_jw_kcstr(w, "object", "response");
-    ch_jw_kint(w, "created_at", r->created);
+    ch_jw_kint(w, "created_at", r->r.created);
     ch_jw_kcstr(w, "status", status);
     if (strcmp(status, "incomplete") == 0)
         ch_jw_kraw(w, "incomplete_details", CH_SV("{\"reason\":\"max_output_tokens\"}"));
@@ -87,7 +70,7 @@ static void write_response(const struct response *r, struct ch_jw *w, const char
     } else {
         ch_jw_null(w);
     }
-    ch_jw_kcstr(w, "model", r->agent);
+    ch_jw_kcstr(w, "model", r->r.agent);
     ch_jw_kraw(w, "output", ch_buf_sv(&items));
     ch_jw_kbool(w, "parallel_tool_calls", true);
     ch_jw_kcstr(w, "previous_response_id", NULL);
@@ -110,7 +93,7 @@ static struct ch_jw begin_event(struct response *r, struct ch_buf *out, const ch
 
 static void end_event(struct response *r, struct ch_jw *w, const char *type) {
     ch_jw_end(w, '}');
-    ch_visit_data(r->visit, type, NULL, ch_buf_sv(w->out));
+    ch_visit_data(r->r.visit, type, NULL, ch_buf_sv(w->out));
 }
 
 static void send_state(struct response *r, const char *type, const char *status,
@@ -123,17 +106,17 @@ static void send_state(struct response *r, const char *type, const char *status,
 }
 
 static void begin_stream(struct response *r) {
-    if (r->begun || !r->stream)
+    if (r->r.begun || !r->r.stream)
         return;
-    r->begun = true;
-    ch_visit_stream(r->visit);
+    r->r.begun = true;
+    ch_visit_stream(r->r.visit);
     send_state(r, "response.created", "in_progress", NULL);
     send_state(r, "response.in_progress", "in_progress", NULL);
 }
 
 static void send_item(struct response *r, const char *type, struct ch_sv item) {
     CH_BUF_AUTO out = {0};
-    if (!r->stream)
+    if (!r->r.stream)
         return;
     struct ch_jw w = begin_event(r, &out, type);
     ch_jw_kint(&w, "output_index", r->nitems);
@@ -169,7 +152,7 @@ static void write_message(const struct response *r, struct ch_buf *out, bool don
 /* About the one part of the open item; key NULL: the part itself. */
 static void send_part(struct response *r, const char *type, const char *key, struct ch_sv text) {
     CH_BUF_AUTO out = {0};
-    if (!r->stream)
+    if (!r->r.stream)
         return;
     struct ch_jw w = begin_event(r, &out, type);
     ch_jw_kcstr(&w, "item_id", r->item);
@@ -242,7 +225,7 @@ static void write_call(struct ch_buf *out, const char *id, const struct chela_ev
 static void send_arguments(struct response *r, const char *id, const char *type, const char *key,
                            const struct chela_event *ev) {
     CH_BUF_AUTO out = {0};
-    if (!r->stream)
+    if (!r->r.stream)
         return;
     struct ch_jw w = begin_event(r, &out, type);
     ch_jw_kcstr(&w, "item_id", id);
@@ -269,40 +252,32 @@ static void hand_over(struct response *r, const struct chela_event *ev) {
 /* --- the end */
 
 static const char *status_of(const struct chela_event *ev) {
-    if (strcmp(ev->end.status, "error") == 0 || strcmp(ev->end.status, "cancelled") == 0)
+    if (ch_completion_failed(ev))
         return "failed";
     if (strcmp(ev->end.status, "stopped") == 0 || strcmp(ev->end.reason, "length") == 0)
         return "incomplete";
     return "completed";
 }
 
-static void on_end(struct response *r, const struct chela_event *ev) {
+static void on_end(struct ch_completion *completion, const struct chela_event *ev) {
+    struct response *r = of(completion);
     CH_BUF_AUTO out = {0}, type = {0};
     struct ch_jw w = ch_jw(&out);
     const char *status = status_of(ev);
-    struct ch_visit *v = r->visit;
-    bool failed = strcmp(status, "failed") == 0;
-    v->left = NULL;
     close_text(r);
-    if (failed && !r->begun) {
-        bool overflow = strcmp(ev->end.reason, "context_overflow") == 0;
-        ch_visit_fail(v, overflow ? 400 : 502,
-                      overflow ? "context_length_exceeded" : ev->end.reason, "%.*s",
-                      (int)ev->end.error.n, ev->end.error.p);
-    } else if (r->stream) {
-        begin_stream(r);
-        ch_buf_addf(&type, "response.%s", status);
-        send_state(r, ch_buf_str(&type), status, ev);
-        ch_visit_end(v);
-    } else {
+    if (!r->r.stream) {
         write_response(r, &w, status, ev);
-        ch_visit_json(v, 200, &out);
+        ch_visit_json(r->r.visit, 200, &out);
+        return;
     }
-    free_response(r);
+    begin_stream(r);
+    ch_buf_addf(&type, "response.%s", status);
+    send_state(r, ch_buf_str(&type), status, ev);
+    ch_visit_end(r->r.visit);
 }
 
-static void on_event(struct ch_watcher *w, const struct chela_event *ev) {
-    struct response *r = CH_CONTAINER(w, struct response, watcher);
+static void on_event(struct ch_completion *completion, const struct chela_event *ev) {
+    struct response *r = of(completion);
     switch (ev->type) {
     case CHELA_EV_TEXT_DELTA:
         say(r, ev->delta.text);
@@ -312,9 +287,6 @@ static void on_event(struct ch_watcher *w, const struct chela_event *ev) {
         break;
     case CHELA_EV_CLIENT_TOOL_REQUIRED:
         hand_over(r, ev);
-        break;
-    case CHELA_EV_RUN_END:
-        on_end(r, ev);
         break;
     default:
         break;
@@ -392,11 +364,8 @@ static int read_item(const struct ch_json *item, struct ch_history *h, struct ch
     return 0;
 }
 
-static int read_input(struct response *r, struct chela_error *err) {
-    const struct ch_json *input = ch_json_get(r->visit->json, "input");
-    struct ch_history *h = &r->history;
+static int read_input(const struct ch_json *input, struct ch_history *h, struct chela_error *err) {
     int rc = 0;
-    ch_history_system(h, ch_json_get_str(r->visit->json, "instructions"));
     if (ch_json_is(input, CH_JSON_STRING)) {
         ch_history_begin(h, CH_MSG_USER);
         ch_history_text(h, ch_json_str(input));
@@ -410,109 +379,33 @@ static int read_input(struct response *r, struct chela_error *err) {
     return rc;
 }
 
-static int read_tools(struct ch_visit *v, struct ch_lane_opts *o, struct chela_error *err) {
-    const struct ch_json *tools = ch_json_get(v->json, "tools");
-    size_t max = ch_json_is(tools, CH_JSON_ARRAY) ? tools->n : 0;
-    struct chela_tool_opts *list = ch_arena_alloc(&v->arena, (max + 1) * sizeof(*list));
-    for (CH_JSON_EACH(t, tools)) {
-        if (!ch_sv_is(ch_json_get_str(t, "type"), "function"))
-            return ch_fail(err, CHELA_EINVAL, "only tools of type function are taken");
-        int rc = ch_openai_tool(v, t, list, &o->ntools, err);
-        if (rc < 0)
-            return rc;
-    }
-    o->tools = list;
-    return 0;
-}
-
-static int read_format(struct ch_visit *v, struct ch_lane_opts *o, struct chela_error *err) {
-    const struct ch_json *f = ch_json_path(v->json, "text", "format", NULL);
-    const struct ch_json *schema = ch_json_get(f, "schema");
-    struct ch_sv type = ch_json_get_str(f, "type");
-    CH_BUF_AUTO text = {0};
-    struct ch_jw w = ch_jw(&text);
-    if (!type.n || ch_sv_is(type, "text"))
-        return 0;
-    if (ch_sv_is(type, "json_object")) {
-        o->patch.output_schema = "{\"type\":\"object\"}";
-        return 0;
-    }
-    if (!ch_sv_is(type, "json_schema") || !ch_json_is(schema, CH_JSON_OBJECT))
-        return ch_fail(err, CHELA_EINVAL, "`text.format` is text, json_object or json_schema");
-    ch_jw_value(&w, schema);
-    o->patch.output_schema = ch_arena_str(&v->arena, ch_buf_sv(&text));
-    return 0;
-}
-
 /* --- the beginning */
 
-static void on_ready(struct ch_lane_wait *w, struct ch_lane *l, const struct chela_error *failed) {
-    struct response *r = CH_CONTAINER(w, struct response, wait);
+static int read_request(struct ch_completion *r, struct ch_lane_opts *o, struct chela_error *err) {
     struct ch_visit *v = r->visit;
-    struct chela_error err = failed ? *failed : (struct chela_error){0};
-    int rc = failed ? err.code : ch_lane_converse(l, &r->history, &err);
-    if (rc == 0) {
-        ch_lane_watch(l, &r->watcher);
-        return;
-    }
-    v->left = NULL;
-    free_response(r);
-    ch_visit_error(v, &err);
+    const struct ch_json *f = ch_json_path(v->json, "text", "format", NULL);
+    if (ch_json_get_str(v->json, "previous_response_id").n)
+        return ch_fail(err, CHELA_EINVAL,
+                       "responses are not kept by their id: post the history, or use the header "
+                       "X-Chela-Session");
+    int rc = ch_openai_tools(v, NULL, o, err);
+    if (rc == 0)
+        rc = ch_openai_format(v, "text.format", f, ch_json_get(f, "schema"), o, err);
+    ch_history_system(&r->history, ch_json_get_str(v->json, "instructions"));
+    return rc < 0 ? rc : read_input(ch_json_get(v->json, "input"), &r->history, err);
 }
 
-static struct response *new_response(struct ch_visit *v) {
-    struct response *r = ch_alloc(sizeof(*r));
-    char id[24];
-    ch_random_id("resp_", id);
-    snprintf(r->id, sizeof(r->id), "%s", id);
-    r->visit = v;
-    r->created = ch_now_ms(ch_loop_clock(v->gw->rt->loop)) / 1000;
-    r->stream = ch_json_bool(ch_json_get(v->json, "stream"), false);
-    r->watcher.event = on_event;
-    r->wait.ready = on_ready;
-    ch_history_init(&r->history, &v->arena, ch_now_ms(ch_loop_clock(v->gw->rt->loop)));
-    return r;
-}
-
-static int converse(struct response *r, struct chela_error *err) {
-    struct ch_visit *v = r->visit;
-    struct ch_openai_params params = {0};
-    struct ch_lane_opts opts = {0};
-    int rc = ch_openai_agent(v, &opts, err);
-    if (rc == 0 && ch_json_get_str(v->json, "previous_response_id").n)
-        rc = ch_fail(err, CHELA_EINVAL,
-                     "responses are not kept by their id: post the history, or use the header "
-                     "X-Chela-Session");
-    if (rc == 0)
-        rc = ch_openai_sampling(v, &params, &opts, err);
-    if (rc == 0)
-        rc = read_tools(v, &opts, err);
-    if (rc == 0)
-        rc = ch_openai_choice(v, &opts, err);
-    if (rc == 0)
-        rc = read_format(v, &opts, err);
-    if (rc == 0)
-        rc = read_input(r, err);
-    if (rc < 0)
-        return rc;
-    r->agent = ch_strdup(opts.agent->id);
-    opts.patch.system = ch_buf_str(&r->history.system);
-    return ch_lane_for(v, &opts, &r->lane, err);
+static void release(struct ch_completion *r) {
+    ch_buf_release(&of(r)->text);
+    ch_buf_release(&of(r)->output);
 }
 
 void ch_openai_responses(struct ch_visit *v) {
-    struct chela_error err = {0};
-    struct response *r = new_response(v);
-    int rc = converse(r, &err);
-    if (rc == 0) {
-        v->user = r;
-        v->left = on_left;
-        ch_lane_when_ready(r->lane, &r->wait);
-        return;
-    }
-    free_response(r);
-    if (rc == CHELA_ENOENT)
-        ch_visit_fail(v, 404, "model_not_found", "%s", err.message);
-    else
-        ch_visit_error(v, &err);
+    static const struct ch_completion_ops ops = {.size = sizeof(struct response),
+                                            .prefix = "resp_",
+                                            .read = read_request,
+                                            .event = on_event,
+                                            .end = on_end,
+                                            .release = release};
+    ch_completion_begin(v, &ops);
 }
