@@ -88,9 +88,12 @@ static int ask_records(struct ch_lookup *l, struct chela_error *err) {
     return chela_store_export(l->store, l->key, add_line, l, err);
 }
 
+/* live: somebody is at work on it here. A journal whose run has no end, and nobody
+ * at work, was cut off. */
 static void told_records(struct ch_visit *v, struct ch_lookup *l) {
     CH_BUF_AUTO out = {0};
-    ch_buf_add_str(&out, "{\"records\":[");
+    const struct ch_lane *lane = ch_lane_find(v->gw, v->param);
+    ch_buf_addf(&out, "{\"live\":%s,\"records\":[", lane && lane->running ? "true" : "false");
     ch_buf_add_sv(&out, ch_buf_sv(&l->out));
     ch_buf_add_str(&out, "]}");
     ch_visit_json(v, 200, &out);

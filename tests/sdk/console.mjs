@@ -45,7 +45,7 @@ rules:
   - { when: { user: "plan was carried out" }, say: "It is done." }
 `);
 script('asker', '#!/bin/sh\necho ran >>asked.log\necho it ran\n');
-script('waiter', '#!/bin/sh\ntouch waiting\nwhile [ ! -e go ]; do sleep 0.05; done\necho done waiting\n');
+script('waiter', '#!/bin/sh\ntouch waiting\nwhile [ ! -e go ] && [ -e waiter ]; do sleep 0.05; done\necho done waiting\n');
 writeFileSync(join(space, 'chela.yaml'), `
 store: sqlite:./chela.db
 sandbox: { mode: off }
@@ -56,9 +56,16 @@ tools:
     - { name: t_wait, description: Waits., command: [./waiter], effect: read, permission: read, timeoutSec: 60 }
 `);
 
+// A run that was cut off before the gateway came: the page can take it up.
+const environment = { PATH: process.env.PATH, HOME: space, CHELA_TOKEN: token, CHELA_TEST: process.env.CHELA_TEST, CHELA_TEST_RUN: process.env.CHELA_TEST_RUN };
+const cut = spawn(join(build, 'chela'), ['run', '-q', '--agent', 'coder', '--session', 'cut', 'wait for it'], { cwd: space, stdio: 'ignore', env: environment });
+while (!existsSync(join(space, 'waiting')) && cut.exitCode === null) await new Promise((resolve) => setTimeout(resolve, 50));
+await new Promise((resolve) => { cut.on('exit', resolve); cut.kill('SIGKILL'); });
+rmSync(join(space, 'waiting'));
+
 const gateway = spawn(join(build, 'chela'), ['serve', '--listen', '127.0.0.1:0'], {
   cwd: space, stdio: ['ignore', 'ignore', 'pipe'],
-  env: { PATH: process.env.PATH, HOME: space, CHELA_TOKEN: token, CHELA_TEST: process.env.CHELA_TEST, CHELA_TEST_RUN: process.env.CHELA_TEST_RUN },
+  env: environment,
 });
 const url = await new Promise((resolve, reject) => {
   gateway.stderr.on('data', (data) => { const m = /listening on (\S+)/.exec(data); if (m) resolve(m[1]); });
@@ -170,7 +177,7 @@ if (page) {
     same(await other.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true, 'it fits a phone');
     await tell(page, 'to both');
     await ends(other, 6);
-    same((await texts(other, '.user div')).at(-1), 'to both', 'what was said elsewhere');
+    await other.locator('.user div', { hasText: 'to both' }).waitFor(); // it is read from the records
     same((await texts(other, '.assistant')).at(-1), 'you said: to both', 'and answered');
     await shot(other, 'phone');
     await other.context().close();
@@ -224,6 +231,31 @@ if (page) {
     await page.fill('#search', 'to both');
     await page.waitForSelector('.hit');
     same(await texts(page, '.hit .session-title'), ['hello'], 'by what was said in it');
+  });
+  await check('console: a run that was cut off goes on', async () => {
+    await page.fill('#search', '');
+    await page.click('.session[data-key="cut"]');
+    await page.click('#resume', { trial: true });
+    same(await page.getAttribute('#status', 'data-status'), 'interrupted', 'its status');
+    await shot(page, 'cut');
+    writeFileSync(join(space, 'go'), '');
+    await page.click('#resume');
+    await ends(page, 1);
+    same((await texts(page, '.assistant')).at(-1), 'it said: done waiting', 'what came of it');
+    same(await texts(page, '.user div'), ['wait for it'], 'what was said, once');
+    same(await page.isHidden('#resume'), true, 'nothing to resume any more');
+  });
+  await check('console: a session is deleted, once that is meant', async () => {
+    await page.locator('#title').click();
+    await page.keyboard.press('Delete');
+    await page.waitForSelector('#sure[open]');
+    await shot(page, 'delete');
+    await page.keyboard.press('Escape');
+    same(await page.locator('.session[data-key="cut"]').count(), 1, 'not meant');
+    await page.click('#delete');
+    await page.click('#sure button[value=yes]');
+    await page.waitForFunction(() => !document.querySelector('.session[data-key="cut"]'));
+    same(await page.evaluate(() => app.fresh), true, 'a new one is begun');
   });
   await check('console: nothing was loaded from elsewhere, nothing was refused', async () => {
     same([...new Set(asked.map((u) => new URL(u).origin))].filter((o) => o !== 'null'), [url], 'origins');

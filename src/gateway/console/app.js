@@ -20,7 +20,7 @@ const app = {
 
 const log = new Log($("view-log"));
 const chat = new Chat($("chat"), {
-  began: (e) => { setStatus("running"); showInput(e.run); },
+  began: (e) => { setStatus("running"); if (e.seq === 0) showInput(e.run); },
   resumed: () => setStatus("running"),
   ended: (e) => {
     setStatus(e.status === "paused" ? "paused" : "idle");
@@ -135,6 +135,8 @@ function setStatus(status) {
   $("status").textContent = app.fresh ? "" : sayStatus(status);
   $("status").dataset.status = status;
   $("cancel").hidden = !running;
+  $("resume").hidden = status !== "interrupted";
+  $("delete").hidden = app.fresh || running;
   $("mode").hidden = !running;
   $("agent").hidden = running || app.agents.length < 2;
   $("say").placeholder = say(running ? "chat.more" : "chat.ask");
@@ -180,9 +182,9 @@ async function openSession(key) {
   if (session && app.agents.includes(session.agent)) $("agent").value = session.agent;
   showSessions();
   try {
-    const { records } = await ask("GET", pathOf(key, "/records"));
+    const { records, live } = await ask("GET", pathOf(key, "/records"));
     if (app.key !== key) return;
-    setStatus(chat.load(records));
+    setStatus(chat.load(records, live));
   } catch (error) {
     trouble(error);
     return;
@@ -237,7 +239,7 @@ async function showInput(run) {
   if (!app.mine.has(run) && app.key === key) {
     const { records } = await ask("GET", pathOf(key, "/records"));
     const input = records.find((r) => r.type === "inbound" && r.data.run === run && r.data.mode === "start");
-    if (input) place.before(chat.user(input.data.message.content));
+    if (input && place.isConnected) place.before(chat.user(input.data.message.content));
   }
   place.remove();
 }
@@ -296,6 +298,34 @@ async function cancel() {
   } catch (error) {
     if (error.status !== 409) trouble(error);
   }
+}
+
+/* A run that was cut off goes on where it was. */
+async function resume() {
+  if (app.status !== "interrupted") return;
+  try {
+    await ask("POST", pathOf(app.key, "/messages"), { resume: true });
+    setStatus("running");
+  } catch (error) {
+    trouble(error);
+  }
+}
+
+async function remove() {
+  const key = app.key;
+  if (app.fresh || app.status === "running") return;
+  $("sure-what").textContent = $("title").textContent;
+  $("sure").showModal();
+  await new Promise((resolve) => $("sure").addEventListener("close", resolve, { once: true }));
+  if ($("sure").returnValue !== "yes") return;
+  app.following?.abort();
+  try {
+    await ask("DELETE", pathOf(key, ""));
+    begin();
+  } catch (error) {
+    trouble(error);
+  }
+  listSessions();
 }
 
 /* --- consent */
@@ -409,7 +439,8 @@ function setTongue(to) {
 
 const keys = [
   ["Enter", "help.send"], ["Shift Enter", "help.line"], ["Ctrl .", "help.cancel"], ["c", "help.say"], ["n", "help.new"],
-  ["/", "help.search"], ["j k", "help.move"], ["1 2 3 4", "help.views"], ["a", "help.consent"], ["Esc", "help.escape"], ["?", "help.help"],
+  ["/", "help.search"], ["j k", "help.move"], ["1 2 3 4", "help.views"], ["a", "help.consent"], ["r", "help.resume"], ["Delete", "help.delete"],
+  ["Esc", "help.escape"], ["?", "help.help"],
 ];
 
 function showKeys() {
@@ -424,6 +455,8 @@ const actions = {
   j: () => step(1),
   k: () => step(-1),
   a: () => [...chat.consents.values()].find((c) => !c.node.classList.contains("settled"))?.node.focus(),
+  r: resume,
+  Delete: remove,
   "?": () => $("help").showModal(),
   1: () => show("chat"), 2: () => show("time"), 3: () => show("log"), 4: () => show("usage"),
 };
@@ -433,7 +466,7 @@ function onKey(event) {
   if (event.key === "." && (event.ctrlKey || event.metaKey)) { event.preventDefault(); cancel(); return; }
   const typing = event.target.matches("input, textarea, select");
   if (event.key === "Escape") { if (typing) event.target.blur(); drawer(false); return; }
-  if (typing || event.ctrlKey || event.metaKey || event.altKey || $("help").open) return;
+  if (typing || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
   const action = actions[event.key];
   if (action) { event.preventDefault(); action(); }
 }
@@ -459,6 +492,8 @@ $("composer").addEventListener("submit", speakUp);
 $("say").addEventListener("keydown", onSayKey);
 $("say").addEventListener("input", grow);
 $("cancel").addEventListener("click", cancel);
+$("resume").addEventListener("click", resume);
+$("delete").addEventListener("click", remove);
 $("new").addEventListener("click", begin);
 $("search").addEventListener("input", search);
 $("menu").addEventListener("click", () => drawer(!$("side").classList.contains("open")));

@@ -229,16 +229,19 @@ class Chat {
 
   /* --- from records */
 
-  load(records) {
+  /* live: the run that the last of them belongs to is at work. */
+  load(records, live) {
     const last = records.findLast((r) => r.type === "state");
-    const running = last?.data.status === "running" ? last : null;
+    const cut = last?.data.status === "running" && !live;
+    const running = last?.data.status === "running" && live ? last : null;
     for (const r of records) {
       /* Of the turn that is under way events tell, from the start. */
       if (running && r.seq > running.seq && r.data.run === running.data.run && r.type !== "done") continue;
       this.record(r);
     }
     for (const id of this.consents.keys()) if (!this.waits(id)) this.consents.get(id).node.classList.add("settled");
-    return running ? "running" : last?.data.status === "paused" ? "paused" : "idle";
+    if (cut) this.notice(say("chat.interrupted"), "warn");
+    return running ? "running" : cut ? "interrupted" : last?.data.status === "paused" ? "paused" : "idle";
   }
   waits(id) {
     return !this.consents.get(id)?.node.classList.contains("settled");
@@ -284,7 +287,7 @@ class Chat {
   event(e) {
     const expected = this.next.get(e.run) ?? 0;
     if (e.seq < expected) return false;
-    if (e.seq > expected) this.missed = true;
+    if (e.seq > expected && e.type !== "run_start") this.missed = true; /* which leaps when a run is taken up */
     this.next.set(e.run, e.seq + 1);
     this.on[e.type]?.call(this, e);
     return true;
