@@ -23,8 +23,9 @@ static const chela_agent *agent_named(const chela_run *run, struct ch_sv id) {
 static void write_agents(const chela_run *run, struct ch_jw *w) {
     for (CH_LIST_EACH(i, &run->session->agent->rt->agents)) {
         const chela_agent *a = CH_CONTAINER(i, chela_agent, link);
-        if (agent_named(run, ch_sv_str(a->id)) != a)
-            continue;
+        if (agent_named(run, ch_sv_str(a->id)) != a ||
+            ch_registry_find(&run->session->agent->registry, ch_sv_str(a->id)))
+            continue; /* the latter is a tool, and on the list as such */
         ch_jw_begin(w, '{');
         ch_jw_kcstr(w, "name", a->id);
         ch_jw_kcstr(w, "kind", "agent");

@@ -158,6 +158,8 @@ static void let_hook_rewrite(struct ch_batch *b, chela_call *call) {
 static void tell_edit(chela_call *call) {
     struct ch_sv shown = ch_utf8_cut(call->arguments, CH_LIMIT_ROLE_RESULT);
 
+    if (ch_sv_eq(ch_buf_sv(&call->outcome.content), call->arguments))
+        return; /* the result says so itself */
     ch_buf_addf(&call->outcome.content,
                 "\n[A person changed the arguments of this call before it was made, to %.*s]",
                 CH_SV_FMT(shown));
