@@ -271,6 +271,15 @@ static void note(struct ch_chat *c, const char *lead, struct chela_str text) {
     ch_console_note(c->console, "%s%.*s", lead, STR(text));
 }
 
+/* Of an agent that was called: what it calls in turn. */
+static void on_child(struct ch_chat *c, const struct chela_event *ev) {
+    const struct chela_event *in = ev->child.event;
+    if (in->type != CHELA_EV_TOOL_CALL)
+        return;
+    end_answer(c);
+    ch_console_note(c->console, "[%s] %.*s", ev->child.agent, STR(in->call.name));
+}
+
 void ch_chat_event(struct ch_chat *c, const struct chela_event *ev) {
     switch (ev->type) {
     case CHELA_EV_TURN_START:
@@ -317,6 +326,10 @@ void ch_chat_event(struct ch_chat *c, const struct chela_event *ev) {
     case CHELA_EV_RETRY:
         note(c, "trying again: ", ev->retry.reason);
         break;
+    case CHELA_EV_CHILD:
+        on_child(c, ev);
+        break;
+    case CHELA_EV_HANDOFF:
     case CHELA_EV_FALLBACK:
         end_answer(c);
         ch_console_note(c->console, "%s -> %s: %.*s", ev->fallback.from, ev->fallback.to,

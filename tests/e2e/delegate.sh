@@ -10,6 +10,7 @@ program=$(realpath "$program")
 cat >"$space/main.yaml" <<'YAML'
 rules:
   - { when: { user: "both", after: none }, call: [{ tool: finder, args: { task: "wait for it" } }, { tool: maker, args: { task: "make it" } }] }
+  - { when: { user: "hold", after: none }, call: { tool: finder, args: { task: "wait for it" } } }
   - { when: { user: "consent", after: none }, call: { tool: maker, args: { task: "ask first" } } }
   - { when: { user: "question", after: none }, call: { tool: finder, args: { task: "ask the user" } } }
   - { when: { user: "add", after: none }, call: { tool: finder, args: { task: "add", context: "small numbers" } } }
@@ -110,36 +111,36 @@ same "consent refused: nothing ran" 1 "$(wc -l <"$space/asked.log")"
 chela run --continue --approve auto "consent"
 check "--continue means the conversation, not the child" grep -q 'after asking' "$out"
 
+# A run in the background, whose process is $pid once the child's tool waits.
+begin() { # KEY WORDS
+    rm -f "$space/made" "$space/waits"
+    : >"$out"
+    # shellcheck disable=SC2016
+    (cd "$space" && with_env env --default-signal=INT,TERM sh -c 'echo $$ >"$1"; shift; exec "$@"' sh "$tmp/pid" \
+        "$program" run --session "$1" --output jsonl "$2" >"$out" 2>"$err" </dev/null) &
+    background=$!
+    for _ in {1..600}; do [ -e "$space/waits" ] && break; sleep 0.05; done
+    pid=$(cat "$tmp/pid")
+}
+
 # --- cancel travels down
-rm -f "$space/made" "$space/waits"
-: >"$out"
-(cd "$space" && with_env env --default-signal=INT,TERM "$program" run --session cancel --output jsonl "both" >"$out" 2>"$err" </dev/null) &
-for _ in {1..400}; do [ -e "$space/waits" ] && break; sleep 0.05; done
-rm -f "$space/made"
-pid=$(cat "/proc/$!/task/$!/children" 2>/dev/null)
-kill -INT "${pid%% *}" 2>/dev/null || kill -INT $!
-wait $!
+begin cancel "hold"
+kill -INT "$pid"
+wait $background
 status=$?
-touch "$space/made"
-if [ $status = 0 ]; then ok "cancelled too late: nothing to see"; else
-    exits "cancelled" 4
-    holds "cancelled: the children have their end" '([.[] | select(.type == "child_start")] | length) == ([.[] | select(.type == "child_end")] | length)'
-    chela sessions list --json
-    holds "cancelled: nothing is left running" '[.[0][] | select(.key | startswith("cancel")) | .status] | unique == ["idle"]'
-fi
+exits "cancelled" 4
+holds "cancelled: the child has its end" '[.[] | select(.type == "child_end")] | length == 1 and .[0].status == "cancelled"'
+holds "cancelled: before the run has" '.[-1].type == "run_end" and .[-1].status == "cancelled"'
+chela sessions list --json
+holds "cancelled: nothing is left running" '[.[0][] | select(.key | startswith("cancel")) | .status] == ["idle","idle"]'
 
 # --- killed in the middle of a child: it goes on, and nothing is done twice
-rm -f "$space/made" "$space/waits" "$space/made.log"
+rm -f "$space/made.log"
 sed -i 's/touch made/true/' "$space/maker"
-: >"$out"
-(cd "$space" && with_env "$program" run --session killed --output jsonl "both" >"$out" 2>"$err" </dev/null) &
-for _ in {1..400}; do
-    [ -e "$space/waits" ] && grep -q '"type":"child_end"' "$out" && break
-    sleep 0.05
-done
-pid=$(cat "/proc/$!/task/$!/children" 2>/dev/null)
-kill -9 "${pid%% *}" 2>/dev/null || kill -9 $!
-wait $! 2>/dev/null
+begin killed "both"
+for _ in {1..600}; do grep -q '"type":"child_end"' "$out" && break; sleep 0.05; done
+kill -9 "$pid"
+wait $background 2>/dev/null
 touch "$space/made"
 child=$(jq -r 'select(.type == "child_start" and .agent == "finder") | .run' "$out")
 chela sessions resume killed --output jsonl

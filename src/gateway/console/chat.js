@@ -126,6 +126,7 @@ class Chat {
   clear() {
     this.node.replaceChildren();
     this.tools = new Map();
+    this.children = new Map(); /* runs of agents that were called, by id */
     this.consents = new Map();
     this.next = new Map(); /* run: number of the next event that is news */
     this.text = this.thought = this.planNode = null;
@@ -285,12 +286,21 @@ class Chat {
   /* --- from events; true if it was news */
 
   event(e) {
+    if (e.depth) { this.below(e); return true; }
     const expected = this.next.get(e.run) ?? 0;
     if (e.seq < expected) return false;
     if (e.seq > expected && e.type !== "run_start") this.missed = true; /* which leaps when a run is taken up */
     this.next.set(e.run, e.seq + 1);
     this.on[e.type]?.call(this, e);
     return true;
+  }
+  /* An agent that was called: what it does is progress of the call. */
+  below(e) {
+    if (e.type === "child_start")
+      this.children.set(e.run, { agent: e.agent, card: this.children.get(e.parent)?.card ?? this.tools.get(e.call) });
+    const child = this.children.get(e.run);
+    if (e.type === "tool_call") child?.card?.progress(`${child.agent}: ${e.name}`);
+    if (e.type === "child_end") this.children.delete(e.run);
   }
   on = {
     run_start(e) { this.hooks.began(e); },
@@ -319,6 +329,7 @@ class Chat {
     follow_up(e) { this.hooks.delivered(e, "follow_up"); },
     retry(e) { this.notice(say("chat.retry", e.attempt, took(e.delay_ms), e.reason)); },
     fallback(e) { this.notice(say("chat.fallback", e.from, e.to, e.reason)); },
+    handoff(e) { this.notice(say("chat.handoff", e.from, e.to)); },
     compaction(e) { this.notice(say("chat.compacted", count(e.tokens_before), count(e.tokens_after))); },
     warning(e) { this.notice(e.text, "warn"); },
     plan(e) { this.plan(e.steps); },

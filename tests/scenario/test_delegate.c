@@ -1,0 +1,280 @@
+/* test_delegate.c -- agents that call agents, as a host of the library sees it:
+ * whatever it does in a callback, and whatever is under way when it leaves. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+/* after the headers it needs */
+#include <cmocka.h>
+
+#include <chela.h>
+
+static const char rules[] =
+    "rules:\n"
+    "  - { when: { system: lead, user: twice, after: none }, call: [{ tool: clerk, args: { task: "
+    "work } }, { tool: clerk, args: { task: work } }] }\n"
+    "  - { when: { system: lead, user: stall, after: none }, call: { tool: clerk, args: { task: "
+    "stall } } }\n"
+    "  - { when: { system: lead, after: none }, call: { tool: clerk, args: { task: work } } }\n"
+    "  - { when: { system: lead }, say: \"heard {{result}}\" }\n"
+    "  - { when: { user: stall }, stall_after: 0, say: never }\n"
+    "  - { when: { after: none }, call: { tool: stamp, args: { n: 1 } } }\n"
+    "  - { say: \"did {{result}}\" }\n";
+
+struct office {
+    chela_runtime *rt;
+    chela_agent *lead, *clerk;
+    chela_session *session;
+    chela_run *run;
+    char path[40], model[64];
+    char approval[64], asked[64]; /* what was asked for last: its id, its call's */
+    unsigned childs, asks, stamps;
+    bool approve_at_once, close_at_child, cancel_at_child;
+};
+
+static int stamp(chela_call *call, void *user) {
+    struct office *o = user;
+    o->stamps++;
+    chela_result_printf(call, "stamp %u", o->stamps);
+    return 0;
+}
+
+static void copy(char out[64], struct chela_str s) {
+    snprintf(out, 64, "%.*s", (int)s.n, s.p);
+}
+
+static void on_event(const struct chela_event *ev, void *user) {
+    struct office *o = user;
+    if (ev->type == CHELA_EV_CHILD) {
+        o->childs++;
+        bool begins = ev->child.event->type == CHELA_EV_TURN_START;
+        if (begins && o->close_at_child)
+            chela_session_close(o->session);
+        else if (begins && o->cancel_at_child)
+            chela_cancel(o->run, "enough");
+    }
+    if (ev->type == CHELA_EV_APPROVAL_REQUIRED) {
+        o->asks++;
+        copy(o->approval, ev->approval.approval_id);
+        if (o->approve_at_once)
+            assert_int_equal(chela_session_approve(o->session, o->approval, CHELA_ALLOW_ONCE, NULL,
+                                                   NULL),
+                             0);
+    }
+    if (ev->type == CHELA_EV_CLIENT_TOOL_REQUIRED)
+        copy(o->asked, ev->call.id);
+}
+
+static void open_office(struct office *o, unsigned flags) {
+    struct chela_error err = {0};
+    memset(o, 0, sizeof(*o));
+    snprintf(o->path, sizeof(o->path), "/tmp/chela-test-XXXXXX");
+    int fd = mkstemp(o->path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, rules, sizeof(rules) - 1), (ssize_t)sizeof(rules) - 1);
+    close(fd);
+    snprintf(o->model, sizeof(o->model), "scripted/%s", o->path);
+    struct chela_agent_opts lead =
+        CHELA_AGENT_OPTS(.id = "lead", .model = o->model, .system = "lead", .approve = "ask");
+    struct chela_agent_opts clerk =
+        CHELA_AGENT_OPTS(.id = "clerk", .model = o->model, .system = "clerk", .approve = "ask");
+    struct chela_tool_opts tool =
+        CHELA_TOOL_OPTS(.name = "stamp", .description = "Stamps.",
+                        .schema = "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":"
+                                  "\"integer\"}},\"required\":[\"n\"]}",
+                        .fn = flags & CHELA_TOOL_CLIENT ? NULL : stamp, .user = o,
+                        .flags = flags | (flags & CHELA_TOOL_CLIENT ? 0 : CHELA_TOOL_ON_LOOP));
+    if (chela_runtime_new(NULL, &o->rt, &err) < 0 ||
+        chela_agent_new(o->rt, &lead, &o->lead, &err) < 0 ||
+        chela_agent_new(o->rt, &clerk, &o->clerk, &err) < 0 ||
+        chela_agent_add_tool(o->clerk, &tool, &err) < 0 ||
+        chela_agent_delegate(o->lead, o->clerk, NULL, &err) < 0 ||
+        chela_session_new(o->lead, NULL, &o->session, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+static void close_office(struct office *o) {
+    chela_run_free(o->run);
+    chela_runtime_close(o->rt);
+    unlink(o->path);
+}
+
+static void start(struct office *o, const char *text) {
+    struct chela_error err = {0};
+    struct chela_run_opts how = CHELA_RUN_OPTS(.on_event = on_event, .user = o);
+    if (chela_run_start(o->session, text, strlen(text), &how, &o->run, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+static void play(struct office *o, const char *text, const char *verdict) {
+    start(o, text);
+    chela_run_wait(o->run);
+    assert_string_equal(chela_run_reason(o->run), verdict);
+}
+
+static void go_on(struct office *o, const char *verdict) {
+    struct chela_error err = {0};
+    chela_run *again;
+    if (chela_run_resume(o->session, NULL, &again, &err) < 0)
+        fail_msg("%s", err.message);
+    chela_run_wait(again);
+    assert_string_equal(chela_run_reason(again), verdict);
+    chela_run_free(again);
+}
+
+static void test_results(void **state) {
+    struct office o;
+    (void)state;
+    open_office(&o, 0);
+    play(&o, "twice", "task_completed");
+    assert_int_equal(o.stamps, 2);
+    assert_true(o.childs > 10);
+    assert_non_null(strstr(chela_run_text(o.run), "heard did stamp"));
+    close_office(&o);
+}
+
+static void test_not_offered(void **state) {
+    struct office o;
+    struct chela_error err = {0};
+    chela_runtime *other;
+    chela_agent *stranger;
+    (void)state;
+    open_office(&o, 0);
+    assert_int_equal(chela_agent_delegate(o.lead, o.clerk, NULL, &err), CHELA_EEXIST);
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = o.model);
+    assert_int_equal(chela_runtime_new(NULL, &other, &err), 0);
+    assert_int_equal(chela_agent_new(other, &opts, &stranger, &err), 0);
+    assert_int_equal(chela_agent_delegate(o.lead, stranger, NULL, &err), CHELA_EINVAL);
+    assert_int_equal(chela_agent_handoff(o.lead, stranger, &err), CHELA_EINVAL);
+    chela_runtime_close(other);
+    close_office(&o);
+}
+
+/* Consent is asked for in the session that people see, and given there. */
+static void test_consent(void **state) {
+    static const enum chela_decision all[] = {CHELA_DENY, CHELA_ALLOW_ONCE, CHELA_ANSWER,
+                                              CHELA_TAKE_OVER};
+    struct office o;
+    struct chela_error err = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        open_office(&o, CHELA_TOOL_CONFIRM);
+        play(&o, "once", "approval_required");
+        assert_int_equal(o.asks, 1);
+        assert_int_equal(chela_run_resume(o.session, NULL, NULL, &err), CHELA_ESTATE);
+        assert_int_equal(chela_session_approve(o.session, "ap_x", all[i], "w", &err),
+                         CHELA_ENOENT);
+        assert_int_equal(chela_session_approve(o.session, o.approval, all[i], "words", &err), 0);
+        assert_int_equal(chela_session_approve(o.session, o.approval, all[i], "words", &err),
+                         CHELA_EEXIST);
+        go_on(&o, "task_completed");
+        assert_int_equal(o.stamps, all[i] == CHELA_ALLOW_ONCE);
+        close_office(&o);
+    }
+}
+
+static void test_consent_at_once(void **state) {
+    struct office o;
+    (void)state;
+    open_office(&o, CHELA_TOOL_CONFIRM);
+    o.approve_at_once = true;
+    play(&o, "twice", "task_completed");
+    assert_int_equal(o.asks, 2);
+    assert_int_equal(o.stamps, 2);
+    close_office(&o);
+}
+
+static void test_edit(void **state) {
+    struct office o;
+    struct chela_error err = {0};
+    (void)state;
+    open_office(&o, CHELA_TOOL_CONFIRM);
+    play(&o, "once", "approval_required");
+    assert_int_equal(chela_session_approve(o.session, o.approval, CHELA_EDIT, "{\"n\":\"x\"}",
+                                           &err),
+                     CHELA_EINVAL);
+    assert_int_equal(chela_session_approve(o.session, o.approval, CHELA_EDIT, NULL, &err),
+                     CHELA_EINVAL);
+    assert_int_equal(chela_session_approve(o.session, o.approval, CHELA_EDIT, "{\"n\":2}", &err),
+                     0);
+    go_on(&o, "task_completed");
+    assert_int_equal(o.stamps, 1);
+    close_office(&o);
+}
+
+static void test_client_tool(void **state) {
+    struct office o;
+    struct chela_error err = {0};
+    (void)state;
+    open_office(&o, CHELA_TOOL_CLIENT);
+    play(&o, "once", "client_tool_required");
+    assert_int_equal(chela_session_answer(o.session, "none", "x", 1, 0, &err), CHELA_ENOENT);
+    assert_int_equal(chela_session_answer(o.session, o.asked, "by hand", 7, 0, &err), 0);
+    go_on(&o, "task_completed");
+    close_office(&o);
+}
+
+static void test_cancel(void **state) {
+    struct office o;
+    (void)state;
+    open_office(&o, 0);
+    o.cancel_at_child = true;
+    play(&o, "stall", "cancelled");
+    close_office(&o);
+    open_office(&o, CHELA_TOOL_CONFIRM); /* while it waits */
+    play(&o, "once", "approval_required");
+    chela_cancel(o.run, NULL);
+    while (chela_run_reason(o.run) && strcmp(chela_run_reason(o.run), "cancelled") != 0)
+        chela_runtime_poll(o.rt); /* until it is heard */
+    chela_run_wait(o.run);
+    assert_string_equal(chela_run_reason(o.run), "cancelled");
+    close_office(&o);
+}
+
+static void test_leaving(void **state) {
+    struct office o;
+    (void)state;
+    open_office(&o, 0); /* the host closes the session in a callback */
+    o.close_at_child = true;
+    start(&o, "twice");
+    chela_runtime_run(o.rt);
+    close_office(&o);
+    open_office(&o, 0); /* ...or everything, while a child works */
+    start(&o, "stall");
+    for (int i = 0; i < 1000 && o.childs < 3; i++)
+        chela_runtime_poll(o.rt);
+    close_office(&o);
+    open_office(&o, CHELA_TOOL_CONFIRM); /* ...or waits */
+    play(&o, "twice", "approval_required");
+    close_office(&o);
+}
+
+static void test_take_over(void **state) {
+    struct office o;
+    (void)state;
+    open_office(&o, 0);
+    start(&o, "stall");
+    for (int i = 0; i < 1000 && o.childs < 3; i++)
+        chela_runtime_poll(o.rt);
+    assert_int_equal(chela_run_take_over(o.run, "", 0), CHELA_EINVAL);
+    assert_int_equal(chela_run_take_over(o.run, "mine", 4), 0);
+    chela_run_wait(o.run);
+    assert_string_equal(chela_run_text(o.run), "mine");
+    assert_string_equal(chela_run_reason(o.run), "task_completed");
+    assert_int_equal(chela_run_take_over(o.run, "mine", 4), CHELA_ESTATE);
+    close_office(&o);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_results),     cmocka_unit_test(test_not_offered),
+        cmocka_unit_test(test_consent),     cmocka_unit_test(test_consent_at_once),
+        cmocka_unit_test(test_edit),        cmocka_unit_test(test_client_tool),
+        cmocka_unit_test(test_cancel),      cmocka_unit_test(test_leaving),
+        cmocka_unit_test(test_take_over),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
