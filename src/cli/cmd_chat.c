@@ -15,6 +15,7 @@
 #include "cli/mem.h"
 #include "cli/out.h"
 #include "cli/problem.h"
+#include "cli/run_opts.h"
 #include "cli/signal.h"
 #include "cli/status.h"
 
@@ -28,43 +29,22 @@ struct flags {
 };
 
 #define AT(field) offsetof(struct flags, field)
-#define MANY 1e12
 
 static const struct ch_opt opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_STORE(struct flags),
-    {"session", 0, CH_OPT_TEXT, AT(session), "KEY", 0, 0, "Configuration",
-     "name of the conversation to begin or to continue; without it a fresh one"},
-    {"continue", 0, CH_OPT_SWITCH, AT(resume_last), NULL, 0, 0, "Configuration",
-     "continue the conversation that was used last"},
-    {"no-session", 0, CH_OPT_SWITCH, AT(no_session), NULL, 0, 0, "Configuration",
-     "keep nothing, whatever the configuration file says"},
-    {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",
-     "such as anthropic/claude-sonnet-4-6 or ollama/qwen3"},
-    {"base-url", 0, CH_OPT_TEXT, AT(base_url), "URL", 0, 0, "Model",
-     "address of the service instead of the provider's own"},
-    {"api-key-env", 0, CH_OPT_TEXT, AT(api_key_env), "NAME", 0, 0, "Model",
-     "environment variable that holds the key"},
-    {"ca-file", 0, CH_OPT_TEXT, AT(ca_file), "FILE", 0, 0, "Model",
-     "certificates to trust (PEM) instead of the system's"},
-    {"record", 0, CH_OPT_TEXT, AT(record), "FILE", 0, 0, "Model",
-     "write every call of the model to a cassette, without keys"},
-    {"replay", 0, CH_OPT_TEXT, AT(replay), "FILE", 0, 0, "Model",
-     "play a cassette instead of calling the model: no network, no key"},
-    {"system", 0, CH_OPT_TEXT, AT(system), "TEXT|@FILE", 0, 0, "Model",
-     "instructions for the model"},
-    {"no-stream", 0, CH_OPT_SWITCH, AT(no_stream), NULL, 0, 0, "Model",
-     "ask for whole replies instead of streams"},
+    CH_RUN_OPTS_SESSION(struct flags),
+    CH_RUN_OPTS_SERVICE(struct flags),
+    CH_RUN_OPTS_WIRE(struct flags),
+    CH_RUN_OPT_SYSTEM(struct flags),
+    CH_RUN_OPT_NO_STREAM(struct flags),
     CH_SETUP_OPTS_TOOLS(struct flags),
-    {"approve", 0, CH_OPT_CHOICE, AT(approve), "ask|auto|deny", 0, 0, "Tools",
-     "what becomes of calls that need consent: ask (the default on a terminal), let them run, or "
-     "do not (the default elsewhere)"},
-    {"max-turns", 0, CH_OPT_INT, AT(max_turns), "N", 1, MANY, "Limits",
-     "model calls for one message (25)"},
-    {"max-tool-calls", 0, CH_OPT_INT, AT(max_tool_calls), "N", 1, MANY, "Limits",
-     "tool calls for one message (200)"},
-    {"timeout", 0, CH_OPT_REAL, AT(timeout), "SEC", 0.001, 31536000, "Limits",
-     "time for one message in seconds (1800)"},
+    CH_RUN_OPT_APPROVE(struct flags,
+                       "what becomes of calls that need consent: ask (the default on a "
+                       "terminal), let them run, or do not (the default elsewhere)"),
+    CH_RUN_OPTS_CALLS(struct flags, "model calls for one message (25)",
+                      "tool calls for one message (200)"),
+    CH_RUN_OPT_TIMEOUT(struct flags, "time for one message in seconds (1800)"),
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };

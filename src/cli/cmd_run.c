@@ -12,6 +12,7 @@
 #include "cli/mem.h"
 #include "cli/out.h"
 #include "cli/problem.h"
+#include "cli/run_opts.h"
 #include "cli/setup.h"
 #include "cli/signal.h"
 #include "cli/status.h"
@@ -32,33 +33,16 @@ struct flags {
 };
 
 #define AT(field) offsetof(struct flags, field)
-#define MANY 1e12
 
 static const struct ch_opt opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_STORE(struct flags),
-    {"session", 0, CH_OPT_TEXT, AT(session), "KEY", 0, 0, "Configuration",
-     "name of the conversation to begin or to continue; without it a fresh one"},
-    {"continue", 0, CH_OPT_SWITCH, AT(resume_last), NULL, 0, 0, "Configuration",
-     "continue the conversation that was used last"},
-    {"no-session", 0, CH_OPT_SWITCH, AT(no_session), NULL, 0, 0, "Configuration",
-     "keep nothing, whatever the configuration file says"},
-    {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",
-     "such as anthropic/claude-sonnet-4-6 or ollama/qwen3"},
-    {"base-url", 0, CH_OPT_TEXT, AT(base_url), "URL", 0, 0, "Model",
-     "address of the service instead of the provider's own"},
-    {"api-key-env", 0, CH_OPT_TEXT, AT(api_key_env), "NAME", 0, 0, "Model",
-     "environment variable that holds the key"},
-    {"ca-file", 0, CH_OPT_TEXT, AT(ca_file), "FILE", 0, 0, "Model",
-     "certificates to trust (PEM) instead of the system's"},
-    {"record", 0, CH_OPT_TEXT, AT(record), "FILE", 0, 0, "Model",
-     "write every call of the model to a cassette, without keys"},
-    {"replay", 0, CH_OPT_TEXT, AT(replay), "FILE", 0, 0, "Model",
-     "play a cassette instead of calling the model: no network, no key"},
+    CH_RUN_OPTS_SESSION(struct flags),
+    CH_RUN_OPTS_SERVICE(struct flags),
+    CH_RUN_OPTS_WIRE(struct flags),
     {"image", 0, CH_OPT_TEXTS, AT(images), "FILE|URL", 0, 0, "Model",
      "an image or a PDF to show beside the prompt; may be given several times"},
-    {"system", 0, CH_OPT_TEXT, AT(system), "TEXT|@FILE", 0, 0, "Model",
-     "instructions for the model"},
+    CH_RUN_OPT_SYSTEM(struct flags),
     {"reasoning", 0, CH_OPT_CHOICE, AT(reasoning), "off|low|medium|high", 0, 0, "Model",
      "how much the model thinks before it answers"},
     {"temperature", 0, CH_OPT_REAL, AT(temperature), "X", 0, 2, "Model",
@@ -67,14 +51,13 @@ static const struct ch_opt opts[] = {
      "0 to 1; without it the model's own default"},
     {"stop", 0, CH_OPT_TEXTS, AT(stop), "TEXT", 0, 0, "Model",
      "a text that ends a reply; may be given several times"},
-    {"max-output-tokens", 0, CH_OPT_INT, AT(max_output_tokens), "N", 1, MANY, "Model",
+    {"max-output-tokens", 0, CH_OPT_INT, AT(max_output_tokens), "N", 1, CH_MANY, "Model",
      "longest reply of the model"},
     {"schema", 0, CH_OPT_TEXT, AT(schema), "FILE", 0, 0, "Model",
      "JSON Schema of the final answer: it is then JSON and checked"},
     {"schema-by", 0, CH_OPT_CHOICE, AT(output_by), "auto|native|tool|prompt", 0, 0, "Model",
      "how the model is told of it (auto: the best way it has)"},
-    {"no-stream", 0, CH_OPT_SWITCH, AT(no_stream), NULL, 0, 0, "Model",
-     "ask for whole replies instead of streams"},
+    CH_RUN_OPT_NO_STREAM(struct flags),
     {"mode", 0, CH_OPT_CHOICE, AT(mode), "react|plan|route", 0, 0, "Model",
      "how the agent works: think, act, look at the result, again; make a plan first; or choose a "
      "tool, or the planner, first"},
@@ -83,25 +66,21 @@ static const struct ch_opt opts[] = {
     CH_SETUP_OPTS_TOOLS(struct flags),
     {"tool-choice", 0, CH_OPT_TEXT, AT(tool_choice), "auto|any|none|NAME", 0, 0, "Tools",
      "whether the model may, must or must not call tools, or which"},
-    {"approve", 0, CH_OPT_CHOICE, AT(approve), "ask|auto|deny", 0, 0, "Tools",
-     "what becomes of calls that need consent: ask (the default on a terminal; elsewhere the run "
-     "pauses), let them run, or do not (the default elsewhere)"},
-    {"max-turns", 0, CH_OPT_INT, AT(max_turns), "N", 1, MANY, "Limits",
-     "model calls in the run (25)"},
-    {"max-tool-calls", 0, CH_OPT_INT, AT(max_tool_calls), "N", 1, MANY, "Limits",
-     "tool calls in the run (200)"},
-    {"max-errors", 0, CH_OPT_INT, AT(max_errors), "N", 1, MANY, "Limits", "failures in a row (3)"},
-    {"token-budget", 0, CH_OPT_INT, AT(token_budget), "N", 1, MANY, "Limits",
+    CH_RUN_OPT_APPROVE(struct flags,
+                       "what becomes of calls that need consent: ask (the default on a "
+                       "terminal; elsewhere the run pauses), let them run, or do not (the default "
+                       "elsewhere)"),
+    CH_RUN_OPTS_CALLS(struct flags, "model calls in the run (25)", "tool calls in the run (200)"),
+    {"max-errors", 0, CH_OPT_INT, AT(max_errors), "N", 1, CH_MANY, "Limits",
+     "failures in a row (3)"},
+    {"token-budget", 0, CH_OPT_INT, AT(token_budget), "N", 1, CH_MANY, "Limits",
      "tokens in and out of the run together (no limit)"},
-    {"cost-budget", 0, CH_OPT_REAL, AT(cost_budget), "USD", 0, MANY, "Limits",
+    {"cost-budget", 0, CH_OPT_REAL, AT(cost_budget), "USD", 0, CH_MANY, "Limits",
      "US dollars of the run, where prices are known (no limit)"},
-    {"timeout", 0, CH_OPT_REAL, AT(timeout), "SEC", 0.001, 31536000, "Limits",
-     "time for the whole run in seconds (1800)"},
+    CH_RUN_OPT_TIMEOUT(struct flags, "time for the whole run in seconds (1800)"),
     {"sum-up", 0, CH_OPT_SWITCH, AT(sum_up), NULL, 0, 0, "Limits",
      "at a limit of turns, calls or errors, have the model sum up: one call more, without tools"},
-    {"output", 0, CH_OPT_CHOICE, AT(output), "text|json|jsonl", 0, 0, "Output",
-     "the answer as text; the end of the run as a JSON object; or all its events, one JSON object "
-     "a line"},
+    CH_RUN_OPT_OUTPUT(struct flags),
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -109,28 +88,18 @@ static const struct ch_opt opts[] = {
 /* What a run needs that goes on from somewhere. */
 /* clang-format off */
 #define GO_ON_OPTS                                                                                 \
-    {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",                          \
-     "such as anthropic/claude-sonnet-4-6 or ollama/qwen3"},                                       \
-    {"base-url", 0, CH_OPT_TEXT, AT(base_url), "URL", 0, 0, "Model",                               \
-     "address of the service instead of the provider's own"},                                      \
-    {"api-key-env", 0, CH_OPT_TEXT, AT(api_key_env), "NAME", 0, 0, "Model",                        \
-     "environment variable that holds the key"},                                                   \
-    {"system", 0, CH_OPT_TEXT, AT(system), "TEXT|@FILE", 0, 0, "Model",                            \
-     "instructions for the model"},                                                                \
-    {"no-stream", 0, CH_OPT_SWITCH, AT(no_stream), NULL, 0, 0, "Model",                            \
-     "ask for whole replies instead of streams"},                                                  \
+    CH_RUN_OPTS_SERVICE(struct flags),                                                             \
+    CH_RUN_OPT_SYSTEM(struct flags),                                                               \
+    CH_RUN_OPT_NO_STREAM(struct flags),                                                            \
     CH_SETUP_OPTS_TOOLS(struct flags),                                                             \
-    {"approve", 0, CH_OPT_CHOICE, AT(approve), "ask|auto|deny", 0, 0, "Tools",                     \
-     "what becomes of calls that need consent from now on"},                                       \
-    {"max-turns", 0, CH_OPT_INT, AT(max_turns), "N", 1, MANY, "Limits",                            \
-     "model calls in the run, those before included (25)"},                                        \
-    {"max-tool-calls", 0, CH_OPT_INT, AT(max_tool_calls), "N", 1, MANY, "Limits",                  \
-     "tool calls in the run, likewise (200)"},                                                     \
-    {"timeout", 0, CH_OPT_REAL, AT(timeout), "SEC", 0.001, 31536000, "Limits",                     \
-     "time for the rest of the run in seconds (1800)"},                                            \
-    {"output", 0, CH_OPT_CHOICE, AT(output), "text|json|jsonl", 0, 0, "Output",                    \
-     "the answer as text; the end of the run as a JSON object; or all its events, one JSON "       \
-     "object a line"},                                                                             \
+    CH_RUN_OPT_APPROVE(struct flags,                                                               \
+     "what becomes of calls that need consent from now on"),                                       \
+    CH_RUN_OPTS_CALLS(struct flags,                                                                \
+     "model calls in the run, those before included (25)",                                         \
+     "tool calls in the run, likewise (200)"),                                                     \
+    CH_RUN_OPT_TIMEOUT(struct flags,                                                               \
+     "time for the rest of the run in seconds (1800)"),                                            \
+    CH_RUN_OPT_OUTPUT(struct flags),                                                               \
     CH_SETUP_OPTS_OUTPUT(struct flags),                                                            \
     {.name = NULL}
 /* clang-format on */
