@@ -22,9 +22,9 @@
 struct flags {
     struct ch_setup_flags setup;
     const char *model, *base_url, *api_key_env, *ca_file, *record, *replay;
-    const char *session, *system, *approve;
-    int64_t max_turns, max_tool_calls;
-    struct ch_real timeout;
+    const char *session, *system, *mode, *reasoning, *approve;
+    int64_t max_turns, max_tool_calls, token_budget;
+    struct ch_real timeout, cost_budget;
     bool no_session, resume_last, no_stream;
 };
 
@@ -37,6 +37,8 @@ static const struct ch_opt opts[] = {
     CH_RUN_OPTS_SERVICE(struct flags),
     CH_RUN_OPTS_WIRE(struct flags),
     CH_RUN_OPT_SYSTEM(struct flags),
+    CH_RUN_OPT_REASONING(struct flags),
+    CH_RUN_OPT_MODE(struct flags),
     CH_RUN_OPT_NO_STREAM(struct flags),
     CH_SETUP_OPTS_TOOLS(struct flags),
     CH_RUN_OPT_APPROVE(struct flags,
@@ -44,6 +46,8 @@ static const struct ch_opt opts[] = {
                        "terminal), let them run, or do not (the default elsewhere)"),
     CH_RUN_OPTS_CALLS(struct flags, "model calls for one message (25)",
                       "tool calls for one message (200)"),
+    CH_RUN_OPTS_BUDGETS(struct flags, "tokens in and out for one message (no limit)",
+                        "US dollars for one message, where prices are known (no limit)"),
     CH_RUN_OPT_TIMEOUT(struct flags, "time for one message in seconds (1800)"),
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
@@ -121,10 +125,12 @@ static int make_agent(struct talk *t, const char *model, struct chela_error *err
     const char *approve = t->setup.nobody ? "deny" : "ask";
     struct chela_agent_opts opt = CHELA_AGENT_OPTS(
             .model = model, .base_url = f->base_url, .api_key_env = f->api_key_env,
-            .system = t->system.p, .no_stream = f->no_stream,
-            .approve = f->approve ? f->approve : approve,
+            .system = t->system.p, .mode = f->mode, .reasoning = ch_run_reasoning(f->reasoning),
+            .no_stream = f->no_stream, .approve = f->approve ? f->approve : approve,
             .limits = {.max_turns = f->max_turns,
                        .max_tool_calls = f->max_tool_calls,
+                       .token_budget = f->token_budget,
+                       .cost_budget_usd = f->cost_budget.value,
                        .timeout_ms = f->timeout.set ? (int64_t)(f->timeout.value * 1000) : 0});
     return ch_setup_agent(&t->setup, &opt, &t->agent, err);
 }

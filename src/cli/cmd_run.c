@@ -43,8 +43,7 @@ static const struct ch_opt opts[] = {
     {"image", 0, CH_OPT_TEXTS, AT(images), "FILE|URL", 0, 0, "Model",
      "an image or a PDF to show beside the prompt; may be given several times"},
     CH_RUN_OPT_SYSTEM(struct flags),
-    {"reasoning", 0, CH_OPT_CHOICE, AT(reasoning), "off|low|medium|high", 0, 0, "Model",
-     "how much the model thinks before it answers"},
+    CH_RUN_OPT_REASONING(struct flags),
     {"temperature", 0, CH_OPT_REAL, AT(temperature), "X", 0, 2, "Model",
      "0 to 2; without it the model's own default"},
     {"top-p", 0, CH_OPT_REAL, AT(top_p), "X", 0, 1, "Model",
@@ -58,9 +57,7 @@ static const struct ch_opt opts[] = {
     {"schema-by", 0, CH_OPT_CHOICE, AT(output_by), "auto|native|tool|prompt", 0, 0, "Model",
      "how the model is told of it (auto: the best way it has)"},
     CH_RUN_OPT_NO_STREAM(struct flags),
-    {"mode", 0, CH_OPT_CHOICE, AT(mode), "react|plan|route", 0, 0, "Model",
-     "how the agent works: think, act, look at the result, again; make a plan first; or choose a "
-     "tool, or the planner, first"},
+    CH_RUN_OPT_MODE(struct flags),
     {"review-plan", 0, CH_OPT_SWITCH, AT(review_plan), NULL, 0, 0, "Model",
      "ask before a plan is carried out; --approve says what that comes to"},
     CH_SETUP_OPTS_TOOLS(struct flags),
@@ -73,10 +70,8 @@ static const struct ch_opt opts[] = {
     CH_RUN_OPTS_CALLS(struct flags, "model calls in the run (25)", "tool calls in the run (200)"),
     {"max-errors", 0, CH_OPT_INT, AT(max_errors), "N", 1, CH_MANY, "Limits",
      "failures in a row (3)"},
-    {"token-budget", 0, CH_OPT_INT, AT(token_budget), "N", 1, CH_MANY, "Limits",
-     "tokens in and out of the run together (no limit)"},
-    {"cost-budget", 0, CH_OPT_REAL, AT(cost_budget), "USD", 0, CH_MANY, "Limits",
-     "US dollars of the run, where prices are known (no limit)"},
+    CH_RUN_OPTS_BUDGETS(struct flags, "tokens in and out of the run together (no limit)",
+                        "US dollars of the run, where prices are known (no limit)"),
     CH_RUN_OPT_TIMEOUT(struct flags, "time for the whole run in seconds (1800)"),
     {"sum-up", 0, CH_OPT_SWITCH, AT(sum_up), NULL, 0, 0, "Limits",
      "at a limit of turns, calls or errors, have the model sum up: one call more, without tools"},
@@ -292,14 +287,6 @@ static int read_prompt(struct run *r, struct ch_input *prompt, struct chela_erro
 
 /* --- the run ------------------------------------------------------------------------- */
 
-static enum chela_reasoning reasoning(const char *word) {
-    static const char *const words[] = {"", "off", "low", "medium", "high"};
-    for (int i = CHELA_REASONING_OFF; word && i <= CHELA_REASONING_HIGH; i++)
-        if (strcmp(words[i], word) == 0)
-            return (enum chela_reasoning)i;
-    return CHELA_REASONING_DEFAULT;
-}
-
 /* Without a word about it: whoever can be asked is asked, and nobody else
  * decides in their place. */
 static const char *consent(const struct run *r) {
@@ -322,7 +309,7 @@ static struct chela_agent_opts agent_opts(const struct flags *f, const struct te
     return (struct chela_agent_opts)CHELA_AGENT_OPTS(
             .model = f->model, .base_url = f->base_url, .api_key_env = f->api_key_env,
             .system = texts->system.p, .tool_choice = f->tool_choice, .mode = f->mode,
-            .reasoning = reasoning(f->reasoning), .max_output_tokens = f->max_output_tokens,
+            .reasoning = ch_run_reasoning(f->reasoning), .max_output_tokens = f->max_output_tokens,
             .temperature = f->temperature.set ? &f->temperature.value : NULL,
             .top_p = f->top_p.set ? &f->top_p.value : NULL, .stop = f->stop.n ? texts->stop : NULL,
             .output_schema = texts->schema.p, .output_by = f->output_by, .no_stream = f->no_stream,

@@ -3,7 +3,11 @@
  * names; texts that differ between the commands are handed over. */
 #ifndef CH_CLI_RUN_OPTS_H
 #define CH_CLI_RUN_OPTS_H
+#include "chela/session.h"
 #include "cli/args.h"
+
+/* What a word of --reasoning stands for; NULL: the model's own. */
+enum chela_reasoning ch_run_reasoning(const char *word);
 
 #define CH_MANY 1e12
 
@@ -32,6 +36,13 @@
 #define CH_RUN_OPT_SYSTEM(type)                                                                    \
     {"system", 0, CH_OPT_TEXT, offsetof(type, system), "TEXT|@FILE", 0, 0, "Model",                \
      "instructions for the model"}
+#define CH_RUN_OPT_REASONING(type)                                                                 \
+    {"reasoning", 0, CH_OPT_CHOICE, offsetof(type, reasoning), "off|low|medium|high", 0, 0,        \
+     "Model", "how much the model thinks before it answers"}
+#define CH_RUN_OPT_MODE(type)                                                                      \
+    {"mode", 0, CH_OPT_CHOICE, offsetof(type, mode), "react|plan|route", 0, 0, "Model",            \
+     "how the agent works: think, act, look at the result, again; make a plan first; or choose "   \
+     "a tool, or the planner, first"}
 #define CH_RUN_OPT_NO_STREAM(type)                                                                 \
     {"no-stream", 0, CH_OPT_SWITCH, offsetof(type, no_stream), NULL, 0, 0, "Model",                \
      "ask for whole replies instead of streams"}
@@ -41,6 +52,11 @@
     {"max-turns", 0, CH_OPT_INT, offsetof(type, max_turns), "N", 1, CH_MANY, "Limits", turns},     \
     {"max-tool-calls", 0, CH_OPT_INT, offsetof(type, max_tool_calls), "N", 1, CH_MANY, "Limits",   \
      calls}
+#define CH_RUN_OPTS_BUDGETS(type, tokens, dollars)                                                 \
+    {"token-budget", 0, CH_OPT_INT, offsetof(type, token_budget), "N", 1, CH_MANY, "Limits",       \
+     tokens},                                                                                      \
+    {"cost-budget", 0, CH_OPT_REAL, offsetof(type, cost_budget), "USD", 0, CH_MANY, "Limits",      \
+     dollars}
 #define CH_RUN_OPT_TIMEOUT(type, help)                                                             \
     {"timeout", 0, CH_OPT_REAL, offsetof(type, timeout), "SEC", 0.001, 31536000, "Limits", help}
 #define CH_RUN_OPT_OUTPUT(type)                                                                    \

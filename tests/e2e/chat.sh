@@ -246,6 +246,11 @@ stdin=$tmp/lines chela chat --model scripted/rules.yaml --session lines
 exits "lines of a session" 0
 chela sessions show lines --json
 same "lines of a session: both are kept" 2 "$(jq '[.transcript[] | select(.role == "user")] | length' "$out")"
+printf 'edit\n' >"$tmp/lines"
+stdin=$tmp/lines chela chat --model scripted/rules.yaml --no-session --token-budget 1
+exits "a budget" 3
+stdin=$tmp/lines chela chat --model scripted/rules.yaml --no-session --reasoning loud
+exits "a word for reasoning that there is not" 2
 chela chat words
 exits "words" 2
 chela chat --session a --continue
