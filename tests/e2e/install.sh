@@ -57,6 +57,15 @@ case $BUILD in *address*) sanitize=-fsanitize=address,undefined ;; *thread*) san
 for name in use-c use-cc use-a; do
     check "$name runs" env LD_LIBRARY_PATH="$prefix/lib" "$tmp/$name"
 done
+# Examples, somewhere else, with nothing but what was installed.
+for name in hello hostloop; do
+    cp "examples/$name.c" "$tmp/"
+    # shellcheck disable=SC2046
+    check "examples/$name builds outside of the tree" cc $sanitize -o "$tmp/$name" "$tmp/$name.c" \
+        $(pkg-config --cflags --libs chela libuv)
+done
+same "and runs" "2 + 40 is 42." \
+    "$(with_env LD_LIBRARY_PATH="$prefix/lib" CHELA_MODEL=scripted/examples/scripted.yaml "$tmp/hello")"
 
 # The source archive and the packages: what a quick look can tell.
 version=$(sed -n 's/^VERSION := //p' Makefile)

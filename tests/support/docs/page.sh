@@ -79,6 +79,7 @@ same() {
 config() {
     current=$1
     printf '%s' "$2" >checked.yaml
+    sed -n 's/.*workspaceDir: *\([^ ,}]*\).*/\1/p' checked.yaml | xargs -r mkdir -p # a reader would have it
     OPENAI_API_KEY=x ANTHROPIC_API_KEY=x chela config check --config checked.yaml >"$capture" 2>&1 || { cat "$capture" && false; }
     cat "$capture"
     if grep -i 'warning' "$capture"; then false; fi
