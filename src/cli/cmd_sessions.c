@@ -280,8 +280,9 @@ static int show_record(const struct chela_store_record *r, void *user) {
 static int show_row(const struct chela_store_session *row, void *user) {
     struct sessions *s = user;
     char time[20];
-    fprintf(s->out.f, "%s  %s\n%s, %llu turns, last used %s\n", row->key, row->title, row->status,
-            (unsigned long long)row->turns, when(row->updated, time));
+    fprintf(s->out.f, "%s  %s\n%s, %llu turn%s, last used %s\n", row->key, row->title,
+            row->status, (unsigned long long)row->turns, row->turns == 1 ? "" : "s",
+            when(row->updated, time));
     return 0;
 }
 
