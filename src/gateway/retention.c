@@ -2,7 +2,8 @@
  * then, if the host wishes it.
  *
  * Only those at rest are: a run that was cut off, or waits for a person, is not
- * over. One that is open, here or in another process, is in use. */
+ * over, and neither is what an event or a message that was not sent belongs to. One
+ * that is open, here or in another process, is in use. */
 #include "base/limits.h"
 #include "base/log.h"
 #include "gateway/gateway.h"
@@ -20,7 +21,7 @@ struct ch_sweep {
 
 static void run(struct ch_work *w) {
     struct ch_sweep *s = CH_CONTAINER(w, struct ch_sweep, work);
-    s->rc = ch_store_prune(s->store, s->before, "idle", &s->gone, &s->err);
+    s->rc = ch_store_prune_idle(s->store, s->before, &s->gone, &s->err);
 }
 
 static void dropped(struct ch_work *w) {

@@ -273,26 +273,63 @@ void ch_keys_release(struct ch_keys *keys) {
     ch_free(keys->titles);
 }
 
-int ch_store_prune(chela_store *s, int64_t before, const char *status, size_t *n,
-                   struct chela_error *err) {
-    struct chela_error why = {0}, *to = err ? err : &why;
-    struct chela_store_filter filter = {.before = before, .status = status};
-    struct ch_keys keys = {0};
-    size_t gone = 0;
+static bool has_key(const struct ch_keys *keys, const char *key) {
+    for (size_t i = 0; i < keys->n; i++)
+        if (strcmp(keys->list[i], key) == 0)
+            return true;
+    return false;
+}
 
-    int rc = chela_store_list(s, &filter, ch_keys_add, &keys, to);
-    for (size_t i = 0; rc == 0 && i < keys.n; i++) {
-        rc = chela_store_delete(s, keys.list[i], to);
-        gone += rc == 0;
+/* What was given up stays to be looked at, not to be sent. */
+static int add_owed(const struct chela_store_item *i, void *user) {
+    struct chela_store_session row = {.key = i->key, .title = ""};
+
+    return strcmp(i->state, "failed") == 0 ? 0 : ch_keys_add(&row, user);
+}
+
+static int delete_all(chela_store *s, const struct ch_keys *keys, const struct ch_keys *but,
+                      size_t *gone, struct chela_error *err) {
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < keys->n; i++) {
+        if (has_key(but, keys->list[i]))
+            continue;
+        rc = chela_store_delete(s, keys->list[i], err);
+        *gone += rc == 0;
         if (rc == CHELA_EBUSY || rc == CHELA_ENOENT)
             rc = 0;
     }
+    return rc;
+}
+
+int chela_store_prune(chela_store *s, int64_t before, size_t *n, struct chela_error *err) {
+    struct chela_error why = {0}, *to = err ? err : &why;
+    struct chela_store_filter filter = {.before = before};
+    struct ch_keys keys = {0}, none = {0};
+    size_t gone = 0;
+
+    int rc = chela_store_list(s, &filter, ch_keys_add, &keys, to);
+    if (rc == 0)
+        rc = delete_all(s, &keys, &none, &gone, to);
     ch_keys_release(&keys);
     if (n)
         *n = gone;
     return rc;
 }
 
-int chela_store_prune(chela_store *s, int64_t before, size_t *n, struct chela_error *err) {
-    return ch_store_prune(s, before, NULL, n, err);
+int ch_store_prune_idle(chela_store *s, int64_t before, size_t *n, struct chela_error *err) {
+    struct chela_store_filter filter = {.before = before, .status = "idle"};
+    struct ch_keys keys = {0}, owed = {0};
+
+    *n = 0;
+    int rc = chela_store_list(s, &filter, ch_keys_add, &keys, err);
+    if (rc == 0)
+        rc = chela_store_items(s, CHELA_STORE_INBOX, add_owed, &owed, err);
+    if (rc == 0)
+        rc = chela_store_items(s, CHELA_STORE_OUTBOX, add_owed, &owed, err);
+    if (rc == 0)
+        rc = delete_all(s, &keys, &owed, n, err);
+    ch_keys_release(&keys);
+    ch_keys_release(&owed);
+    return rc;
 }

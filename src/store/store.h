@@ -27,9 +27,9 @@ int ch_store_commit(chela_store *store, struct chela_store_change *changes, size
 int ch_store_open_session(chela_store *store, const struct chela_store_claim *claim,
                           chela_store_session_fn *fn, void *user, struct chela_error *err);
 
-/* chela_store_prune, of those with that status alone; NULL: any. */
-int ch_store_prune(chela_store *store, int64_t before, const char *status, size_t *n,
-                   struct chela_error *err);
+/* chela_store_prune, but of sessions at rest alone, and of none to which an event
+ * is still to come or from which a message is still to go. err must not be NULL. */
+int ch_store_prune_idle(chela_store *store, int64_t before, size_t *n, struct chela_error *err);
 
 /* Over seq, type and data. */
 uint32_t ch_record_sum(const struct chela_store_record *r);

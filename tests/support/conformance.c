@@ -403,6 +403,32 @@ static void test_deletion(void **state) {
     check_records("a", 1, "");
 }
 
+/* By the host's wish: those at rest, to which nothing is owed. */
+static void test_retention(void **state) {
+    (void)state;
+    size_t n = 99;
+    make_at("old", 3000, "idle");
+    make_at("waits", 3000, "paused");
+    make_at("due", 3000, "idle");
+    make_at("unsent", 3000, "idle");
+    make_at("given-up", 3000, "idle");
+    make_at("new", 5000, "idle");
+    struct chela_store_change c[] = {
+        {.kind = CHELA_STORE_ACCEPT, .id = "e1", .key = "due", .data = "x", .n = 1},
+        {.kind = CHELA_STORE_INTENT, .id = "o1", .key = "unsent", .data = "y", .n = 1},
+        {.kind = CHELA_STORE_INTENT, .id = "o2", .key = "given-up", .data = "z", .n = 1},
+        {.kind = CHELA_STORE_RECEIPT, .id = "o2", .state = "failed", .data = "{}", .n = 2}};
+    commit(c, 3);
+    commit(&c[3], 1);
+    assert_int_equal(ch_store_prune_idle(store, 4000, &n, &err), 0);
+    assert_int_equal(n, 2);
+    check_list(&(struct chela_store_filter){.before = 5001, .status = "idle"}, "new;unsent;due;");
+    check_list(&(struct chela_store_filter){.status = "paused"}, "waits;");
+    assert_int_equal(chela_store_prune(store, 4000, &n, &err), 0);
+    assert_int_equal(n, 3);
+    check_list(NULL, "new;");
+}
+
 static void test_created_with_records(void **state) {
     (void)state;
     struct chela_store_record two[] = {record(1, "1"), record(2, "2")};
@@ -618,6 +644,7 @@ int conformance_run(const struct conformance *c) {
         CASE(test_lists),
         CASE(test_titles),
         CASE(test_deletion),
+        CASE(test_retention),
         CASE(test_created_with_records),
         CASE(test_an_event_is_accepted_once),
         CASE(test_an_intent_has_one_receipt),
