@@ -53,6 +53,8 @@
 #define CH_LIMIT_EVENT_HEADERS (128 * CH_KB) /* of one such message */
 #define CH_LIMIT_HTTP_HEADER_COUNT 256     /* lines of them */
 #define CH_LIMIT_HTTP_INTERIM 16           /* 1xx responses before the real one */
+#define CH_LIMIT_WS_MESSAGE (4 * CH_MB)    /* one message of a WebSocket */
+#define CH_LIMIT_WS_QUEUE (4 * CH_MB)      /* of what we have yet to send on it */
 #define CH_LIMIT_ADDRESSES 8               /* of one host, tried in turn */
 #define CH_LIMIT_DNS_NAMES 64              /* whose addresses are remembered */
 #define CH_LIMIT_IDLE_CONNS 1024           /* kept alive per runtime */
@@ -280,6 +282,11 @@
 #define CH_LIMIT_CHANNEL_ID 128      /* bytes of an id that a chat service gives */
 #define CH_LIMIT_CALLBACK CH_MB      /* bytes of what it sends at once */
 #define CH_LIMIT_CHANNEL_ANSWER CH_MB /* ... and answers */
+#define CH_LIMIT_FRAME_HEADERS 32    /* of one frame of a long connection */
+#define CH_LIMIT_FRAGMENTS 256       /* that an event comes in there */
+#define CH_LIMIT_FRAGMENT_SETS 16    /* events of which some are missing */
+#define CH_LIMIT_FRAGMENT_MS 10000   /* that they are waited for */
+#define CH_LIMIT_UNACKED 1024        /* events on their way into the inbox, of one channel */
 #define CH_LIMIT_LANES 4096          /* sessions in use at once */
 #define CH_LIMIT_CLIENT_TOOLS 128    /* that one request brings */
 #define CH_LIMIT_TOLD 2048           /* events of a session for those who come back */

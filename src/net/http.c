@@ -23,6 +23,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "net/http_route.h"
 #include "net/pool.h"
 #include "net/request.h"
 #include "net/response.h"
@@ -344,17 +345,17 @@ static const struct ch_conn_events conn_events = {
 
 /* --- starting a call */
 
-static int pick_proxy(struct ch_http_call *call, struct chela_error *err) {
-    const struct ch_http *h = call->http;
-    const struct proxy_setting *p = call->url.tls ? &h->proxy_https : &h->proxy_http;
+static int pick_proxy(const struct ch_http *h, const struct ch_url *url,
+                      const struct ch_proxy **out, struct chela_error *err) {
+    const struct proxy_setting *p = url->tls ? &h->proxy_https : &h->proxy_http;
 
-    if ((!p->proxy && !p->bad) || ch_proxy_bypass(ch_sv_str(h->no_proxy), &call->url))
+    if ((!p->proxy && !p->bad) || ch_proxy_bypass(ch_sv_str(h->no_proxy), url))
         return CHELA_OK;
     if (p->bad) {
         *err = *p->bad;
         return err->code;
     }
-    call->proxy = p->proxy;
+    *out = p->proxy;
     return CHELA_OK;
 }
 
@@ -368,7 +369,7 @@ static int prepare(struct ch_http_call *call, struct chela_error *err) {
     rc = ch_request_check(call->req, err);
     if (rc < 0 || call->req->filter)
         return rc; /* a proxy would connect to addresses the filter never sees */
-    return pick_proxy(call, err);
+    return pick_proxy(call->http, &call->url, &call->proxy, err);
 }
 
 static int launch(struct ch_http_call *call, struct chela_error *err) {
@@ -456,4 +457,20 @@ void ch_http_close(struct ch_http *h) {
 
 struct ch_transport *ch_http_transport(struct ch_http *h) {
     return &h->transport;
+}
+
+/* --- for those who go on as something else */
+
+int ch_http_route(const struct ch_http *h, const struct ch_url *url, struct ch_route *out,
+                  struct chela_error *err) {
+    *out = (struct ch_route){.host = url->host, .port = url->port, .tls = url->tls};
+    return pick_proxy(h, url, &out->proxy, err);
+}
+
+struct ch_shared *ch_http_shared(const struct ch_http *h) {
+    return h->shared;
+}
+
+const char *ch_http_user_agent(const struct ch_http *h) {
+    return h->user_agent;
 }

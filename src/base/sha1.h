@@ -1,0 +1,11 @@
+/* sha1.h -- SHA-1 (FIPS 180-4), for protocols that ask for it. It keeps nobody
+ * from forging anything: sha256.h is for that. */
+#ifndef CH_BASE_SHA1_H
+#define CH_BASE_SHA1_H
+#include "base/sv.h"
+
+#define CH_SHA1_SIZE 20
+
+void ch_sha1(struct ch_sv text, unsigned char out[CH_SHA1_SIZE]);
+
+#endif

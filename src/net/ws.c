@@ -1,0 +1,234 @@
+/* ws.c -- see ws.h.
+ *
+ * What is sent while a message is on its way to the kernel waits in a queue. An
+ * owner that closes the socket in one of its events is fine: then it lives on,
+ * without a connection, until the reader has returned. */
+#include "net/ws.h"
+
+#include <sys/random.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "net/http_route.h"
+
+enum state { OPENING, ASKING, OPEN, GONE };
+
+struct ch_ws {
+    enum state state;
+    struct ch_http *http;
+    struct ch_loop *loop;
+    const struct ch_ws_events *events;
+    void *user;
+    char *url; /* owned: with http in place of ws */
+    struct ch_url parts;
+    struct ch_conn *conn; /* NULL: closed */
+    struct ch_timer timer;
+    char key[25];
+    struct ch_buf head; /* of the answer */
+    struct ch_buf queue;
+    struct ch_ws_reader reader;
+    bool reading, closed;
+};
+
+static bool draw(void *out, size_t n) {
+    return getrandom(out, n, 0) == (ssize_t)n;
+}
+
+static void free_ws(struct ch_ws *w) {
+    ch_ws_reader_release(&w->reader);
+    ch_buf_release(&w->head);
+    ch_buf_release(&w->queue);
+    ch_free(w->url);
+    ch_free(w);
+}
+
+static void end(struct ch_ws *w, const struct chela_error *err) {
+    if (w->state == GONE)
+        return;
+    w->state = GONE;
+    ch_timer_stop(w->loop, &w->timer);
+    ch_conn_close(CH_TAKE(w->conn));
+    w->events->gone(w, err, w->user);
+}
+
+/* --- time */
+
+static void on_late(struct ch_timer *t) {
+    struct ch_ws *w = CH_CONTAINER(t, struct ch_ws, timer);
+    struct chela_error err = {0};
+    ch_fail(&err, CHELA_ETIMEOUT, "no WebSocket to %s in time", w->conn->label);
+    end(w, &err);
+}
+
+/* --- out */
+
+static void flush(struct ch_ws *w) {
+    if (!w->conn || w->conn->sending || !w->queue.n)
+        return;
+    struct ch_buf out = w->queue;
+    ch_buf_init(&w->queue, CH_LIMIT_WS_QUEUE);
+    ch_conn_send(w->conn, &out, NULL, 0);
+}
+
+int ch_ws_send(struct ch_ws *w, enum ch_ws_kind kind, struct ch_sv data) {
+    unsigned char mask[4];
+    if (w->state != OPEN)
+        return CHELA_ESTATE;
+    if (!draw(mask, sizeof(mask)))
+        return CHELA_EIO;
+    ch_ws_add_frame(&w->queue, kind, data, mask);
+    if (w->queue.overflow)
+        return CHELA_ELIMIT;
+    flush(w);
+    return 0;
+}
+
+/* --- in */
+
+static int say_goodbye(struct ch_ws *w, struct ch_sv payload, struct chela_error *err) {
+    unsigned code = payload.n < 2 ? 1005
+                                  : (unsigned)(unsigned char)payload.p[0] << 8 |
+                                        (unsigned char)payload.p[1];
+    ch_ws_send(w, CH_WS_CLOSE, ch_sv(payload.p, payload.n < 2 ? 0 : 2));
+    return ch_fail(err, CHELA_ENET, "%s closed the WebSocket (%u)", w->conn->label, code);
+}
+
+static bool on_frame(enum ch_ws_kind kind, struct ch_sv payload, void *user) {
+    struct ch_ws *w = user;
+    struct chela_error err = {0};
+    if (kind == CH_WS_TEXT || kind == CH_WS_BINARY) {
+        w->events->message(w, kind, payload, w->user);
+    } else if (kind == CH_WS_PING) {
+        ch_ws_send(w, CH_WS_PONG, payload);
+    } else if (kind == CH_WS_CLOSE) {
+        say_goodbye(w, payload, &err);
+        end(w, &err);
+    }
+    return !w->closed && w->state == OPEN;
+}
+
+static struct ch_sv after(struct ch_sv s, size_t n) {
+    return ch_sv(s.p + n, s.n - n);
+}
+
+/* The head of the answer; *bytes keeps what follows it. */
+static int on_answer(struct ch_ws *w, struct ch_sv *bytes, struct chela_error *err) {
+    size_t before = w->head.n;
+    if (ch_buf_add_sv(&w->head, *bytes) < 0)
+        return ch_fail(err, CHELA_ELIMIT, "the answer of %s has too many headers",
+                       w->conn->label);
+    size_t n = ch_ws_head_size(ch_buf_sv(&w->head));
+    *bytes = n ? after(*bytes, n - before) : ch_sv(NULL, 0);
+    if (!n)
+        return 0;
+    w->head.n = n;
+    int rc = ch_ws_accepted(ch_buf_sv(&w->head), w->key, err);
+    if (rc < 0)
+        return rc;
+    w->state = OPEN;
+    ch_timer_stop(w->loop, &w->timer);
+    w->events->open(w, w->user);
+    return 0;
+}
+
+static void on_bytes(struct ch_conn *c, struct ch_sv bytes, void *user) {
+    struct ch_ws *w = user;
+    struct chela_error err = {0};
+    int rc = 0;
+    (void)c;
+    w->reading = true;
+    if (w->state == ASKING)
+        rc = on_answer(w, &bytes, &err);
+    if (rc == 0 && !w->closed && w->state == OPEN)
+        rc = ch_ws_feed(&w->reader, bytes, &err);
+    w->reading = false;
+    if (w->closed)
+        free_ws(w);
+    else if (rc < 0)
+        end(w, &err);
+}
+
+static void on_ready(struct ch_conn *c, void *user) {
+    struct ch_ws *w = user;
+    unsigned char nonce[CH_WS_NONCE];
+    struct chela_error err = {0};
+    struct ch_buf out = {0};
+    if (!draw(nonce, sizeof(nonce))) {
+        ch_fail(&err, CHELA_EIO, "there are no random numbers");
+        end(w, &err);
+        return;
+    }
+    w->state = ASKING;
+    ch_ws_add_request(&out, &w->parts, nonce, ch_http_user_agent(w->http), w->key);
+    ch_conn_send(c, &out, NULL, 0);
+}
+
+static void on_sent(struct ch_conn *c, void *user) {
+    (void)c;
+    flush(user);
+}
+
+static void on_gone(struct ch_conn *c, const struct chela_error *err, void *user) {
+    struct ch_ws *w = user;
+    struct chela_error why = {0};
+    if (!err)
+        ch_fail(&why, CHELA_ENET, "%s closed the connection", c->label);
+    end(w, err ? err : &why);
+}
+
+/* --- life */
+
+static int read_url(struct ch_ws *w, const char *url, struct chela_error *err) {
+    CH_BUF_AUTO text = {0};
+    bool tls = strncmp(url, "wss://", 6) == 0;
+    if (!tls && strncmp(url, "ws://", 5) != 0)
+        return ch_fail(err, CHELA_EINVAL, "bad URL: it must begin with wss:// or ws://");
+    ch_buf_addf(&text, "http%s", url + 2);
+    w->url = ch_buf_take(&text);
+    return ch_url_parse(ch_sv_str(w->url), &w->parts, err);
+}
+
+int ch_ws_open(struct ch_http *h, const struct ch_ws_opts *o, const struct ch_ws_events *events,
+               void *user, struct ch_ws **out, struct chela_error *err) {
+    static const struct ch_conn_events conn_events = {
+        .ready = on_ready, .sent = on_sent, .bytes = on_bytes, .gone = on_gone};
+    struct ch_ws *w = ch_alloc(sizeof(*w));
+    struct ch_route route;
+    w->http = h;
+    w->loop = ch_http_shared(h)->loop;
+    w->events = events;
+    w->user = user;
+    ch_buf_init(&w->head, CH_LIMIT_HTTP_HEADERS);
+    ch_buf_init(&w->queue, CH_LIMIT_WS_QUEUE);
+    ch_ws_reader_init(&w->reader, on_frame, w);
+    int rc = read_url(w, o->url, err);
+    if (rc == 0)
+        rc = ch_http_route(h, &w->parts, &route, err);
+    if (rc == 0 && route.proxy && !route.tls)
+        rc = ch_fail(err, CHELA_EINVAL, "ws:// does not go through a proxy: use wss://");
+    if (rc == 0)
+        rc = ch_conn_open(ch_http_shared(h), &route, &conn_events, w, &w->conn, err);
+    if (rc < 0) {
+        free_ws(w);
+        return rc;
+    }
+    ch_timer_start(w->loop, &w->timer, o->connect_ms ? o->connect_ms : CH_DEFAULT_CONNECT_MS,
+                   on_late);
+    *out = w;
+    return 0;
+}
+
+void ch_ws_close(struct ch_ws *w) {
+    if (!w || w->closed)
+        return;
+    w->closed = true;
+    w->state = GONE;
+    ch_timer_stop(w->loop, &w->timer);
+    ch_conn_close(CH_TAKE(w->conn));
+    if (!w->reading)
+        free_ws(w);
+}
+
+struct ch_sv ch_ws_refusal(const struct ch_ws *w, const char *name) {
+    return ch_ws_header(ch_buf_sv(&w->head), name);
+}

@@ -1,0 +1,228 @@
+/* ws_codec.c -- see ws_codec.h. */
+#include "net/ws_codec.h"
+
+#include "base/base64.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/sha1.h"
+#include "base/utf8.h"
+
+#define MOST_CONTROL 125 /* bytes of a control frame's payload */
+
+/* --- asking for one */
+
+void ch_ws_add_request(struct ch_buf *out, const struct ch_url *url,
+                       const unsigned char nonce[CH_WS_NONCE], const char *user_agent,
+                       char key[25]) {
+    CH_BUF_AUTO text = {0};
+    ch_base64_add(&text, ch_sv((const char *)nonce, CH_WS_NONCE));
+    memcpy(key, ch_buf_str(&text), 25);
+    CH_BUF_LIT(out, "GET ");
+    ch_url_add_target(out, url);
+    CH_BUF_LIT(out, " HTTP/1.1\r\nHost: ");
+    ch_url_add_authority(out, url);
+    ch_buf_addf(out,
+                "\r\nUser-Agent: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n\r\n",
+                user_agent, key);
+}
+
+size_t ch_ws_head_size(struct ch_sv bytes) {
+    const char *end = bytes.n ? memmem(bytes.p, bytes.n, "\r\n\r\n", 4) : NULL;
+    return end ? (size_t)(end - bytes.p) + 4 : 0;
+}
+
+struct ch_sv ch_ws_header(struct ch_sv head, const char *name) {
+    ch_sv_split(&head, '\n');
+    while (head.p) {
+        struct ch_sv line = ch_sv_split(&head, '\n'), value = line;
+        if (ch_sv_eq_nocase(ch_sv_split(&value, ':'), ch_sv_str(name)) && value.p)
+            return ch_sv_trim(value);
+    }
+    return ch_sv(NULL, 0);
+}
+
+/* "HTTP/1.1 101 Switching Protocols" */
+static int status_of(struct ch_sv head) {
+    static const char digits[] = "0123456789";
+    int status = 0;
+    if (head.n < 12 || !ch_sv_starts(head, "HTTP/1.1 "))
+        return 0;
+    for (size_t i = 9; i < 12; i++) {
+        const char *d = head.p[i] ? strchr(digits, head.p[i]) : NULL;
+        if (!d)
+            return 0;
+        status = 10 * status + (int)(d - digits);
+    }
+    return status;
+}
+
+static void answer_to(const char *key, struct ch_buf *out) {
+    unsigned char digest[CH_SHA1_SIZE];
+    CH_BUF_AUTO text = {0};
+    ch_buf_addf(&text, "%s258EAFA5-E914-47DA-95CA-C5AB0DC85B11", key);
+    ch_sha1(ch_buf_sv(&text), digest);
+    ch_base64_add(out, ch_sv((const char *)digest, sizeof(digest)));
+}
+
+int ch_ws_accepted(struct ch_sv head, const char *key, struct chela_error *err) {
+    int status = status_of(head);
+    CH_BUF_AUTO want = {0};
+    answer_to(key, &want);
+    if (status && status != 101) {
+        ch_fail(err, CHELA_EPROTO, "the peer answered HTTP %d instead of a WebSocket", status);
+        if (err)
+            err->http_status = status;
+        return CHELA_EPROTO;
+    }
+    if (!status || !ch_sv_eq_nocase(ch_ws_header(head, "upgrade"), CH_SV("websocket")) ||
+        !ch_sv_contains_nocase(ch_ws_header(head, "connection"), "upgrade") ||
+        !ch_sv_eq(ch_ws_header(head, "sec-websocket-accept"), ch_buf_sv(&want)))
+        return ch_fail(err, CHELA_EPROTO, "the peer does not speak WebSocket with us");
+    if (ch_ws_header(head, "sec-websocket-extensions").n ||
+        ch_ws_header(head, "sec-websocket-protocol").n)
+        return ch_fail(err, CHELA_EPROTO, "the peer speaks of extensions that nobody asked for");
+    return 0;
+}
+
+/* --- frames out */
+
+void ch_ws_add_frame(struct ch_buf *out, enum ch_ws_kind kind, struct ch_sv payload,
+                     const unsigned char mask[4]) {
+    unsigned wide = payload.n < 126 ? 0 : payload.n <= UINT16_MAX ? 2 : 8;
+    ch_buf_addc(out, (char)(0x80 | kind));
+    ch_buf_addc(out, (char)(0x80 | (wide == 0 ? payload.n : wide == 2 ? 126 : 127)));
+    for (unsigned i = wide; i > 0; i--)
+        ch_buf_addc(out, (char)((uint64_t)payload.n >> (8 * (i - 1))));
+    ch_buf_add(out, mask, 4);
+    char *at = ch_buf_reserve(out, payload.n);
+    for (size_t i = 0; at && i < payload.n; i++)
+        at[i] = (char)((unsigned char)payload.p[i] ^ mask[i % 4]);
+    if (at)
+        ch_buf_commit(out, payload.n);
+}
+
+/* --- frames in */
+
+void ch_ws_reader_init(struct ch_ws_reader *r, ch_ws_fn *fn, void *user) {
+    *r = (struct ch_ws_reader){.fn = fn, .user = user};
+    ch_buf_init(&r->message, CH_LIMIT_WS_MESSAGE);
+    ch_buf_init(&r->control, MOST_CONTROL);
+}
+
+void ch_ws_reader_release(struct ch_ws_reader *r) {
+    ch_buf_release(&r->message);
+    ch_buf_release(&r->control);
+}
+
+static int broken(struct chela_error *err, const char *what) {
+    return ch_fail(err, CHELA_EPROTO, "the peer's WebSocket frames are broken: %s", what);
+}
+
+static bool is_control(unsigned opcode) {
+    return opcode & 8;
+}
+
+/* Bytes of the head that is being read, as far as they say so themselves. */
+static unsigned head_size(const struct ch_ws_reader *r) {
+    unsigned n = r->nhead < 2 ? 0 : r->head[1] & 0x7f;
+    return n == 126 ? 4 : n == 127 ? 10 : 2;
+}
+
+static uint64_t length_of(const struct ch_ws_reader *r) {
+    uint64_t n = 0;
+    if (head_size(r) == 2)
+        return r->head[1] & 0x7f;
+    for (unsigned i = 2; i < head_size(r); i++)
+        n = n << 8 | r->head[i];
+    return n;
+}
+
+static int check_head(const struct ch_ws_reader *r, struct chela_error *err) {
+    unsigned opcode = r->head[0] & 15, size = head_size(r);
+    bool last = r->head[0] & 0x80;
+    uint64_t n = length_of(r);
+    if (r->head[0] & 0x70)
+        return broken(err, "an extension that nobody asked for");
+    if (r->head[1] & 0x80)
+        return broken(err, "a mask");
+    if (opcode != 0 && opcode != CH_WS_TEXT && opcode != CH_WS_BINARY && opcode != CH_WS_CLOSE &&
+        opcode != CH_WS_PING && opcode != CH_WS_PONG)
+        return broken(err, "an unknown kind");
+    if (is_control(opcode) && (!last || n > MOST_CONTROL))
+        return broken(err, "a control frame that is too long or in parts");
+    if (!is_control(opcode) && (opcode == 0) != (r->kind != 0))
+        return broken(err, opcode ? "a message within a message" : "the rest of no message");
+    if ((size == 4 && n < 126) || (size == 10 && (n <= UINT16_MAX || n > INT64_MAX)))
+        return broken(err, "a length in a form that it must not have");
+    if (!is_control(opcode) && n > CH_LIMIT_WS_MESSAGE - r->message.n)
+        return ch_fail(err, CHELA_ELIMIT, "a WebSocket message has more than %zu bytes",
+                       CH_LIMIT_WS_MESSAGE);
+    return 0;
+}
+
+static int end_control(struct ch_ws_reader *r, enum ch_ws_kind kind, struct chela_error *err) {
+    struct ch_sv payload = ch_buf_sv(&r->control);
+    if (kind == CH_WS_CLOSE && payload.n == 1)
+        return broken(err, "half a reason to close");
+    r->stopped = !r->fn(kind, payload, r->user);
+    ch_buf_clear(&r->control);
+    return 0;
+}
+
+static int end_message(struct ch_ws_reader *r, struct chela_error *err) {
+    enum ch_ws_kind kind = r->kind;
+    if (kind == CH_WS_TEXT && !ch_utf8_valid(ch_buf_sv(&r->message)))
+        return broken(err, "a text that is not UTF-8");
+    r->kind = 0;
+    r->stopped = !r->fn(kind, ch_buf_sv(&r->message), r->user);
+    ch_buf_clear(&r->message);
+    return 0;
+}
+
+static int end_frame(struct ch_ws_reader *r, struct chela_error *err) {
+    unsigned opcode = r->head[0] & 15;
+    r->nhead = 0;
+    r->in_payload = false;
+    if (is_control(opcode))
+        return end_control(r, opcode, err);
+    return r->head[0] & 0x80 ? end_message(r, err) : 0;
+}
+
+static int begin_payload(struct ch_ws_reader *r, struct chela_error *err) {
+    unsigned opcode = r->head[0] & 15;
+    int rc = check_head(r, err);
+    if (rc < 0)
+        return rc;
+    if (opcode == CH_WS_TEXT || opcode == CH_WS_BINARY)
+        r->kind = opcode;
+    r->left = length_of(r);
+    r->in_payload = true;
+    return r->left ? 0 : end_frame(r, err);
+}
+
+static size_t take_payload(struct ch_ws_reader *r, struct ch_sv bytes) {
+    size_t n = (size_t)CH_MIN(r->left, (uint64_t)bytes.n);
+    ch_buf_add(is_control(r->head[0] & 15) ? &r->control : &r->message, bytes.p, n);
+    r->left -= n;
+    return n;
+}
+
+int ch_ws_feed(struct ch_ws_reader *r, struct ch_sv bytes, struct chela_error *err) {
+    int rc = 0;
+    while (rc == 0 && bytes.n && !r->stopped) {
+        size_t n = 1;
+        if (r->in_payload) {
+            n = take_payload(r, bytes);
+            rc = r->left ? 0 : end_frame(r, err);
+        } else {
+            r->head[r->nhead++] = (unsigned char)bytes.p[0];
+            if (r->nhead >= 2 && r->nhead == head_size(r))
+                rc = begin_payload(r, err);
+        }
+        bytes = ch_sv(bytes.p + n, bytes.n - n);
+    }
+    r->stopped |= rc < 0;
+    return rc;
+}
