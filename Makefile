@@ -135,7 +135,7 @@ $(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests
 $(SUPPORT): $(call objs,$(filter-out tests/support/fuzz_main.c,$(wildcard tests/support/*.c)))
 	@mkdir -p $(@D); rm -f $@
 	$(Q)$(AR) rcs $@ $^
-$(filter $(BUILD)/tests/unit/net/test_tls $(BUILD)/tests/unit/tool/% $(BUILD)/tests/unit/store/%,$(UNIT)): | $(MODULE_SOS)
+$(filter $(BUILD)/tests/unit/net/test_tls $(BUILD)/tests/unit/net/test_ws $(BUILD)/tests/unit/tool/% $(BUILD)/tests/unit/store/%,$(UNIT)): | $(MODULE_SOS)
 $(filter $(BUILD)/tests/unit/tool/%,$(UNIT)): | $(BOX)
 tests: all examples $(UNIT) $(WHOLE) $(FUZZ) $(TOOLS)
 
@@ -194,7 +194,7 @@ deps: ## install what is missing, for everything above
 demo-now: all
 	@scripts/demo $(BUILD)/chela
 TIER1 := lint unit fuzz replay scenario e2e
-TIER3 := unit fuzz replay scenario $(addprefix e2e/,answers approval attack cancel feishu modes relief serve sessions tools)
+TIER3 := unit fuzz replay scenario $(addprefix e2e/,answers approval attack cancel feishu feishu_line modes relief serve sessions tools)
 ifdef SANITIZE
 check-now: tests
 	@tests/run -b $(BUILD) $(TIER1)

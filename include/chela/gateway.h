@@ -37,6 +37,7 @@ struct chela_channel_opts {
     const char *const *groups;     /* ids of group chats, likewise */
     int unasked;               /* in groups: answer what does not mention the app too */
     const char *group_session; /* "topic" (NULL), "chat", "sender": who shares a session */
+    const char *mode;          /* how events come: "webhook" (NULL), "websocket" */
 };
 #define CHELA_CHANNEL_OPTS(...) {.size = sizeof(struct chela_channel_opts), __VA_ARGS__}
 

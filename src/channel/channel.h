@@ -7,6 +7,7 @@
  * a new one is a file, a row in channels.c and the rows of its options.
  *
  *   callback --receive--> arrival --judge--> an agent at work --deliver--> answer
+ *   fetched  --arrived------^
  *
  * An arrival is made from the service's own words (`data`), which is what is
  * stored: after a crash recall makes the same one. Everything happens on the
@@ -24,8 +25,15 @@ struct ch_channel {
 };
 
 /* What a channel is told about its surroundings. */
+struct ch_arrival;
 struct ch_channel_host {
     chela_runtime *rt;
+    /* For a channel that fetches what arrived instead of being called: store in,
+     * which lives in a (taken), then go on as with a callback's. done is told
+     * what became of it (mailbox.h), at once only if it is not safe; not after
+     * close. Until then the service should not forget it. */
+    void (*arrived)(const struct ch_arrival *in, struct ch_arena *a, chela_accepted_fn *done,
+                    void *tag, void *user);
     /* The channel now knows what it said CH_LATER for. */
     void (*ready)(struct ch_channel *c, void *user);
     void *user;
@@ -68,7 +76,8 @@ struct ch_channel_ops {
                 struct ch_channel **out, struct chela_error *err);
     void (*close)(struct ch_channel *c);
 
-    /* Verify a callback; if it is genuine, say what to answer, and what arrived. */
+    /* Verify a callback; if it is genuine, say what to answer, and what arrived.
+     * NULL: the service does not call. */
     void (*receive)(struct ch_channel *c, const struct ch_callback *in, struct ch_arena *a,
                     struct ch_verdict *out);
     /* The arrival that `data` is. CHELA_EPARSE: none. */

@@ -5,7 +5,10 @@
  *   feishu_message.c  what does its message say?         pure
  *   feishu_judge.c    may its sender have it done?       pure
  *   feishu_post.c     Markdown in parts that fit         pure
+ *   feishu_frame.c    frames of the long connection      pure
  *   feishu_api.c      calls of the open platform: tokens, retries, codes
+ *   feishu_line.c     the long connection: events come to us
+ *   feishu_out.c      answers, and that somebody is at work
  *   feishu.c          the channel made of these */
 #ifndef CH_CHANNEL_FEISHU_H
 #define CH_CHANNEL_FEISHU_H
@@ -29,6 +32,9 @@ struct ch_feishu_letter {
 /* Open a callback. 0, or the status to refuse it with and *why. */
 int ch_feishu_unseal(const struct ch_feishu_keys *k, const struct ch_callback *in,
                      struct ch_arena *a, struct ch_feishu_letter *out, const char **why);
+/* What came over a connection of our own: it needs no seal, and must be for us. */
+int ch_feishu_unwrap(const struct ch_feishu_keys *k, const struct ch_json *v,
+                     struct ch_feishu_letter *out, const char **why);
 
 /* --- feishu_message.c */
 
@@ -98,5 +104,37 @@ void ch_feishu_api_close(struct ch_feishu_api *api); /* no callback after this *
  * is called once, later. */
 void ch_feishu_call(struct ch_feishu_api *api, const char *method, const char *path,
                     const char *body, ch_feishu_fn *fn, void *user);
+/* POST without a token. */
+void ch_feishu_ask(struct ch_feishu_api *api, const char *path, const char *body,
+                   ch_feishu_fn *fn, void *user);
+
+/* --- feishu_line.c */
+
+struct ch_feishu_line;
+struct ch_feishu_ack;
+
+/* An event as JSON; borrowed. ch_feishu_line_ack follows once, now or later. */
+typedef void ch_feishu_event_fn(struct ch_sv event, struct ch_feishu_ack *ack, void *user);
+
+/* Keeps a connection open from now on. api must outlive it; texts are copied. */
+struct ch_feishu_line *ch_feishu_line_new(chela_runtime *rt, struct ch_feishu_api *api,
+                                          const char *app_id, const char *secret,
+                                          ch_feishu_event_fn *fn, void *user);
+/* All acks that are due are gone with it. */
+void ch_feishu_line_close(struct ch_feishu_line *l);
+/* code: 200: it need not come again; 500: it should. answer: JSON for the
+ * service; n 0: none. */
+void ch_feishu_line_ack(struct ch_feishu_ack *a, int code, struct ch_sv answer);
+
+/* --- feishu_out.c */
+
+struct ch_feishu_out;
+
+/* api, borrowed, is closed first. */
+struct ch_feishu_out *ch_feishu_out_new(chela_runtime *rt, struct ch_feishu_api *api);
+void ch_feishu_out_free(struct ch_feishu_out *o);
+void ch_feishu_deliver(struct ch_feishu_out *o, const struct chela_outbound *m);
+/* Mark a message that was written at ts, or no longer. */
+void ch_feishu_working(struct ch_feishu_out *o, const char *message, int64_t ts, bool at_work);
 
 #endif

@@ -38,6 +38,7 @@ struct call {
     int status;
     int64_t wait_ms;
     bool again; /* with another token */
+    bool bare;  /* without one */
     ch_feishu_fn *fn;
     void *user;
 };
@@ -120,7 +121,7 @@ static void finish(struct call *c, const struct chela_error *err) {
     struct ch_feishu_answer answer;
     c->http = NULL;
     read_answer(c, err, &arena, &answer);
-    if (is_token_problem(answer.code) && !c->again && c != c->api->asking) {
+    if (is_token_problem(answer.code) && !c->again && !c->bare) {
         c->again = true;
         ch_buf_clear(&c->in);
         if (c->api->token && strcmp(c->auth + strlen("Bearer "), c->api->token) == 0)
@@ -175,7 +176,7 @@ static void start(struct call *c) {
     ch_buf_addf(&url, "%s%s", api->base, c->path);
     ch_free((char *)c->request.url);
     ch_free(CH_TAKE(c->auth));
-    if (c != api->asking) {
+    if (!c->bare) {
         ch_buf_addf(&auth, "Bearer %s", api->token);
         c->auth = ch_buf_take(&auth);
         c->headers[n++] = (struct ch_header){CH_SV("Authorization"), ch_sv_str(c->auth)};
@@ -222,6 +223,14 @@ static void fail_waiting(struct ch_feishu_api *api, const struct ch_feishu_answe
     }
 }
 
+static struct call *ask(struct ch_feishu_api *api, const char *path, const char *body,
+                        ch_feishu_fn *fn, void *user) {
+    struct call *c = new_call(api, "POST", path, body, fn, user);
+    c->bare = true;
+    start(c);
+    return c;
+}
+
 static void on_token(const struct ch_feishu_answer *a, void *user) {
     struct ch_feishu_api *api = user;
     struct ch_sv token = ch_json_get_str(a->json, "tenant_access_token");
@@ -252,8 +261,7 @@ static void need_token(struct ch_feishu_api *api) {
     ch_jw_kcstr(&w, "app_id", api->app_id);
     ch_jw_kcstr(&w, "app_secret", api->secret);
     ch_jw_end(&w, '}');
-    api->asking = new_call(api, "POST", TOKEN_PATH, ch_buf_str(&body), on_token, api);
-    start(api->asking);
+    api->asking = ask(api, TOKEN_PATH, ch_buf_str(&body), on_token, api);
 }
 
 /* --- for the channel */
@@ -265,6 +273,11 @@ void ch_feishu_call(struct ch_feishu_api *api, const char *method, const char *p
         start(c);
     else
         wait_for_token(c);
+}
+
+void ch_feishu_ask(struct ch_feishu_api *api, const char *path, const char *body,
+                   ch_feishu_fn *fn, void *user) {
+    ask(api, path, body, fn, user);
 }
 
 struct ch_feishu_api *ch_feishu_api_new(chela_runtime *rt, const char *base, const char *app_id,

@@ -505,11 +505,15 @@ int chela_config_channel(const chela_config *cfg, size_t i, struct chela_channel
     struct chela_channel_opts o = CHELA_CHANNEL_OPTS(
         .name = "feishu", .agent = f->agent, .account = f->app_id, .domain = f->domain,
         .dm_policy = f->dm_policy, .group_policy = f->group_policy, .allow_from = f->allow_from,
-        .groups = f->groups, .unasked = f->unasked, .group_session = f->group_session);
+        .groups = f->groups, .unasked = f->unasked, .group_session = f->group_session,
+        .mode = f->mode);
+    bool called = !f->mode || strcmp(f->mode, "webhook") == 0; /* only then others must prove it */
     *env = (struct chela_channel_env){
         .secret = f->secret_env ? f->secret_env : "FEISHU_APP_SECRET",
-        .token = f->token_env ? f->token_env : "FEISHU_VERIFICATION_TOKEN",
-        .encrypt_key = f->encrypt_key_env};
+        .token = !called        ? NULL
+                 : f->token_env ? f->token_env
+                                : "FEISHU_VERIFICATION_TOKEN",
+        .encrypt_key = called ? f->encrypt_key_env : NULL};
     o.size = CH_MIN(out->size, sizeof(o));
     memcpy(out, &o, o.size);
     return CHELA_OK;

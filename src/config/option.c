@@ -205,8 +205,10 @@ const struct ch_option ch_options[] = {
              "encrypted nor signed"},
     {CH_SCOPE_FILE, "channels.feishu.encryptKey", CH_CFG_REFUSED, CH_CFG_SECRET,
      .help = "a key does not belong into this file: use encryptKeyEnv"},
-    {CH_SCOPE_FILE, "channels.feishu.mode", CH_CFG_CHOICE, 0, FEISHU(mode), .words = "webhook",
-     .otherwise = "webhook", .help = "how events come: to `POST /channels/feishu/events`"},
+    {CH_SCOPE_FILE, "channels.feishu.mode", CH_CFG_CHOICE, 0, FEISHU(mode),
+     .words = "webhook|websocket", .otherwise = "webhook",
+     .help = "how events come: to `POST /channels/feishu/events`, or over a connection that we "
+             "open"},
     {CH_SCOPE_FILE, "channels.feishu.domain", CH_CFG_TEXT, 0, FEISHU(domain),
      .otherwise = "feishu", .help = "the open platform: `feishu`, `lark` or an https URL"},
     {CH_SCOPE_FILE, "channels.feishu.agent", CH_CFG_NAME, 0, FEISHU(agent),

@@ -263,26 +263,48 @@ static void accepted(int rc, const struct chela_error *err, void *user) {
     else if (v)
         ch_visit_fail(v, 503, NULL, "the event cannot be stored: %s",
                       err ? err->message : chela_error_text(rc));
+    if (p->done && p->chat)
+        p->done(rc, err, p->tag);
     if (rc == 0 && p->chat)
         consider(p);
     else
         ch_parcel_drop(p);
 }
 
-static void accept_parcel(struct ch_visit *v, struct ch_parcel *p) {
-    struct chela_error err = {0};
+static int accept_parcel(chela_runtime *rt, struct ch_parcel *p, struct chela_error *err) {
     struct chela_inbox_event e =
         CHELA_INBOX_EVENT(.id = p->in.id, .session = p->in.session, .data = p->in.data.p,
                           .n = p->in.data.n);
-    p->visit = v;
     p->accepting = true;
+    return chela_inbox_accept(rt, &e, accepted, p, err);
+}
+
+static void accept_visit(struct ch_visit *v, struct ch_parcel *p) {
+    struct chela_error err = {0};
+    p->visit = v;
     v->user = p;
     v->left = on_left;
-    if (chela_inbox_accept(v->gw->rt, &e, accepted, p, &err) == 0)
+    if (accept_parcel(v->gw->rt, p, &err) == 0)
         return;
     v->left = NULL;
     ch_parcel_drop(p);
     ch_visit_error(v, &err);
+}
+
+/* A channel fetched something (channel.h). */
+static void on_arrived(const struct ch_arrival *in, struct ch_arena *a, chela_accepted_fn *done,
+                       void *tag, void *user) {
+    struct chela_error err = {0};
+    struct ch_chat *chat = user;
+    struct ch_parcel *p = new_parcel(chat);
+    p->arena = *a;
+    p->in = *in;
+    p->done = done;
+    p->tag = tag;
+    if (accept_parcel(chat->gw->rt, p, &err) == 0)
+        return;
+    ch_parcel_drop(p);
+    done(err.code, &err, tag);
 }
 
 static struct ch_chat *find(const chela_gateway *gw, struct ch_sv name) {
@@ -303,12 +325,12 @@ void ch_channel_call(struct ch_visit *v) {
                                .json = v->json,
                                .now = ch_now_ms(ch_loop_clock(v->gw->rt->loop))};
     struct ch_verdict verdict = {.status = 401, .why = "there is no such channel"};
-    struct ch_parcel *p = chat ? new_parcel(chat) : NULL;
+    struct ch_parcel *p = chat && chat->channel->ops->receive ? new_parcel(chat) : NULL;
     if (p)
         chat->channel->ops->receive(chat->channel, &call, &p->arena, &verdict);
     if (verdict.arrived) {
         p->in = verdict.arrival;
-        accept_parcel(v, p);
+        accept_visit(v, p);
         return;
     }
     v->gw->counters.refused += verdict.status == 401;
@@ -549,7 +571,7 @@ static int open_chat(chela_gateway *gw, const struct chela_channel_opts *given,
     if (o.agent && !ch_gateway_agent(gw, ch_sv_str(o.agent)))
         return ch_fail(err, CHELA_ECONFIG, "channel %s: there is no agent '%s'", o.name, o.agent);
     struct ch_chat *chat = ch_alloc(sizeof(*chat));
-    struct ch_channel_host host = {gw->rt, on_channel_ready, chat};
+    struct ch_channel_host host = {gw->rt, on_arrived, on_channel_ready, chat};
     chat->gw = gw;
     chat->agent = ch_strdup(o.agent ? o.agent : "");
     ch_list_init(&chat->parcels);

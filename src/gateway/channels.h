@@ -18,6 +18,8 @@ struct ch_parcel {
     struct ch_link link;
     struct ch_chat *chat;   /* NULL: the gateway was closed, nothing follows */
     struct ch_visit *visit; /* to be answered; NULL */
+    chela_accepted_fn *done; /* the channel, to be told that it is safe; NULL */
+    void *tag;
     struct ch_lane_wait wait;
     struct ch_watcher watcher;
     struct ch_arena arena;

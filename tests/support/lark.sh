@@ -5,6 +5,7 @@
 #     event MESSAGE CHAT TYPE TEXT [SENDER] [MENTIONS]   an event, as JSON
 #     seal JSON                      the same, encrypted
 #     push BODY [CURL-FLAG...]       to the gateway, signed if $encrypt_key is set
+#     tell EVENT [QUERY]             over the long connection; $code 200: acknowledged
 #     hears N                        wait until people have seen N messages
 #     texts                          those, one a line
 # shellcheck disable=SC2034
@@ -23,7 +24,7 @@ start_lark() {
     lark=http://127.0.0.1:$(cat "$tmp/lark/port")
     eval "plain_$(declare -f with_env)"
     with_env() {
-        plain_with_env FEISHU_APP_SECRET=$app_secret FEISHU_VERIFICATION_TOKEN=$verification \
+        plain_with_env FEISHU_APP_SECRET=$app_secret FEISHU_VERIFICATION_TOKEN="$verification" \
             FEISHU_ENCRYPT_KEY="$encrypt_key" "$@"
     }
 }
@@ -31,7 +32,7 @@ start_lark() {
 # An event that is about something else than a message has its own shape.
 event() {
     jq -cn --arg id "$1" --arg chat "$2" --arg type "$3" --arg text "$4" --arg sender "${5:-ou_ann}" \
-        --argjson mentions "${6:-[]}" --arg token $verification --arg app $app --arg now "$(date +%s%3N)" '
+        --argjson mentions "${6:-[]}" --arg token "$verification" --arg app $app --arg now "$(date +%s%3N)" '
         {schema: "2.0", header: {event_id: ("ev_" + $id), event_type: "im.message.receive_v1", create_time: $now, token: $token,
             app_id: $app, tenant_key: "tk"},
          event: {sender: {sender_id: {open_id: $sender, union_id: "on_x"}, sender_type: "user", tenant_key: "tk"},
@@ -60,6 +61,15 @@ push() {
             -H "X-Lark-Signature: $(sign_lark "$now" n1 "$body")" "$@"
     fi
     anon POST /channels/feishu/events -H 'Content-Type: application/json' --data-binary "$body" "$@"
+}
+
+# The connection may be on its way: the service waits for it too.
+tell() {
+    for _ in {1..100}; do
+        code=$(curl -sS -m 20 -o "$out" -w '%{http_code}' --data-binary "$1" "$lark/test/push?${2-}" 2>"$tmp/curl")
+        [ "$code" = 503 ] || return 0
+        sleep 0.1
+    done
 }
 
 hears() {

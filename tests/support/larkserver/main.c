@@ -8,10 +8,10 @@
  * a uuid that came before is not one. A line "STATUS CODE" in DIR/fail is the
  * answer to the next message, once; the line "lost" takes the message and cuts
  * the connection. Tokens are checked; DIR/revoke makes the current one invalid.
- * It shares no code with src/. */
+ * Events come over the long connection when POST /test/push says so (line.c). It
+ * shares no code with src/. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,21 +20,20 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "larkserver.h"
+
 #define MOST (4 * 1024 * 1024)
 #define UUIDS 4096
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const char *dir, *app_id, *app_secret;
 static unsigned tokens, messages, reactions;
 static char *uuids[UUIDS];
 static unsigned uuid_message[UUIDS], nuuids;
 
-struct request {
-    char method[16], path[1024], auth[512];
-    char *body; /* owned */
-};
+static unsigned port;
 
-static void note(const char *file, const char *text) {
+void note(const char *file, const char *text) {
     char path[1024];
     snprintf(path, sizeof(path), "%s/%s", dir, file);
     FILE *f = fopen(path, "a");
@@ -67,7 +66,7 @@ static int take_line(const char *file, char *out, size_t max) {
 
 /* --- HTTP, as much as is needed */
 
-static void answer(int fd, int status, const char *json) {
+void answer(int fd, int status, const char *json) {
     char head[256];
     int n = snprintf(head, sizeof(head),
                      "HTTP/1.1 %d X\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
@@ -112,7 +111,9 @@ static int read_request(int fd, char *buf, struct request *r) {
         have += (size_t)got;
     }
     buf[n] = '\0';
+    read_header(buf, "sec-websocket-key", r->key, sizeof(r->key));
     r->body = strdup(end + 4);
+    r->nbody = have;
     return 1;
 }
 
@@ -133,6 +134,20 @@ static void give_token(int fd, const struct request *r) {
     snprintf(json, sizeof(json),
              "{\"code\":0,\"msg\":\"ok\",\"tenant_access_token\":\"t-%u\",\"expire\":7200}",
              ++tokens);
+    answer(fd, 200, json);
+}
+
+static void give_address(int fd, const struct request *r) {
+    char json[512];
+    if (!has(r->body, "AppID", app_id) || !has(r->body, "AppSecret", app_secret)) {
+        answer(fd, 200, "{\"code\":514,\"msg\":\"app secret invalid\"}");
+        return;
+    }
+    snprintf(json, sizeof(json),
+             "{\"code\":0,\"msg\":\"\",\"data\":{\"URL\":\"ws://127.0.0.1:%u/ws/v2?device_id=1&"
+             "service_id=33554678&ticket=t\",\"ClientConfig\":{\"ReconnectCount\":-1,"
+             "\"ReconnectInterval\":120,\"ReconnectNonce\":30,\"PingInterval\":120}}}",
+             port);
     answer(fd, 200, json);
 }
 
@@ -187,9 +202,15 @@ static void take_message(int fd, const struct request *r) {
 
 static void serve_one(int fd, const struct request *r) {
     char json[256];
+    if (strncmp(r->path, "/test/", 6) == 0) {
+        line_test(fd, r);
+        return;
+    }
     note_request("calls", r->method, r);
     if (strstr(r->path, "/tenant_access_token/internal"))
         give_token(fd, r);
+    else if (strcmp(r->path, "/callback/ws/endpoint") == 0)
+        give_address(fd, r);
     else if (!is_known(r))
         answer(fd, 400, "{\"code\":99991663,\"msg\":\"Invalid access token\"}");
     else if (strstr(r->path, "/bot/v3/info"))
@@ -209,10 +230,17 @@ static void *serve(void *arg) {
     char *buf = malloc(MOST + 1);
     struct request r;
     while (read_request(fd, buf, &r)) {
-        pthread_mutex_lock(&lock);
-        serve_one(fd, &r);
-        pthread_mutex_unlock(&lock);
+        int upgrades = strncmp(r.path, "/ws/v2?", 7) == 0 && *r.key;
+        if (upgrades) {
+            line_serve(fd, &r);
+        } else {
+            pthread_mutex_lock(&lock);
+            serve_one(fd, &r);
+            pthread_mutex_unlock(&lock);
+        }
         free(r.body);
+        if (upgrades)
+            break;
     }
     close(fd);
     free(buf);
@@ -232,7 +260,8 @@ int main(int argc, char **argv) {
     if (fd < 0 || bind(fd, (struct sockaddr *)&at, n) < 0 || listen(fd, 64) < 0 ||
         getsockname(fd, (struct sockaddr *)&at, &n) < 0)
         return 1;
-    printf("%u\n", ntohs(at.sin_port));
+    port = ntohs(at.sin_port);
+    printf("%u\n", port);
     fflush(stdout);
     for (;;) {
         pthread_t thread;

@@ -1,0 +1,257 @@
+/* feishu_out.c -- what people see of an agent: its answers, and that it works.
+ *
+ * A message is answered by a reply to it, in its topic if it has one; a reply
+ * in several parts is sent part by part. Each part has an id made from the
+ * answer's key, and the service takes one of each id: so an answer that is sent
+ * again after a crash or a lost connection is not seen twice. */
+#include "base/limits.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/sha256.h"
+#include "channel/feishu.h"
+#include "json/writer.h"
+
+#define TYPING_MS (2 * 60 * 1000) /* older messages are not marked */
+
+struct ch_feishu_out {
+    chela_runtime *rt;
+    struct ch_feishu_api *api; /* borrowed */
+    struct ch_list sendings, typings;
+};
+
+/* --- an answer on its way */
+
+struct sending {
+    struct ch_link link;
+    struct ch_feishu_out *o;
+    char *key, *chat, *message, *text; /* owned */
+    bool thread, top, plain;
+    struct ch_feishu_rest rest;
+    struct ch_buf content; /* of the part that is under way */
+    unsigned part;
+};
+
+static void free_sending(struct sending *s) {
+    ch_list_del(&s->link);
+    ch_buf_release(&s->content);
+    ch_free(s->key);
+    ch_free(s->chat);
+    ch_free(s->message);
+    ch_free(s->text);
+    ch_free(s);
+}
+
+static void receipt(struct sending *s, enum chela_receipt what, const char *note, int64_t wait_ms) {
+    struct chela_error err = {0};
+    if (what != CHELA_RECEIPT_SENT)
+        ch_log(CH_LOG_WARN, "feishu", "an answer in chat %s %s: %s", s->chat,
+               what == CHELA_RECEIPT_REFUSED ? "was refused" : "is sent again later", note);
+    chela_outbox_receipt(s->o->rt, s->key, what, note, wait_ms, &err);
+    free_sending(s);
+}
+
+static void add_uuid(struct ch_jw *w, const struct sending *s) {
+    unsigned char digest[CH_SHA256_SIZE];
+    char hex[2 * CH_SHA256_SIZE + 1];
+    CH_BUF_AUTO text = {0};
+    ch_buf_addf(&text, "%s#%u", s->key, s->part);
+    ch_sha256_of(ch_buf_sv(&text), digest);
+    ch_sha256_hex(digest, hex);
+    ch_jw_kstr(w, "uuid", ch_sv(hex, 40));
+}
+
+/* The words of a post as a plain text. */
+static void add_plain(struct ch_jw *w, const struct sending *s) {
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO content = {0};
+    struct ch_jw inner = ch_jw(&content);
+    const struct ch_json *post = NULL;
+    ch_json_parse(&arena, ch_buf_sv(&s->content), CH_JSON_REPLACE, &post, NULL, NULL);
+    const struct ch_json *lines = ch_json_path(post, "zh_cn", "content", NULL);
+    ch_jw_begin(&inner, '{');
+    ch_jw_kstr(&inner, "text", ch_json_get_str(ch_json_at(ch_json_at(lines, 0), 0), "text"));
+    ch_jw_end(&inner, '}');
+    ch_jw_kstr(w, "content", ch_buf_sv(&content));
+}
+
+static void on_sent(const struct ch_feishu_answer *a, void *user);
+
+static void send_part(struct sending *s) {
+    CH_BUF_AUTO path = {0}, body = {0};
+    struct ch_jw w = ch_jw(&body);
+    ch_jw_begin(&w, '{');
+    if (s->top)
+        ch_jw_kcstr(&w, "receive_id", s->chat);
+    ch_jw_kcstr(&w, "msg_type", s->plain ? "text" : "post");
+    if (s->plain)
+        add_plain(&w, s);
+    else
+        ch_jw_kstr(&w, "content", ch_buf_sv(&s->content));
+    if (!s->top && s->thread)
+        ch_jw_kbool(&w, "reply_in_thread", true);
+    add_uuid(&w, s);
+    ch_jw_end(&w, '}');
+    if (s->top)
+        ch_buf_addf(&path, "/open-apis/im/v1/messages?receive_id_type=chat_id");
+    else
+        ch_buf_addf(&path, "/open-apis/im/v1/messages/%s/reply", s->message);
+    ch_feishu_call(s->o->api, "POST", ch_buf_str(&path), ch_buf_str(&body), on_sent, s);
+}
+
+static void send_next(struct sending *s, const char *note) {
+    ch_buf_clear(&s->content);
+    if (ch_feishu_part(&s->rest, &s->content))
+        send_part(s);
+    else
+        receipt(s, CHELA_RECEIPT_SENT, note, 0);
+}
+
+static bool comes_too_fast(const struct ch_feishu_answer *a) {
+    return a->status == 429 || a->code == 99991400 || a->code == 230020 || a->code == 11232;
+}
+
+/* The network, the service, or our token: none of it is about this message. */
+static bool may_pass(const struct ch_feishu_answer *a) {
+    return a->status == 0 || a->status >= 500 || a->code == -1 || a->code == 230049 ||
+           (a->code >= 10000 && a->code < 10100) || (a->code >= 99991661 && a->code <= 99991671);
+}
+
+static bool is_target_gone(const struct ch_feishu_answer *a) {
+    return a->code == 230011 || a->code == 231003;
+}
+
+static void on_sent(const struct ch_feishu_answer *a, void *user) {
+    struct sending *s = user;
+    CH_ARENA_AUTO arena = {0};
+    if (a->code == 0) {
+        struct ch_sv id = ch_json_get_str(ch_json_get(a->json, "data"), "message_id");
+        s->part++;
+        send_next(s, ch_arena_str(&arena, id.p ? id : ch_sv("", 0)));
+    } else if (comes_too_fast(a)) {
+        receipt(s, CHELA_RECEIPT_UNCERTAIN, a->why, a->wait_ms ? a->wait_ms : 1000);
+    } else if (is_target_gone(a) && !s->top && !s->thread) {
+        s->top = true; /* never out of a topic into the group around it */
+        send_part(s);
+    } else if (a->code == 230001 && !s->plain) {
+        s->plain = true;
+        send_part(s);
+    } else {
+        receipt(s, may_pass(a) ? CHELA_RECEIPT_UNCERTAIN : CHELA_RECEIPT_REFUSED, a->why,
+                a->wait_ms);
+    }
+}
+
+static char *words(const struct chela_outbound *m) {
+    CH_BUF_AUTO text = {0};
+    ch_buf_add_str(&text, m->text ? m->text : "");
+    if (!text.n && m->error)
+        ch_buf_addf(&text, "That did not work: %s", m->error);
+    for (size_t i = 0; i < m->nmedia; i++)
+        ch_buf_addf(&text, "%s%s", text.n ? "\n" : "", m->media[i]);
+    return text.p ? ch_buf_take(&text) : ch_strdup("");
+}
+
+void ch_feishu_deliver(struct ch_feishu_out *o, const struct chela_outbound *m) {
+    struct sending *s = ch_alloc(sizeof(*s));
+    struct ch_sv rest = ch_sv_str(m->to ? m->to : ""), chat = ch_sv_split(&rest, ' ');
+    struct ch_sv message = rest.p ? ch_sv_split(&rest, ' ') : ch_sv("", 0);
+    s->o = o;
+    s->key = ch_strdup(m->key);
+    s->chat = ch_strndup(chat.p, chat.n);
+    s->message = ch_strndup(message.p, message.n);
+    s->thread = rest.p && ch_sv_is(rest, "thread");
+    s->top = !message.n;
+    s->text = words(m);
+    s->rest.text = ch_sv_str(s->text);
+    ch_list_add(&o->sendings, &s->link);
+    if (!chat.n)
+        receipt(s, CHELA_RECEIPT_REFUSED, "it does not say where to", 0);
+    else
+        send_next(s, "nothing to say");
+}
+
+/* --- a sign that somebody is at work: a reaction to the message */
+
+struct typing {
+    struct ch_link link;
+    struct ch_feishu_out *o;
+    char *message, *reaction; /* owned; the latter NULL: not made yet */
+    bool over;
+};
+
+static void free_typing(struct typing *t) {
+    ch_list_del(&t->link);
+    ch_free(t->message);
+    ch_free(t->reaction);
+    ch_free(t);
+}
+
+static void take_back(struct typing *t) {
+    CH_BUF_AUTO path = {0};
+    ch_buf_addf(&path, "/open-apis/im/v1/messages/%s/reactions/%s", t->message, t->reaction);
+    ch_feishu_call(t->o->api, "DELETE", ch_buf_str(&path), NULL, NULL, NULL);
+    free_typing(t);
+}
+
+static void on_typing(const struct ch_feishu_answer *a, void *user) {
+    struct typing *t = user;
+    struct ch_sv id = ch_json_get_str(ch_json_get(a->json, "data"), "reaction_id");
+    if (a->code != 0 || !id.n || memchr(id.p, 0, id.n) || memchr(id.p, '/', id.n)) {
+        free_typing(t); /* it is no more than a sign */
+        return;
+    }
+    t->reaction = ch_strndup(id.p, id.n);
+    if (t->over)
+        take_back(t);
+}
+
+static struct typing *find_typing(const struct ch_feishu_out *o, const char *message) {
+    for (CH_LIST_EACH(k, &o->typings)) {
+        struct typing *t = CH_CONTAINER(k, struct typing, link);
+        if (!t->over && strcmp(t->message, message) == 0)
+            return t;
+    }
+    return NULL;
+}
+
+void ch_feishu_working(struct ch_feishu_out *o, const char *message, int64_t ts, bool at_work) {
+    struct typing *t = find_typing(o, message);
+    if (!at_work) {
+        if (t && t->reaction)
+            take_back(t);
+        else if (t)
+            t->over = true;
+        return;
+    }
+    if (t || ch_now_ms(ch_loop_clock(o->rt->loop)) - ts > TYPING_MS)
+        return;
+    CH_BUF_AUTO path = {0};
+    t = ch_alloc(sizeof(*t));
+    t->o = o;
+    t->message = ch_strdup(message);
+    ch_list_add(&o->typings, &t->link);
+    ch_buf_addf(&path, "/open-apis/im/v1/messages/%s/reactions", message);
+    ch_feishu_call(o->api, "POST", ch_buf_str(&path),
+                   "{\"reaction_type\":{\"emoji_type\":\"Typing\"}}", on_typing, t);
+}
+
+/* --- life */
+
+struct ch_feishu_out *ch_feishu_out_new(chela_runtime *rt, struct ch_feishu_api *api) {
+    struct ch_feishu_out *o = ch_alloc(sizeof(*o));
+    o->rt = rt;
+    o->api = api;
+    ch_list_init(&o->sendings);
+    ch_list_init(&o->typings);
+    return o;
+}
+
+void ch_feishu_out_free(struct ch_feishu_out *o) {
+    if (!o)
+        return;
+    for (struct sending *s; (s = CH_LIST_FIRST(&o->sendings, struct sending, link));)
+        free_sending(s);
+    for (struct typing *t; (t = CH_LIST_FIRST(&o->typings, struct typing, link));)
+        free_typing(t);
+    ch_free(o);
+}
