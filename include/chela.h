@@ -24,6 +24,7 @@
 #include "chela/json.h"
 #include "chela/mailbox.h"
 #include "chela/models.h"
+#include "chela/pairing.h"
 #include "chela/prompt.h"
 #include "chela/sandbox.h"
 #include "chela/schema.h"

@@ -32,11 +32,15 @@ struct chela_channel_opts {
     const char *token;       /* what the service shows us */
     const char *encrypt_key; /* what its callbacks are encrypted and signed with; NULL: not */
     const char *domain;      /* "feishu", "lark" or a URL; NULL: "feishu" */
-    const char *dm_policy, *group_policy; /* "allowlist" (NULL), "open", "off" */
+    const char *dm_policy, *group_policy; /* "allowlist" (NULL), "open", "off"; dm_policy also
+                                             "pairing" (pairing.h) */
     const char *const *allow_from; /* ids of people, "*": all; NULL-terminated, may be NULL */
     const char *const *groups;     /* ids of group chats, likewise */
     int unasked;               /* in groups: answer what does not mention the app too */
     const char *group_session; /* "topic" (NULL), "chat", "sender": who shares a session */
+    /* Ids of those who decide about calls that need consent, and change how the
+     * agent works; NULL: nobody, such calls are refused. NULL-terminated. */
+    const char *const *owners;
     const char *mode;          /* how events come: "webhook" (NULL), "websocket" */
 };
 #define CHELA_CHANNEL_OPTS(...) {.size = sizeof(struct chela_channel_opts), __VA_ARGS__}

@@ -65,6 +65,9 @@ struct chela_outbound {
     size_t nmedia;
     int voice;
     unsigned attempts; /* that have failed so far; of chela_outbox_put: no matter */
+    /* Id of a call that waits for a person's consent, which the text shows: whoever
+     * may decide should be able to answer. NULL: it is no question. */
+    const char *approval;
 };
 #define CHELA_OUTBOUND(...) {.size = sizeof(struct chela_outbound), __VA_ARGS__}
 

@@ -474,8 +474,8 @@ CHELA_API int chela_run_steer(chela_run *run, const char *text, size_t len);
 CHELA_API int chela_run_follow_up(chela_run *run, const char *text, size_t len);
 
 /* Messages that come as they please: begin a run, or, while one is in progress,
- * do with them what the agent or chela_session_queue chose. A message whose bounds are not
- * those of the run never joins it: it begins one of its own, later. */
+ * do with them what the agent or chela_session_queue chose; while one is paused they wait. A
+ * message whose bounds are not those of the run never joins it: it begins one of its own, later. */
 CHELA_API int chela_session_queue(chela_session *s, const struct chela_queue_opts *opts,
                                   struct chela_error *err);
 /* opts: of the run that begins with it; may be NULL. text is copied; NULL:

@@ -248,7 +248,8 @@ int chela_session_send(chela_session *s, const char *text, size_t len,
     f->user = opts.user;
     if (!text)
         return begin_waiting(f, err);
-    bool begins = !is_busy(s) && f->waiting.n == 0 && f->opts.mode != CHELA_QUEUE_COLLECT;
+    bool rests = !is_busy(s) && strcmp(chela_session_status(s), "paused") != 0;
+    bool begins = rests && f->waiting.n == 0 && f->opts.mode != CHELA_QUEUE_COLLECT;
     if (begins)
         return chela_run_start(s, text, len, given, NULL, err);
     int rc = ch_inbox_check(s, &opts, err);
@@ -262,9 +263,9 @@ int chela_session_send(chela_session *s, const char *text, size_t len,
     rc = put_aside(f, text, len, &opts, err);
     if (rc < 0)
         return rc;
-    if (!is_busy(s))
+    if (rests)
         start_soon(f);
-    else if (f->opts.mode == CHELA_QUEUE_INTERRUPT)
+    else if (is_busy(s) && f->opts.mode == CHELA_QUEUE_INTERRUPT)
         chela_cancel(s->run, "a new message came");
     return 0;
 }

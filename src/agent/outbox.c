@@ -105,7 +105,7 @@ static struct letter *add_letter(struct ch_outbox *box, const struct chela_outbo
         .to = copy(l, m->to), .text = copy(l, m->text ? m->text : ""), .run = copy(l, m->run),
         .status = copy(l, m->status), .reason = copy(l, m->reason), .error = copy(l, m->error),
         .reply_to = copy(l, m->reply_to), .media = copy_media(l, m), .nmedia = m->nmedia,
-        .voice = m->voice, .attempts = m->attempts);
+        .voice = m->voice, .attempts = m->attempts, .approval = copy(l, m->approval));
     ch_list_add(&box->letters, &l->link);
     box->n++;
     hold(box);
@@ -165,6 +165,7 @@ static void write_letter(const struct chela_outbound *m, struct ch_buf *out) {
     kopt(&w, "reason", m->reason);
     kopt(&w, "error", m->error);
     kopt(&w, "reply_to", m->reply_to);
+    kopt(&w, "approval", m->approval);
     if (m->nmedia) {
         ch_jw_key(&w, "media");
         ch_jw_begin(&w, '[');
@@ -415,6 +416,7 @@ int chela_outbox_recall(chela_runtime *rt, const struct chela_store_item *item,
         .to = opt(&arena, v, "to"), .text = opt(&arena, v, "text"), .run = opt(&arena, v, "run"),
         .status = opt(&arena, v, "status"), .reason = opt(&arena, v, "reason"),
         .error = opt(&arena, v, "error"), .reply_to = opt(&arena, v, "reply_to"),
+        .approval = opt(&arena, v, "approval"),
         .voice = ch_json_bool(ch_json_get(v, "voice"), false),
         .attempts = (unsigned)CH_MIN(item->attempts, (uint64_t)CH_LIMIT_SENDS));
     read_media(&arena, v, &m);

@@ -287,6 +287,9 @@
 #define CH_LIMIT_FRAGMENT_SETS 16    /* events of which some are missing */
 #define CH_LIMIT_FRAGMENT_MS 10000   /* that they are waited for */
 #define CH_LIMIT_UNACKED 1024        /* events on their way into the inbox, of one channel */
+#define CH_LIMIT_ASKS 1024           /* questions about calls that a channel remembers */
+#define CH_LIMIT_WISHES 4096         /* sessions with a model of their own, likewise */
+#define CH_LIMIT_PAIRINGS 100        /* strangers of a channel who have a code */
 #define CH_LIMIT_LANES 4096          /* sessions in use at once */
 #define CH_LIMIT_CLIENT_TOOLS 128    /* that one request brings */
 #define CH_LIMIT_TOLD 2048           /* events of a session for those who come back */

@@ -25,6 +25,16 @@ struct ch_channel {
 };
 
 /* What a channel is told about its surroundings. */
+/* Somebody decided about a call that waits for consent. The channel has seen
+ * that they may. */
+struct ch_decision {
+    const char *session, *approval; /* as they were shown */
+    const char *word;               /* "allow-once", "allow-always", "deny" */
+    const char *by;                 /* the id that the channel gives them */
+};
+/* answer: what ops->decided made of it; borrowed. */
+typedef void ch_decided_fn(struct ch_sv answer, void *tag);
+
 struct ch_arrival;
 struct ch_channel_host {
     chela_runtime *rt;
@@ -34,6 +44,9 @@ struct ch_channel_host {
      * close. Until then the service should not forget it. */
     void (*arrived)(const struct ch_arrival *in, struct ch_arena *a, chela_accepted_fn *done,
                     void *tag, void *user);
+    /* The same for a decision, which is copied: it is carried out, then done is
+     * called, at once or later; not after close. */
+    void (*decide)(const struct ch_decision *d, ch_decided_fn *done, void *tag, void *user);
     /* The channel now knows what it said CH_LATER for. */
     void (*ready)(struct ch_channel *c, void *user);
     void *user;
@@ -48,7 +61,8 @@ struct ch_callback {
     int64_t now;                /* ms since the epoch */
 };
 
-/* A message that somebody wrote. Texts live in the arena it was made in. */
+/* A message that somebody wrote. Texts live in the arena it was made in. The key
+ * of its session begins with the channel's name and the chat: "feishu:oc_1". */
 struct ch_arrival {
     const char *id;      /* the same when it comes again: "feishu:om_1" */
     const char *session; /* key of the session that it belongs to */
@@ -64,9 +78,15 @@ struct ch_verdict {
     struct ch_sv answer;  /* JSON to answer with */
     bool arrived;         /* there is an arrival, to be stored before the answer */
     struct ch_arrival arrival;
+    const struct ch_decision *decision; /* NULL: none. ops->decided answers it */
 };
 
-enum ch_judgement { CH_TAKE, CH_IGNORE, CH_LATER };
+enum ch_judgement {
+    CH_TAKE,
+    CH_IGNORE,
+    CH_LATER, /* not known yet: `ready` follows */
+    CH_MEET   /* a stranger who may be paired (chela/pairing.h) */
+};
 
 struct ch_channel_ops {
     const char *name; /* as in the configuration and in POST /channels/NAME/events */
@@ -89,6 +109,14 @@ struct ch_channel_ops {
 
     /* Send m, which is borrowed; ends with one chela_outbox_receipt. */
     void (*deliver)(struct ch_channel *c, const struct chela_outbound *m);
+    /* May sender decide about calls, and change how the agent works? sender NULL:
+     * may anybody? Without, calls that need consent are refused. */
+    bool (*is_owner)(struct ch_channel *c, const char *sender);
+    /* With is_owner: append what the service is told about a decision, in its
+     * own form. what: the text that was decided about; "": unknown. err: why it
+     * could not be done; NULL: it was. */
+    void (*decided)(struct ch_channel *c, const struct ch_decision *d, const char *what,
+                    const struct chela_error *err, struct ch_buf *answer);
     /* Optional. Show that somebody is at work on a message, or no longer is. */
     void (*working)(struct ch_channel *c, const struct ch_arrival *in, bool at_work);
 };

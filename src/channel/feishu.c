@@ -89,6 +89,44 @@ static void take_message(struct feishu *f, const struct ch_json *event, struct c
                out->arrival.about.message_id);
 }
 
+static const char *refuse_press(const struct feishu *f, const struct ch_feishu_press *p,
+                                struct ch_arena *a) {
+    const char *there = ch_arena_printf(a, "feishu:%s", p->chat);
+    size_t n = strlen(there);
+    const char *session = p->decision.session;
+    if (!ch_feishu_is_owner(&f->rules, p->open_id))
+        return "Only an owner of this channel may decide.";
+    if (strncmp(session, there, n) != 0 || (session[n] && session[n] != ':'))
+        return "This was not asked here.";
+    return NULL;
+}
+
+static void take_press(const struct feishu *f, const struct ch_json *event, struct ch_arena *a,
+                       struct ch_verdict *out) {
+    struct ch_feishu_press *p = CH_ARENA_NEW(a, struct ch_feishu_press);
+    CH_BUF_AUTO toast = {0};
+    if (!ch_feishu_card_read(event, a, p))
+        return;
+    const char *no = refuse_press(f, p, a);
+    if (!no) {
+        out->decision = &p->decision;
+        return;
+    }
+    ch_log(CH_LOG_WARN, "feishu", "%s pressed a button in %s: %s", p->open_id, p->chat, no);
+    ch_feishu_card_toast(&toast, "error", no);
+    out->answer = ch_arena_sv(a, ch_buf_sv(&toast));
+}
+
+static bool feishu_is_owner(struct ch_channel *c, const char *sender) {
+    return ch_feishu_is_owner(&self(c)->rules, sender);
+}
+
+static void feishu_decided(struct ch_channel *c, const struct ch_decision *d, const char *what,
+                           const struct chela_error *err, struct ch_buf *answer) {
+    (void)c;
+    ch_feishu_card_decided(answer, d, what, err);
+}
+
 static void take_letter(struct feishu *f, const struct ch_feishu_letter *letter,
                         struct ch_arena *a, struct ch_verdict *out) {
     CH_BUF_AUTO text = {0};
@@ -100,6 +138,8 @@ static void take_letter(struct feishu *f, const struct ch_feishu_letter *letter,
         out->answer = ch_arena_sv(a, ch_buf_sv(&text));
     } else if (ch_sv_is(letter->type, "im.message.receive_v1")) {
         take_message(f, letter->event, a, out);
+    } else if (ch_sv_is(letter->type, "card.action.trigger")) {
+        take_press(f, letter->event, a, out);
     }
 }
 
@@ -128,6 +168,10 @@ static void on_stored(int rc, const struct chela_error *err, void *user) {
     ch_feishu_line_ack(user, safe ? 200 : 500, ch_sv(NULL, 0));
 }
 
+static void on_decided(struct ch_sv answer, void *tag) {
+    ch_feishu_line_ack(tag, 200, answer);
+}
+
 static void on_event(struct ch_sv event, struct ch_feishu_ack *ack, void *user) {
     struct feishu *f = user;
     struct ch_arena arena = {0};
@@ -144,8 +188,11 @@ static void on_event(struct ch_sv event, struct ch_feishu_ack *ack, void *user) 
         f->host.arrived(&verdict.arrival, &arena, on_stored, ack, f->host.user);
         return;
     }
-    ch_feishu_line_ack(ack, 200,
-                       ch_sv_is(verdict.answer, "{}") ? ch_sv(NULL, 0) : verdict.answer);
+    if (verdict.decision)
+        f->host.decide(verdict.decision, on_decided, ack, f->host.user);
+    else
+        ch_feishu_line_ack(ack, 200,
+                           ch_sv_is(verdict.answer, "{}") ? ch_sv(NULL, 0) : verdict.answer);
     ch_arena_release(&arena);
 }
 
@@ -197,6 +244,7 @@ static int need(const char *value, const char *what, struct chela_error *err) {
 static enum ch_feishu_policy policy(const char *word) {
     return !word || strcmp(word, "allowlist") == 0 ? CH_FEISHU_LISTED
            : strcmp(word, "open") == 0             ? CH_FEISHU_OPEN
+           : strcmp(word, "pairing") == 0          ? CH_FEISHU_PAIRING
                                                    : CH_FEISHU_OFF;
 }
 
@@ -237,6 +285,7 @@ static void feishu_close(struct ch_channel *c) {
     ch_feishu_out_free(f->out);
     ch_strings_free(f->rules.people);
     ch_strings_free(f->rules.groups);
+    ch_strings_free(f->rules.owners);
     ch_free((char *)f->keys.app_id);
     ch_free((char *)f->keys.token);
     ch_free((char *)f->keys.encrypt_key);
@@ -264,6 +313,7 @@ static int feishu_open(const struct ch_channel_host *host, const struct chela_ch
                                         .group = policy(o->group_policy),
                                         .people = ch_strings_dup(o->allow_from),
                                         .groups = ch_strings_dup(o->groups),
+                                        .owners = ch_strings_dup(o->owners),
                                         .unasked = o->unasked,
                                         .scope = scope(o->group_session)};
     f->api = ch_feishu_api_new(host->rt, base_of(o->domain), o->account, o->secret);
@@ -284,5 +334,7 @@ const struct ch_channel_ops ch_feishu_channel = {
     .recall = feishu_recall,
     .judge = feishu_judge,
     .deliver = feishu_deliver,
+    .is_owner = feishu_is_owner,
+    .decided = feishu_decided,
     .working = feishu_working,
 };

@@ -5,6 +5,7 @@
  *   feishu_message.c  what does its message say?         pure
  *   feishu_judge.c    may its sender have it done?       pure
  *   feishu_post.c     Markdown in parts that fit         pure
+ *   feishu_card.c     cards to decide by                 pure
  *   feishu_frame.c    frames of the long connection      pure
  *   feishu_api.c      calls of the open platform: tokens, retries, codes
  *   feishu_line.c     the long connection: events come to us
@@ -56,18 +57,20 @@ bool ch_feishu_mentions(const struct ch_feishu_message *m, const char *open_id);
 
 /* --- feishu_judge.c */
 
-enum ch_feishu_policy { CH_FEISHU_LISTED, CH_FEISHU_OPEN, CH_FEISHU_OFF };
+enum ch_feishu_policy { CH_FEISHU_LISTED, CH_FEISHU_OPEN, CH_FEISHU_OFF, CH_FEISHU_PAIRING };
 enum ch_feishu_scope { CH_FEISHU_TOPIC, CH_FEISHU_CHAT, CH_FEISHU_SENDER };
 
 struct ch_feishu_rules {
     enum ch_feishu_policy direct, group;
-    char **people, **groups; /* owned, NULL-terminated: ids */
+    char **people, **groups, **owners; /* owned, NULL-terminated: ids */
     bool unasked; /* in groups: answer what does not mention us */
     enum ch_feishu_scope scope;
 };
 
 enum ch_judgement ch_feishu_judge(const struct ch_feishu_rules *r, const char *bot,
                                   const struct ch_feishu_message *m);
+/* open_id NULL: is there any? */
+bool ch_feishu_is_owner(const struct ch_feishu_rules *r, const char *open_id);
 /* The session that a message belongs to. */
 char *ch_feishu_session(const struct ch_feishu_rules *r, const struct ch_feishu_message *m,
                         struct ch_arena *a);
@@ -82,6 +85,24 @@ struct ch_feishu_rest {
     struct ch_sv fence; /* the line that opened it; n 0: none is open */
 };
 bool ch_feishu_part(struct ch_feishu_rest *rest, struct ch_buf *content);
+
+/* --- feishu_card.c */
+
+void ch_feishu_card_ask(struct ch_buf *out, const char *text, const char *session,
+                        const char *approval);
+/* What the service is told about a decision: a note for who decided, and the
+ * card as it is from now on. */
+void ch_feishu_card_decided(struct ch_buf *out, const struct ch_decision *d, const char *what,
+                            const struct chela_error *err);
+void ch_feishu_card_toast(struct ch_buf *out, const char *type, const char *text);
+
+struct ch_feishu_press {
+    const char *open_id, *chat; /* whose, and where */
+    struct ch_decision decision;
+};
+/* event: of card.action.trigger. false: it is no button of ours. */
+bool ch_feishu_card_read(const struct ch_json *event, struct ch_arena *a,
+                         struct ch_feishu_press *out);
 
 /* --- feishu_api.c */
 

@@ -26,6 +26,7 @@ struct sending {
     struct ch_feishu_out *o;
     char *key, *chat, *message, *text; /* owned */
     bool thread, top, plain;
+    char *approval; /* owned: it is a question about a call; NULL */
     struct ch_feishu_rest rest;
     struct ch_buf content; /* of the part that is under way */
     unsigned part;
@@ -38,6 +39,7 @@ static void free_sending(struct sending *s) {
     ch_free(s->chat);
     ch_free(s->message);
     ch_free(s->text);
+    ch_free(s->approval);
     ch_free(s);
 }
 
@@ -60,16 +62,27 @@ static void add_uuid(struct ch_jw *w, const struct sending *s) {
     ch_jw_kstr(w, "uuid", ch_sv(hex, 40));
 }
 
-/* The words of a post as a plain text. */
-static void add_plain(struct ch_jw *w, const struct sending *s) {
+/* The words of a post or a card. */
+static void add_words(const struct sending *s, struct ch_buf *out) {
     CH_ARENA_AUTO arena = {0};
-    CH_BUF_AUTO content = {0};
-    struct ch_jw inner = ch_jw(&content);
     const struct ch_json *post = NULL;
+    if (s->approval) {
+        ch_buf_addf(out, "%s\n\n/approve %s allow-once | allow-always | deny", s->text,
+                    s->approval);
+        return;
+    }
     ch_json_parse(&arena, ch_buf_sv(&s->content), CH_JSON_REPLACE, &post, NULL, NULL);
     const struct ch_json *lines = ch_json_path(post, "zh_cn", "content", NULL);
+    struct ch_sv text = ch_json_get_str(ch_json_at(ch_json_at(lines, 0), 0), "text");
+    ch_buf_add_sv(out, text.p ? text : ch_sv("", 0));
+}
+
+static void add_plain(struct ch_jw *w, const struct sending *s) {
+    CH_BUF_AUTO content = {0}, words = {0};
+    struct ch_jw inner = ch_jw(&content);
+    add_words(s, &words);
     ch_jw_begin(&inner, '{');
-    ch_jw_kstr(&inner, "text", ch_json_get_str(ch_json_at(ch_json_at(lines, 0), 0), "text"));
+    ch_jw_kstr(&inner, "text", ch_buf_sv(&words));
     ch_jw_end(&inner, '}');
     ch_jw_kstr(w, "content", ch_buf_sv(&content));
 }
@@ -82,7 +95,7 @@ static void send_part(struct sending *s) {
     ch_jw_begin(&w, '{');
     if (s->top)
         ch_jw_kcstr(&w, "receive_id", s->chat);
-    ch_jw_kcstr(&w, "msg_type", s->plain ? "text" : "post");
+    ch_jw_kcstr(&w, "msg_type", s->plain ? "text" : s->approval ? "interactive" : "post");
     if (s->plain)
         add_plain(&w, s);
     else
@@ -132,7 +145,7 @@ static void on_sent(const struct ch_feishu_answer *a, void *user) {
     } else if (is_target_gone(a) && !s->top && !s->thread) {
         s->top = true; /* never out of a topic into the group around it */
         send_part(s);
-    } else if (a->code == 230001 && !s->plain) {
+    } else if ((a->code == 230001 || a->code == 230099) && !s->plain) {
         s->plain = true;
         send_part(s);
     } else {
@@ -162,12 +175,17 @@ void ch_feishu_deliver(struct ch_feishu_out *o, const struct chela_outbound *m) 
     s->thread = rest.p && ch_sv_is(rest, "thread");
     s->top = !message.n;
     s->text = words(m);
-    s->rest.text = ch_sv_str(s->text);
     ch_list_add(&o->sendings, &s->link);
-    if (!chat.n)
+    if (!chat.n) {
         receipt(s, CHELA_RECEIPT_REFUSED, "it does not say where to", 0);
-    else
+    } else if (m->approval) {
+        s->approval = ch_strdup(m->approval);
+        ch_feishu_card_ask(&s->content, s->text, m->session, m->approval);
+        send_part(s);
+    } else {
+        s->rest.text = ch_sv_str(s->text);
         send_next(s, "nothing to say");
+    }
 }
 
 /* --- a sign that somebody is at work: a reaction to the message */

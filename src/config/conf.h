@@ -142,7 +142,7 @@ struct ch_conf_gateway {
 struct ch_conf_feishu {
     const char *app_id, *secret_env, *token_env, *encrypt_key_env, *mode, *domain, *agent;
     const char *dm_policy, *group_policy, *group_session;
-    const char *const *allow_from, *const *groups; /* NULL-terminated */
+    const char *const *allow_from, *const *groups, *const *owners; /* NULL-terminated */
     bool unasked;
 };
 

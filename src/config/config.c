@@ -506,7 +506,7 @@ int chela_config_channel(const chela_config *cfg, size_t i, struct chela_channel
         .name = "feishu", .agent = f->agent, .account = f->app_id, .domain = f->domain,
         .dm_policy = f->dm_policy, .group_policy = f->group_policy, .allow_from = f->allow_from,
         .groups = f->groups, .unasked = f->unasked, .group_session = f->group_session,
-        .mode = f->mode);
+        .mode = f->mode, .owners = f->owners);
     bool called = !f->mode || strcmp(f->mode, "webhook") == 0; /* only then others must prove it */
     *env = (struct chela_channel_env){
         .secret = f->secret_env ? f->secret_env : "FEISHU_APP_SECRET",

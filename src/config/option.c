@@ -214,10 +214,14 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_FILE, "channels.feishu.agent", CH_CFG_NAME, 0, FEISHU(agent),
      .help = "who answers; without it the first agent"},
     {CH_SCOPE_FILE, "channels.feishu.dmPolicy", CH_CFG_CHOICE, 0, FEISHU(dm_policy),
-     .words = "allowlist|open|off", .otherwise = "allowlist",
-     .help = "whose direct messages are answered: of those in `allowFrom`, all, none"},
+     .words = "pairing|allowlist|open|off", .otherwise = "allowlist",
+     .help = "whose direct messages are answered: of those in `allowFrom`, and with `pairing` of "
+             "those who were approved; all; none"},
     {CH_SCOPE_FILE, "channels.feishu.allowFrom", CH_CFG_TEXTS, 0, FEISHU(allow_from),
      .otherwise = "[]", .help = "their ids: `ou_...`, `on_...` or a user_id; never names"},
+    {CH_SCOPE_FILE, "channels.feishu.owners", CH_CFG_TEXTS, 0, FEISHU(owners), .otherwise = "[]",
+     .help = "who decides about calls that need consent, and how the agent works: `ou_...`; "
+             "without any, such calls are refused"},
     {CH_SCOPE_FILE, "channels.feishu.groupPolicy", CH_CFG_CHOICE, 0, FEISHU(group_policy),
      .words = "allowlist|open|off", .otherwise = "allowlist",
      .help = "which groups are answered in: those in `groups`, all, none"},

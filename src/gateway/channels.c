@@ -74,83 +74,20 @@ static void on_event(struct ch_watcher *w, const struct chela_event *ev) {
     ch_parcel_drop(p);
 }
 
-/* --- where a session's conversation takes place, for what the model sends by
- * itself: to the newest message's place. It lives as long as the lane. */
-
-struct desk {
-    struct ch_link link; /* in the chat's desks */
-    struct ch_chat *chat;
-    char *session, *conversation, *to; /* owned */
-};
-
-static void free_desk(struct desk *d) {
-    ch_list_del(&d->link);
-    ch_free(d->session);
-    ch_free(d->conversation);
-    ch_free(d->to);
-    ch_free(d);
-}
-
-static int say(chela_call *call, const struct chela_message *m, void *user) {
-    const struct desk *d = user;
-    struct chela_error err = {0};
-    if (m->target && strcmp(m->target, d->conversation) != 0)
-        return chela_result_error(call, "permission_denied",
-                                  "This conversation can be written to, no other.");
-    struct chela_outbound out = CHELA_OUTBOUND(.key = m->key, .session = d->session,
-                                               .channel = d->chat->channel->ops->name, .to = d->to,
-                                               .text = m->text);
-    if (chela_outbox_put(d->chat->gw->rt, &out, NULL, NULL, &err) < 0)
-        return chela_result_error(call, "unavailable", "%s", err.message);
-    chela_result_text(call, "It will be sent.", 16);
-    return 0;
-}
-
-static struct desk *find_desk(struct ch_chat *chat, const char *session) {
-    struct desk *found = NULL;
-    struct ch_link *k = chat->desks.head.next, *next;
-    for (; k != &chat->desks.head; k = next) {
-        struct desk *d = CH_CONTAINER(k, struct desk, link);
-        next = k->next;
-        if (strcmp(d->session, session) == 0)
-            found = d;
-        else if (!ch_lane_find(chat->gw, ch_sv_str(d->session)))
-            free_desk(d);
-    }
-    return found;
-}
-
-static int furnish(struct ch_parcel *p, struct ch_lane *l, struct chela_error *err) {
-    struct ch_chat *chat = p->chat;
-    struct desk *d = find_desk(chat, p->in.session);
-    if (!d) {
-        d = ch_alloc(sizeof(*d));
-        d->chat = chat;
-        d->session = ch_strdup(p->in.session);
-        ch_list_add(&chat->desks, &d->link);
-    }
-    ch_free(d->conversation);
-    ch_free(d->to);
-    d->conversation = ch_strdup(p->in.about.chat_id);
-    d->to = ch_strdup(p->in.to);
-    struct chela_channel c = CHELA_CHANNEL(.name = chat->channel->ops->name,
-                                           .conversation = d->conversation, .send = say, .user = d);
-    return l->session->channel.user == d ? 0 : chela_session_channel(l->session, &c, err);
-}
-
 static bool was_cut_off(const struct ch_lane *l) {
     return !l->running && strcmp(chela_session_status(l->session), "running") == 0;
 }
 
 static int send_in(struct ch_parcel *p, struct ch_lane *l, struct ch_sv text,
                    struct chela_error *err) {
+    const char *approve = ch_chat_approve(p->chat);
     struct chela_run_opts opts =
-        CHELA_RUN_OPTS(.approve = "deny", .channel = p->in.about.channel,
+        CHELA_RUN_OPTS(.approve = approve, .channel = p->in.about.channel,
                        .sender = p->in.about.sender_id, .inbound = &p->in.about,
                        .event_id = p->in.id, .answer_to = p->in.to);
-    int rc = furnish(p, l, err);
+    int rc = ch_desk_furnish(p->chat, l, p->in.to, err);
     if (rc == 0 && was_cut_off(l))
-        rc = ch_lane_resume(l, "deny", err);
+        rc = ch_lane_resume(l, approve, err);
     return rc < 0 ? rc : ch_lane_send(l, text, &opts, err);
 }
 
@@ -180,21 +117,21 @@ static void on_ready(struct ch_lane_wait *w, struct ch_lane *l, const struct che
     ch_parcel_drop(p);
 }
 
-static int use_lane(struct ch_chat *chat, const char *key, struct ch_lane **out,
-                    struct chela_error *err) {
+int ch_chat_lane(struct ch_chat *chat, const char *key, struct ch_lane **out,
+                 struct chela_error *err) {
     chela_agent *agent = ch_gateway_agent(chat->gw, ch_sv_str(chat->agent));
     struct ch_lane_opts o = {.agent = agent ? agent : chat->gw->agents[0], .key = key};
-    *out = ch_lane_find(chat->gw, ch_sv_str(key));
-    return *out ? 0 : ch_lane_use(chat->gw, &o, out, err);
+    ch_wish_patch(chat, key, &o.patch);
+    return ch_lane_use(chat->gw, &o, out, err);
 }
 
-static void take_in(struct ch_parcel *p) {
+void ch_parcel_take_in(struct ch_parcel *p) {
     struct chela_error err = {0};
     struct ch_lane *lane;
     if (ch_parcel_command(p))
         return;
     p->wait.ready = on_ready;
-    if (use_lane(p->chat, p->in.session, &lane, &err) == 0) {
+    if (ch_chat_lane(p->chat, p->in.session, &lane, &err) == 0) {
         ch_lane_when_ready(lane, &p->wait);
         return;
     }
@@ -206,7 +143,10 @@ static void consider(struct ch_parcel *p) {
     struct ch_channel *c = p->chat->channel;
     switch (c->ops->judge(c, &p->in)) {
     case CH_TAKE:
-        take_in(p);
+        ch_parcel_take_in(p);
+        break;
+    case CH_MEET:
+        ch_parcel_meet(p);
         break;
     case CH_IGNORE:
         ch_parcel_settle(p);
@@ -333,6 +273,11 @@ void ch_channel_call(struct ch_visit *v) {
         accept_visit(v, p);
         return;
     }
+    if (verdict.decision) {
+        ch_desk_visit(v, chat, verdict.decision);
+        ch_parcel_drop(p);
+        return;
+    }
     v->gw->counters.refused += verdict.status == 401;
     if (verdict.status == 200)
         answer(v, verdict.answer);
@@ -346,7 +291,7 @@ void ch_channel_call(struct ch_visit *v) {
 
 struct found {
     struct ch_link link;
-    enum { EVENT, MESSAGE, SESSION } kind;
+    enum { EVENT, MESSAGE, SESSION, WISH } kind;
     char *id, *key, *state, *data; /* owned; those that the kind has */
     size_t n;
     uint64_t attempts;
@@ -396,12 +341,24 @@ static int found_message(const struct chela_store_item *i, void *user) {
     return is_of_channel(user, i->key) ? found_item(user, i, MESSAGE) : 0;
 }
 
-/* One that rests may still have messages that wait for a run. */
+static int found_note(const struct chela_store_item *i, void *user) {
+    const char *session = ch_wish_session(i->id);
+    if (!session || !is_of_channel(user, session))
+        return 0;
+    found_item(user, i, WISH);
+    struct found *f = CH_CONTAINER(((struct ch_recovery *)user)->found.head.prev, struct found,
+                                   link);
+    ch_free(f->key);
+    f->key = ch_strdup(session);
+    return 0;
+}
+
+/* One that rests may still have messages that wait for a run; one that is paused,
+ * a question that nobody was asked. */
 static int found_session(const struct chela_store_session *s, void *user) {
     struct ch_recovery *r = user;
     bool rests = strcmp(s->status, "idle") == 0;
-    if (is_of_channel(r, s->key) &&
-        (strcmp(s->status, "running") == 0 || (rests && s->updated > r->since)))
+    if (is_of_channel(r, s->key) && (!rests || s->updated > r->since))
         add_found(r, SESSION, s->key);
     return 0;
 }
@@ -410,7 +367,9 @@ static void look(struct ch_work *w) {
     struct ch_recovery *r = CH_CONTAINER(w, struct ch_recovery, work);
     struct chela_error err = {0};
     struct chela_store_filter all = {.limit = CH_LIMIT_LISTED};
-    int rc = chela_store_list(r->store, &all, found_session, r, &err);
+    int rc = chela_store_items(r->store, CHELA_STORE_NOTES, found_note, r, &err);
+    if (rc == 0)
+        rc = chela_store_list(r->store, &all, found_session, r, &err);
     if (rc == 0)
         rc = chela_store_items(r->store, CHELA_STORE_OUTBOX, found_message, r, &err);
     if (rc == 0)
@@ -441,11 +400,14 @@ static void forget(struct ch_work *w) {
 static void on_taken_up(struct ch_lane_wait *w, struct ch_lane *l,
                         const struct chela_error *failed) {
     struct ch_parcel *p = CH_CONTAINER(w, struct ch_parcel, wait);
-    struct chela_run_opts opts = CHELA_RUN_OPTS(.approve = "deny");
+    const char *approve = ch_chat_approve(p->chat);
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.approve = approve);
     struct chela_error err = failed ? *failed : (struct chela_error){0};
-    int rc = failed ? err.code : furnish(p, l, &err);
-    if (rc == 0)
-        rc = was_cut_off(l) ? ch_lane_resume(l, "deny", &err)
+    int rc = failed ? err.code : ch_desk_furnish(p->chat, l, NULL, &err);
+    if (rc == 0 && strcmp(chela_session_status(l->session), "paused") == 0)
+        ch_desk_ask_again(p->chat, l);
+    else if (rc == 0)
+        rc = was_cut_off(l) ? ch_lane_resume(l, approve, &err)
                             : ch_lane_send(l, ch_sv(NULL, 0), &opts, &err);
     if (rc < 0 && rc != CHELA_ENOENT)
         ch_log(CH_LOG_WARN, "gateway", "session %s is not taken up: %s", p->in.session,
@@ -465,7 +427,7 @@ static void take_up_session(struct ch_chat *chat, const struct found *f) {
     p->in = (struct ch_arrival){.session = ch_arena_str(&p->arena, ch_sv_str(f->key)),
                                 .to = "", .about = {.chat_id = ""}};
     p->wait.ready = on_taken_up;
-    if (use_lane(chat, p->in.session, &lane, &err) == 0) {
+    if (ch_chat_lane(chat, p->in.session, &lane, &err) == 0) {
         ch_lane_when_ready(lane, &p->wait);
         return;
     }
@@ -491,7 +453,9 @@ static void take_up(chela_gateway *gw, const struct found *f) {
     struct chela_error err = {0};
     struct chela_store_item item = {.id = f->id, .key = f->key, .state = f->state, .data = f->data,
                                     .n = f->n, .attempts = f->attempts};
-    if (chat && f->kind == SESSION)
+    if (chat && f->kind == WISH)
+        ch_wish_recall(chat, f->key, ch_sv(f->data, f->n));
+    else if (chat && f->kind == SESSION)
         take_up_session(chat, f);
     else if (chat && f->kind == EVENT)
         take_up_event(chat, f);
@@ -547,8 +511,8 @@ static void close_chat(struct ch_chat *chat) {
         else
             ch_parcel_drop(p);
     }
-    for (struct desk *d; (d = CH_LIST_FIRST(&chat->desks, struct desk, link));)
-        free_desk(d);
+    ch_desks_release(chat);
+    ch_wishes_release(chat);
     if (chat->channel) {
         chela_outbox_channel(chat->gw->rt, chat->channel->ops->name, NULL, NULL, NULL);
         chat->channel->ops->close(chat->channel);
@@ -571,11 +535,13 @@ static int open_chat(chela_gateway *gw, const struct chela_channel_opts *given,
     if (o.agent && !ch_gateway_agent(gw, ch_sv_str(o.agent)))
         return ch_fail(err, CHELA_ECONFIG, "channel %s: there is no agent '%s'", o.name, o.agent);
     struct ch_chat *chat = ch_alloc(sizeof(*chat));
-    struct ch_channel_host host = {gw->rt, on_arrived, on_channel_ready, chat};
+    struct ch_channel_host host = {.rt = gw->rt, .arrived = on_arrived, .decide = ch_desk_decide,
+                                   .ready = on_channel_ready, .user = chat};
     chat->gw = gw;
     chat->agent = ch_strdup(o.agent ? o.agent : "");
     ch_list_init(&chat->parcels);
-    ch_list_init(&chat->desks);
+    ch_list_init(&chat->wishes);
+    ch_desks_init(chat);
     ch_list_add(&gw->chats, &chat->link);
     ch_redact_add(o.secret ? o.secret : "");
     ch_redact_add(o.token ? o.token : "");

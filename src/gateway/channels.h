@@ -1,4 +1,4 @@
-/* channels.h -- what channels.c and commands.c share. */
+/* channels.h -- what channels.c, desk.c, wishes.c and commands.c share. */
 #ifndef CH_GATEWAY_CHANNELS_H
 #define CH_GATEWAY_CHANNELS_H
 #include "channel/channel.h"
@@ -10,8 +10,14 @@ struct ch_chat {
     chela_gateway *gw;
     struct ch_channel *channel; /* owned */
     char *agent;                /* owned; "": the first */
-    struct ch_list parcels, desks;
+    struct ch_list parcels, desks, asks, decidings; /* the last three: desk.c */
+    struct ch_list wishes; /* wishes.c */
+    size_t nasks, nwishes;
 };
+
+/* The lane of a session, with the chat's agent. */
+int ch_chat_lane(struct ch_chat *chat, const char *key, struct ch_lane **out,
+                 struct chela_error *err);
 
 /* An arrival on its way: from the callback, or the inbox, until its run ended. */
 struct ch_parcel {
@@ -32,6 +38,46 @@ struct ch_parcel {
 void ch_parcel_settle(struct ch_parcel *p);
 void ch_parcel_drop(struct ch_parcel *p); /* it stays in the inbox */
 void ch_parcel_answer(struct ch_parcel *p, const char *text);
+void ch_parcel_take_in(struct ch_parcel *p); /* its sender may: to the agent with it */
+
+/* --- pairing.c */
+void ch_parcel_meet(struct ch_parcel *p); /* take it in if its sender is paired, else give a code */
+void ch_command_pair(struct ch_parcel *p, struct ch_sv rest);
+
+/* --- desk.c: where a session's conversation takes place */
+
+void ch_desks_init(struct ch_chat *chat);
+void ch_desks_release(struct ch_chat *chat);
+/* Lead what the model sends by itself, and questions about its calls, there. to:
+ * of the newest message; NULL: where the session's last run was to answer. */
+int ch_desk_furnish(struct ch_chat *chat, struct ch_lane *l, const char *to,
+                    struct chela_error *err);
+/* As `approve` of a run: "ask" if there is anybody who may answer. */
+const char *ch_chat_approve(const struct ch_chat *chat);
+/* Questions that a paused session has, from an earlier process. */
+void ch_desk_ask_again(struct ch_chat *chat, struct ch_lane *l);
+/* The only question of a session, or that with an id; NULL: there is none, or
+ * more than one. */
+const char *ch_desk_find(const struct ch_chat *chat, const char *session, struct ch_sv id);
+/* struct ch_channel_host's decide; user is the chat. */
+void ch_desk_decide(const struct ch_decision *d, ch_decided_fn *done, void *tag, void *user);
+void ch_desk_visit(struct ch_visit *v, struct ch_chat *chat, const struct ch_decision *d);
+/* The same for who answers in words: done gets a line for people. */
+void ch_desk_decide_in_words(struct ch_chat *chat, const struct ch_decision *d,
+                             ch_decided_fn *done, void *tag);
+
+/* Deny all that waits in a session; false: nothing does. */
+bool ch_desk_deny(struct ch_chat *chat, const char *session, const char *by);
+
+/* --- wishes.c: how the agent works in one chat */
+
+void ch_wishes_release(struct ch_chat *chat);
+void ch_wish_patch(const struct ch_chat *chat, const char *session, struct ch_agent_patch *out);
+/* The session that a note of the store is a wish for; NULL: it is none. */
+const char *ch_wish_session(const char *note);
+void ch_wish_recall(struct ch_chat *chat, const char *session, struct ch_sv data);
+void ch_command_model(struct ch_parcel *p, struct ch_sv rest);
+void ch_command_reasoning(struct ch_parcel *p, struct ch_sv rest);
 
 /* commands.c: if it is a command for the gateway, see to it; false: it is not. */
 bool ch_parcel_command(struct ch_parcel *p);

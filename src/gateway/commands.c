@@ -1,8 +1,8 @@
 /* commands.c -- what people can tell the gateway itself, in a chat.
  *
- * A message that is one of these words is no input for the agent. It is
+ * A message that begins with one of these words is no input for the agent. It is
  * answered through the outbox like everything else, and leaves the inbox only
- * then. */
+ * then. Some are for the channel's owners alone. */
 #include <time.h>
 
 #include "agent/driver.h"
@@ -12,17 +12,20 @@
 
 /* --- /stop */
 
-static void stop(struct ch_parcel *p) {
+static void stop(struct ch_parcel *p, struct ch_sv rest) {
+    bool waited = ch_desk_deny(p->chat, p->in.session, p->in.about.sender_id);
     struct ch_lane *l = ch_lane_find(p->chat->gw, ch_sv_str(p->in.session));
     bool runs = l && l->running;
+    (void)rest;
     if (runs)
         chela_cancel(l->run, "stopped by /stop");
-    ch_parcel_answer(p, runs ? "Stopped." : "Nothing is running here.");
+    ch_parcel_answer(p, runs || waited ? "Stopped." : "Nothing is running here.");
 }
 
 /* --- /status */
 
-static void status(struct ch_parcel *p) {
+static void status(struct ch_parcel *p, struct ch_sv rest) {
+    (void)rest;
     chela_gateway *gw = p->chat->gw;
     struct ch_lane *l = ch_lane_find(gw, ch_sv_str(p->in.session));
     chela_agent *agent = l ? l->agent : ch_gateway_agent(gw, ch_sv_str(p->chat->agent));
@@ -89,7 +92,8 @@ static void renewed(struct ch_work *w) {
     drop(w);
 }
 
-static void begin_anew(struct ch_parcel *p) {
+static void begin_anew(struct ch_parcel *p, struct ch_sv rest) {
+    (void)rest;
     struct ch_lane *l = ch_lane_find(p->chat->gw, ch_sv_str(p->in.session));
     struct renewal *r = ch_alloc(sizeof(*r));
     CH_BUF_AUTO to = {0};
@@ -105,33 +109,89 @@ static void begin_anew(struct ch_parcel *p) {
     ch_work_submit(p->chat->gw->rt->workers, &r->work);
 }
 
-/* --- /help */
+/* --- /approve [ID] [allow-once|allow-always|deny] */
 
-static void help(struct ch_parcel *p);
+static bool is_decision(struct ch_sv word) {
+    return ch_sv_is(word, "allow-once") || ch_sv_is(word, "allow-always") ||
+           ch_sv_is(word, "deny");
+}
+
+static void on_decided(struct ch_sv answer, void *tag) {
+    struct ch_parcel *p = tag;
+    p->accepting = false;
+    if (p->chat)
+        ch_parcel_answer(p, ch_arena_str(&p->arena, answer));
+    else
+        ch_parcel_drop(p);
+}
+
+static void approve(struct ch_parcel *p, struct ch_sv rest) {
+    struct ch_sv id = ch_sv_split(&rest, ' '), word = ch_sv_trim(rest);
+    if (is_decision(id) && !word.n) {
+        word = id;
+        id = ch_sv("", 0);
+    }
+    const char *found = ch_desk_find(p->chat, p->in.session, id);
+    if (!found) {
+        ch_parcel_answer(p, id.n ? "No call with that id waits here."
+                                 : "Say which: /approve ID allow-once, allow-always or deny.");
+        return;
+    }
+    struct ch_decision d = {.session = p->in.session, .approval = found,
+                            .word = word.n ? ch_arena_str(&p->arena, word) : "allow-once",
+                            .by = p->in.about.sender_id};
+    p->accepting = true;
+    ch_desk_decide_in_words(p->chat, &d, on_decided, p);
+}
+
+/* --- all of them */
+
+static void help(struct ch_parcel *p, struct ch_sv rest);
 
 static const struct {
-    const char *name, *help;
-    void (*run)(struct ch_parcel *p);
+    const char *name, *words, *help;
+    bool owner; /* for owners alone */
+    void (*run)(struct ch_parcel *p, struct ch_sv rest);
 } commands[] = {
-    {"/stop", "stop what the agent does here", stop},
-    {"/new", "begin a new conversation", begin_anew},
-    {"/status", "which agent this is, and whether it works", status},
-    {"/help", "these commands", help},
+    {"/stop", "", "stop what the agent does here", false, stop},
+    {"/new", "", "begin a new conversation", false, begin_anew},
+    {"/status", "", "which agent this is, and whether it works", false, status},
+    {"/approve", " [ID] [allow-once|allow-always|deny]", "decide about a call that waits", true,
+     approve},
+    {"/pair", " CODE", "let somebody who was given this code write", true, ch_command_pair},
+    {"/model", " [PROVIDER/MODEL|default]", "which model answers here", true, ch_command_model},
+    {"/reasoning", " [off|low|medium|high|default]", "how much it thinks", true,
+     ch_command_reasoning},
+    {"/help", "", "these commands", false, help},
 };
 
-static void help(struct ch_parcel *p) {
+static void help(struct ch_parcel *p, struct ch_sv rest) {
     CH_BUF_AUTO text = {0};
+    (void)rest;
     for (size_t i = 0; i < CH_LEN(commands); i++)
-        ch_buf_addf(&text, "%s%s: %s", i ? "\n" : "", commands[i].name, commands[i].help);
+        ch_buf_addf(&text, "%s%s%s: %s", i ? "\n" : "", commands[i].name, commands[i].words,
+                    commands[i].help);
     ch_parcel_answer(p, ch_buf_str(&text));
 }
 
+static bool is_owner(const struct ch_parcel *p) {
+    const struct ch_channel *c = p->chat->channel;
+    return c->ops->is_owner && p->in.about.sender_id &&
+           c->ops->is_owner(p->chat->channel, p->in.about.sender_id);
+}
+
 bool ch_parcel_command(struct ch_parcel *p) {
-    struct ch_sv word = ch_sv_trim(ch_sv_str(p->in.text));
-    for (size_t i = 0; i < CH_LEN(commands); i++)
-        if (ch_sv_eq_nocase(word, ch_sv_str(commands[i].name))) {
-            commands[i].run(p);
-            return true;
-        }
+    struct ch_sv rest = ch_sv_trim(ch_sv_str(p->in.text)), word = ch_sv_split(&rest, ' ');
+    rest = rest.p ? ch_sv_trim(rest) : ch_sv("", 0);
+    for (size_t i = 0; i < CH_LEN(commands); i++) {
+        if (!ch_sv_eq_nocase(word, ch_sv_str(commands[i].name)) ||
+            (rest.n && !*commands[i].words))
+            continue;
+        if (commands[i].owner && !is_owner(p))
+            ch_parcel_answer(p, "Only an owner of this channel may do that.");
+        else
+            commands[i].run(p, rest);
+        return true;
+    }
     return false;
 }

@@ -83,6 +83,8 @@ static void on_event(const struct chela_event *ev, void *user) {
         adopt(l);
     if (ev->type == CHELA_EV_RUN_END)
         rest(l);
+    if (ev->type == CHELA_EV_APPROVAL_REQUIRED && l->asked)
+        l->asked(ev, l->asked_user);
     for (; k != &l->watchers.head; k = next) {
         struct ch_watcher *w = CH_CONTAINER(k, struct ch_watcher, link);
         next = k->next;
@@ -128,11 +130,12 @@ static void free_lane(struct ch_task *t) {
 static void digest(const struct ch_lane_opts *o, unsigned char out[CH_SHA256_SIZE]) {
     const struct ch_agent_patch *p = &o->patch;
     CH_BUF_AUTO text = {0};
-    ch_buf_addf(&text, "%p %g %g %lld %lld %d %s %s %s", (void *)o->agent,
+    ch_buf_addf(&text, "%p %g %g %lld %lld %d %s %s %s %s", (void *)o->agent,
                 p->temperature ? *p->temperature : -1, p->top_p ? *p->top_p : -1,
                 p->seed ? (long long)*p->seed : -1, (long long)p->max_output_tokens,
                 (int)p->reasoning, p->tool_choice ? p->tool_choice : "",
-                p->output_schema ? p->output_schema : "", p->system ? p->system : "");
+                p->output_schema ? p->output_schema : "", p->model ? p->model : "",
+                p->system ? p->system : "");
     for (size_t i = 0; p->stop && p->stop[i]; i++)
         ch_buf_addf(&text, "%c%s", 1, p->stop[i]);
     for (size_t i = 0; i < o->ntools; i++)

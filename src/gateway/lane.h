@@ -50,6 +50,10 @@ struct ch_lane {
     chela_session *session; /* owned by the agent */
     chela_run *run;         /* owned handle of the last run; NULL: none yet */
     struct ch_list watchers, waits;
+    /* Told of calls that need a person's consent; NULL: nobody is. Unlike a
+     * watcher it does not keep the lane. */
+    void (*asked)(const struct chela_event *ev, void *user);
+    void *asked_user;
     struct ch_told *told; /* owned: a ring of the newest */
     size_t told_first, told_n, told_bytes;
     bool kept;

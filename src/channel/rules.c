@@ -11,6 +11,16 @@ static bool is_listed(char *const *list, const char *id) {
     return false;
 }
 
+/* Owners are named one by one: "*" is nobody's name here. */
+bool ch_feishu_is_owner(const struct ch_feishu_rules *r, const char *open_id) {
+    if (!open_id)
+        return r->owners && r->owners[0];
+    for (char **one = r->owners; one && *one; one++)
+        if (strcmp(*one, open_id) == 0)
+            return true;
+    return false;
+}
+
 static bool knows(const struct ch_feishu_rules *r, const struct ch_feishu_message *m) {
     return is_listed(r->people, m->open_id) || is_listed(r->people, m->union_id) ||
            is_listed(r->people, m->user_id);
@@ -34,9 +44,11 @@ enum ch_judgement ch_feishu_judge(const struct ch_feishu_rules *r, const char *b
         return CH_IGNORE;
     if (!m->direct)
         return judge_group(r, bot, m);
-    if (r->direct == CH_FEISHU_OFF || (r->direct == CH_FEISHU_LISTED && !knows(r, m)))
+    if (r->direct == CH_FEISHU_OFF)
         return CH_IGNORE;
-    return CH_TAKE;
+    if (r->direct == CH_FEISHU_OPEN || knows(r, m) || ch_feishu_is_owner(r, m->open_id))
+        return CH_TAKE;
+    return r->direct == CH_FEISHU_PAIRING ? CH_MEET : CH_IGNORE;
 }
 
 char *ch_feishu_session(const struct ch_feishu_rules *r, const struct ch_feishu_message *m,
