@@ -122,7 +122,7 @@ $(BUILD)/examples/%: examples/%.c $(BUILD)/libchela.so
 # unit/<layer>/test_*.c links its layer and earlier ones; replay/, scenario/
 # and fuzz/ link everything. tests/run runs them and counts the cases.
 SANITIZED := address,undefined
-HELPERS := llmserver larkserver tlsproxy reap crashpoint
+HELPERS := llmserver larkserver telegramserver tlsproxy reap crashpoint
 UNIT := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*/test_*.c))
 WHOLE := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/replay/test_*.c tests/scenario/test_*.c))
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))

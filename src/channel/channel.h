@@ -28,9 +28,12 @@ struct ch_channel {
 /* Somebody decided about a call that waits for consent. The channel has seen
  * that they may. */
 struct ch_decision {
-    const char *session, *approval; /* as they were shown */
-    const char *word;               /* "allow-once", "allow-always", "deny" */
-    const char *by;                 /* the id that the channel gives them */
+    const char *approval; /* id of the call */
+    const char *session;  /* that asked; NULL: whichever did */
+    const char *chat;     /* where it was decided: it counts where it was asked. NULL: in words,
+                             in the session itself */
+    const char *word;     /* "allow-once", "allow-always", "deny" */
+    const char *by;       /* the id that the channel gives them */
 };
 /* answer: what ops->decided made of it; borrowed. */
 typedef void ch_decided_fn(struct ch_sv answer, void *tag);
@@ -124,6 +127,6 @@ struct ch_channel_ops {
 /* channels.c: NULL if there is none of that name. */
 const struct ch_channel_ops *ch_channel_find(const char *name);
 
-extern const struct ch_channel_ops ch_feishu_channel;
+extern const struct ch_channel_ops ch_feishu_channel, ch_telegram_channel;
 
 #endif

@@ -17,7 +17,7 @@ struct feishu {
     struct ch_channel channel;
     struct ch_channel_host host;
     struct ch_feishu_keys keys; /* owned texts */
-    struct ch_feishu_rules rules;
+    struct ch_rules rules;
     struct ch_feishu_api *api; /* owned */
     char *bot;                 /* owned: our open_id; NULL: unknown yet */
     struct ch_timer ask;
@@ -34,9 +34,10 @@ static struct feishu *self(struct ch_channel *c) {
 
 static void describe(const struct feishu *f, const struct ch_feishu_message *m, struct ch_arena *a,
                      struct ch_arrival *out) {
+    struct ch_author who = ch_feishu_author(m, f->bot);
     *out = (struct ch_arrival){
         .id = ch_arena_printf(a, "feishu:%s", m->id),
-        .session = ch_feishu_session(&f->rules, m, a),
+        .session = ch_rules_session(&f->rules, "feishu", &who, a),
         .to = ch_arena_printf(a, "%s %s%s", m->chat, m->id, m->thread ? " thread" : ""),
         .text = m->text.n ? ch_arena_str(a, m->text) : "",
         .about = CHELA_INBOUND(.channel = "feishu", .account = f->keys.app_id,
@@ -44,7 +45,7 @@ static void describe(const struct feishu *f, const struct ch_feishu_message *m, 
                                .thread_id = m->thread, .message_id = m->id,
                                .sender_id = m->open_id, .sender = m->direct ? NULL : m->open_id,
                                .ts = m->ts,
-                               .mentioned = f->bot && ch_feishu_mentions(m, f->bot))};
+                               .mentioned = who.meant == CH_MEANT)};
 }
 
 static int feishu_recall(struct ch_channel *c, struct ch_sv data, struct ch_arena *a,
@@ -71,7 +72,8 @@ static enum ch_judgement feishu_judge(struct ch_channel *c, const struct ch_arri
     if (ch_json_parse(&arena, in->data, CH_JSON_REPLACE, &event, NULL, NULL) < 0 ||
         ch_feishu_read(event, f->bot, &arena, &m, NULL) < 0)
         return CH_IGNORE;
-    return ch_feishu_judge(&f->rules, f->bot, &m);
+    struct ch_author who = ch_feishu_author(&m, f->bot);
+    return ch_rules_judge(&f->rules, &who);
 }
 
 static void take_message(struct feishu *f, const struct ch_json *event, struct ch_arena *a,
@@ -89,36 +91,24 @@ static void take_message(struct feishu *f, const struct ch_json *event, struct c
                out->arrival.about.message_id);
 }
 
-static const char *refuse_press(const struct feishu *f, const struct ch_feishu_press *p,
-                                struct ch_arena *a) {
-    const char *there = ch_arena_printf(a, "feishu:%s", p->chat);
-    size_t n = strlen(there);
-    const char *session = p->decision.session;
-    if (!ch_feishu_is_owner(&f->rules, p->open_id))
-        return "Only an owner of this channel may decide.";
-    if (strncmp(session, there, n) != 0 || (session[n] && session[n] != ':'))
-        return "This was not asked here.";
-    return NULL;
-}
-
 static void take_press(const struct feishu *f, const struct ch_json *event, struct ch_arena *a,
                        struct ch_verdict *out) {
     struct ch_feishu_press *p = CH_ARENA_NEW(a, struct ch_feishu_press);
     CH_BUF_AUTO toast = {0};
     if (!ch_feishu_card_read(event, a, p))
         return;
-    const char *no = refuse_press(f, p, a);
-    if (!no) {
+    if (ch_rules_is_owner(&f->rules, p->open_id)) {
         out->decision = &p->decision;
         return;
     }
-    ch_log(CH_LOG_WARN, "feishu", "%s pressed a button in %s: %s", p->open_id, p->chat, no);
-    ch_feishu_card_toast(&toast, "error", no);
+    ch_log(CH_LOG_WARN, "feishu", "%s, who may not decide, pressed a button in %s", p->open_id,
+           p->chat);
+    ch_feishu_card_toast(&toast, "error", "Only an owner of this channel may decide.");
     out->answer = ch_arena_sv(a, ch_buf_sv(&toast));
 }
 
 static bool feishu_is_owner(struct ch_channel *c, const char *sender) {
-    return ch_feishu_is_owner(&self(c)->rules, sender);
+    return ch_rules_is_owner(&self(c)->rules, sender);
 }
 
 static void feishu_decided(struct ch_channel *c, const struct ch_decision *d, const char *what,
@@ -241,19 +231,6 @@ static int need(const char *value, const char *what, struct chela_error *err) {
     return ch_fail(err, CHELA_ECONFIG, "channel feishu needs %s", what);
 }
 
-static enum ch_feishu_policy policy(const char *word) {
-    return !word || strcmp(word, "allowlist") == 0 ? CH_FEISHU_LISTED
-           : strcmp(word, "open") == 0             ? CH_FEISHU_OPEN
-           : strcmp(word, "pairing") == 0          ? CH_FEISHU_PAIRING
-                                                   : CH_FEISHU_OFF;
-}
-
-static enum ch_feishu_scope scope(const char *word) {
-    return !word || strcmp(word, "topic") == 0 ? CH_FEISHU_TOPIC
-           : strcmp(word, "sender") == 0       ? CH_FEISHU_SENDER
-                                               : CH_FEISHU_CHAT;
-}
-
 static const char *base_of(const char *domain) {
     if (!domain || strcmp(domain, "feishu") == 0)
         return "https://open.feishu.cn";
@@ -283,9 +260,7 @@ static void feishu_close(struct ch_channel *c) {
     ch_feishu_line_close(f->line);
     ch_feishu_api_close(f->api);
     ch_feishu_out_free(f->out);
-    ch_strings_free(f->rules.people);
-    ch_strings_free(f->rules.groups);
-    ch_strings_free(f->rules.owners);
+    ch_rules_release(&f->rules);
     ch_free((char *)f->keys.app_id);
     ch_free((char *)f->keys.token);
     ch_free((char *)f->keys.encrypt_key);
@@ -309,13 +284,7 @@ static int feishu_open(const struct ch_channel_host *host, const struct chela_ch
                                       .token = ch_strdup(o->token ? o->token : ""),
                                       .encrypt_key = sealed ? ch_strdup(o->encrypt_key) : NULL,
                                       .cipher = cipher};
-    f->rules = (struct ch_feishu_rules){.direct = policy(o->dm_policy),
-                                        .group = policy(o->group_policy),
-                                        .people = ch_strings_dup(o->allow_from),
-                                        .groups = ch_strings_dup(o->groups),
-                                        .owners = ch_strings_dup(o->owners),
-                                        .unasked = o->unasked,
-                                        .scope = scope(o->group_session)};
+    ch_rules_init(&f->rules, o);
     f->api = ch_feishu_api_new(host->rt, base_of(o->domain), o->account, o->secret);
     f->out = ch_feishu_out_new(host->rt, f->api);
     if (is_line(o))

@@ -3,7 +3,6 @@
  *
  *   feishu_seal.c     is this callback genuine?          pure
  *   feishu_message.c  what does its message say?         pure
- *   feishu_judge.c    may its sender have it done?       pure
  *   feishu_post.c     Markdown in parts that fit         pure
  *   feishu_card.c     cards to decide by                 pure
  *   feishu_frame.c    frames of the long connection      pure
@@ -13,7 +12,7 @@
  *   feishu.c          the channel made of these */
 #ifndef CH_CHANNEL_FEISHU_H
 #define CH_CHANNEL_FEISHU_H
-#include "channel/channel.h"
+#include "channel/rules.h"
 #include "chela/sys/tls.h"
 
 /* --- feishu_seal.c */
@@ -54,26 +53,8 @@ struct ch_feishu_message {
 int ch_feishu_read(const struct ch_json *event, const char *bot, struct ch_arena *a,
                    struct ch_feishu_message *out, struct chela_error *err);
 bool ch_feishu_mentions(const struct ch_feishu_message *m, const char *open_id);
-
-/* --- feishu_judge.c */
-
-enum ch_feishu_policy { CH_FEISHU_LISTED, CH_FEISHU_OPEN, CH_FEISHU_OFF, CH_FEISHU_PAIRING };
-enum ch_feishu_scope { CH_FEISHU_TOPIC, CH_FEISHU_CHAT, CH_FEISHU_SENDER };
-
-struct ch_feishu_rules {
-    enum ch_feishu_policy direct, group;
-    char **people, **groups, **owners; /* owned, NULL-terminated: ids */
-    bool unasked; /* in groups: answer what does not mention us */
-    enum ch_feishu_scope scope;
-};
-
-enum ch_judgement ch_feishu_judge(const struct ch_feishu_rules *r, const char *bot,
-                                  const struct ch_feishu_message *m);
-/* open_id NULL: is there any? */
-bool ch_feishu_is_owner(const struct ch_feishu_rules *r, const char *open_id);
-/* The session that a message belongs to. */
-char *ch_feishu_session(const struct ch_feishu_rules *r, const struct ch_feishu_message *m,
-                        struct ch_arena *a);
+/* Who wrote it, for the rules. */
+struct ch_author ch_feishu_author(const struct ch_feishu_message *m, const char *bot);
 
 /* --- feishu_post.c */
 

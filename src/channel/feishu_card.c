@@ -133,6 +133,7 @@ bool ch_feishu_card_read(const struct ch_json *event, struct ch_arena *a,
                      .approval = text_of(value, "approval", a),
                      .word = text_of(value, "decision", a)}};
     out->decision.by = out->open_id;
+    out->decision.chat = out->chat;
     return ch_sv_is(ch_json_get_str(value, "chela"), "approval") && out->open_id && out->chat &&
            out->decision.session && out->decision.approval && out->decision.word;
 }

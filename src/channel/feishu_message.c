@@ -230,3 +230,16 @@ bool ch_feishu_mentions(const struct ch_feishu_message *m, const char *open_id) 
                 return true;
     return false;
 }
+
+struct ch_author ch_feishu_author(const struct ch_feishu_message *m, const char *bot) {
+    return (struct ch_author){
+        .id = m->open_id,
+        .others = {m->union_id, m->user_id},
+        .chat = m->chat,
+        .thread = m->thread,
+        .direct = m->direct,
+        .person = m->from_person && !(bot && m->open_id && strcmp(bot, m->open_id) == 0),
+        .meant = !bot                         ? CH_PERHAPS_MEANT
+                 : ch_feishu_mentions(m, bot) ? CH_MEANT
+                                              : CH_NOT_MEANT};
+}

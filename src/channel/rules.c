@@ -1,8 +1,34 @@
-/* feishu_judge.c -- who may have the agent do something, and in which session.
- *
- * Only ids that the service gives count, never names. What programs write is
- * not answered: two that answer each other would never end. */
-#include "channel/feishu.h"
+/* rules.c -- see rules.h. */
+#include "channel/rules.h"
+
+static enum ch_welcome policy(const char *word) {
+    return !word || strcmp(word, "allowlist") == 0 ? CH_WELCOME_LISTED
+           : strcmp(word, "open") == 0             ? CH_WELCOME_OPEN
+           : strcmp(word, "pairing") == 0          ? CH_WELCOME_PAIRING
+                                                   : CH_WELCOME_OFF;
+}
+
+static enum ch_sharing scope(const char *word) {
+    return !word || strcmp(word, "topic") == 0 ? CH_BY_TOPIC
+           : strcmp(word, "sender") == 0       ? CH_BY_SENDER
+                                               : CH_BY_CHAT;
+}
+
+void ch_rules_init(struct ch_rules *r, const struct chela_channel_opts *o) {
+    *r = (struct ch_rules){.direct = policy(o->dm_policy),
+                           .group = policy(o->group_policy),
+                           .people = ch_strings_dup(o->allow_from),
+                           .groups = ch_strings_dup(o->groups),
+                           .owners = ch_strings_dup(o->owners),
+                           .unasked = o->unasked,
+                           .scope = scope(o->group_session)};
+}
+
+void ch_rules_release(struct ch_rules *r) {
+    ch_strings_free(r->people);
+    ch_strings_free(r->groups);
+    ch_strings_free(r->owners);
+}
 
 static bool is_listed(char *const *list, const char *id) {
     for (; id && list && *list; list++)
@@ -12,49 +38,46 @@ static bool is_listed(char *const *list, const char *id) {
 }
 
 /* Owners are named one by one: "*" is nobody's name here. */
-bool ch_feishu_is_owner(const struct ch_feishu_rules *r, const char *open_id) {
-    if (!open_id)
+bool ch_rules_is_owner(const struct ch_rules *r, const char *id) {
+    if (!id)
         return r->owners && r->owners[0];
     for (char **one = r->owners; one && *one; one++)
-        if (strcmp(*one, open_id) == 0)
+        if (strcmp(*one, id) == 0)
             return true;
     return false;
 }
 
-static bool knows(const struct ch_feishu_rules *r, const struct ch_feishu_message *m) {
-    return is_listed(r->people, m->open_id) || is_listed(r->people, m->union_id) ||
-           is_listed(r->people, m->user_id);
+static bool knows(const struct ch_rules *r, const struct ch_author *who) {
+    return is_listed(r->people, who->id) || is_listed(r->people, who->others[0]) ||
+           is_listed(r->people, who->others[1]) || ch_rules_is_owner(r, who->id);
 }
 
-static enum ch_judgement judge_group(const struct ch_feishu_rules *r, const char *bot,
-                                     const struct ch_feishu_message *m) {
-    if (r->group == CH_FEISHU_OFF ||
-        (r->group == CH_FEISHU_LISTED && !is_listed(r->groups, m->chat)))
+static enum ch_judgement judge_group(const struct ch_rules *r, const struct ch_author *who) {
+    if (r->group == CH_WELCOME_OFF ||
+        (r->group != CH_WELCOME_OPEN && !is_listed(r->groups, who->chat)))
         return CH_IGNORE;
-    if (r->unasked)
+    if (r->unasked || who->meant == CH_MEANT)
         return CH_TAKE;
-    if (!bot)
-        return CH_LATER;
-    return ch_feishu_mentions(m, bot) ? CH_TAKE : CH_IGNORE;
+    return who->meant == CH_PERHAPS_MEANT ? CH_LATER : CH_IGNORE;
 }
 
-enum ch_judgement ch_feishu_judge(const struct ch_feishu_rules *r, const char *bot,
-                                  const struct ch_feishu_message *m) {
-    if (!m->from_person || !m->open_id || (bot && strcmp(bot, m->open_id) == 0))
+enum ch_judgement ch_rules_judge(const struct ch_rules *r, const struct ch_author *who) {
+    if (!who->person || !who->id)
         return CH_IGNORE;
-    if (!m->direct)
-        return judge_group(r, bot, m);
-    if (r->direct == CH_FEISHU_OFF)
+    if (!who->direct)
+        return judge_group(r, who);
+    if (r->direct == CH_WELCOME_OFF)
         return CH_IGNORE;
-    if (r->direct == CH_FEISHU_OPEN || knows(r, m) || ch_feishu_is_owner(r, m->open_id))
+    if (r->direct == CH_WELCOME_OPEN || knows(r, who))
         return CH_TAKE;
-    return r->direct == CH_FEISHU_PAIRING ? CH_MEET : CH_IGNORE;
+    return r->direct == CH_WELCOME_PAIRING ? CH_MEET : CH_IGNORE;
 }
 
-char *ch_feishu_session(const struct ch_feishu_rules *r, const struct ch_feishu_message *m,
-                        struct ch_arena *a) {
-    bool topic = !m->direct && r->scope != CH_FEISHU_CHAT && m->thread;
-    bool sender = !m->direct && r->scope == CH_FEISHU_SENDER;
-    return ch_arena_printf(a, "feishu:%s%s%s%s%s", m->chat, topic ? ":" : "",
-                           topic ? m->thread : "", sender ? ":" : "", sender ? m->open_id : "");
+char *ch_rules_session(const struct ch_rules *r, const char *channel, const struct ch_author *who,
+                       struct ch_arena *a) {
+    bool topic = !who->direct && r->scope != CH_BY_CHAT && who->thread;
+    bool sender = !who->direct && r->scope == CH_BY_SENDER;
+    return ch_arena_printf(a, "%s:%s%s%s%s%s", channel, who->chat, topic ? ":" : "",
+                           topic ? who->thread : "", sender ? ":" : "",
+                           sender ? who->id : "");
 }

@@ -146,6 +146,12 @@ struct ch_conf_feishu {
     bool unasked;
 };
 
+struct ch_conf_telegram {
+    const char *token_env, *domain, *agent, *dm_policy, *group_policy, *group_session;
+    const char *const *allow_from, *const *groups, *const *owners; /* NULL-terminated */
+    bool unasked;
+};
+
 struct ch_conf_prompt_rule {
     struct ch_conf_item item; /* named as the prompt */
     const char *version;
@@ -169,6 +175,7 @@ struct ch_conf {
     struct ch_conf_sandbox sandbox;
     struct ch_conf_gateway gateway;
     struct ch_conf_feishu feishu;
+    struct ch_conf_telegram telegram;
     struct ch_conf_prompts prompts;
 };
 

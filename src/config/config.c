@@ -497,12 +497,12 @@ int chela_config_hook(const chela_config *cfg, size_t i, struct chela_gateway_ho
     return CHELA_OK;
 }
 
-int chela_config_channel(const chela_config *cfg, size_t i, struct chela_channel_opts *out,
-                         struct chela_channel_env *env) {
-    const struct ch_conf_feishu *f = &cfg->conf.feishu;
-    if (i > 0 || !f->app_id)
-        return CHELA_ENOENT;
-    struct chela_channel_opts o = CHELA_CHANNEL_OPTS(
+static bool feishu_channel(const struct ch_conf *c, struct chela_channel_opts *out,
+                           struct chela_channel_env *env) {
+    const struct ch_conf_feishu *f = &c->feishu;
+    if (!f->app_id)
+        return false;
+    *out = (struct chela_channel_opts)CHELA_CHANNEL_OPTS(
         .name = "feishu", .agent = f->agent, .account = f->app_id, .domain = f->domain,
         .dm_policy = f->dm_policy, .group_policy = f->group_policy, .allow_from = f->allow_from,
         .groups = f->groups, .unasked = f->unasked, .group_session = f->group_session,
@@ -514,9 +514,35 @@ int chela_config_channel(const chela_config *cfg, size_t i, struct chela_channel
                  : f->token_env ? f->token_env
                                 : "FEISHU_VERIFICATION_TOKEN",
         .encrypt_key = called ? f->encrypt_key_env : NULL};
-    o.size = CH_MIN(out->size, sizeof(o));
-    memcpy(out, &o, o.size);
-    return CHELA_OK;
+    return true;
+}
+
+static bool telegram_channel(const struct ch_conf *c, struct chela_channel_opts *out,
+                             struct chela_channel_env *env) {
+    const struct ch_conf_telegram *t = &c->telegram;
+    if (!t->token_env)
+        return false;
+    *out = (struct chela_channel_opts)CHELA_CHANNEL_OPTS(
+        .name = "telegram", .agent = t->agent, .domain = t->domain, .dm_policy = t->dm_policy,
+        .group_policy = t->group_policy, .allow_from = t->allow_from, .groups = t->groups,
+        .unasked = t->unasked, .group_session = t->group_session, .owners = t->owners);
+    *env = (struct chela_channel_env){.secret = t->token_env};
+    return true;
+}
+
+int chela_config_channel(const chela_config *cfg, size_t i, struct chela_channel_opts *out,
+                         struct chela_channel_env *env) {
+    static bool (*const channels[])(const struct ch_conf *, struct chela_channel_opts *,
+                                    struct chela_channel_env *) = {feishu_channel,
+                                                                   telegram_channel};
+    struct chela_channel_opts o;
+    for (size_t k = 0; k < CH_LEN(channels); k++)
+        if (channels[k](&cfg->conf, &o, env) && i-- == 0) {
+            o.size = CH_MIN(out->size, sizeof(o));
+            memcpy(out, &o, o.size);
+            return CHELA_OK;
+        }
+    return CHELA_ENOENT;
 }
 
 void chela_config_gateway(const chela_config *cfg, struct chela_gateway_opts *opts,

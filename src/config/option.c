@@ -14,6 +14,7 @@
 #define OUTSIDE(member) offsetof(struct ch_conf, outside.member)
 #define HOOK(member) offsetof(struct ch_conf_hook, member)
 #define FEISHU(member) offsetof(struct ch_conf, feishu.member)
+#define TELEGRAM(member) offsetof(struct ch_conf, telegram.member)
 #define GATEWAY(member) offsetof(struct ch_conf, gateway.member)
 #define BOX(member) offsetof(struct ch_conf, sandbox.member)
 
@@ -230,6 +231,36 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_FILE, "channels.feishu.requireMention", CH_CFG_UNLESS, 0, FEISHU(unasked),
      .otherwise = "true", .help = "in groups answer only what mentions the app"},
     {CH_SCOPE_FILE, "channels.feishu.groupSession", CH_CFG_CHOICE, 0, FEISHU(group_session),
+     .words = "topic|chat|sender", .otherwise = "topic",
+     .help = "who shares a session: a topic, or the group where there is none; the whole group; "
+             "nobody"},
+    {CH_SCOPE_FILE, "channels.telegram.tokenEnv", CH_CFG_ENV, 0, TELEGRAM(token_env),
+     .help = "environment variable that holds the bot's token; with it the channel is served, see "
+             "telegram.md"},
+    {CH_SCOPE_FILE, "channels.telegram.token", CH_CFG_REFUSED, CH_CFG_SECRET,
+     .help = "a token does not belong into this file: use tokenEnv"},
+    {CH_SCOPE_FILE, "channels.telegram.domain", CH_CFG_TEXT, 0, TELEGRAM(domain),
+     .otherwise = "https://api.telegram.org", .help = "another server of the Bot API"},
+    {CH_SCOPE_FILE, "channels.telegram.agent", CH_CFG_NAME, 0, TELEGRAM(agent),
+     .help = "who answers; without it the first agent"},
+    {CH_SCOPE_FILE, "channels.telegram.dmPolicy", CH_CFG_CHOICE, 0, TELEGRAM(dm_policy),
+     .words = "pairing|allowlist|open|off", .otherwise = "allowlist",
+     .help = "whose direct messages are answered: of those in `allowFrom`, and with `pairing` of "
+             "those who were approved; all; none"},
+    {CH_SCOPE_FILE, "channels.telegram.allowFrom", CH_CFG_TEXTS, 0, TELEGRAM(allow_from),
+     .otherwise = "[]", .help = "their ids, numbers in quotes; never names"},
+    {CH_SCOPE_FILE, "channels.telegram.owners", CH_CFG_TEXTS, 0, TELEGRAM(owners),
+     .otherwise = "[]",
+     .help = "who decides about calls that need consent, and how the agent works; without any, "
+             "such calls are refused"},
+    {CH_SCOPE_FILE, "channels.telegram.groupPolicy", CH_CFG_CHOICE, 0, TELEGRAM(group_policy),
+     .words = "allowlist|open|off", .otherwise = "allowlist",
+     .help = "which groups are answered in: those in `groups`, all, none"},
+    {CH_SCOPE_FILE, "channels.telegram.groups", CH_CFG_TEXTS, 0, TELEGRAM(groups),
+     .otherwise = "[]", .help = "their ids, such as `\"-1001234\"`"},
+    {CH_SCOPE_FILE, "channels.telegram.requireMention", CH_CFG_UNLESS, 0, TELEGRAM(unasked),
+     .otherwise = "true", .help = "in groups answer only what mentions the bot or answers it"},
+    {CH_SCOPE_FILE, "channels.telegram.groupSession", CH_CFG_CHOICE, 0, TELEGRAM(group_session),
      .words = "topic|chat|sender", .otherwise = "topic",
      .help = "who shares a session: a topic, or the group where there is none; the whole group; "
              "nobody"},

@@ -293,9 +293,11 @@ static void on_ready(struct ch_lane_wait *w, struct ch_lane *l, const struct che
     end_deciding(g, rc < 0 ? &err : NULL);
 }
 
-static bool is_ours(const struct ch_chat *chat, const char *session) {
+static bool is_here(const struct ch_chat *chat, const struct ch_decision *d) {
     size_t n = strlen(name_of(chat));
-    return strncmp(session, name_of(chat), n) == 0 && session[n] == ':';
+    CH_AUTOFREE char *asked_in = chat_id(d->session);
+    return strncmp(d->session, name_of(chat), n) == 0 && d->session[n] == ':' &&
+           (!d->chat || strcmp(d->chat, asked_in) == 0);
 }
 
 static struct deciding *start(struct ch_chat *chat, const struct ch_decision *d, bool in_words,
@@ -306,7 +308,11 @@ static struct deciding *start(struct ch_chat *chat, const struct ch_decision *d,
     g->done = done;
     g->tag = tag;
     g->wait.ready = on_ready;
-    g->d = (struct ch_decision){.session = ch_arena_str(&g->arena, ch_sv_str(d->session)),
+    const struct ask *a = find_ask(chat, ch_sv_str(d->approval));
+    const char *session = d->session ? d->session : a ? a->session : "";
+    g->d = (struct ch_decision){.session = ch_arena_str(&g->arena, ch_sv_str(session)),
+                                .chat = d->chat ? ch_arena_str(&g->arena, ch_sv_str(d->chat))
+                                                : NULL,
                                 .approval = ch_arena_str(&g->arena, ch_sv_str(d->approval)),
                                 .word = ch_arena_str(&g->arena, ch_sv_str(d->word)),
                                 .by = ch_arena_str(&g->arena, ch_sv_str(d->by))};
@@ -318,7 +324,7 @@ static void go_on(struct deciding *g) {
     struct chela_error err = {0};
     struct ch_lane *lane;
     const struct ask *a = find_ask(g->chat, ch_sv_str(g->d.approval));
-    int rc = is_ours(g->chat, g->d.session) && (!a || strcmp(a->session, g->d.session) == 0)
+    int rc = is_here(g->chat, &g->d) && (!a || strcmp(a->session, g->d.session) == 0)
                  ? ch_chat_lane(g->chat, g->d.session, &lane, &err)
                  : ch_fail(&err, CHELA_ENOENT, "nothing of that kind waits here");
     if (rc == 0)

@@ -96,7 +96,7 @@ static char *ann[] = {"ou_a", NULL}, *by_union[] = {"on_a", NULL}, *all[] = {"*"
 
 static const struct {
     const char *name, *chat, *sender, *mentions;
-    struct ch_feishu_rules rules;
+    struct ch_rules rules;
     const char *bot;
     enum ch_judgement want;
 } cases[] = {
@@ -104,10 +104,10 @@ static const struct {
     {"by another of its ids", P2P, NULL, NULL, {.people = by_union}, "ou_bot", CH_TAKE},
     {"everybody is", P2P, NULL, NULL, {.people = all}, "ou_bot", CH_TAKE},
     {"nobody is", P2P, NULL, NULL, {.people = none}, "ou_bot", CH_IGNORE},
-    {"open", P2P, NULL, NULL, {.direct = CH_FEISHU_OPEN}, NULL, CH_TAKE},
-    {"off", P2P, NULL, NULL, {.direct = CH_FEISHU_OFF, .people = all}, "ou_bot", CH_IGNORE},
-    {"a program", P2P, PROGRAM, NULL, {.direct = CH_FEISHU_OPEN}, "ou_bot", CH_IGNORE},
-    {"ourselves", P2P, OURSELVES, NULL, {.direct = CH_FEISHU_OPEN}, "ou_bot", CH_IGNORE},
+    {"open", P2P, NULL, NULL, {.direct = CH_WELCOME_OPEN}, NULL, CH_TAKE},
+    {"off", P2P, NULL, NULL, {.direct = CH_WELCOME_OFF, .people = all}, "ou_bot", CH_IGNORE},
+    {"a program", P2P, PROGRAM, NULL, {.direct = CH_WELCOME_OPEN}, "ou_bot", CH_IGNORE},
+    {"ourselves", P2P, OURSELVES, NULL, {.direct = CH_WELCOME_OPEN}, "ou_bot", CH_IGNORE},
     {"a group that is listed", GROUP, NULL, "[" BOT "]", {.groups = team}, "ou_bot", CH_TAKE},
     {"one that is not", GROUP, NULL, "[" BOT "]", {.groups = none}, "ou_bot", CH_IGNORE},
     {"a list of people is none of groups", GROUP, NULL, "[" BOT "]", {.people = all}, "ou_bot",
@@ -115,7 +115,7 @@ static const struct {
     {"without a mention", GROUP, NULL, "[" TEN "]", {.groups = team}, "ou_bot", CH_IGNORE},
     {"who are we", GROUP, NULL, "[" BOT "]", {.groups = team}, NULL, CH_LATER},
     {"asked or not", GROUP, NULL, NULL, {.groups = team, .unasked = true}, NULL, CH_TAKE},
-    {"groups off", GROUP, NULL, "[" BOT "]", {.group = CH_FEISHU_OFF, .groups = all}, "ou_bot",
+    {"groups off", GROUP, NULL, "[" BOT "]", {.group = CH_WELCOME_OFF, .groups = all}, "ou_bot",
      CH_IGNORE},
 };
 
@@ -126,22 +126,23 @@ static void test_judgements(void **state) {
         struct ch_feishu_message m;
         assert_int_equal(read_event(&a, "text", "{\"text\":\"x\"}", cases[i].mentions,
                                     cases[i].chat, cases[i].sender, &m), 0);
-        if (ch_feishu_judge(&cases[i].rules, cases[i].bot, &m) != cases[i].want)
+        struct ch_author who = ch_feishu_author(&m, cases[i].bot);
+        if (ch_rules_judge(&cases[i].rules, &who) != cases[i].want)
             fail_msg("%s", cases[i].name);
     }
 }
 
 static const struct {
     const char *chat;
-    enum ch_feishu_scope scope;
+    enum ch_sharing scope;
     const char *want;
 } sessions[] = {
-    {P2P, CH_FEISHU_SENDER, "feishu:oc_1"},
-    {GROUP, CH_FEISHU_TOPIC, "feishu:oc_1"},
-    {GROUP "\"thread_id\":\"omt_1\",", CH_FEISHU_TOPIC, "feishu:oc_1:omt_1"},
-    {GROUP "\"thread_id\":\"omt_1\",", CH_FEISHU_CHAT, "feishu:oc_1"},
-    {GROUP "\"thread_id\":\"omt_1\",", CH_FEISHU_SENDER, "feishu:oc_1:omt_1:ou_a"},
-    {"\"chat_type\":\"topic_group\",\"root_id\":\"om_0\",", CH_FEISHU_TOPIC, "feishu:oc_1:om_0"},
+    {P2P, CH_BY_SENDER, "feishu:oc_1"},
+    {GROUP, CH_BY_TOPIC, "feishu:oc_1"},
+    {GROUP "\"thread_id\":\"omt_1\",", CH_BY_TOPIC, "feishu:oc_1:omt_1"},
+    {GROUP "\"thread_id\":\"omt_1\",", CH_BY_CHAT, "feishu:oc_1"},
+    {GROUP "\"thread_id\":\"omt_1\",", CH_BY_SENDER, "feishu:oc_1:omt_1:ou_a"},
+    {"\"chat_type\":\"topic_group\",\"root_id\":\"om_0\",", CH_BY_TOPIC, "feishu:oc_1:om_0"},
 };
 
 static void test_sessions(void **state) {
@@ -149,9 +150,10 @@ static void test_sessions(void **state) {
     for (size_t i = 0; i < CH_LEN(sessions); i++) {
         CH_ARENA_AUTO a = {0};
         struct ch_feishu_message m;
-        struct ch_feishu_rules rules = {.scope = sessions[i].scope};
+        struct ch_rules rules = {.scope = sessions[i].scope};
         read_event(&a, "text", "{\"text\":\"x\"}", NULL, sessions[i].chat, NULL, &m);
-        assert_string_equal(ch_feishu_session(&rules, &m, &a), sessions[i].want);
+        struct ch_author who = ch_feishu_author(&m, NULL);
+        assert_string_equal(ch_rules_session(&rules, "feishu", &who, &a), sessions[i].want);
     }
 }
 

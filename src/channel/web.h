@@ -1,0 +1,27 @@
+/* web.h -- JSON to a web service and back, for channels: POST, one answer. */
+#ifndef CH_CHANNEL_WEB_H
+#define CH_CHANNEL_WEB_H
+#include "agent/agent.h"
+#include "base/list.h"
+#include "json/json.h"
+
+struct ch_web { /* embedded */
+    chela_runtime *rt;
+    struct ch_list calls;
+};
+
+struct ch_web_answer {
+    int status;                 /* of HTTP; 0: none came */
+    const char *why;            /* none came: what failed; NULL */
+    const struct ch_json *json; /* NULL: there is none */
+};
+typedef void ch_web_fn(const struct ch_web_answer *a, void *user);
+
+void ch_web_init(struct ch_web *w, chela_runtime *rt);
+void ch_web_close(struct ch_web *w); /* no callback after this */
+/* url and body are copied. wait_ms: for all of it. fn, which may be NULL, is
+ * called once, later. */
+void ch_web_post(struct ch_web *w, const char *url, const char *body, int64_t wait_ms,
+                 ch_web_fn *fn, void *user);
+
+#endif
