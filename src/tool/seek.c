@@ -69,11 +69,12 @@ static void submit(struct ch_seeking *k, void (*run)(struct ch_work *),
 static void gather(struct ch_seeking *k) {
     const struct ch_tool_settings *s = k->settings;
     const char *reach = s->memory_sessions ? s->memory_sessions : "own";
+    bool all = strcmp(reach, "all") == 0, own = strcmp(reach, "own") == 0 && k->session;
 
     ch_notes_read(k->workspace, &k->shelves[NOTES]);
-    if (k->sessions && s->recall && strcmp(reach, "none") != 0)
-        ch_notes_recall(s->recall, strcmp(reach, "all") == 0 ? NULL : k->session, k->run,
-                        ch_sv_str(k->query), &k->shelves[TURNS]);
+    if (k->sessions && s->recall && (all || own))
+        ch_notes_recall(s->recall, all ? NULL : k->session, k->run, ch_sv_str(k->query),
+                        &k->shelves[TURNS]);
 }
 
 /* Of a kind the first so many passages count by meaning, whatever the query: all

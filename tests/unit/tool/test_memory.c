@@ -145,6 +145,10 @@ static void test_reach(void **state) {
     struct ch_tool_settings *s = open_kit(&k, "memory.sessions=all");
     has(kit_call(&k, "memory_search", "{\"query\":\"staging\"}"), "[session b, turn 1]");
     close_kit(&k, s);
+    s = open_kit(&k, NULL);
+    k.opts.session = NULL; /* a call by hand has no past of its own */
+    has(kit_call(&k, "memory_search", "{\"query\":\"staging\"}"), "Nothing is written");
+    close_kit(&k, s);
     s = open_kit(&k, "memory.sessions=none");
     has(kit_call(&k, "memory_search", "{\"query\":\"staging\"}"), "Nothing is written");
     close_kit(&k, s);
