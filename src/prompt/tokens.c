@@ -52,20 +52,21 @@ static const unsigned char ascii_kinds[0x80] = {
     ['0' ... '9'] = DIGIT, ['A' ... 'Z'] = UPPER, ['a' ... 'z'] = LOWER,
 };
 
+static enum kind look_wide(struct ch_sv s, size_t at, unsigned *n) {
+    uint32_t cp;
+    unsigned len = ch_utf8_next(ch_sv(s.p + at, s.n - at), &cp);
+    *n = len ? len : 1;
+    return len ? kind_of_wide(cp) : SYMBOL;
+}
+
 /* The kind of the character at `at` and its length in *n; BLANK and 0 at the
  * end, which is what keeps a trailing blank to itself. */
-static enum kind look(struct ch_sv s, size_t at, unsigned *n) {
-    uint32_t cp;
+static inline enum kind look(struct ch_sv s, size_t at, unsigned *n) {
     *n = at < s.n;
     if (at >= s.n)
         return BLANK;
-    if ((unsigned char)s.p[at] < 0x80)
-        return ascii_kinds[(unsigned char)s.p[at]];
-    unsigned len = ch_utf8_next(ch_sv(s.p + at, s.n - at), &cp);
-    if (!len)
-        return SYMBOL;
-    *n = len;
-    return kind_of_wide(cp);
+    unsigned char c = (unsigned char)s.p[at];
+    return c < 0x80 ? ascii_kinds[c] : look_wide(s, at, n);
 }
 
 static bool is_letter(enum kind k) {
