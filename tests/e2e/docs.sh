@@ -54,11 +54,10 @@ done
 
 # What the text mentions: `chela WORD ...` is a command.
 grep -ohE '`chela [a-z]+( [a-z]+)?' README*.md docs/*.md | cut -c 8- | sort -u >"$tmp/mentioned"
+chela help
 while read -r first second; do
-    case $first in help | version) continue ;; esac
-    chela help "$first" ${second:+"$second"}
-    if [ "$status" != 0 ]; then chela help "$first"; fi
-    [ "$status" = 0 ] || not_ok "the docs mention chela $first" "$(cat "$err")"
+    if grep -qE "^  $first  " "$out"; then continue; fi # what follows are its words
+    grep -qE "^  $first ${second:-[a-z]+}  " "$out" || not_ok "the docs mention chela $first $second"
 done <"$tmp/mentioned"
 ok "commands that the docs mention: $(wc -l <"$tmp/mentioned")"
 sort "$tmp/skipped" 2>/dev/null | uniq -c | sed 's/^/# not run: /'
