@@ -80,7 +80,8 @@ static int on_value(http_parser *p, const char *at, size_t n) {
 /* Two ways to tell where a body ends are one too many (request smuggling). */
 static int check_framing(struct ch_inbound *in) {
     struct ch_sv coding = ch_inbound_header(in, "transfer-encoding");
-    if (ch_inbound_count(in, "content-length") > 1 || ch_inbound_count(in, "host") > 1)
+    if (ch_inbound_count(in, "content-length") > 1 || ch_inbound_count(in, "host") > 1 ||
+        ch_inbound_count(in, "transfer-encoding") > 1)
         return refuse(in, 400, "a header came twice");
     if (coding.p && !ch_sv_eq_nocase(ch_sv_trim(coding), CH_SV("chunked")))
         return refuse(in, 501, "only the transfer coding chunked is understood");
@@ -95,6 +96,10 @@ static int check_framing(struct ch_inbound *in) {
 static int on_head(http_parser *p) {
     struct ch_inbound *in = p->data;
     in->has_head = true;
+    if (p->http_major != 1)
+        return refuse(in, 505, "HTTP/1.1 is spoken here");
+    if (p->method == HTTP_CONNECT)
+        return refuse(in, 501, "this is no proxy");
     if (check_framing(in) < 0)
         return -1;
     http_parser_pause(p, 1);
@@ -144,6 +149,21 @@ static int refuse_unread(struct ch_inbound *in) {
     return CH_INBOUND_REFUSED;
 }
 
+/* A line that begins with a space goes on with the header before it: for us. A
+ * proxy may see a header there. The parser does not tell, so the lines of the head
+ * are looked at before it gets them. */
+static bool is_folded(struct ch_inbound *in, struct ch_sv bytes) {
+    for (size_t i = 0; i < bytes.n && !in->past_head; i++) {
+        char c = bytes.p[i];
+        if (in->line_n == 0 && in->lines && (c == ' ' || c == '\t'))
+            return true;
+        in->past_head = c == '\n' && in->line_n == 0 && in->lines;
+        in->lines += c == '\n' && in->line_n;
+        in->line_n = c == '\n' ? 0 : in->line_n + (c != '\r');
+    }
+    return false;
+}
+
 /* A paused parser gives the last byte it looked at back: it is fed again. */
 enum ch_inbound_state ch_inbound_feed(struct ch_inbound *in, struct ch_sv bytes, size_t *taken) {
     bool had_head = in->has_head;
@@ -152,6 +172,10 @@ enum ch_inbound_state ch_inbound_feed(struct ch_inbound *in, struct ch_sv bytes,
         return CH_INBOUND_REFUSED;
     if (in->whole)
         return CH_INBOUND_WHOLE;
+    if (is_folded(in, bytes)) {
+        refuse(in, 400, "a header goes over two lines");
+        return CH_INBOUND_REFUSED;
+    }
     http_parser_pause(&in->parser, 0);
     *taken = http_parser_execute(&in->parser, &settings, bytes.p, bytes.n);
     enum http_errno error = HTTP_PARSER_ERRNO(&in->parser);

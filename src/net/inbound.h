@@ -17,7 +17,8 @@ struct ch_inbound {
     struct ch_buf spans; /* where each header lies in it */
     struct ch_buf body;
     size_t target_n;
-    bool in_value, has_head, whole;
+    size_t lines, line_n; /* of the head, that have come; bytes of the one that comes */
+    bool in_value, past_head, has_head, whole;
     int refused;     /* the status to answer with; 0: nothing is wrong */
     const char *why; /* static */
 };
