@@ -110,6 +110,13 @@ struct ch_channel_ops {
      * after CH_LATER. */
     enum ch_judgement (*judge)(struct ch_channel *c, const struct ch_arrival *in);
 
+    /* Optional. Complete what is known of an arrival that is about to be taken in:
+     * names, what it quotes, files that came with it, which go into the workspace
+     * (NULL: there is none). `in` and its texts live in a. done is called once,
+     * later; not after close. */
+    void (*prepare)(struct ch_channel *c, struct ch_arrival *in, struct ch_arena *a,
+                    const char *workspace, void (*done)(void *tag), void *tag);
+
     /* Send m, which is borrowed; ends with one chela_outbox_receipt. */
     void (*deliver)(struct ch_channel *c, const struct chela_outbound *m);
     /* May sender decide about calls, and change how the agent works? sender NULL:

@@ -22,7 +22,8 @@ struct feishu {
     char *bot;                 /* owned: our open_id; NULL: unknown yet */
     struct ch_timer ask;
     int64_t ask_ms;
-    struct ch_feishu_out *out;   /* owned */
+    struct ch_feishu_out *out;     /* owned */
+    struct ch_feishu_fetch *fetch; /* owned */
     struct ch_feishu_line *line; /* owned; NULL: callbacks come to us */
 };
 
@@ -74,6 +75,17 @@ static enum ch_judgement feishu_judge(struct ch_channel *c, const struct ch_arri
         return CH_IGNORE;
     struct ch_author who = ch_feishu_author(&m, f->bot);
     return ch_rules_judge(&f->rules, &who);
+}
+
+static void feishu_prepare(struct ch_channel *c, struct ch_arrival *in, struct ch_arena *a,
+                           const char *workspace, void (*done)(void *), void *tag) {
+    const struct feishu *f = self(c);
+    const struct ch_json *event;
+    struct ch_feishu_message m;
+    if (ch_json_parse(a, in->data, CH_JSON_REPLACE, &event, NULL, NULL) < 0 ||
+        ch_feishu_read(event, f->bot, a, &m, NULL) < 0)
+        m = (struct ch_feishu_message){.id = "", .direct = true}; /* then there is nothing to ask */
+    ch_feishu_prepare(f->fetch, &m, in, a, workspace, done, tag);
 }
 
 static void take_message(struct feishu *f, const struct ch_json *event, struct ch_arena *a,
@@ -259,6 +271,7 @@ static void feishu_close(struct ch_channel *c) {
     ch_timer_stop(f->host.rt->loop, &f->ask);
     ch_feishu_line_close(f->line);
     ch_feishu_api_close(f->api);
+    ch_feishu_fetch_free(f->fetch);
     ch_feishu_out_free(f->out);
     ch_rules_release(&f->rules);
     ch_free((char *)f->keys.app_id);
@@ -287,6 +300,7 @@ static int feishu_open(const struct ch_channel_host *host, const struct chela_ch
     ch_rules_init(&f->rules, o);
     f->api = ch_feishu_api_new(host->rt, base_of(o->domain), o->account, o->secret);
     f->out = ch_feishu_out_new(host->rt, f->api);
+    f->fetch = ch_feishu_fetch_new(host->rt, f->api);
     if (is_line(o))
         f->line = ch_feishu_line_new(host->rt, f->api, o->account, o->secret, on_event, f);
     f->ask_ms = ASK_AGAIN_MS;
@@ -302,6 +316,7 @@ const struct ch_channel_ops ch_feishu_channel = {
     .receive = feishu_receive,
     .recall = feishu_recall,
     .judge = feishu_judge,
+    .prepare = feishu_prepare,
     .deliver = feishu_deliver,
     .is_owner = feishu_is_owner,
     .decided = feishu_decided,

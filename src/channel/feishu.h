@@ -8,10 +8,12 @@
  *   feishu_frame.c    frames of the long connection      pure
  *   feishu_api.c      calls of the open platform: tokens, retries, codes
  *   feishu_line.c     the long connection: events come to us
+ *   feishu_fetch.c    names, what is quoted, files
  *   feishu_out.c      answers, and that somebody is at work
  *   feishu.c          the channel made of these */
 #ifndef CH_CHANNEL_FEISHU_H
 #define CH_CHANNEL_FEISHU_H
+#include "base/limits.h"
 #include "channel/rules.h"
 #include "chela/sys/tls.h"
 
@@ -38,6 +40,12 @@ int ch_feishu_unwrap(const struct ch_feishu_keys *k, const struct ch_json *v,
 
 /* --- feishu_message.c */
 
+struct ch_feishu_file {
+    const char *key;
+    struct ch_sv name; /* as its sender calls it; may be empty */
+    bool picture;
+};
+
 struct ch_feishu_message {
     const char *id, *chat, *thread, *parent; /* the last two may be NULL */
     const char *open_id, *union_id, *user_id; /* of its sender; may be NULL */
@@ -46,7 +54,13 @@ struct ch_feishu_message {
     int64_t ts;
     struct ch_sv text; /* as people read it, without being addressed */
     const struct ch_json *mentions, *content; /* the latter of a post */
+    struct ch_feishu_file files[CH_LIMIT_MESSAGE_FILES];
+    size_t nfiles; /* what is beyond the limit is left out */
 };
+
+/* What a content says. CHELA_EPARSE, CHELA_ELIMIT. */
+int ch_feishu_words(struct ch_sv type, struct ch_sv content, const struct ch_json *mentions,
+                    struct ch_arena *a, struct ch_sv *out);
 
 /* event: of im.message.receive_v1. bot: our open_id, which is left out of the
  * text; NULL: unknown yet. CHELA_EPARSE: it has no ids, or no content. */
@@ -95,6 +109,7 @@ struct ch_feishu_answer {
     const char *why;         /* if it was not done: code and text, or what failed */
     int64_t wait_ms;         /* that it asked for; 0: nothing */
     const struct ch_json *json; /* all of it; NULL */
+    struct ch_sv body;          /* of a download */
 };
 typedef void ch_feishu_fn(const struct ch_feishu_answer *a, void *user);
 
@@ -106,6 +121,8 @@ void ch_feishu_api_close(struct ch_feishu_api *api); /* no callback after this *
  * is called once, later. */
 void ch_feishu_call(struct ch_feishu_api *api, const char *method, const char *path,
                     const char *body, ch_feishu_fn *fn, void *user);
+/* GET of a file, of at most CH_LIMIT_CHANNEL_FILE bytes. */
+void ch_feishu_download(struct ch_feishu_api *api, const char *path, ch_feishu_fn *fn, void *user);
 /* POST without a token. */
 void ch_feishu_ask(struct ch_feishu_api *api, const char *path, const char *body,
                    ch_feishu_fn *fn, void *user);
@@ -127,6 +144,18 @@ void ch_feishu_line_close(struct ch_feishu_line *l);
 /* code: 200: it need not come again; 500: it should. answer: JSON for the
  * service; n 0: none. */
 void ch_feishu_line_ack(struct ch_feishu_ack *a, int code, struct ch_sv answer);
+
+/* --- feishu_fetch.c */
+
+struct ch_feishu_fetch;
+
+/* api, borrowed, is closed first. */
+struct ch_feishu_fetch *ch_feishu_fetch_new(chela_runtime *rt, struct ch_feishu_api *api);
+void ch_feishu_fetch_free(struct ch_feishu_fetch *d);
+/* struct ch_channel_ops' prepare; m is what `in` was made from, in a. */
+void ch_feishu_prepare(struct ch_feishu_fetch *d, const struct ch_feishu_message *m,
+                       struct ch_arrival *in, struct ch_arena *a, const char *workspace,
+                       void (*done)(void *), void *tag);
 
 /* --- feishu_out.c */
 

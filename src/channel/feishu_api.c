@@ -39,6 +39,7 @@ struct call {
     int64_t wait_ms;
     bool again; /* with another token */
     bool bare;  /* without one */
+    bool raw;   /* the answer is a file */
     ch_feishu_fn *fn;
     void *user;
 };
@@ -92,6 +93,11 @@ static void read_answer(const struct call *c, const struct chela_error *err, str
         return;
     }
     struct ch_sv text = ch_arena_sv(a, ch_buf_sv(&c->in)); /* the call is freed before it is read */
+    if (c->raw && c->status == 200) { /* what fails has another status */
+        out->code = 0;
+        out->body = text;
+        return;
+    }
     if (ch_json_parse(a, text, CH_JSON_REPLACE, &v, NULL, NULL) < 0) {
         out->why = ch_arena_printf(a, "HTTP %d without JSON", c->status);
         return;
@@ -166,6 +172,10 @@ static void on_done(const struct chela_error *err, void *user) {
     finish(user, err);
 }
 
+static uint64_t most(const struct call *c) {
+    return c->raw ? CH_LIMIT_CHANNEL_FILE : CH_LIMIT_CHANNEL_ANSWER;
+}
+
 static void start(struct call *c) {
     static const struct ch_http_handler handler = {on_head, on_data, on_done};
     struct ch_feishu_api *api = c->api;
@@ -194,7 +204,7 @@ static void start(struct call *c) {
                                           .body = c->body ? &c->piece : NULL,
                                           .nbody = c->body ? 1 : 0,
                                           .timeouts = {.total = CALL_MS},
-                                          .max_body = CH_LIMIT_CHANNEL_ANSWER};
+                                          .max_body = most(c)};
     c->http = ch_transport_start(transport(api), &c->request, &handler, c);
 }
 
@@ -266,13 +276,24 @@ static void need_token(struct ch_feishu_api *api) {
 
 /* --- for the channel */
 
-void ch_feishu_call(struct ch_feishu_api *api, const char *method, const char *path,
-                    const char *body, ch_feishu_fn *fn, void *user) {
-    struct call *c = new_call(api, method, path, body, fn, user);
-    if (api->token && mono(api) < api->token_until)
+static void begin(struct call *c) {
+    if (c->api->token && mono(c->api) < c->api->token_until)
         start(c);
     else
         wait_for_token(c);
+}
+
+void ch_feishu_call(struct ch_feishu_api *api, const char *method, const char *path,
+                    const char *body, ch_feishu_fn *fn, void *user) {
+    begin(new_call(api, method, path, body, fn, user));
+}
+
+void ch_feishu_download(struct ch_feishu_api *api, const char *path, ch_feishu_fn *fn,
+                        void *user) {
+    struct call *c = new_call(api, "GET", path, NULL, fn, user);
+    c->raw = true;
+    ch_buf_init(&c->in, CH_LIMIT_CHANNEL_FILE);
+    begin(c);
 }
 
 void ch_feishu_ask(struct ch_feishu_api *api, const char *path, const char *body,

@@ -177,26 +177,66 @@ static void read_sender(const struct ch_json *sender, struct ch_arena *a,
     m->from_person = ch_sv_is(ch_json_get_str(sender, "sender_type"), "user");
 }
 
-static int read_content(const struct ch_json *message, const char *bot, struct ch_arena *a,
-                        struct ch_feishu_message *m, struct chela_error *err) {
-    struct ch_sv type = ch_json_get_str(message, "message_type");
+static void add_file(struct ch_feishu_message *m, const struct ch_json *v, const char *key,
+                     bool picture, struct ch_arena *a) {
+    const char *file = id(a, v, key);
+    if (file && m->nfiles < CH_LIMIT_MESSAGE_FILES)
+        m->files[m->nfiles++] =
+            (struct ch_feishu_file){file, ch_json_get_str(v, "file_name"), picture};
+}
+
+/* Stickers cannot be fetched, and what a forwarded message holds neither. */
+static void find_files(struct ch_feishu_message *m, struct ch_sv type,
+                       const struct ch_json *content, struct ch_arena *a) {
+    if (ch_sv_is(type, "image"))
+        add_file(m, content, "image_key", true, a);
+    else if (ch_sv_is(type, "file") || ch_sv_is(type, "audio") || ch_sv_is(type, "media"))
+        add_file(m, content, "file_key", false, a);
+    for (CH_JSON_EACH(paragraph, ch_json_get(one_language(m->content), "content")))
+        for (CH_JSON_EACH(piece, paragraph)) {
+            if (ch_sv_is(ch_json_get_str(piece, "tag"), "img"))
+                add_file(m, piece, "image_key", true, a);
+            else if (ch_sv_is(ch_json_get_str(piece, "tag"), "media"))
+                add_file(m, piece, "file_key", false, a);
+        }
+}
+
+static int say(struct ch_sv type, const struct ch_json *content, const struct ch_json *mentions,
+               const char *bot, struct ch_arena *a, struct ch_sv *text, struct chela_error *err) {
     CH_BUF_AUTO out = {0};
-    struct post post = {&out, m->mentions, bot};
-    const struct ch_json *content;
-    int rc = ch_json_parse(a, ch_json_get_str(message, "content"), CH_JSON_REPLACE, &content, NULL,
-                           err);
-    if (rc < 0)
-        return rc;
+    struct post post = {&out, mentions, bot};
     if (ch_sv_is(type, "text"))
-        add_mentioned(&out, m->mentions, bot, ch_json_get_str(content, "text"));
+        add_mentioned(&out, mentions, bot, ch_json_get_str(content, "text"));
     else if (ch_sv_is(type, "post"))
         add_post(&post, content);
     else
         add_other(&out, type, content);
     if (out.overflow || out.n > CH_LIMIT_INPUT)
         return ch_fail(err, CHELA_ELIMIT, "the message is too long");
+    *text = ch_arena_sv(a, ch_sv_trim(ch_buf_sv(&out)));
+    return 0;
+}
+
+int ch_feishu_words(struct ch_sv type, struct ch_sv text, const struct ch_json *mentions,
+                    struct ch_arena *a, struct ch_sv *out) {
+    const struct ch_json *content;
+    int rc = ch_json_parse(a, ch_arena_sv(a, text.p ? text : ch_sv("", 0)), CH_JSON_REPLACE,
+                           &content, NULL, NULL);
+    return rc < 0 ? rc : say(type, content, mentions, NULL, a, out, NULL);
+}
+
+static int read_content(const struct ch_json *message, const char *bot, struct ch_arena *a,
+                        struct ch_feishu_message *m, struct chela_error *err) {
+    struct ch_sv type = ch_json_get_str(message, "message_type");
+    const struct ch_json *content;
+    int rc = ch_json_parse(a, ch_json_get_str(message, "content"), CH_JSON_REPLACE, &content, NULL,
+                           err);
+    if (rc == 0)
+        rc = say(type, content, m->mentions, bot, a, &m->text, err);
+    if (rc < 0)
+        return rc;
     m->content = ch_sv_is(type, "post") ? content : NULL;
-    m->text = ch_arena_sv(a, ch_sv_trim(ch_buf_sv(&out)));
+    find_files(m, type, content, a);
     return 0;
 }
 

@@ -125,11 +125,9 @@ int ch_chat_lane(struct ch_chat *chat, const char *key, struct ch_lane **out,
     return ch_lane_use(chat->gw, &o, out, err);
 }
 
-void ch_parcel_take_in(struct ch_parcel *p) {
+static void to_lane(struct ch_parcel *p) {
     struct chela_error err = {0};
     struct ch_lane *lane;
-    if (ch_parcel_command(p))
-        return;
     p->wait.ready = on_ready;
     if (ch_chat_lane(p->chat, p->in.session, &lane, &err) == 0) {
         ch_lane_when_ready(lane, &p->wait);
@@ -137,6 +135,51 @@ void ch_parcel_take_in(struct ch_parcel *p) {
     }
     ch_log(CH_LOG_WARN, "gateway", "message %s waits: %s", p->in.id, err.message);
     ch_parcel_drop(p);
+}
+
+/* The oldest of a session that is being completed, or waits for one that is. */
+static struct ch_parcel *find_ahead(struct ch_chat *chat, const char *session) {
+    for (CH_LIST_EACH(k, &chat->parcels)) {
+        struct ch_parcel *p = CH_CONTAINER(k, struct ch_parcel, link);
+        if ((p->preparing || p->behind) && strcmp(p->in.session, session) == 0)
+            return p;
+    }
+    return NULL;
+}
+
+static void on_prepared(void *tag);
+
+static void prepare(struct ch_parcel *p) {
+    struct ch_channel *c = p->chat->channel;
+    const chela_agent *agent = ch_gateway_agent(p->chat->gw, ch_sv_str(p->chat->agent));
+    agent = agent ? agent : p->chat->gw->agents[0];
+    p->preparing = true;
+    c->ops->prepare(c, &p->in, &p->arena, agent->workspace, on_prepared, p);
+}
+
+/* Messages of one session stay in order: a picture before the question about it. */
+static void on_prepared(void *tag) {
+    struct ch_parcel *p = tag;
+    struct ch_chat *chat = p->chat;
+    CH_AUTOFREE char *session = ch_strdup(p->in.session);
+    p->preparing = false;
+    to_lane(p);
+    struct ch_parcel *next = find_ahead(chat, session);
+    if (next && next->behind) {
+        next->behind = false;
+        prepare(next);
+    }
+}
+
+void ch_parcel_take_in(struct ch_parcel *p) {
+    if (ch_parcel_command(p))
+        return;
+    if (!p->chat->channel->ops->prepare)
+        to_lane(p);
+    else if (find_ahead(p->chat, p->in.session))
+        p->behind = true;
+    else
+        prepare(p);
 }
 
 static void consider(struct ch_parcel *p) {

@@ -32,6 +32,8 @@ struct ch_parcel {
     struct ch_arrival in; /* in the arena */
     bool accepting;       /* on its way into the inbox */
     bool later;           /* its channel cannot judge yet */
+    bool preparing;       /* its channel completes it */
+    bool behind;          /* waits for one of its session that is */
 };
 
 /* Each ends the parcel: it needs no agent, or it was answered without one. */

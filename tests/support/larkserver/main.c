@@ -200,6 +200,30 @@ static void take_message(int fd, const struct request *r) {
     answer(fd, 200, json);
 }
 
+/* What a message holds, what it answers, and who wrote it. */
+static int give_more(int fd, const struct request *r) {
+    if (strcmp(r->method, "GET") != 0)
+        return 0;
+    if (strstr(r->path, "/resources/key_gone"))
+        answer(fd, 400, "{\"code\":234043,\"msg\":\"Unsupported message type.\"}");
+    else if (strstr(r->path, "/resources/key_image?type=image"))
+        answer(fd, 200, "\x89PNG\r\n\x1a\n, or so");
+    else if (strstr(r->path, "/resources/key_file?type=file"))
+        answer(fd, 200, "{\"a\":\"file\"}");
+    else if (strstr(r->path, "/im/v1/messages/om_quoted"))
+        answer(fd, 200, "{\"code\":0,\"data\":{\"items\":[{\"message_id\":\"om_quoted\","
+                        "\"msg_type\":\"text\",\"sender\":{\"id\":\"ou_zoe\"},"
+                        "\"body\":{\"content\":"
+                        "\"{\\\"text\\\":\\\"what was said before\\\"}\"}}]}}");
+    else if (strstr(r->path, "/contact/v3/users/ou_nina?user_id_type=open_id"))
+        answer(fd, 200, "{\"code\":0,\"data\":{\"user\":{\"name\":\"Nina\"}}}");
+    else if (strstr(r->path, "/contact/v3/users/"))
+        answer(fd, 400, "{\"code\":99991672,\"msg\":\"Access denied.\"}");
+    else
+        return 0;
+    return 1;
+}
+
 static void serve_one(int fd, const struct request *r) {
     char json[256];
     if (strncmp(r->path, "/test/", 6) == 0) {
@@ -213,6 +237,8 @@ static void serve_one(int fd, const struct request *r) {
         give_address(fd, r);
     else if (!is_known(r))
         answer(fd, 400, "{\"code\":99991663,\"msg\":\"Invalid access token\"}");
+    else if (give_more(fd, r))
+        return;
     else if (strstr(r->path, "/bot/v3/info"))
         answer(fd, 200, "{\"code\":0,\"msg\":\"ok\",\"bot\":{\"open_id\":\"ou_bot\"}}");
     else if (strstr(r->path, "/reactions") && strcmp(r->method, "POST") == 0) {

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# What belongs to a message in Feishu and has to be asked for: files, names, what
+# it answers.
+# shellcheck disable=SC2119
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+. tests/support/serve.sh
+. tests/support/lark.sh
+
+program=$(realpath "$program")
+start_lark
+cat >"$space/rules.yaml" <<'YAML'
+rules:
+  - { when: { user: "key_file|report", after: none }, call: { tool: read, args: { path: inbound/om_2-1.json } } }
+  - { when: { after: read }, say: "read: {{result}}" }
+  - { say: "heard: {{user}}" }
+YAML
+cat >"$space/chela.yaml" <<YAML
+store: sqlite:./chela.db
+agents: { list: [{ id: coder, model: scripted/rules.yaml }] }
+channels:
+  feishu: { appId: $app, domain: $lark, dmPolicy: open, groups: [oc_team], requireMention: false }
+YAML
+message() { # EVENT TYPE CONTENT
+    jq -c --arg type "$2" --arg content "$3" '.event.message.message_type = $type | .event.message.content = $content' <<<"$1"
+}
+serve
+push "$(message "$(event om_1 oc_ann p2p x)" image '{"image_key":"key_image"}')"
+push "$(event om_1b oc_ann p2p 'what is in it?')"
+check "a picture, and a question about it" hears 2
+check "it was put into the workspace" cmp -s "$space/inbound/om_1-1.png" <(printf '\x89PNG\r\n\x1a\n, or so')
+check "and the model told where" said 'heard: .*\[picture\]'
+check "under our own name" said 'saved as inbound/om_1-1.png'
+same "in their order" '/open-apis/im/v1/messages/om_1/reply' "$(head -n 1 "$tmp/lark/sent" | cut -d' ' -f1)"
+push "$(message "$(event om_2 oc_ann p2p x)" file '{"file_key":"key_file","file_name":"../../report.json"}')"
+check "a file" hears 3
+check "can be read by tools" said 'read: .*"a":"file"'
+check "and is nowhere else" test ! -e "$space/../report.json"
+push "$(message "$(event om_3 oc_ann p2p x)" image '{"image_key":"key_gone"}')"
+check "one that cannot be had" hears 4
+check "is not missed" said 'heard: .*\[picture\]$'
+rm -rf "$space/inbound" && ln -s /tmp "$space/inbound"
+push "$(message "$(event om_4 oc_ann p2p x)" image '{"image_key":"key_image"}')"
+check "a folder that leads elsewhere" hears 5
+check "is not written to" test ! -e /tmp/om_4-1.png
+rm "$space/inbound"
+push "$(event om_5 oc_team group 'hello' ou_nina)"
+check "a name is asked for" hears 6
+check "and used" said 'heard: .*Nina: hello'
+push "$(event om_6 oc_team group 'again' ou_nina)"
+check "once" hears 7
+same "indeed" 1 "$(grep -c '^GET /open-apis/contact/v3/users/ou_nina' "$tmp/lark/calls")"
+push "$(event om_7 oc_team group 'hi' ou_bob)"
+check "without a name" hears 8
+check "the id will do" said 'heard: .*ou_bob: hi'
+push "$(event om_8 oc_ann p2p 'and this?' | jq -c '.event.message.parent_id = "om_quoted"')"
+check "an answer to another message" hears 9
+check "which is fetched" grep -q '^GET /open-apis/im/v1/messages/om_quoted ' "$tmp/lark/calls"
+check "SIGTERM ends it" stop_serving
+tap_done
