@@ -433,6 +433,10 @@ struct chela_run_opts {
      * the accepted event that this is. answer_to: where the answer goes, in the
      * words of the session's channel; NULL: nowhere. */
     const char *event_id, *answer_to;
+    /* If this is all that the run has to say in the end, it leaves nothing in the
+     * conversation: later requests are as if it had never been. Copied; NULL: it
+     * stays. */
+    const char *drop_if;
 };
 #define CHELA_RUN_OPTS(...) {.size = sizeof(struct chela_run_opts), __VA_ARGS__}
 

@@ -7,6 +7,7 @@
  * resumed), and only finish(), pause_run() and leave_run() send it. */
 #include "agent/context.h"
 #include "agent/delegate.h"
+#include "agent/fill.h"
 #include "agent/keep.h"
 #include "agent/mode.h"
 #include "agent/said.h"
@@ -228,6 +229,28 @@ static size_t empty_queue(chela_run *run, struct ch_queue *q) {
     return dropped;
 }
 
+/* Nobody but the run itself said anything meanwhile. */
+static bool is_alone(const chela_run *run) {
+    const struct ch_transcript *t = &run->session->transcript;
+    for (size_t i = run->began + 1; i < t->n; i++)
+        if (t->msgs[i]->kind != CH_MSG_ASSISTANT && t->msgs[i]->kind != CH_MSG_RESULTS)
+            return false;
+    return true;
+}
+
+/* It had nothing to say: later requests begin with the same bytes as if it had
+ * never been. */
+static void drop_if_asked(chela_run *run) {
+    struct ch_sv answer = ch_sv_trim(ch_buf_sv(&run->text));
+    if (!run->drop_if || run->m.reason != CH_REASON_COMPLETED || run->rewrote ||
+        !ch_sv_is(answer, run->drop_if) || !is_alone(run))
+        return;
+    ch_transcript_cut(&run->session->transcript, run->began);
+    ch_fill_rewritten(run->session);
+    ch_keep_dropped(run);
+    run->reply = NULL;
+}
+
 static void finish(chela_run *run) {
     if (run->m.warn_empty)
         ch_warn(run, "the model gave no answer");
@@ -240,6 +263,7 @@ static void finish(chela_run *run) {
     if (run->dead)
         return;
     drop_work(run);
+    drop_if_asked(run);
     if (!run->input)
         ch_outbox_answer(run, run->m.turns, is_delivered(run));
     store_end(run, CH_PAST_IDLE);
@@ -642,6 +666,7 @@ void ch_run_admit(chela_run *run) {
     }
     if (run->input) {
         ch_course_aim(&run->course, run->input);
+        run->began = run->session->transcript.n;
         run->admit_seq = ch_keep_inbound(run, run->input);
         if (ch_transcript_add(&run->session->transcript, CH_TAKE(run->input)) < 0)
             snprintf(run->error, sizeof(run->error), "the session's history is full");
@@ -717,6 +742,7 @@ void ch_run_unref(chela_run *run) {
     ch_msg_free(run->input);
     ch_free(run->event);
     ch_free(run->answer_to);
+    ch_free(run->drop_if);
     ch_past_free(run->past);
     ch_free(run->gates);
     ch_buf_release(&run->text);

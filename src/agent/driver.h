@@ -43,6 +43,8 @@ struct chela_run {
     struct ch_msg *input; /* owned: what it begins with, until it is admitted */
     char *event;          /* owned: of the inbox, that this is; NULL */
     char *answer_to;      /* owned: where its answer goes; NULL: nowhere */
+    char *drop_if;        /* owned: words that leave nothing behind; NULL: none */
+    size_t began;         /* its first message in the transcript */
     bool begun;           /* RUN_START was sent in this life */
     uint64_t stored_events; /* m.seq as it was last stored */
     uint64_t start_seq;   /* of the record that it began with; 0: in another process, or none */

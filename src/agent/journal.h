@@ -15,8 +15,9 @@
  * to one; a message is the neutral JSON of model/message.h):
  *
  *   INBOUND     accepted from outside. {"run","mode":"start|steer|follow_up|
- *               collect",["prompt"],"message",["event","to"]}. event: its id in
- *               the inbox; to: where the answer goes (mailbox.h). mode start: it
+ *               collect",["prompt"],"message",["event","to","drop_if"]}. event: its
+ *               id in the inbox; to: where the answer goes (mailbox.h); drop_if: as
+ *               in chela_run_opts. mode start: it
  *               joins the transcript here, and prompt is the fingerprint of what
  *               the model is told;
  *               otherwise it waits for a MESSAGE that delivers it. collect: it
@@ -49,6 +50,8 @@
  *   OUTBOUND    for channels: an answer is to be sent. {"run","id"}; what it
  *               says is in the outbox
  *   RECEIPT     and was, or was not. {"id","state"}
+ *   DROPPED     the run had nothing to say: its messages leave the transcript.
+ *               {"run"}
  *
  * A reader ignores members it does not know, and types above the last. */
 #ifndef CH_AGENT_JOURNAL_H
@@ -69,7 +72,8 @@
     X(COMPACTION, "compaction") \
     X(STATE, "state")          \
     X(OUTBOUND, "outbound")    \
-    X(RECEIPT, "receipt")
+    X(RECEIPT, "receipt")      \
+    X(DROPPED, "dropped")
 
 enum ch_record_type {
     CH_REC_NONE, /* so that 0 is no type */
@@ -142,6 +146,9 @@ struct ch_journal_ops {
     /* No callback after this. What was appended is still written, then the lease
      * is given back. */
     void (*close)(struct ch_log *log);
+    /* Its host is a gateway, which takes up what another one left: leases that
+     * are taken from now on say so. */
+    void (*serve)(struct ch_journal *j);
     /* Write what is left and end. All logs are closed by now. */
     void (*shut)(struct ch_journal *j);
 };

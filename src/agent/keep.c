@@ -228,6 +228,8 @@ uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m) {
     if (ch_run_prompt(run))
         ch_jw_kcstr(&w, "prompt", ch_run_prompt(run));
     ch_behalf_write(&run->behalf, &w);
+    if (run->drop_if)
+        ch_jw_kcstr(&w, "drop_if", run->drop_if);
     kmsg(&w, m);
     run->start_seq =
         end_inbound(run->session, &w,
@@ -630,6 +632,15 @@ static void write_lasting(struct ch_jw *w, const chela_session *s) {
             ch_jw_str(w, ch_sv_str(id));
     }
     ch_jw_end(w, ']');
+}
+
+void ch_keep_dropped(chela_run *run) {
+    struct ch_keep *k = ch_kept(run);
+
+    if (!k)
+        return;
+    struct ch_jw w = begin(k, run);
+    end(run->session, &w, CH_REC_DROPPED, CH_SYNC_LATER); /* with the end of the run */
 }
 
 void ch_keep_rewritten(chela_run *run, const struct ch_keep_rewrite *how) {

@@ -99,6 +99,8 @@ struct ch_keep_rewrite {
     size_t tokens_before, tokens_after;
     struct ch_usage usage; /* of who made it shorter */
 };
+/* Its messages are no part of the conversation any more. */
+void ch_keep_dropped(chela_run *run);
 void ch_keep_rewritten(chela_run *run, const struct ch_keep_rewrite *how);
 /* The result of a call of an earlier life, given now. */
 void ch_keep_answer(chela_session *s, size_t call, const struct ch_msg *result);

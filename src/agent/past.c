@@ -78,6 +78,7 @@ void ch_past_free(struct ch_past *p) {
     ch_transcript_release(&p->transcript);
     ch_seen_release(&p->seen);
     ch_free(p->answer_to);
+    ch_free(p->drop_if);
     ch_about_release(&p->about);
     ch_buf_release(&p->delivered);
     ch_memory_release(&p->memory);
@@ -227,6 +228,10 @@ static void begin_run(struct reading *r, const struct ch_msg *asked) {
     ch_course_aim(&p->course, asked);
     p->results = false;
     ch_free(CH_TAKE(p->answer_to));
+    ch_free(CH_TAKE(p->drop_if));
+    struct ch_sv words = ch_json_get_str(r->v, "drop_if");
+    p->drop_if = words.n ? dup_sv(words) : NULL;
+    p->began = p->transcript.n;
     ch_about_release(&p->about);
     ch_buf_clear(&p->delivered);
     size_t n = CH_MIN(run.n, sizeof(p->run) - 1);
@@ -505,6 +510,7 @@ static int fold_compaction(struct reading *r) {
         return damaged(r, "there are no messages");
     drop_calls(p); /* the reply they belong to is replaced, too */
     p->results = false;
+    p->began = SIZE_MAX;
     ch_transcript_release(&p->transcript);
     read_lasting(r);
     for (CH_JSON_EACH(v, messages)) {
@@ -515,6 +521,16 @@ static int fold_compaction(struct reading *r) {
         if (rc < 0)
             return rc;
     }
+    return 0;
+}
+
+static int fold_dropped(struct reading *r) {
+    struct ch_past *p = r->past;
+
+    drop_calls(p);
+    p->results = false;
+    if (p->began < p->transcript.n)
+        ch_transcript_cut(&p->transcript, p->began);
     return 0;
 }
 
@@ -603,7 +619,7 @@ int ch_past_fold(const struct chela_store_record *record, void *past, struct che
         [CH_REC_INBOUND] = fold_inbound,       [CH_REC_MESSAGE] = fold_message,
         [CH_REC_STARTED] = fold_started,       [CH_REC_DONE] = fold_done,
         [CH_REC_ASKED] = fold_asked,           [CH_REC_ANSWERED] = fold_answered,
-        [CH_REC_COMPACTION] = fold_compaction,
+        [CH_REC_COMPACTION] = fold_compaction, [CH_REC_DROPPED] = fold_dropped,
     };
     struct reading r = {.past = past, .record = record, .err = err};
 

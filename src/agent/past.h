@@ -93,6 +93,8 @@ struct ch_past {
     struct ch_seen seen;
     struct ch_buf delivered; /* by the run's calls: texts, each with its NUL */
     char *answer_to;         /* owned: where the run's answer goes; NULL: nowhere */
+    char *drop_if;           /* owned: words of it that leave nothing behind; NULL: none */
+    size_t began;            /* its first message; SIZE_MAX: it is not known any more */
     struct ch_about about;   /* what its newest message came with */
     struct ch_memory memory; /* calls that a person allowed always */
     struct ch_arena arena; /* of the record that is being read */

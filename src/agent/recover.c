@@ -99,6 +99,8 @@ int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_ru
     snprintf(run->id, sizeof(run->id), "%s", p->run);
     run->told = p->status;
     run->answer_to = CH_TAKE(p->answer_to);
+    run->drop_if = p->began == SIZE_MAX ? NULL : CH_TAKE(p->drop_if);
+    run->began = p->began;
     ch_about_move(&run->about, &p->about);
     run->recoveries = p->status == CH_PAST_PARKED ? 1 : p->recoveries;
     run->recoveries += p->status == CH_PAST_RUNNING;

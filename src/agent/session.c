@@ -319,6 +319,7 @@ int ch_run_start(chela_session *s, struct ch_msg *input, const struct chela_run_
     run->input = input;
     run->event = dup_opt(opts.event_id);
     run->answer_to = dup_opt(opts.answer_to);
+    run->drop_if = dup_opt(opts.drop_if);
     ch_about_set(&run->about, s, opts.inbound);
     supersede(s, run);
     if (s->run)

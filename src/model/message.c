@@ -103,6 +103,14 @@ void ch_transcript_release(struct ch_transcript *t) {
     *t = (struct ch_transcript){0};
 }
 
+void ch_transcript_cut(struct ch_transcript *t, size_t n) {
+    while (t->n > n) {
+        struct ch_msg *m = t->msgs[--t->n];
+        t->bytes -= m->size;
+        ch_msg_free(m);
+    }
+}
+
 int ch_transcript_add(struct ch_transcript *t, struct ch_msg *m) {
     if (m->size > CH_LIMIT_HISTORY - t->bytes) {
         ch_msg_free(m);

@@ -99,6 +99,7 @@ struct ch_transcript {
 void ch_transcript_release(struct ch_transcript *t);
 /* Takes m. CHELA_ELIMIT (m is freed) past CH_LIMIT_HISTORY. */
 int ch_transcript_add(struct ch_transcript *t, struct ch_msg *m);
+void ch_transcript_cut(struct ch_transcript *t, size_t n); /* all after the first n */
 
 /* --- neutral JSON, as in `chela wire encode`, sessions and exports (one row
  * for each block type; members in brackets only where they hold something):
