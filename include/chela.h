@@ -27,6 +27,7 @@
 #include "chela/pairing.h"
 #include "chela/prompt.h"
 #include "chela/sandbox.h"
+#include "chela/schedule.h"
 #include "chela/schema.h"
 #include "chela/select.h"
 #include "chela/session.h"

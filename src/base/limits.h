@@ -269,7 +269,7 @@
 #define CH_LIMIT_SESSION_SCHEDULES 20 /* that a model made in one session */
 #define CH_LIMIT_SCHEDULE_PROMPT (64 * CH_KB)
 #define CH_LIMIT_MISSED 100           /* occurrences that are made up for */
-#define CH_LIMIT_SCHEDULE_SLEEP_MS 60000 /* clocks are looked at anew, they may be set */
+#define CH_LIMIT_SCHEDULE_SLEEP_MS 10000 /* then the clock, and the store, are looked at anew */
 
 /* config */
 #define CH_LIMIT_CONFIG_ITEMS 1024   /* agents, providers or tools of a file */
@@ -298,12 +298,15 @@
 #define CH_LIMIT_TOLD_BYTES (512 * CH_KB) /* of the same */
 #define CH_LIMIT_LISTED 1000         /* sessions in one answer */
 #define CH_LIMIT_USAGE_CALLS 5000    /* model calls in one answer */
+#define CH_LIMIT_SIGHTINGS 4096      /* items of a store that somebody else may be at */
 
 /* defaults that are settings, not bounds */
 #define CH_LIMIT_HEALTH_MS 2000      /* for a store to say that it is well */
 #define CH_DEFAULT_HEALTH_MS 1000    /* how long that counts */
 #define CH_DEFAULT_PULSE_MS 15000    /* a sign of life on every stream */
 #define CH_DEFAULT_LANE_MS 60000     /* a session in memory that nobody uses */
+#define CH_DEFAULT_SHARED_LANE_MS 1000 /* ... where another gateway may want it */
+#define CH_DEFAULT_SWEEP_MS 2000     /* between two looks for what others left */
 #define CH_DEFAULT_DRAIN_LOOK_MS 50  /* while stopping: is anybody left */
 #define CH_DEFAULT_RETENTION_LOOK_MS 3600000 /* old sessions are looked for */
 #define CH_DEFAULT_MAX_TURNS 25
