@@ -67,6 +67,13 @@ CHELA_API int chela_config_token(const chela_config *cfg, const char **out,
 CHELA_API int chela_config_hook(const chela_config *cfg, size_t i, struct chela_gateway_hook *out,
                                 const char **secret_env);
 
+/* One run that begins by the clock: a schedule, or an agent that wakes up.
+ * CHELA_ENOENT past the last; CHELA_ECONFIG names the place. Borrowed from cfg. */
+CHELA_API int chela_config_schedule(const chela_config *cfg, size_t i, struct chela_schedule *out,
+                                    struct chela_error *err);
+/* Is the agent (NULL: the first) to have the tool `schedule`? */
+CHELA_API int chela_config_schedule_tool(const chela_config *cfg, const char *id);
+
 /* A chat channel of the gateway, but for its secrets: env says which variables
  * hold them, NULL where there is none. CHELA_ENOENT past the last. */
 struct chela_channel_env {

@@ -6,6 +6,7 @@
  * runtime's loop; calls are for that thread, except where "any thread" is said. */
 #ifndef CHELA_GATEWAY_H
 #define CHELA_GATEWAY_H
+#include "chela/schedule.h"
 #include "chela/session.h"
 #include "chela/store.h"
 CHELA_BEGIN_DECLS
@@ -63,8 +64,20 @@ struct chela_gateway_opts { /* all texts are copied */
     const char *tls_cert, *tls_key; /* files in PEM; NULL, both of them: no TLS */
     int64_t retention_days; /* sessions at rest that were not used for so long are
                                deleted; 0: none is */
+    /* Runs that begin by the clock; NULL-terminated, may be NULL. Those of the store
+     * are seen to in any case. */
+    const struct chela_schedule *const *schedules;
 };
 #define CHELA_GATEWAY_OPTS(...) {.size = sizeof(struct chela_gateway_opts), __VA_ARGS__}
+
+/* Look once at the schedules, those of opts and those of the store, begin what is
+ * due and wait until it has ended: for who has a clock of his own. name: begin
+ * this one now, whatever it says; NULL: what is due. *n counts what was begun.
+ * on_event, which may be NULL, hears all events of the runs. opts: agents, store
+ * and schedules matter, nothing is served. Blocking. */
+CHELA_API int chela_schedule_run(chela_runtime *rt, const struct chela_gateway_opts *opts,
+                                 const char *name, chela_event_fn *on_event, void *user, size_t *n,
+                                 struct chela_error *err);
 
 /* Listen. On success the caller owns *out and closes it before the runtime.
  * CHELA_ECONFIG: there is no token, or it is too short. */

@@ -334,6 +334,10 @@ int ch_run_start(chela_session *s, struct ch_msg *input, const struct chela_run_
                  chela_run **out, struct chela_error *err);
 
 /* --- derive.c: an agent for one conversation */
+struct ch_bounds { /* of one run, within those of its agent; 0: no further */
+    double cost_usd;
+    int64_t turns, timeout_ms;
+};
 struct ch_agent_patch { /* NULL, 0: as the base has it */
     const char *system; /* added to the system prompt */
     const char *tool_choice;
@@ -344,6 +348,7 @@ struct ch_agent_patch { /* NULL, 0: as the base has it */
     const char *const *stop; /* NULL-terminated */
     const char *output_schema;
     const char *model; /* tried before the base's */
+    struct ch_bounds bounds;
 };
 int ch_agent_derive(chela_agent *base, const struct ch_agent_patch *p, chela_agent **out,
                     struct chela_error *err);

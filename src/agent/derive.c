@@ -29,7 +29,18 @@ static void copy_stop(chela_agent *a, const char *const *stop) {
         a->stop[a->nstop] = ch_arena_sv(&a->arena, ch_sv_str(stop[a->nstop]));
 }
 
+/* Negative: there is none. */
+static void bound(int64_t *limit, int64_t most) {
+    if (most > 0 && (*limit < 0 || *limit > most))
+        *limit = most;
+}
+
 static void apply(chela_agent *a, const struct ch_agent_patch *p) {
+    double cost = p->bounds.cost_usd;
+    bound(&a->limits.max_turns, p->bounds.turns);
+    bound(&a->timeout_ms, p->bounds.timeout_ms);
+    if (cost > 0 && (a->limits.cost_budget < 0 || a->limits.cost_budget > cost))
+        a->limits.cost_budget = cost;
     if (p->system && *p->system)
         a->context.added = ch_arena_str(&a->arena, ch_sv_str(p->system));
     if (p->tool_choice)

@@ -24,4 +24,7 @@ void ch_inbox_forget(chela_session *s); /* nothing is safe any more */
  * this event already. */
 int ch_inbox_check(chela_session *s, const struct chela_run_opts *opts, struct chela_error *err);
 
+/* Something of this session waits to be sent. */
+bool ch_outbox_has(const chela_runtime *rt, const char *session);
+
 #endif

@@ -428,6 +428,15 @@ int chela_outbox_recall(chela_runtime *rt, const struct chela_store_item *item,
     return 0;
 }
 
+bool ch_outbox_has(const chela_runtime *rt, const char *session) {
+    if (!rt->outbox)
+        return false;
+    for (CH_LIST_EACH(k, &rt->outbox->letters))
+        if (strcmp(CH_CONTAINER(k, struct letter, link)->m.session, session) == 0)
+            return true;
+    return false;
+}
+
 size_t chela_outbox_waiting(const chela_runtime *rt) {
     return rt->outbox ? rt->outbox->n : 0;
 }

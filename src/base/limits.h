@@ -306,7 +306,7 @@
 #define CH_DEFAULT_PULSE_MS 15000    /* a sign of life on every stream */
 #define CH_DEFAULT_LANE_MS 60000     /* a session in memory that nobody uses */
 #define CH_DEFAULT_SHARED_LANE_MS 1000 /* ... where another gateway may want it */
-#define CH_DEFAULT_SWEEP_MS 2000     /* between two looks for what others left */
+#define CH_DEFAULT_LOOKOUT_MS 2000   /* between two looks for what others left */
 #define CH_DEFAULT_DRAIN_LOOK_MS 50  /* while stopping: is anybody left */
 #define CH_DEFAULT_RETENTION_LOOK_MS 3600000 /* old sessions are looked for */
 #define CH_DEFAULT_MAX_TURNS 25

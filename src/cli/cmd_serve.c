@@ -57,6 +57,7 @@ struct serve {
     struct chela_gateway_hook *hooks; /* owned */
     struct chela_channel_opts channels[CHANNELS];
     const struct chela_channel_opts *channel_list[CHANNELS + 1];
+    struct ch_setup_schedules schedules;
     int64_t drain_ms;
     bool tls;
     const char *socket; /* that a service manager opened for us; NULL */
@@ -71,37 +72,11 @@ static void log_json(enum chela_log_level level, const char *area, const char *t
 
 /* --- agents ---------------------------------------------------------------- */
 
-static int add_agent(struct serve *s, const char *id, chela_agent **list, size_t *n,
-                     struct chela_error *err) {
-    struct flags *f = &s->flags;
+static int make_agents(struct serve *s, chela_agent ***out, struct chela_error *err) {
+    const struct flags *f = &s->flags;
     struct chela_agent_opts opt = CHELA_AGENT_OPTS(.model = f->model, .base_url = f->base_url,
                                                    .api_key_env = f->api_key_env);
-    const char *chosen = f->setup.agent;
-    f->setup.agent = id;
-    int rc = ch_setup_agent(&s->setup, &opt, &list[*n], err);
-    f->setup.agent = chosen;
-    *n += rc == 0;
-    return rc;
-}
-
-/* The one that was named, else all of the file, else one by default; ended by
- * NULL, to be freed. */
-static int make_agents(struct serve *s, chela_agent ***out, struct chela_error *err) {
-    const chela_config *cfg = s->setup.config;
-    size_t max = 0, n = 0;
-    while (cfg && chela_config_agent_id(cfg, max))
-        max++;
-    chela_agent **list = ch_must(calloc(max + 2, sizeof(chela_agent *)));
-    int rc = 0;
-    if (s->flags.setup.agent || max == 0)
-        rc = add_agent(s, s->flags.setup.agent, list, &n, err);
-    for (size_t i = 0; rc == 0 && !s->flags.setup.agent && i < max; i++)
-        rc = add_agent(s, chela_config_agent_id(cfg, i), list, &n, err);
-    if (rc < 0)
-        free(list);
-    else
-        *out = list;
-    return rc;
+    return ch_setup_agents(&s->setup, &s->flags.setup, &opt, out, err);
 }
 
 /* --- the gateway ------------------------------------------------------------ */
@@ -180,6 +155,9 @@ static int describe(struct serve *s, struct chela_gateway_opts *o, struct chela_
     int rc = find_token(s, token_env, &o->token, err);
     if (rc == 0)
         rc = find_hooks(s, o, err);
+    if (rc == 0)
+        rc = ch_setup_schedules(&s->setup, &s->schedules, err);
+    o->schedules = s->schedules.list;
     return rc < 0 ? rc : find_channels(s, o, err);
 }
 
@@ -321,6 +299,7 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
         }
         chela_gateway_close(s.gateway);
         free(s.hooks);
+        ch_setup_schedules_release(&s.schedules);
         ch_setup_release(&s.setup);
         ch_console_release(&s.console);
     }

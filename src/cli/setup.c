@@ -360,6 +360,32 @@ static int add_tools(struct ch_setup *s, const struct chela_agent_opts *opts, ch
     return rc;
 }
 
+/* --- schedules ----------------------------------------------------------------- */
+
+int ch_setup_schedules(const struct ch_setup *s, struct ch_setup_schedules *out,
+                       struct chela_error *err) {
+    int rc = CHELA_OK;
+    ch_setup_schedules_release(out);
+    while (s->config && rc == CHELA_OK) {
+        struct chela_schedule one = CHELA_SCHEDULE(.name = NULL);
+        rc = chela_config_schedule(s->config, out->n, &one, err);
+        if (rc < 0)
+            break;
+        out->items = ch_must(realloc(out->items, (out->n + 1) * sizeof(one)));
+        out->items[out->n++] = one;
+    }
+    out->list = ch_must(calloc(out->n + 1, sizeof(*out->list)));
+    for (size_t i = 0; i < out->n; i++)
+        out->list[i] = &out->items[i];
+    return rc == CHELA_ENOENT ? CHELA_OK : rc;
+}
+
+void ch_setup_schedules_release(struct ch_setup_schedules *l) {
+    free(l->items);
+    free(l->list);
+    *l = (struct ch_setup_schedules){0};
+}
+
 /* --- agent -------------------------------------------------------------------- */
 
 static int check_workspace(const char *dir, struct chela_error *err) {
@@ -428,6 +454,9 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
     if (deny)
         policy.deny = deny;
     int rc = chela_agent_new(s->rt, opts, out, err);
+    if (rc == 0 && s->store && s->config &&
+        chela_config_schedule_tool(s->config, s->flags->agent))
+        rc = chela_schedule_tool(*out, s->store, err);
     if (rc == 0)
         rc = add_tools(s, opts, *out, err);
     if (rc == 0)
@@ -441,6 +470,36 @@ int ch_setup_hooks(const struct ch_setup *s, chela_agent *agent, const struct ch
     for (size_t i = 0; rc == 0 && i < s->nteam; i++)
         if (s->team[i].agent != agent)
             rc = chela_agent_hooks(s->team[i].agent, hooks);
+    return rc;
+}
+
+static int add_agent(struct ch_setup *s, struct ch_setup_flags *flags, const char *id,
+                     const struct chela_agent_opts *opts, chela_agent **out,
+                     struct chela_error *err) {
+    struct chela_agent_opts own = *opts;
+    const char *chosen = flags->agent;
+    flags->agent = id;
+    int rc = ch_setup_agent(s, &own, out, err);
+    flags->agent = chosen;
+    return rc;
+}
+
+int ch_setup_agents(struct ch_setup *s, struct ch_setup_flags *flags,
+                    const struct chela_agent_opts *opts, chela_agent ***out,
+                    struct chela_error *err) {
+    size_t max = 0, n = 0;
+    int rc = CHELA_OK;
+    while (s->config && chela_config_agent_id(s->config, max))
+        max++;
+    chela_agent **list = ch_must(calloc(max + 2, sizeof(chela_agent *)));
+    if (flags->agent || max == 0)
+        rc = add_agent(s, flags, flags->agent, opts, &list[n++], err);
+    for (; rc == 0 && !flags->agent && n < max; n++)
+        rc = add_agent(s, flags, chela_config_agent_id(s->config, n), opts, &list[n], err);
+    if (rc < 0)
+        free(list);
+    else
+        *out = list;
     return rc;
 }
 

@@ -101,6 +101,21 @@ void ch_setup_forget(struct ch_setup *s);
 void ch_setup_sandbox(const struct ch_setup *s, struct chela_agent_opts *opts,
                       struct chela_sandbox_opts *own);
 
+/* What begins by the clock, as the file has it; its texts are the file's. */
+struct ch_setup_schedules {
+    struct chela_schedule *items;
+    const struct chela_schedule **list; /* NULL-terminated */
+    size_t n;
+};
+int ch_setup_schedules(const struct ch_setup *s, struct ch_setup_schedules *out,
+                       struct chela_error *err);
+void ch_setup_schedules_release(struct ch_setup_schedules *l);
+/* The agent that was named, else all of the file, else one by default; ended by
+ * NULL, to be freed. opts: of each of them. */
+int ch_setup_agents(struct ch_setup *s, struct ch_setup_flags *flags,
+                    const struct chela_agent_opts *opts, chela_agent ***out,
+                    struct chela_error *err);
+
 /* The names of the agent's tools, ended by NULL; give them back. */
 char **ch_setup_tool_names(const chela_agent *agent);
 void ch_setup_free_names(char **names);

@@ -36,6 +36,13 @@ struct ch_conf_heartbeat {
     struct ch_conf_willing group, direct;
 };
 
+/* An agent that wakes up by itself. */
+struct ch_conf_wake {
+    const char *every, *file, *session, *timezone, *quiet_hours;
+    double cost_usd;
+    int64_t max_per_day;
+};
+
 struct ch_conf_agent {
     struct ch_conf_item item;
     const char *title;
@@ -70,6 +77,8 @@ struct ch_conf_agent {
     const char *queue_mode, *queue_overflow;
     int64_t queue_cap, queue_debounce_ms;
     struct ch_conf_heartbeat heartbeat;
+    struct ch_conf_wake wake;
+    bool schedule_tool;
 };
 
 struct ch_conf_model {
@@ -131,6 +140,14 @@ struct ch_conf_hook {
     const char *secret_env, *agent, *session;
 };
 
+struct ch_conf_schedule {
+    struct ch_conf_item item;
+    const char *when, *timezone, *agent, *session, *prompt, *missed, *quiet_hours;
+    bool fresh;
+    double cost_usd;
+    int64_t max_turns, timeout_ms, max_per_day;
+};
+
 struct ch_conf_gateway {
     const char *listen, *token_env, *token_file, *tls_cert, *tls_key;
     const char *const *hosts, *const *origins; /* NULL-terminated */
@@ -170,6 +187,7 @@ struct ch_conf {
     struct ch_conf_list tools;     /* struct ch_conf_tool */
     struct ch_conf_approvals approvals;
     struct ch_conf_list policies;  /* struct ch_conf_policy */
+    struct ch_conf_list schedules; /* struct ch_conf_schedule */
     const char *store, *durability;
     struct ch_conf_outside outside;
     struct ch_conf_sandbox sandbox;

@@ -13,6 +13,7 @@
 #define TOOL(member) offsetof(struct ch_conf_tool, member)
 #define OUTSIDE(member) offsetof(struct ch_conf, outside.member)
 #define HOOK(member) offsetof(struct ch_conf_hook, member)
+#define SCHEDULE(member) offsetof(struct ch_conf_schedule, member)
 #define FEISHU(member) offsetof(struct ch_conf, feishu.member)
 #define TELEGRAM(member) offsetof(struct ch_conf, telegram.member)
 #define GATEWAY(member) offsetof(struct ch_conf, gateway.member)
@@ -83,6 +84,9 @@ const struct ch_option ch_options[] = {
      .of = CH_SCOPE_POLICY,
      .help = "bounds for those who write through a channel, within the agent's: all that fit hold; "
              "see policy.md"},
+    {CH_SCOPE_FILE, "schedules", CH_CFG_MAP, .offset = offsetof(struct ch_conf, schedules),
+     .of = CH_SCOPE_SCHEDULE,
+     .help = "runs that `chela serve` begins by the clock, by name; see schedules.md"},
     {CH_SCOPE_FILE, "databases", CH_CFG_DATABASES, CH_CFG_SECRET, OUTSIDE(databases),
      .help = "for `query_database`, by name: `sqlite:PATH` or `postgres://USER@HOST/DATABASE`"},
     {CH_SCOPE_FILE, "webFetch.allowHosts", CH_CFG_PATTERNS, 0, OUTSIDE(fetch_allow),
@@ -297,6 +301,8 @@ const struct ch_option ch_options[] = {
      .help = "calls of one reply that may run at once; `1`: the model is asked for one at a time"},
     {CH_SCOPE_AGENT, "tools.strict", CH_CFG_BOOL, 0, AGENT(strict), .otherwise = "false",
      .help = "have the service hold the model to the tools' schemas, where both can"},
+    {CH_SCOPE_AGENT, "tools.schedule", CH_CFG_BOOL, 0, AGENT(schedule_tool), .otherwise = "false",
+     .help = "offer `schedule`, with which it makes schedules for its session; see schedules.md"},
     {CH_SCOPE_AGENT, "tools.choice", CH_CFG_TEXT, 0, AGENT(choice), .otherwise = "auto",
      .help = "`auto`, `any`, `none`, or the tool that must be called"},
     {CH_SCOPE_AGENT, "agents", CH_CFG_TEXTS, 0, AGENT(calls), .otherwise = "[]",
@@ -443,6 +449,21 @@ const struct ch_option ch_options[] = {
      .otherwise = "12", .help = "asking how far something is, and no change"},
     {CH_SCOPE_AGENT, "loopGuard.unknownTools", CH_CFG_LIMIT, 0, AGENT(loop_guard.unknown_tools), 0,
      1000, .otherwise = "3", .help = "calls of a tool that there is not"},
+    {CH_SCOPE_AGENT, "wake.every", CH_CFG_SPAN, 0, AGENT(wake.every),
+     .help = "it wakes up by itself so often and reads `HEARTBEAT.md`; without it never; see "
+             "schedules.md"},
+    {CH_SCOPE_AGENT, "wake.file", CH_CFG_TEXT, 0, AGENT(wake.file), .otherwise = "HEARTBEAT.md",
+     .help = "that file, in the workspace; while it says nothing, nothing is done"},
+    {CH_SCOPE_AGENT, "wake.session", CH_CFG_TEXT, 0, AGENT(wake.session),
+     .help = "the session that it wakes up in; without it `wake:AGENT`"},
+    {CH_SCOPE_AGENT, "wake.quietHours", CH_CFG_HOURS, 0, AGENT(wake.quiet_hours),
+     .help = "it sleeps then: `22:00-07:00`"},
+    {CH_SCOPE_AGENT, "wake.timezone", CH_CFG_TEXT, 0, AGENT(wake.timezone),
+     .help = "of those hours; without it the machine's"},
+    {CH_SCOPE_AGENT, "wake.maxRunsPerDay", CH_CFG_LIMIT, 0, AGENT(wake.max_per_day), 0, 100000,
+     .otherwise = "0", .help = "times a day that it may wake up"},
+    {CH_SCOPE_AGENT, "wake.costBudgetUsd", CH_CFG_BUDGET, 0, AGENT(wake.cost_usd), 0, 1e6,
+     .otherwise = "0", .help = "of each time, within the agent's"},
     {CH_SCOPE_AGENT, "queue.mode", CH_CFG_CHOICE, 0, AGENT(queue_mode),
      .words = "steer|follow_up|collect|interrupt", .otherwise = "steer",
      .help = "what a message does that comes while a run is in progress; see sessions.md"},
@@ -539,6 +560,35 @@ const struct ch_option ch_options[] = {
      .help = "who is told; without it the first agent"},
     {CH_SCOPE_HOOK, "session", CH_CFG_TEXT, 0, HOOK(session),
      .help = "the session that its events join; without it each has one of its own"},
+
+    /* --- a schedule */
+    {CH_SCOPE_SCHEDULE, "when", CH_CFG_WHEN, CH_CFG_REQUIRED, SCHEDULE(when),
+     .help = "a line of cron, `@daily` and the like, `every 30m`, or `at 2027-03-01T09:00`; see "
+             "schedules.md"},
+    {CH_SCOPE_SCHEDULE, "timezone", CH_CFG_TEXT, 0, SCHEDULE(timezone),
+     .help = "of its times, such as `Europe/Berlin` or `+08:00`; without it the machine's"},
+    {CH_SCOPE_SCHEDULE, "prompt", CH_CFG_TEXT, CH_CFG_REQUIRED, SCHEDULE(prompt),
+     .help = "what the agent is told then"},
+    {CH_SCOPE_SCHEDULE, "agent", CH_CFG_NAME, 0, SCHEDULE(agent),
+     .help = "who is told; without it the first agent"},
+    {CH_SCOPE_SCHEDULE, "session", CH_CFG_TEXT, 0, SCHEDULE(session),
+     .help = "the session that its runs are in; without it `schedule:NAME`"},
+    {CH_SCOPE_SCHEDULE, "fresh", CH_CFG_BOOL, 0, SCHEDULE(fresh), .otherwise = "false",
+     .help = "each run has a session of its own: that key, and the time"},
+    {CH_SCOPE_SCHEDULE, "missed", CH_CFG_CHOICE, 0, SCHEDULE(missed), .words = "once|skip|all",
+     .otherwise = "once",
+     .help = "times at which nobody was there: the last is made up for, none is, or all are (100 "
+             "at most)"},
+    {CH_SCOPE_SCHEDULE, "quietHours", CH_CFG_HOURS, 0, SCHEDULE(quiet_hours),
+     .help = "it is not due then: `22:00-07:00`"},
+    {CH_SCOPE_SCHEDULE, "maxRunsPerDay", CH_CFG_LIMIT, 0, SCHEDULE(max_per_day), 0, 100000,
+     .otherwise = "0", .help = "what is due beyond that is left out"},
+    {CH_SCOPE_SCHEDULE, "costBudgetUsd", CH_CFG_BUDGET, 0, SCHEDULE(cost_usd), 0, 1e6,
+     .otherwise = "0", .help = "of each run, within the agent's"},
+    {CH_SCOPE_SCHEDULE, "maxTurns", CH_CFG_LIMIT, 0, SCHEDULE(max_turns), 0, 1e6,
+     .otherwise = "0", .help = "likewise"},
+    {CH_SCOPE_SCHEDULE, "timeoutSec", CH_CFG_SECONDS, 0, SCHEDULE(timeout_ms), 0, MOST_SECONDS,
+     .otherwise = "0", .help = "likewise"},
     {.key = NULL},
 };
 /* clang-format on */
@@ -561,6 +611,7 @@ size_t ch_scope_size(enum ch_scope scope) {
         [CH_SCOPE_TOOL] = sizeof(struct ch_conf_tool),
         [CH_SCOPE_POLICY] = sizeof(struct ch_conf_policy),
         [CH_SCOPE_HOOK] = sizeof(struct ch_conf_hook),
+        [CH_SCOPE_SCHEDULE] = sizeof(struct ch_conf_schedule),
     };
     return sizes[scope];
 }

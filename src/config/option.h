@@ -15,7 +15,7 @@
 #include "base/sv.h"
 
 enum ch_scope { CH_SCOPE_FILE, CH_SCOPE_AGENT, CH_SCOPE_PROVIDER, CH_SCOPE_MODEL, CH_SCOPE_TOOL,
-                CH_SCOPE_POLICY, CH_SCOPE_HOOK };
+                CH_SCOPE_POLICY, CH_SCOPE_HOOK, CH_SCOPE_SCHEDULE };
 
 /* X(name, what users call it, C type of the member that it fills) */
 #define CH_CFG_TYPES(X)                                                                         \
@@ -24,6 +24,9 @@ enum ch_scope { CH_SCOPE_FILE, CH_SCOPE_AGENT, CH_SCOPE_PROVIDER, CH_SCOPE_MODEL
     X(PATH, "path", const char *) /* resolved against the file's directory */                   \
     X(URL, "http(s) URL", const char *)                                                         \
     X(SMTP, "smtp(s) URL", const char *)                                                        \
+    X(WHEN, "time", const char *)       /* as in schedules.md */                                \
+    X(SPAN, "time span", const char *)  /* 30m, 6h */                                           \
+    X(HOURS, "hours", const char *)     /* 22:00-07:00 */                                       \
     X(ENV, "variable name", const char *)                                                       \
     X(ENVS, "variable name, or a list", const char *) /* joined with commas */                  \
     X(CHOICE, "choice", const char *) /* one of `words` */                                      \

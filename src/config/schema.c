@@ -55,6 +55,8 @@ static const char *const text_patterns[] = {
     [CH_CFG_NAME] = "^[a-zA-Z0-9_-]{1,64}$",
     [CH_CFG_URL] = "^https?://",
     [CH_CFG_SMTP] = "^smtps?://",
+    [CH_CFG_SPAN] = "^([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$",
+    [CH_CFG_HOURS] = "^[0-9]{2}:[0-9]{2}-[0-9]{2}:[0-9]{2}$",
     [CH_CFG_ENV] = "^[a-zA-Z_][a-zA-Z0-9_]*$",
     [CH_CFG_MODEL] = "^[^/]+/.+",
     [CH_CFG_FOLDER] = "^.+",
@@ -91,6 +93,9 @@ static void write_type(struct ch_jw *w, const struct ch_option *o) {
     case CH_CFG_NAME:
     case CH_CFG_URL:
     case CH_CFG_SMTP:
+    case CH_CFG_WHEN:
+    case CH_CFG_SPAN:
+    case CH_CFG_HOURS:
     case CH_CFG_ENV:
     case CH_CFG_MODEL:
         write_text(w, text_patterns[o->type]);

@@ -47,6 +47,9 @@ static void add_value(struct ch_buf *out, const struct ch_option *o, const void 
     case CH_CFG_PATH:
     case CH_CFG_URL:
     case CH_CFG_SMTP:
+    case CH_CFG_WHEN:
+    case CH_CFG_SPAN:
+    case CH_CFG_HOURS:
     case CH_CFG_ENV:
     case CH_CFG_ENVS:
     case CH_CFG_CHOICE:

@@ -6,11 +6,13 @@
  * may be a secret that somebody put in the wrong place. */
 #include <math.h>
 
+#include "base/calendar.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "base/utf8.h"
+#include "base/when.h"
 #include "config/parse.h"
 #include "model/provider.h"
 #include "tool/approval.h"
@@ -611,12 +613,54 @@ static int leave_alone(struct ch_cfg_parser *p, const struct ch_json *v, const s
     return 0;
 }
 
+static int read_when(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                     void *out) {
+    CH_AUTO(ch_zone) utc = ch_zone_fixed(0);
+    struct chela_error why = {0};
+    struct ch_when when;
+    (void)o;
+    if (v->type != CH_JSON_STRING)
+        return ch_cfg_wrong_type(p, v, "a time");
+    if (ch_when_read(ch_json_str(v), utc, &when, &why) < 0)
+        return ch_cfg_bad(p, v, "%s", why.message);
+    return copy_text(p, v, "a time", out);
+}
+
+static int read_span(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                     void *out) {
+    int64_t ms;
+    (void)o;
+    if (v->type != CH_JSON_STRING)
+        return ch_cfg_wrong_type(p, v, "a time span such as 30m");
+    if (!ch_duration_read(ch_json_str(v), &ms) || ms < CH_LIMIT_WHEN_LEAST_MS ||
+        ms > CH_LIMIT_WHEN_MOST_MS)
+        return ch_cfg_bad(p, v, "expected a time span such as 30m, 6h or 1d");
+    return copy_text(p, v, "a time span", out);
+}
+
+static bool is_clock(struct ch_sv s) {
+    struct ch_time t;
+    return ch_time_read(s, &t) && !t.has_date && !t.has_offset;
+}
+
+static int read_hours(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                      void *out) {
+    struct ch_sv rest = ch_json_str(v), from = ch_sv_split(&rest, '-');
+    (void)o;
+    if (v->type != CH_JSON_STRING)
+        return ch_cfg_wrong_type(p, v, "hours such as 22:00-07:00");
+    if (!is_clock(from) || !rest.p || !is_clock(rest))
+        return ch_cfg_bad(p, v, "expected hours such as 22:00-07:00");
+    return copy_text(p, v, "hours", out);
+}
+
 int ch_cfg_value(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
                  void *out) {
     static reader *const readers[] = {
         [CH_CFG_TEXT] = read_text,       [CH_CFG_NAME] = read_name,
         [CH_CFG_PATH] = read_path,       [CH_CFG_URL] = read_url,
-        [CH_CFG_ENVS] = read_envs,
+        [CH_CFG_ENVS] = read_envs,       [CH_CFG_WHEN] = read_when,
+        [CH_CFG_SPAN] = read_span,       [CH_CFG_HOURS] = read_hours,
         [CH_CFG_ENV] = read_env,         [CH_CFG_CHOICE] = read_choice,
         [CH_CFG_UNLESS] = read_unless,
         [CH_CFG_BOOL] = read_bool,       [CH_CFG_INT] = read_int,

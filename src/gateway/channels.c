@@ -19,9 +19,13 @@
 #include "gateway/channels.h"
 #include "io/worker.h"
 #include "gateway/routes.h"
+#include "gateway/lookout.h"
 #include "store/store.h"
 
 #define NO_WORDS "[a message without words]"
+#define LOOK_BACK_MS (24 * 60 * 60 * 1000)
+#define LEFT_MS 5000       /* an event that its gateway did not deliver */
+#define ABANDONED_MS 30000 /* a message that its gateway did not send */
 
 /* --- an arrival on its way */
 
@@ -74,10 +78,6 @@ static void on_event(struct ch_watcher *w, const struct chela_event *ev) {
     ch_parcel_drop(p);
 }
 
-static bool was_cut_off(const struct ch_lane *l) {
-    return !l->running && strcmp(chela_session_status(l->session), "running") == 0;
-}
-
 static int send_in(struct ch_parcel *p, struct ch_lane *l, struct ch_sv text,
                    struct chela_error *err) {
     const char *approve = ch_chat_approve(p->chat);
@@ -86,7 +86,7 @@ static int send_in(struct ch_parcel *p, struct ch_lane *l, struct ch_sv text,
                        .sender = p->in.about.sender_id, .inbound = &p->in.about,
                        .event_id = p->in.id, .answer_to = p->in.to);
     int rc = ch_desk_furnish(p->chat, l, p->in.to, err);
-    if (rc == 0 && was_cut_off(l))
+    if (rc == 0 && ch_lane_was_cut_off(l))
         rc = ch_lane_resume(l, approve, err);
     return rc < 0 ? rc : ch_lane_send(l, text, &opts, err);
 }
@@ -338,6 +338,7 @@ struct found {
     char *id, *key, *state, *data; /* owned; those that the kind has */
     size_t n;
     uint64_t attempts;
+    bool held; /* MESSAGE: another process may have its session */
 };
 
 struct ch_recovery {
@@ -345,7 +346,8 @@ struct ch_recovery {
     chela_gateway *gw; /* NULL: it was closed */
     chela_store *store;
     char **names; /* owned: of the channels; NULL-terminated */
-    int64_t since;
+    int64_t since, now;
+    bool first; /* at the start: what rests is looked at, too */
     struct ch_list found;
 };
 
@@ -400,15 +402,22 @@ static int found_note(const struct chela_store_item *i, void *user) {
  * a question that nobody was asked. */
 static int found_session(const struct chela_store_session *s, void *user) {
     struct ch_recovery *r = user;
-    bool rests = strcmp(s->status, "idle") == 0;
-    if (is_of_channel(r, s->key) && (!rests || s->updated > r->since))
+    bool rests = strcmp(s->status, "idle") == 0, runs = strcmp(s->status, "running") == 0;
+    if (is_of_channel(r, s->key) && !ch_session_is_held(s, r->now) &&
+        (runs || (r->first && (!rests || s->updated > r->since))))
         add_found(r, SESSION, s->key);
+    return 0;
+}
+
+static int see_if_held(const struct chela_store_session *s, void *user) {
+    struct found *f = user;
+    f->held = ch_session_is_held(s, ch_store_now());
     return 0;
 }
 
 static void look(struct ch_work *w) {
     struct ch_recovery *r = CH_CONTAINER(w, struct ch_recovery, work);
-    struct chela_error err = {0};
+    struct chela_error err = {0}, gone = {0};
     struct chela_store_filter all = {.limit = CH_LIMIT_LISTED};
     int rc = chela_store_items(r->store, CHELA_STORE_NOTES, found_note, r, &err);
     if (rc == 0)
@@ -419,6 +428,11 @@ static void look(struct ch_work *w) {
         rc = chela_store_items(r->store, CHELA_STORE_INBOX, found_event, r, &err);
     if (rc < 0)
         ch_log(CH_LOG_ERROR, "gateway", "what channels left cannot be read: %s", err.message);
+    for (CH_LIST_EACH(k, &r->found)) {
+        struct found *f = CH_CONTAINER(k, struct found, link);
+        if (f->kind == MESSAGE)
+            chela_store_session(r->store, f->key, see_if_held, f, &gone);
+    }
 }
 
 static void free_found(struct found *f) {
@@ -450,7 +464,7 @@ static void on_taken_up(struct ch_lane_wait *w, struct ch_lane *l,
     if (rc == 0 && strcmp(chela_session_status(l->session), "paused") == 0)
         ch_desk_ask_again(p->chat, l);
     else if (rc == 0)
-        rc = was_cut_off(l) ? ch_lane_resume(l, approve, &err)
+        rc = ch_lane_was_cut_off(l) ? ch_lane_resume(l, approve, &err)
                             : ch_lane_send(l, ch_sv(NULL, 0), &opts, &err);
     if (rc < 0 && rc != CHELA_ENOENT)
         ch_log(CH_LOG_WARN, "gateway", "session %s is not taken up: %s", p->in.session,
@@ -491,6 +505,34 @@ static void take_up_event(struct ch_chat *chat, const struct found *f) {
     ch_parcel_settle(p);
 }
 
+bool ch_channels_own(const chela_gateway *gw, const char *session) {
+    return chat_of(gw, session) != NULL;
+}
+
+static bool is_under_way(const struct ch_chat *chat, const struct found *f) {
+    for (CH_LIST_EACH(k, &chat->parcels)) {
+        const struct ch_parcel *p = CH_CONTAINER(k, struct ch_parcel, link);
+        if (f->id && p->in.id && strcmp(p->in.id, f->id) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* May we have it? Another gateway may be at it: who has the session goes first,
+ * and what is new is left to whoever accepted or wrote it. */
+static bool is_ours(const struct ch_recovery *r, const struct found *f) {
+    chela_gateway *gw = r->gw;
+    bool open = ch_lane_find(gw, ch_sv_str(f->key));
+    if (f->kind == SESSION || f->kind == WISH)
+        return f->kind == WISH ? r->first : !open;
+    int64_t age = ch_lookout_sighted(gw->lookout, f->id);
+    if (r->first && !ch_gateway_is_shared(gw))
+        return true;
+    if (f->kind == EVENT)
+        return open || age >= LEFT_MS;
+    return open ? age >= LEFT_MS : !f->held && age >= ABANDONED_MS;
+}
+
 static void take_up(chela_gateway *gw, const struct found *f) {
     struct ch_chat *chat = chat_of(gw, f->key);
     struct chela_error err = {0};
@@ -509,7 +551,9 @@ static void take_up(chela_gateway *gw, const struct found *f) {
 static void looked(struct ch_work *w) {
     struct ch_recovery *r = CH_CONTAINER(w, struct ch_recovery, work);
     for (struct found *f; r->gw && (f = CH_LIST_FIRST(&r->found, struct found, link));) {
-        take_up(r->gw, f);
+        struct ch_chat *chat = chat_of(r->gw, f->key);
+        if (chat && !r->gw->draining && !is_under_way(chat, f) && is_ours(r, f))
+            take_up(r->gw, f);
         free_found(f);
     }
     if (r->gw)
@@ -517,17 +561,17 @@ static void looked(struct ch_work *w) {
     forget(w);
 }
 
-#define LOOK_BACK_MS (24 * 60 * 60 * 1000)
-
 void ch_channels_recover(chela_gateway *gw) {
     size_t n = 0;
-    if (ch_list_empty(&gw->chats))
+    if (ch_list_empty(&gw->chats) || gw->channel_recovery)
         return;
     struct ch_recovery *r = ch_alloc(sizeof(*r));
     r->work = (struct ch_work){.run = look, .done = looked, .dropped = forget};
     r->gw = gw;
     r->store = gw->store;
-    r->since = ch_now_ms(ch_loop_clock(gw->rt->loop)) - LOOK_BACK_MS;
+    r->now = ch_now_ms(ch_loop_clock(gw->rt->loop));
+    r->since = r->now - LOOK_BACK_MS;
+    r->first = ch_lookout_is_first(gw->lookout);
     ch_list_init(&r->found);
     for (CH_LIST_EACH(k, &gw->chats)) {
         r->names = ch_realloc(r->names, (n + 2) * sizeof(*r->names));

@@ -1,11 +1,16 @@
 /* gateway.c -- the gateway's life: begin to listen, serve, drain, end. */
 #include "gateway/gateway.h"
 
+#include "agent/journal.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "gateway/delivery.h"
 #include "gateway/health.h"
 #include "gateway/lane.h"
+#include "gateway/schedules.h"
+#include "gateway/lookout.h"
+#include "store/store.h"
 #include "gateway/ui_stream.h"
 #include "net/wire.h"
 
@@ -18,6 +23,10 @@ chela_agent *ch_gateway_agent(const chela_gateway *gw, struct ch_sv id) {
         if (ch_sv_is(id, (*a)->id))
             return *a;
     return NULL;
+}
+
+bool ch_gateway_is_shared(const chela_gateway *gw) {
+    return gw->store && gw->store->ops->flags & CHELA_STORE_SHARED;
 }
 
 /* --- stopping */
@@ -52,7 +61,8 @@ static void on_draining(struct ch_timer *t) {
 
 static void on_stop(struct ch_post *p) {
     chela_gateway *gw = CH_CONTAINER(p, chela_gateway, stop);
-    ch_server_drain(gw->server);
+    if (gw->server)
+        ch_server_drain(gw->server);
     gw->draining = true;
     ch_timer_start(gw->rt->loop, &gw->drain, 0, on_draining);
 }
@@ -128,33 +138,68 @@ static int identify(const chela_gateway *gw, const struct chela_gateway_opts *o,
     return ch_identity_new(o->tls_cert, o->tls_key, gw->rt->module_path, out, err);
 }
 
+/* What a reload changes, made anew before anything is touched. */
+struct fresh {
+    struct ch_door door;
+    chela_agent **agents;
+    struct ch_hooks hooks;
+    struct ch_schedules *schedules;
+    struct ch_identity *identity; /* NULL: no TLS */
+};
+
+static int make_fresh(chela_gateway *gw, const struct chela_gateway_opts *o, struct fresh *f,
+                      struct chela_error *err) {
+    chela_agent **before = gw->agents;
+    size_t n;
+    f->agents = copy_agents(o->agents, &n);
+    if (!f->agents)
+        return ch_fail(err, CHELA_EINVAL, "a gateway needs an agent");
+    gw->agents = f->agents; /* they are looked up there */
+    int rc = gw->headless ? 0 : ch_door_init(&f->door, o, err);
+    if (rc == 0)
+        rc = ch_hooks_init(gw, o, &f->hooks, err);
+    if (rc == 0)
+        rc = ch_schedules_new(gw, o, &f->schedules, err);
+    if (rc == 0 && !gw->headless)
+        rc = identify(gw, o, &f->identity, err);
+    gw->agents = before;
+    return rc;
+}
+
+static void drop_fresh(struct fresh *f) {
+    ch_door_release(&f->door);
+    ch_hooks_release(&f->hooks);
+    ch_schedules_free(f->schedules);
+    ch_identity_unref(f->identity);
+    ch_free(f->agents);
+}
+
+static void use_fresh(chela_gateway *gw, struct fresh *f) {
+    struct fresh before = {gw->door, NULL, gw->hooks, gw->schedules, NULL};
+    if (gw->agents)
+        retire(gw);
+    gw->door = f->door;
+    gw->agents = f->agents;
+    gw->hooks = f->hooks;
+    gw->schedules = f->schedules;
+    drop_fresh(&before);
+}
+
 int chela_gateway_reload(chela_gateway *gw, const struct chela_gateway_opts *given,
                          struct chela_error *err) {
     struct chela_gateway_opts opts = {0};
-    struct ch_door door = {0};
-    struct ch_identity *identity = NULL;
-    size_t n;
+    struct fresh f = {0};
     memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
-    int rc = ch_door_init(&door, &opts, err);
-    if (rc < 0)
-        return rc;
-    chela_agent **agents = copy_agents(opts.agents, &n);
-    if (agents)
-        rc = identify(gw, &opts, &identity, err);
-    else
-        rc = ch_fail(err, CHELA_EINVAL, "a gateway needs an agent");
+    int rc = make_fresh(gw, &opts, &f, err);
     if (rc < 0) {
-        ch_door_release(&door);
-        ch_free(agents);
+        drop_fresh(&f);
         return rc;
     }
-    if (!ch_sha256_equal(door.token, gw->door.token))
+    if (!ch_sha256_equal(f.door.token, gw->door.token))
         ch_visits_expel(gw);
-    ch_door_release(&gw->door);
-    gw->door = door;
-    ch_server_identify(gw->server, identity);
-    retire(gw);
-    gw->agents = agents;
+    ch_server_identify(gw->server, CH_TAKE(f.identity));
+    use_fresh(gw, &f);
+    ch_schedules_start(gw->schedules);
     ch_retention_set(gw, opts.retention_days);
     return 0;
 }
@@ -172,26 +217,26 @@ static void on_pulse(struct ch_timer *t) {
 /* --- life */
 
 static int fill(chela_gateway *gw, const struct chela_gateway_opts *o, struct chela_error *err) {
-    size_t n;
-    gw->agents = copy_agents(o->agents, &n);
-    if (!gw->agents)
-        return ch_fail(err, CHELA_EINVAL, "a gateway needs an agent");
-    int rc = ch_door_init(&gw->door, o, err);
-    if (rc == 0)
-        rc = ch_hooks_init(gw, o, err);
-    if (rc == 0)
-        rc = ch_channels_init(gw, o, err);
-    if (rc < 0)
+    struct fresh f = {0};
+    int rc = make_fresh(gw, o, &f, err);
+    if (rc < 0) {
+        drop_fresh(&f);
         return rc;
-    struct ch_identity *identity;
-    rc = identify(gw, o, &identity, err);
-    if (rc < 0)
-        return rc;
+    }
+    use_fresh(gw, &f);
+    gw->lookout = ch_lookout_new(gw);
+    if (gw->rt->journal)
+        gw->rt->journal->ops->serve(gw->rt->journal);
+    if (gw->headless)
+        return 0;
+    struct ch_identity *identity = f.identity;
     struct ch_server_opts server = {.listen = o->listen ? o->listen : DEFAULT_LISTEN,
                                     .head = ch_visit_head,
                                     .request = ch_visit_request,
                                     .user = gw};
-    rc = ch_server_new(gw->rt->loop, &server, &gw->server, err);
+    rc = ch_channels_init(gw, o, err);
+    if (rc == 0)
+        rc = ch_server_new(gw->rt->loop, &server, &gw->server, err);
     if (rc < 0)
         ch_identity_unref(identity);
     else
@@ -199,14 +244,15 @@ static int fill(chela_gateway *gw, const struct chela_gateway_opts *o, struct ch
     return rc;
 }
 
-int chela_gateway_new(chela_runtime *rt, const struct chela_gateway_opts *given,
-                      chela_gateway **out, struct chela_error *err) {
+static int open_gateway(chela_runtime *rt, const struct chela_gateway_opts *given, bool headless,
+                        chela_gateway **out, struct chela_error *err) {
     struct chela_gateway_opts opts = {0};
     memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
     chela_gateway *gw = ch_alloc(sizeof(*gw));
     gw->rt = rt;
     gw->store = opts.store;
     gw->health = ch_health_new(gw);
+    gw->headless = headless;
     gw->began = ch_mono_ms(ch_loop_clock(rt->loop));
     gw->stop.fn = on_stop;
     gw->stop_now.fn = on_stop_now;
@@ -223,11 +269,24 @@ int chela_gateway_new(chela_runtime *rt, const struct chela_gateway_opts *given,
         return rc;
     }
     ch_timer_start(rt->loop, &gw->pulse, CH_DEFAULT_PULSE_MS, on_pulse);
-    ch_hooks_recover(gw);
+    ch_lookout_start(gw->lookout);
     ch_channels_recover(gw);
-    ch_retention_set(gw, opts.retention_days);
+    if (!headless)
+        ch_schedules_start(gw->schedules);
+    if (!headless)
+        ch_retention_set(gw, opts.retention_days);
     *out = gw;
     return 0;
+}
+
+int chela_gateway_new(chela_runtime *rt, const struct chela_gateway_opts *opts,
+                      chela_gateway **out, struct chela_error *err) {
+    return open_gateway(rt, opts, false, out, err);
+}
+
+int ch_gateway_headless(chela_runtime *rt, const struct chela_gateway_opts *opts,
+                        chela_gateway **out, struct chela_error *err) {
+    return open_gateway(rt, opts, true, out, err);
 }
 
 void chela_gateway_close(chela_gateway *gw) {
@@ -239,7 +298,11 @@ void chela_gateway_close(chela_gateway *gw) {
     ch_loop_unpost(gw->rt->loop, &gw->stop);
     ch_loop_unpost(gw->rt->loop, &gw->stop_now);
     ch_loop_unpost(gw->rt->loop, &gw->interrupt);
-    ch_hooks_release(gw);
+    ch_schedules_free(gw->schedules);
+    ch_lookout_free(gw->lookout);
+    ch_knocks_forget(gw);
+    ch_deliveries_free(gw);
+    ch_hooks_release(&gw->hooks);
     ch_channels_release(gw);
     ch_ui_talks_close(gw);
     ch_lanes_close(gw);
@@ -252,7 +315,8 @@ void chela_gateway_close(chela_gateway *gw) {
         ch_arena_release(&v->arena);
         ch_free(v);
     }
-    ch_server_close(gw->server);
+    if (gw->server)
+        ch_server_close(gw->server);
     ch_health_free(gw->health);
     ch_door_release(&gw->door);
     ch_free(gw->agents);

@@ -22,6 +22,11 @@ struct ch_hook {
     char *name, *secret, *agent, *session; /* owned; the last two may be NULL */
 };
 
+struct ch_hooks {
+    struct ch_hook *list; /* owned */
+    size_t n;
+};
+
 struct ch_counters { /* since the start */
     uint64_t requests[6]; /* by the first digit of the status */
     uint64_t refused;     /* at the gate */
@@ -39,11 +44,14 @@ struct chela_gateway {
     chela_agent **retired; /* owned array: to be freed once nobody uses them */
     size_t nretired;
     struct ch_list lanes, visits, talks, deliveries, knocks;
-    struct ch_hook *hooks; /* owned */
-    size_t nhooks;
+    struct ch_hooks hooks;
+    struct ch_lookout *lookout;     /* owned */
+    struct ch_schedules *schedules; /* owned */
+    bool headless;                  /* it serves nobody: schedule_run.c */
+    chela_event_fn *on_event;       /* of all lanes; NULL: nobody listens */
+    void *user;
     struct ch_list chats; /* channels.c */
     struct ch_recovery *channel_recovery; /* ... what was left is being read; NULL */
-    void *recovery; /* hooks.c: the inbox is being read; NULL */
     size_t nlanes, nvisits;
     size_t ninvocations; /* of single tools, which use their agent directly */
     struct ch_counters counters;
@@ -118,14 +126,19 @@ bool ch_door_knows(const struct ch_door *g, const struct ch_inbound *in); /* its
 const char *ch_door_origin(const struct ch_door *g, const struct ch_inbound *in);
 
 /* --- hooks.c */
-int ch_hooks_init(chela_gateway *gw, const struct chela_gateway_opts *o, struct chela_error *err);
-void ch_hooks_recover(chela_gateway *gw); /* deliver what an earlier process accepted */
-void ch_hooks_release(chela_gateway *gw);
+int ch_hooks_init(chela_gateway *gw, const struct chela_gateway_opts *o, struct ch_hooks *out,
+                  struct chela_error *err);
+#define CH_HOOK_EVENT "hook/"   /* ids of events begin so... */
+#define CH_HOOK_SESSION "hook:" /* ...and keys of sessions that are not named */
+bool ch_hooks_own(const chela_gateway *gw, const char *session); /* it is for events of one */
+void ch_hooks_release(struct ch_hooks *hooks);
+void ch_knocks_forget(chela_gateway *gw); /* whom nobody answers any more */
 
 /* --- channels.c */
 int ch_channels_init(chela_gateway *gw, const struct chela_gateway_opts *o,
                      struct chela_error *err);
-void ch_channels_recover(chela_gateway *gw); /* take up what an earlier process left */
+void ch_channels_recover(chela_gateway *gw); /* take up what other processes left */
+bool ch_channels_own(const chela_gateway *gw, const char *session); /* it is of a chat */
 void ch_channels_release(chela_gateway *gw);
 
 /* --- route.c */
@@ -166,5 +179,12 @@ void ch_visits_expel(chela_gateway *gw); /* end every stream that needed the tok
 /* --- gateway.c */
 /* By id; an empty one is the first agent. NULL: there is none. */
 chela_agent *ch_gateway_agent(const chela_gateway *gw, struct ch_sv id);
+/* Other gateways may use its store, on other machines. */
+bool ch_gateway_is_shared(const chela_gateway *gw);
+/* One that serves nobody, for what it does by itself. */
+int ch_gateway_headless(chela_runtime *rt, const struct chela_gateway_opts *opts,
+                        chela_gateway **out, struct chela_error *err);
+/* An answer that means: nothing needs attention. */
+#define CH_WAKE_OK "HEARTBEAT_OK"
 
 #endif

@@ -2,6 +2,7 @@
 #include "gateway/lane.h"
 
 #include "agent/driver.h"
+#include "agent/mailbox.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -85,6 +86,8 @@ static void on_event(const struct chela_event *ev, void *user) {
         rest(l);
     if (ev->type == CHELA_EV_APPROVAL_REQUIRED && l->asked)
         l->asked(ev, l->asked_user);
+    if (l->gw->on_event)
+        l->gw->on_event(ev, l->gw->user);
     for (; k != &l->watchers.head; k = next) {
         struct ch_watcher *w = CH_CONTAINER(k, struct ch_watcher, link);
         next = k->next;
@@ -130,6 +133,8 @@ static void free_lane(struct ch_task *t) {
 static void digest(const struct ch_lane_opts *o, unsigned char out[CH_SHA256_SIZE]) {
     const struct ch_agent_patch *p = &o->patch;
     CH_BUF_AUTO text = {0};
+    ch_buf_addf(&text, "%g %lld %lld ", p->bounds.cost_usd, (long long)p->bounds.turns,
+                (long long)p->bounds.timeout_ms);
     ch_buf_addf(&text, "%p %g %g %lld %lld %d %s %s %s %s", (void *)o->agent,
                 p->temperature ? *p->temperature : -1, p->top_p ? *p->top_p : -1,
                 p->seed ? (long long)*p->seed : -1, (long long)p->max_output_tokens,
@@ -283,15 +288,25 @@ static int recall(struct ch_lane *l, struct ch_msg *m, struct chela_error *err) 
     return rc < 0 ? ch_fail(err, rc, "the history is too long") : 0;
 }
 
-int ch_lane_start(struct ch_lane *l, struct ch_msg *input, const char *approve,
+int ch_lane_begin(struct ch_lane *l, struct ch_msg *input, struct chela_run_opts *opts,
                   struct chela_error *err) {
-    struct chela_run_opts opts =
-        CHELA_RUN_OPTS(.on_event = on_event, .user = l, .approve = approve);
     chela_run *run;
-    int rc = ch_run_start(l->session, input, &opts, &run, err);
+    opts->on_event = on_event;
+    opts->user = l;
+    int rc = ch_run_start(l->session, input, opts, &run, err);
     if (rc == 0)
         runs(l, run);
     return rc;
+}
+
+int ch_lane_start(struct ch_lane *l, struct ch_msg *input, const char *approve,
+                  struct chela_error *err) {
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.approve = approve);
+    return ch_lane_begin(l, input, &opts, err);
+}
+
+bool ch_lane_was_cut_off(const struct ch_lane *l) {
+    return !l->running && strcmp(chela_session_status(l->session), "running") == 0;
 }
 
 int ch_lane_resume(struct ch_lane *l, const char *approve, struct chela_error *err) {
@@ -387,12 +402,16 @@ bool ch_lanes_busy(const chela_gateway *gw) {
 
 void ch_lanes_tidy(chela_gateway *gw) {
     int64_t now = ch_mono_ms(ch_loop_clock(gw->rt->loop));
+    bool shared = ch_gateway_is_shared(gw);
+    int64_t most = shared ? CH_DEFAULT_SHARED_LANE_MS : CH_DEFAULT_LANE_MS;
     struct ch_link *k = gw->lanes.head.next, *next;
     for (; k != &gw->lanes.head; k = next) {
         struct ch_lane *l = CH_CONTAINER(k, struct ch_lane, link);
         next = k->next;
         bool used = !l->ready || l->running || !ch_list_empty(&l->watchers);
-        if (!used && now - l->rested > CH_DEFAULT_LANE_MS)
+        /* Who has the session sends its messages: another gateway waits for that. */
+        if (!used && now - l->rested > most &&
+            !(shared && l->kept && ch_outbox_has(gw->rt, l->session->key)))
             ch_lane_close(l);
     }
 }

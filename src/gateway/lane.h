@@ -89,6 +89,12 @@ void ch_lane_unwatch(struct ch_watcher *w);
 int ch_lane_start(struct ch_lane *l, struct ch_msg *input, const char *approve,
                   struct chela_error *err);
 
+/* The same with all that a run may be told; but for on_event. */
+int ch_lane_begin(struct ch_lane *l, struct ch_msg *input, struct chela_run_opts *opts,
+                  struct chela_error *err);
+/* Its run was left in the middle by an earlier process. */
+bool ch_lane_was_cut_off(const struct ch_lane *l);
+
 struct ch_history;
 /* The lane of a request: that of its session if it names one, else a passing
  * one. */

@@ -1,6 +1,6 @@
 /* owner.c -- who holds a lease.
  *
- * "HOST BOOT NAMESPACE PID START NONCE", so that a process of the same boot and
+ * "HOST BOOT NAMESPACE PID START NONCE [gateway]", so that a process of the same boot and
  * the same pid namespace can see whether the holder still lives: then a session
  * whose process was killed can be opened at once, and one whose process lives
  * is held, whatever a clock says that somebody has set meanwhile. Everybody
@@ -103,6 +103,11 @@ static enum life look_at(const char *text) {
     if (!start_time(other.pid, start, sizeof(start)))
         return UNKNOWN;
     return strcmp(start, other.start) == 0 ? LIVES : DEAD;
+}
+
+bool ch_owner_serves(const char *owner) {
+    size_t n = strlen(owner), end = strlen(CH_OWNER_SERVES);
+    return n >= end && strcmp(owner + n - end, CH_OWNER_SERVES) == 0;
 }
 
 bool ch_owner_is_dead(const char *text) {

@@ -50,6 +50,8 @@ int ch_store_recall(chela_store *store, const struct ch_recall_query *q, ch_reca
 /* --- owner.c: who holds a lease, in words that another process can judge */
 void ch_owner_make(struct ch_buf *out);
 bool ch_owner_is_dead(const char *owner); /* known to be; false when in doubt */
+bool ch_owner_serves(const char *owner);  /* it is a gateway's */
+#define CH_OWNER_SERVES " gateway"        /* that is what it ends with */
 bool ch_owner_lives(const char *owner);   /* likewise: a process on this machine */
 void ch_owner_show(const char *owner, struct ch_buf *out); /* "process 12 on host" */
 

@@ -743,6 +743,19 @@ static int writer_recall(struct ch_journal *j, const struct ch_recall_query *q, 
     return ch_store_recall(CH_CONTAINER(j, struct writer, base)->store, q, fn, to, &err);
 }
 
+/* Before any session is opened: the thread that reads the name is told of one
+ * later. */
+static void writer_serve(struct ch_journal *j) {
+    struct writer *w = CH_CONTAINER(j, struct writer, base);
+    CH_BUF_AUTO owner = {0};
+
+    if (ch_owner_serves(w->owner))
+        return;
+    ch_buf_addf(&owner, "%s" CH_OWNER_SERVES, w->owner);
+    ch_free(w->owner);
+    w->owner = ch_buf_take(&owner);
+}
+
 static void writer_close(struct ch_log *log) {
     struct writer *w = log->w;
 
@@ -808,6 +821,7 @@ static const struct ch_journal_ops ops = {
     .change = writer_change,
     .recall = writer_recall,
     .close = writer_close,
+    .serve = writer_serve,
     .shut = writer_shut,
 };
 

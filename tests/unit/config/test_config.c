@@ -303,6 +303,12 @@ static const struct {
      "1:37: prompts.rollout: expected a percentage from 0 to 100"},
     {"prompts: {rollout: {router: {x: 1}}}",
      "1:30: prompts.rollout: expected a version such as \"2.0\""},
+    {"schedules: {s: {prompt: x, when: '0 24 * * *'}}",
+     "1:34: schedules.s.when: column 3: '24' is no hour: 0 to 23"},
+    {"schedules: {s: {prompt: x, when: '@daily', quietHours: night}}",
+     "1:56: schedules.s.quietHours: expected hours such as 22:00-07:00"},
+    {"agents: {list: [{id: a, wake: {every: soon}}]}",
+     "1:39: agents.list[0].wake.every: expected a time span such as 30m, 6h or 1d"},
     {"databases: {default: 'mysql://x'}",
      "1:22: databases: expected sqlite:PATH or postgres://HOST/DATABASE"},
     {"databases: {default: 'sqlite:'}",
@@ -574,13 +580,17 @@ static char *file_with(const struct ch_option *o, const char *value, size_t *at,
         [CH_SCOPE_TOOL] = {"\"tools\": {\"custom\": [{", "}]}", "tools.custom[0]."},
         [CH_SCOPE_POLICY] = {"\"policies\": [{", "}]", "policies[0]."},
         [CH_SCOPE_HOOK] = {"\"gateway\": {\"hooks\": {\"h\": {", "}}}", "gateway.hooks.h."},
+        [CH_SCOPE_SCHEDULE] = {"\"schedules\": {\"s\": {", "}}", "schedules.s."},
     };
     struct ch_buf out = {0};
     ch_buf_addf(path, "%s%s", around[o->scope].path, o->key);
     ch_buf_addf(&out, "{%s", around[o->scope].open);
     for (const struct ch_option *r = ch_options; r->key; r++)
         if (r != o && r->scope == o->scope && (r->flags & CH_CFG_REQUIRED))
-            ch_buf_addf(&out, "\"%s\": %s, ", r->key, r->type == CH_CFG_COMMAND ? "[x]" : "x");
+            ch_buf_addf(&out, "\"%s\": %s, ", r->key,
+                        r->type == CH_CFG_COMMAND ? "[x]"
+                        : r->type == CH_CFG_WHEN  ? "\"@daily\""
+                                                  : "x");
     struct ch_sv rest = ch_sv_str(o->key);
     size_t nested = 0;
     while (rest.n) {
@@ -605,6 +615,9 @@ static bool takes(const struct ch_option *o, char kind) {
     case CH_CFG_FOLDER:
     case CH_CFG_URL:
     case CH_CFG_SMTP:
+    case CH_CFG_WHEN:
+    case CH_CFG_SPAN:
+    case CH_CFG_HOURS:
     case CH_CFG_ENV:
     case CH_CFG_CHOICE:
     case CH_CFG_MODEL:
@@ -1193,6 +1206,7 @@ static void test_schema(void **state) {
         [CH_SCOPE_POLICY] = ch_json_path(top, "policies", "items", NULL),
         [CH_SCOPE_HOOK] = ch_json_path(top, "gateway", "properties", "hooks",
                                        "additionalProperties", NULL),
+        [CH_SCOPE_SCHEDULE] = ch_json_path(top, "schedules", "additionalProperties", NULL),
     };
     for (const struct ch_option *o = ch_options; o->key; o++) {
         const struct ch_json *at = tops[o->scope];
