@@ -48,6 +48,7 @@ void ch_lookup(struct ch_visit *v, struct ch_sv key, int64_t number,
     l->store = v->gw->store;
     l->key = key.p ? ch_strndup(key.p, key.n) : NULL;
     l->number = number;
+    l->now = ch_now_ms(ch_loop_clock(v->gw->rt->loop));
     l->ask = ask;
     l->told = told;
     v->user = l;

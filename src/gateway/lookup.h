@@ -14,6 +14,7 @@ struct ch_lookup {
     chela_store *store;
     char *key;  /* owned: what is asked about; may be NULL */
     int64_t number; /* likewise, for whoever needs one */
+    int64_t now;    /* ms since the epoch, when it was asked */
     /* On a worker thread. */
     int (*ask)(struct ch_lookup *l, struct chela_error *err);
     /* On the loop: v is to be answered. */

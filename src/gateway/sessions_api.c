@@ -11,6 +11,7 @@
 #include "gateway/events.h"
 #include "gateway/lookup.h"
 #include "gateway/openai.h"
+#include "store/store.h"
 
 /* --- looking */
 
@@ -84,16 +85,27 @@ static int add_line(const char *p, size_t n, void *user) {
     return 0;
 }
 
-static int ask_records(struct ch_lookup *l, struct chela_error *err) {
-    return chela_store_export(l->store, l->key, add_line, l, err);
+/* Does another process hold it, as far as can be known? */
+static int look_for_holder(const struct chela_store_session *s, void *user) {
+    struct ch_lookup *l = user;
+    bool lasts = s->until > l->now && !ch_owner_is_dead(s->owner);
+    if (*s->owner && (lasts || ch_owner_lives(s->owner)))
+        l->found = ch_strdup(s->owner);
+    return 0;
 }
 
-/* live: somebody is at work on it here. A journal whose run has no end, and nobody
- * at work, was cut off. */
+static int ask_records(struct ch_lookup *l, struct chela_error *err) {
+    int rc = chela_store_session(l->store, l->key, look_for_holder, l, err);
+    return rc < 0 ? rc : chela_store_export(l->store, l->key, add_line, l, err);
+}
+
+/* live: somebody is at work on it. A journal whose run has no end, and nobody at
+ * work, was cut off. */
 static void told_records(struct ch_visit *v, struct ch_lookup *l) {
     CH_BUF_AUTO out = {0};
     const struct ch_lane *lane = ch_lane_find(v->gw, v->param);
-    ch_buf_addf(&out, "{\"live\":%s,\"records\":[", lane && lane->running ? "true" : "false");
+    bool live = lane ? lane->running : l->found != NULL;
+    ch_buf_addf(&out, "{\"live\":%s,\"records\":[", live ? "true" : "false");
     ch_buf_add_sv(&out, ch_buf_sv(&l->out));
     ch_buf_add_str(&out, "]}");
     ch_visit_json(v, 200, &out);
