@@ -37,6 +37,7 @@ struct ch_decision {
 };
 /* answer: what ops->decided made of it; borrowed. */
 typedef void ch_decided_fn(struct ch_sv answer, void *tag);
+typedef void ch_acted_fn(const struct chela_error *err, void *tag);
 
 struct ch_arrival;
 struct ch_channel_host {
@@ -69,7 +70,7 @@ struct ch_callback {
 struct ch_arrival {
     const char *id;      /* the same when it comes again: "feishu:om_1" */
     const char *session; /* key of the session that it belongs to */
-    const char *to;      /* where its answer goes, for deliver */
+    const char *to;      /* where its answer goes, for deliver: "CHAT MESSAGE ..." */
     const char *text;    /* "": nothing to read in it */
     struct ch_sv data;   /* for recall */
     struct chela_inbound about;
@@ -119,6 +120,10 @@ struct ch_channel_ops {
 
     /* Send m, which is borrowed; ends with one chela_outbox_receipt. */
     void (*deliver)(struct ch_channel *c, const struct chela_outbound *m);
+    /* Optional. Put an emoji to a message, whose id a session was told. done is
+     * called once, later, with why it did not work or NULL; not after close. */
+    void (*react)(struct ch_channel *c, const char *chat, const char *message, const char *emoji,
+                  ch_acted_fn *done, void *tag);
     /* May sender decide about calls, and change how the agent works? sender NULL:
      * may anybody? Without, calls that need consent are refused. */
     bool (*is_owner)(struct ch_channel *c, const char *sender);

@@ -235,6 +235,12 @@ static void feishu_working(struct ch_channel *c, const struct ch_arrival *in, bo
     ch_feishu_working(self(c)->out, in->about.message_id, in->about.ts, at_work);
 }
 
+static void feishu_react(struct ch_channel *c, const char *chat, const char *message,
+                         const char *emoji, ch_acted_fn *done, void *tag) {
+    (void)chat;
+    ch_feishu_react(self(c)->out, message, emoji, done, tag);
+}
+
 /* --- life */
 
 static int need(const char *value, const char *what, struct chela_error *err) {
@@ -318,6 +324,7 @@ const struct ch_channel_ops ch_feishu_channel = {
     .judge = feishu_judge,
     .prepare = feishu_prepare,
     .deliver = feishu_deliver,
+    .react = feishu_react,
     .is_owner = feishu_is_owner,
     .decided = feishu_decided,
     .working = feishu_working,

@@ -165,6 +165,9 @@ struct ch_feishu_out;
 struct ch_feishu_out *ch_feishu_out_new(chela_runtime *rt, struct ch_feishu_api *api);
 void ch_feishu_out_free(struct ch_feishu_out *o);
 void ch_feishu_deliver(struct ch_feishu_out *o, const struct chela_outbound *m);
+/* struct ch_channel_ops' react. */
+void ch_feishu_react(struct ch_feishu_out *o, const char *message, const char *emoji,
+                     ch_acted_fn *done, void *tag);
 /* Mark a message that was written at ts, or no longer. */
 void ch_feishu_working(struct ch_feishu_out *o, const char *message, int64_t ts, bool at_work);
 

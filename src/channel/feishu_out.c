@@ -4,6 +4,7 @@
  * in several parts is sent part by part. Each part has an id made from the
  * answer's key, and the service takes one of each id: so an answer that is sent
  * again after a crash or a lost connection is not seen twice. */
+#include "base/error.h"
 #include "base/limits.h"
 #include "base/list.h"
 #include "base/log.h"
@@ -16,7 +17,7 @@
 struct ch_feishu_out {
     chela_runtime *rt;
     struct ch_feishu_api *api; /* borrowed */
-    struct ch_list sendings, typings;
+    struct ch_list sendings, typings, reactions;
 };
 
 /* --- an answer on its way */
@@ -253,6 +254,60 @@ void ch_feishu_working(struct ch_feishu_out *o, const char *message, int64_t ts,
                    "{\"reaction_type\":{\"emoji_type\":\"Typing\"}}", on_typing, t);
 }
 
+/* --- reactions that the model makes */
+
+struct reaction {
+    struct ch_link link;
+    ch_acted_fn *done;
+    void *tag;
+};
+
+/* The service has names of its own for them. */
+static const char *emoji_type(const char *emoji) {
+    static const struct {
+        const char *emoji, *type;
+    } known[] = {
+        {"\U0001f44d", "THUMBSUP"}, {"\u2764\ufe0f", "HEART"},  {"\u2764", "HEART"},
+        {"\U0001f604", "SMILE"},    {"\U0001f602", "LAUGH"},    {"\U0001f44f", "APPLAUSE"},
+        {"\u2705", "DONE"},         {"\U0001f389", "PARTY"},    {"\U0001f44c", "OK"},
+        {"\U0001f64f", "THANKS"},   {"\U0001f62d", "CRY"},
+    };
+    for (size_t i = 0; i < CH_LEN(known); i++)
+        if (strcmp(emoji, known[i].emoji) == 0)
+            return known[i].type;
+    return emoji; /* it says itself if it knows none of that name */
+}
+
+static void on_reaction(const struct ch_feishu_answer *a, void *user) {
+    struct reaction *r = user;
+    ch_acted_fn *done = r->done;
+    void *tag = r->tag;
+    struct chela_error err = {0};
+    if (a->code != 0)
+        ch_fail(&err, comes_too_fast(a) || may_pass(a) ? CHELA_ENET : CHELA_EINVAL, "%s", a->why);
+    ch_list_del(&r->link);
+    ch_free(r);
+    done(a->code != 0 ? &err : NULL, tag);
+}
+
+void ch_feishu_react(struct ch_feishu_out *o, const char *message, const char *emoji,
+                     ch_acted_fn *done, void *tag) {
+    struct reaction *r = ch_alloc(sizeof(*r));
+    CH_BUF_AUTO path = {0}, body = {0};
+    struct ch_jw w = ch_jw(&body);
+    r->done = done;
+    r->tag = tag;
+    ch_list_add(&o->reactions, &r->link);
+    ch_jw_begin(&w, '{');
+    ch_jw_key(&w, "reaction_type");
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "emoji_type", emoji_type(emoji));
+    ch_jw_end(&w, '}');
+    ch_jw_end(&w, '}');
+    ch_buf_addf(&path, "/open-apis/im/v1/messages/%s/reactions", message);
+    ch_feishu_call(o->api, "POST", ch_buf_str(&path), ch_buf_str(&body), on_reaction, r);
+}
+
 /* --- life */
 
 struct ch_feishu_out *ch_feishu_out_new(chela_runtime *rt, struct ch_feishu_api *api) {
@@ -261,6 +316,7 @@ struct ch_feishu_out *ch_feishu_out_new(chela_runtime *rt, struct ch_feishu_api 
     o->api = api;
     ch_list_init(&o->sendings);
     ch_list_init(&o->typings);
+    ch_list_init(&o->reactions);
     return o;
 }
 
@@ -271,5 +327,9 @@ void ch_feishu_out_free(struct ch_feishu_out *o) {
         free_sending(s);
     for (struct typing *t; (t = CH_LIST_FIRST(&o->typings, struct typing, link));)
         free_typing(t);
+    for (struct reaction *r; (r = CH_LIST_FIRST(&o->reactions, struct reaction, link));) {
+        ch_list_del(&r->link);
+        ch_free(r);
+    }
     ch_free(o);
 }

@@ -41,7 +41,7 @@ struct telegram {
     int64_t newest;   /* of those that came */
     unsigned storing; /* updates on their way into the inbox */
     bool failed;      /* one of them cannot be stored: they must come again */
-    struct ch_list sendings, presses;
+    struct ch_list sendings, presses, reactions;
 };
 
 static struct telegram *self(struct ch_channel *c) {
@@ -470,6 +470,50 @@ static void telegram_working(struct ch_channel *c, const struct ch_arrival *in, 
     call(self(c), "sendChatAction", &body, CALL_MS, NULL, NULL);
 }
 
+struct reaction {
+    struct ch_link link;
+    ch_acted_fn *done;
+    void *tag;
+};
+
+static void on_reaction(const struct ch_web_answer *a, void *user) {
+    struct reaction *r = user;
+    ch_acted_fn *done = r->done;
+    void *tag = r->tag;
+    CH_ARENA_AUTO arena = {0};
+    struct chela_error err = {0};
+    bool ok = is_ok(a);
+    if (!ok)
+        ch_fail(&err, a->status >= 400 && a->status < 500 ? CHELA_EINVAL : CHELA_ENET, "%s",
+                why(a, &arena));
+    ch_list_del(&r->link);
+    ch_free(r);
+    done(ok ? NULL : &err, tag);
+}
+
+static void telegram_react(struct ch_channel *c, const char *chat, const char *message,
+                           const char *emoji, ch_acted_fn *done, void *tag) {
+    struct telegram *t = self(c);
+    struct reaction *r = ch_alloc(sizeof(*r));
+    CH_BUF_AUTO body = {0};
+    struct ch_jw w = ch_jw(&body);
+    r->done = done;
+    r->tag = tag;
+    ch_list_add(&t->reactions, &r->link);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "chat_id", chat);
+    ch_jw_kcstr(&w, "message_id", message);
+    ch_jw_key(&w, "reaction");
+    ch_jw_begin(&w, '[');
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "type", "emoji");
+    ch_jw_kcstr(&w, "emoji", emoji);
+    ch_jw_end(&w, '}');
+    ch_jw_end(&w, ']');
+    ch_jw_end(&w, '}');
+    call(t, "setMessageReaction", &body, CALL_MS, on_reaction, r);
+}
+
 /* --- buttons */
 
 struct press {
@@ -573,6 +617,10 @@ static void telegram_close(struct ch_channel *c) {
         free_sending(s);
     for (struct press *p; (p = CH_LIST_FIRST(&t->presses, struct press, link));)
         free_press(p);
+    for (struct reaction *r; (r = CH_LIST_FIRST(&t->reactions, struct reaction, link));) {
+        ch_list_del(&r->link);
+        ch_free(r);
+    }
     ch_rules_release(&t->rules);
     ch_free(t->base);
     ch_free(t->me);
@@ -608,6 +656,7 @@ static int telegram_open(const struct ch_channel_host *host, const struct chela_
     t->rest_ms = REST_MS;
     ch_list_init(&t->sendings);
     ch_list_init(&t->presses);
+    ch_list_init(&t->reactions);
     ask_now(t);
     *out = &t->channel;
     return 0;
@@ -620,6 +669,7 @@ const struct ch_channel_ops ch_telegram_channel = {
     .recall = telegram_recall,
     .judge = telegram_judge,
     .deliver = telegram_deliver,
+    .react = telegram_react,
     .is_owner = telegram_is_owner,
     .decided = telegram_decided,
     .working = telegram_working,

@@ -10,7 +10,8 @@ struct ch_chat {
     chela_gateway *gw;
     struct ch_channel *channel; /* owned */
     char *agent;                /* owned; "": the first */
-    struct ch_list parcels, desks, asks, decidings; /* the last three: desk.c */
+    struct ch_list parcels;
+    struct ch_list desks, asks, decidings, reactings; /* desk.c */
     struct ch_list wishes; /* wishes.c */
     size_t nasks, nwishes;
 };

@@ -17,11 +17,21 @@
 #include "base/log.h"
 #include "gateway/channels.h"
 
+#define KNOWN 64 /* messages that the model may answer or react to */
+
 /* A desk lives as long as the lane. */
 struct desk {
     struct ch_link link; /* in the chat's desks */
     struct ch_chat *chat;
     char *session, *conversation, *to; /* owned */
+    char *known[KNOWN]; /* owned: ids of the newest messages, a ring */
+    size_t next;
+};
+
+/* A reaction that is on its way. */
+struct reacting {
+    struct ch_link link; /* in the chat's reactings */
+    chela_call *call;    /* NULL: it was cancelled */
 };
 
 /* A question that was asked. */
@@ -42,22 +52,113 @@ static void free_desk(struct desk *d) {
     ch_free(d->session);
     ch_free(d->conversation);
     ch_free(d->to);
+    for (size_t i = 0; i < KNOWN; i++)
+        ch_free(d->known[i]);
     ch_free(d);
 }
 
-static int say(chela_call *call, const struct chela_message *m, void *user) {
-    const struct desk *d = user;
+/* "om_2" of "oc_1 om_2 thread"; n 0: none. */
+static struct ch_sv message_of(const char *to) {
+    struct ch_sv rest = ch_sv_str(to);
+    ch_sv_split(&rest, ' ');
+    return rest.p ? ch_sv_split(&rest, ' ') : ch_sv("", 0);
+}
+
+static bool knows(const struct desk *d, struct ch_sv id) {
+    for (size_t i = 0; i < KNOWN; i++)
+        if (d->known[i] && ch_sv_is(id, d->known[i]))
+            return true;
+    return false;
+}
+
+static void get_to_know(struct desk *d) {
+    struct ch_sv id = message_of(d->to);
+    if (!id.n || knows(d, id))
+        return;
+    ch_free(d->known[d->next]);
+    d->known[d->next] = ch_strndup(id.p, id.n);
+    d->next = (d->next + 1) % KNOWN;
+}
+
+/* The message that is meant, if it is one of this conversation. */
+static struct ch_sv meant(const struct desk *d, const struct chela_message *m) {
+    struct ch_sv id = m->message_id ? ch_sv_str(m->message_id) : message_of(d->to);
+    return knows(d, id) ? id : ch_sv("", 0);
+}
+
+static int refuse(chela_call *call) {
+    return chela_result_error(call, "not_found",
+                              "There is no such message in this conversation, or it is too old.");
+}
+
+static int put(chela_call *call, const struct desk *d, const struct chela_message *m,
+               const char *to) {
     struct chela_error err = {0};
-    if (m->target && strcmp(m->target, d->conversation) != 0)
-        return chela_result_error(call, "permission_denied",
-                                  "This conversation can be written to, no other.");
     struct chela_outbound out = CHELA_OUTBOUND(.key = m->key, .session = d->session,
-                                               .channel = name_of(d->chat), .to = d->to,
+                                               .channel = name_of(d->chat), .to = to,
                                                .text = m->text);
     if (chela_outbox_put(d->chat->gw->rt, &out, NULL, NULL, &err) < 0)
         return chela_result_error(call, "unavailable", "%s", err.message);
     chela_result_text(call, "It will be sent.", 16);
     return 0;
+}
+
+static int answer(chela_call *call, const struct chela_message *m, void *user) {
+    const struct desk *d = user;
+    struct ch_sv id = meant(d, m), rest = ch_sv_str(d->to);
+    CH_BUF_AUTO to = {0};
+    if (!id.n)
+        return refuse(call);
+    ch_sv_split(&rest, ' ');
+    ch_sv_split(&rest, ' ');
+    ch_buf_addf(&to, "%s %.*s", d->conversation, CH_SV_FMT(id));
+    if (rest.p)
+        ch_buf_addf(&to, " %.*s", CH_SV_FMT(rest));
+    return put(call, d, m, ch_buf_str(&to));
+}
+
+static void on_reacted(const struct chela_error *err, void *tag) {
+    struct reacting *r = tag;
+    ch_list_del(&r->link);
+    if (r->call && err)
+        chela_result_error(r->call, err->code == CHELA_ENET ? "network" : "invalid_arguments", "%s",
+                           err->message);
+    else if (r->call)
+        chela_result_text(r->call, "Done.", 5);
+    if (r->call)
+        chela_call_finish(r->call);
+    ch_free(r);
+}
+
+static void on_reaction_cancelled(chela_call *call, void *user) {
+    struct reacting *r = user;
+    r->call = NULL;
+    chela_result_error(call, "cancelled", "It may have been made.");
+    chela_call_finish(call);
+}
+
+static int react(chela_call *call, const struct chela_message *m, void *user) {
+    const struct desk *d = user;
+    struct ch_channel *c = d->chat->channel;
+    struct ch_sv id = meant(d, m);
+    if (!id.n)
+        return refuse(call);
+    CH_AUTOFREE char *message = ch_strndup(id.p, id.n);
+    struct reacting *r = ch_alloc(sizeof(*r));
+    r->call = call;
+    ch_list_add(&d->chat->reactings, &r->link);
+    chela_call_defer(call);
+    chela_call_on_cancel(call, on_reaction_cancelled, r);
+    c->ops->react(c, d->conversation, message, m->emoji, on_reacted, r);
+    return 0;
+}
+
+static int say(chela_call *call, const struct chela_message *m, void *user) {
+    const struct desk *d = user;
+    if (m->target && strcmp(m->target, d->conversation) != 0)
+        return chela_result_error(call, "permission_denied",
+                                  "This conversation can be written to, no other.");
+    return put(call, d, m, d->to);
 }
 
 static struct desk *find_desk(struct ch_chat *chat, const char *session) {
@@ -106,11 +207,14 @@ int ch_desk_furnish(struct ch_chat *chat, struct ch_lane *l, const char *to,
     if (to || !d->to) {
         ch_free(d->to);
         d->to = ch_strdup(to ? to : last_place(l));
+        get_to_know(d);
     }
     l->asked = on_asked;
     l->asked_user = d;
     struct chela_channel c = CHELA_CHANNEL(.name = name_of(chat), .conversation = d->conversation,
-                                           .send = say, .user = d);
+                                           .send = say, .reply = answer,
+                                           .react = chat->channel->ops->react ? react : NULL,
+                                           .user = d);
     return l->session->channel.user == d ? 0 : chela_session_channel(l->session, &c, err);
 }
 
@@ -394,6 +498,7 @@ void ch_desks_init(struct ch_chat *chat) {
     ch_list_init(&chat->desks);
     ch_list_init(&chat->asks);
     ch_list_init(&chat->decidings);
+    ch_list_init(&chat->reactings);
 }
 
 void ch_desks_release(struct ch_chat *chat) {
@@ -401,6 +506,11 @@ void ch_desks_release(struct ch_chat *chat) {
         if (g->in_words)
             g->done(ch_sv("", 0), g->tag); /* a parcel, which is no longer of the chat */
         free_deciding(g);
+    }
+    for (struct reacting *r; (r = CH_LIST_FIRST(&chat->reactings, struct reacting, link));) {
+        struct chela_error err = {0};
+        ch_fail(&err, CHELA_ENET, "the gateway is stopping");
+        on_reacted(&err, r);
     }
     for (struct ask *a; (a = CH_LIST_FIRST(&chat->asks, struct ask, link));)
         free_ask(chat, a);

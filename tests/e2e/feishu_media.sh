@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What belongs to a message in Feishu and has to be asked for: files, names, what
-# it answers.
+# it answers; and what the model does there by itself.
 # shellcheck disable=SC2119
 cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
@@ -14,6 +14,11 @@ cat >"$space/rules.yaml" <<'YAML'
 rules:
   - { when: { user: "key_file|report", after: none }, call: { tool: read, args: { path: inbound/om_2-1.json } } }
   - { when: { after: read }, say: "read: {{result}}" }
+  - { when: { user: "like it", after: none }, call: { tool: message, args: { action: react, emoji: "\U0001F44D" } } }
+  - { when: { user: "like that", after: none }, call: { tool: message, args: { action: react, emoji: OK, message_id: om_8 } } }
+  - { when: { user: "like others", after: none }, call: { tool: message, args: { action: react, emoji: OK, message_id: om_elsewhere } } }
+  - { when: { user: "answer that", after: none }, call: { tool: message, args: { action: reply, text: "to the point", message_id: om_8 } } }
+  - { when: { after: message }, say: "made: {{result}}" }
   - { say: "heard: {{user}}" }
 YAML
 cat >"$space/chela.yaml" <<YAML
@@ -57,5 +62,21 @@ check "the id will do" said 'heard: .*ou_bob: hi'
 push "$(event om_8 oc_ann p2p 'and this?' | jq -c '.event.message.parent_id = "om_quoted"')"
 check "an answer to another message" hears 9
 check "which is fetched" grep -q '^GET /open-apis/im/v1/messages/om_quoted ' "$tmp/lark/calls"
+
+# --- what the model does by itself
+push "$(event om_9 oc_ann p2p 'do you like it?')"
+check "a reaction" hears 10
+check "to the message" grep -q '^POST /open-apis/im/v1/messages/om_9/reactions .*THUMBSUP' "$tmp/lark/calls"
+check "the model is told" said '^made: Done'
+push "$(event om_10 oc_ann p2p 'do you like that?')"
+check "one to an earlier message" hears 11
+check "of this conversation" grep -q '^POST /open-apis/im/v1/messages/om_8/reactions .*"OK"' "$tmp/lark/calls"
+push "$(event om_11 oc_ann p2p 'do you like others?')"
+check "and to none of another" hears 12
+check "which it is told" said '^made: .*no such message'
+check "and nobody else" bash -c "! grep -q om_elsewhere '$tmp/lark/calls'"
+push "$(event om_12 oc_ann p2p 'answer that')"
+check "an answer to an earlier message" hears 14
+check "goes there" grep -q '^/open-apis/im/v1/messages/om_8/reply .*to the point' "$tmp/lark/sent"
 check "SIGTERM ends it" stop_serving
 tap_done

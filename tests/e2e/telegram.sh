@@ -29,6 +29,8 @@ rules:
   - { when: { user: ship, after: none }, call: { tool: deploy, args: { to: prod } } }
   - { when: { after: deploy }, say: "it said: {{result}}" }
   - { when: { user: long }, say: "LONG" }
+  - { when: { user: "like it", after: none }, call: { tool: message, args: { action: react, emoji: "\U0001F44D" } } }
+  - { when: { after: message }, say: "made: {{result}}" }
   - { say: "heard: {{user}}" }
 YAML
 sed -i "s/LONG/$(for i in $(seq 200); do printf 'line %s 一二三四五六七八九十\\\\n' "$i"; done)/" "$space/rules.yaml"
@@ -109,6 +111,11 @@ tell 10 7 private 'refused'
 tell 11 7 private 'next'
 check "what is refused is not sent again" hears $((before + 2))
 check "and the next one is" said 'heard: .*next'
+before=$(count)
+tell 13 7 private 'do you like it?'
+check "a reaction of the model's" hears $((before + 1))
+check "is made" called '^setMessageReaction .*"message_id":"13"'
+check "and told" said '^made: Done'
 
 # --- consent
 before=$(count)
