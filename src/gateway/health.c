@@ -80,7 +80,7 @@ static bool add_channels(struct ch_jw *w, const chela_gateway *gw, bool tell) {
 static void tell(struct ch_visit *v) {
     const struct ch_health *h = v->gw->health;
     bool may_know = ch_door_knows(&v->gw->door, ch_exchange_inbound(v->x));
-    bool bad = h->store.code != 0, poor = h->model.n > 0;
+    bool bad = !ch_health_store_works(h), poor = !ch_health_model_works(h);
     CH_BUF_AUTO out = {0}, checks = {0};
     struct ch_jw w = ch_jw(&out), c = ch_jw(&checks);
     ch_jw_begin(&c, '[');
@@ -186,6 +186,14 @@ void ch_health_ready(struct ch_visit *v) {
     ch_list_add(&h->waiting, &w->link);
     if (!h->probe)
         begin(h);
+}
+
+bool ch_health_store_works(const struct ch_health *h) {
+    return h->store.code == 0;
+}
+
+bool ch_health_model_works(const struct ch_health *h) {
+    return h->model.n == 0;
 }
 
 /* --- what is seen of models */

@@ -1,6 +1,8 @@
 /* metrics.c -- GET /metrics, as Prometheus reads it.
  *
  * Sums and sizes alone: no name, key or text of anybody becomes a label. */
+#include "chela/mailbox.h"
+#include "gateway/health.h"
 #include "gateway/routes.h"
 
 static void add(struct ch_buf *out, const char *name, const char *type, const char *help,
@@ -30,6 +32,12 @@ void ch_metrics(struct ch_visit *v) {
         (double)ch_server_clients(gw->server));
     add(&out, "chela_requests_in_progress", "gauge", "Requests being answered.",
         (double)gw->nvisits);
+    add(&out, "chela_store_up", "gauge", "1, or 0 if the store failed when /readyz asked it last.",
+        ch_health_store_works(gw->health));
+    add(&out, "chela_model_up", "gauge", "1, or 0 if the last model call failed.",
+        ch_health_model_works(gw->health));
+    add(&out, "chela_outbox_waiting", "gauge", "Messages to chat services that were not sent yet.",
+        (double)chela_outbox_waiting(gw->rt));
     add(&out, "chela_sessions_live", "gauge", "Sessions in memory.", (double)gw->nlanes);
     add(&out, "chela_runs_in_progress", "gauge", "Runs in progress.", (double)gw->rt->running);
     add(&out, "chela_runs_total", "counter", "Runs that ended or paused.", (double)c->runs);

@@ -44,12 +44,16 @@ tells "with less" "$statuses" "degraded: store ok, model failing"
 tells "a stranger is not told why" '[.checks[].detail // empty] | length' 0
 call GET /readyz
 check "who may know is" grep -q 'no such thing' "$out"
+call GET /metrics
+check "metrics have it" grep -qx 'chela_model_up 0' "$out"
 doctor --url "$gateway"
 exits "doctor warns" 0
 check "and says why" grep -qE '^warn  gateway  model .*no such thing' "$out"
 ask hello
 anon GET /readyz
 tells "the next one works" "$statuses" "ok: store ok, model ok"
+call GET /metrics
+check "metrics too" grep -qx 'chela_model_up 1' "$out"
 
 # --- who asks wrongly
 doctor_token=another-another-another doctor --url "$gateway"
