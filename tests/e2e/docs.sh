@@ -26,7 +26,7 @@ read_page() {
     (cd "$dir/here" && env -i PATH="$tools/bin:$PATH" HOME="$dir/home" LC_ALL=C.UTF-8 TERM=dumb TMPDIR="$dir" \
         CHELA_TEST_RUN="$CHELA_TEST_RUN" CHELA_TEST="$CHELA_TEST" ${ASAN_OPTIONS+ASAN_OPTIONS="$ASAN_OPTIONS"} \
         CHELA="$program" LLMSERVER="$url" LLMSERVER_KEY=$key DOCS="$dir" ROOT="$root" BUILD="$BUILD" \
-        CC_PROGRAM="$(command -v cc)" SANITIZE=$sanitize CURL="$(command -v curl)" MAKE_PROGRAM="$(command -v make)" \
+        CC_PROGRAM="$(command -v cc)" DOCS_SANITIZE=$sanitize CURL="$(command -v curl)" MAKE_PROGRAM="$(command -v make)" \
         results="$results" capture="$dir/capture" page="$1" wrappers="$tools/bin" \
         timeout -k 5 60 bash -c '. "$1"; . "$2"' bash "$tools/page.sh" "$tmp/page.sh" >"$out" 2>&1 </dev/null)
     rm -rf "$dir"
