@@ -8,8 +8,8 @@ cd "$(dirname "$0")/../.." || exit 2
 # The two files of the manual's example, as they stand there.
 mkdir "$tmp/example"
 awk -v dir="$tmp/example" '
-    /^```yaml$/ { file = dir "/rules.yaml"; next }
-    /^```sh$/ { file = dir "/test.sh"; next }
+    /^<!-- check: file / { name = dir "/" $4; next }
+    /^```[a-z]+$/ && name { file = name; name = ""; next }
     /^```$/ { file = "" }
     file { print > file }' docs/scripted.md
 bin=$(cd "$BUILD" && pwd)
