@@ -283,6 +283,7 @@
 #define CH_LIMIT_CALLBACK CH_MB      /* bytes of what it sends at once */
 #define CH_LIMIT_CHANNEL_ANSWER CH_MB /* ... and answers */
 #define CH_LIMIT_CHANNEL_FILE (20 * CH_MB) /* a file that somebody sends */
+#define CH_LIMIT_CHANNEL_PICTURE (10 * CH_MB) /* of ours, sent as a picture */
 #define CH_LIMIT_MESSAGE_FILES 8     /* of one message */
 #define CH_LIMIT_FRAME_HEADERS 32    /* of one frame of a long connection */
 #define CH_LIMIT_FRAGMENTS 256       /* that an event comes in there */

@@ -51,6 +51,8 @@ struct ch_channel_host {
     /* The same for a decision, which is copied: it is carried out, then done is
      * called, at once or later; not after close. */
     void (*decide)(const struct ch_decision *d, ch_decided_fn *done, void *tag, void *user);
+    /* Where the files are that an answer may attach. */
+    const char *(*workspace)(void *user);
     /* The channel now knows what it said CH_LATER for. */
     void (*ready)(struct ch_channel *c, void *user);
     void *user;

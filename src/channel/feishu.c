@@ -305,7 +305,7 @@ static int feishu_open(const struct ch_channel_host *host, const struct chela_ch
                                       .cipher = cipher};
     ch_rules_init(&f->rules, o);
     f->api = ch_feishu_api_new(host->rt, base_of(o->domain), o->account, o->secret);
-    f->out = ch_feishu_out_new(host->rt, f->api);
+    f->out = ch_feishu_out_new(host, f->api);
     f->fetch = ch_feishu_fetch_new(host->rt, f->api);
     if (is_line(o))
         f->line = ch_feishu_line_new(host->rt, f->api, o->account, o->secret, on_event, f);

@@ -9,6 +9,7 @@
  *   feishu_api.c      calls of the open platform: tokens, retries, codes
  *   feishu_line.c     the long connection: events come to us
  *   feishu_fetch.c    names, what is quoted, files
+ *   feishu_upload.c   files to the service
  *   feishu_out.c      answers, and that somebody is at work
  *   feishu.c          the channel made of these */
 #ifndef CH_CHANNEL_FEISHU_H
@@ -123,6 +124,9 @@ void ch_feishu_call(struct ch_feishu_api *api, const char *method, const char *p
                     const char *body, ch_feishu_fn *fn, void *user);
 /* GET of a file, of at most CH_LIMIT_CHANNEL_FILE bytes. */
 void ch_feishu_download(struct ch_feishu_api *api, const char *path, ch_feishu_fn *fn, void *user);
+/* POST of a form; body is taken, type borrowed until fn. */
+void ch_feishu_send_form(struct ch_feishu_api *api, const char *path, const char *type,
+                         struct ch_buf *body, ch_feishu_fn *fn, void *user);
 /* POST without a token. */
 void ch_feishu_ask(struct ch_feishu_api *api, const char *path, const char *body,
                    ch_feishu_fn *fn, void *user);
@@ -157,12 +161,26 @@ void ch_feishu_prepare(struct ch_feishu_fetch *d, const struct ch_feishu_message
                        struct ch_arrival *in, struct ch_arena *a, const char *workspace,
                        void (*done)(void *), void *tag);
 
+/* --- feishu_upload.c */
+
+struct ch_feishu_upload;
+/* key NULL: it did not work, `why` not; again: it may, later. */
+typedef void ch_feishu_key_fn(const char *key, bool picture, bool again, const char *why,
+                              void *user);
+/* fn is called once, later, and the upload is gone then. */
+struct ch_feishu_upload *ch_feishu_upload(chela_runtime *rt, struct ch_feishu_api *api,
+                                          const char *workspace, const char *path,
+                                          ch_feishu_key_fn *fn, void *user);
+/* No callback after this; api was closed. */
+void ch_feishu_upload_drop(struct ch_feishu_upload *u);
+
 /* --- feishu_out.c */
 
 struct ch_feishu_out;
 
 /* api, borrowed, is closed first. */
-struct ch_feishu_out *ch_feishu_out_new(chela_runtime *rt, struct ch_feishu_api *api);
+struct ch_feishu_out *ch_feishu_out_new(const struct ch_channel_host *host,
+                                        struct ch_feishu_api *api);
 void ch_feishu_out_free(struct ch_feishu_out *o);
 void ch_feishu_deliver(struct ch_feishu_out *o, const struct chela_outbound *m);
 /* struct ch_channel_ops' react. */

@@ -40,6 +40,8 @@ struct call {
     bool again; /* with another token */
     bool bare;  /* without one */
     bool raw;   /* the answer is a file */
+    size_t nbody;
+    const char *type; /* of the body */
     ch_feishu_fn *fn;
     void *user;
 };
@@ -61,6 +63,8 @@ static struct call *new_call(struct ch_feishu_api *api, const char *method, cons
     c->method = ch_strdup(method);
     c->path = ch_strdup(path);
     c->body = body ? ch_strdup(body) : NULL;
+    c->nbody = body ? strlen(body) : 0;
+    c->type = "application/json; charset=utf-8";
     c->fn = fn;
     c->user = user;
     ch_buf_init(&c->in, CH_LIMIT_CHANNEL_ANSWER);
@@ -192,9 +196,8 @@ static void start(struct call *c) {
         c->headers[n++] = (struct ch_header){CH_SV("Authorization"), ch_sv_str(c->auth)};
     }
     if (c->body)
-        c->headers[n++] = (struct ch_header){CH_SV("Content-Type"),
-                                             CH_SV("application/json; charset=utf-8")};
-    c->piece = ch_sv_str(c->body);
+        c->headers[n++] = (struct ch_header){CH_SV("Content-Type"), ch_sv_str(c->type)};
+    c->piece = ch_sv(c->body, c->nbody);
     c->status = 0;
     c->wait_ms = 0;
     c->request = (struct ch_http_request){.method = c->method,
@@ -293,6 +296,15 @@ void ch_feishu_download(struct ch_feishu_api *api, const char *path, ch_feishu_f
     struct call *c = new_call(api, "GET", path, NULL, fn, user);
     c->raw = true;
     ch_buf_init(&c->in, CH_LIMIT_CHANNEL_FILE);
+    begin(c);
+}
+
+void ch_feishu_send_form(struct ch_feishu_api *api, const char *path, const char *type,
+                         struct ch_buf *body, ch_feishu_fn *fn, void *user) {
+    struct call *c = new_call(api, "POST", path, NULL, fn, user);
+    c->nbody = body->n;
+    c->body = ch_buf_take(body);
+    c->type = type;
     begin(c);
 }
 

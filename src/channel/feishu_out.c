@@ -15,6 +15,7 @@
 #define TYPING_MS (2 * 60 * 1000) /* older messages are not marked */
 
 struct ch_feishu_out {
+    struct ch_channel_host host;
     chela_runtime *rt;
     struct ch_feishu_api *api; /* borrowed */
     struct ch_list sendings, typings, reactions;
@@ -28,6 +29,10 @@ struct sending {
     char *key, *chat, *message, *text; /* owned */
     bool thread, top, plain;
     char *approval; /* owned: it is a question about a call; NULL */
+    char **files;   /* owned, NULL-terminated: of the workspace, to be sent behind the words */
+    size_t file;
+    struct ch_feishu_upload *upload; /* of one of them; NULL */
+    const char *kind;                /* msg_type of the content, if it is one */
     struct ch_feishu_rest rest;
     struct ch_buf content; /* of the part that is under way */
     unsigned part;
@@ -41,6 +46,9 @@ static void free_sending(struct sending *s) {
     ch_free(s->message);
     ch_free(s->text);
     ch_free(s->approval);
+    ch_strings_free(s->files);
+    if (s->upload)
+        ch_feishu_upload_drop(s->upload);
     ch_free(s);
 }
 
@@ -96,7 +104,7 @@ static void send_part(struct sending *s) {
     ch_jw_begin(&w, '{');
     if (s->top)
         ch_jw_kcstr(&w, "receive_id", s->chat);
-    ch_jw_kcstr(&w, "msg_type", s->plain ? "text" : s->approval ? "interactive" : "post");
+    ch_jw_kcstr(&w, "msg_type", s->plain ? "text" : s->kind);
     if (s->plain)
         add_plain(&w, s);
     else
@@ -112,10 +120,37 @@ static void send_part(struct sending *s) {
     ch_feishu_call(s->o->api, "POST", ch_buf_str(&path), ch_buf_str(&body), on_sent, s);
 }
 
+static void send_next(struct sending *s, const char *note);
+
+static void on_key(const char *key, bool picture, bool again, const char *why, void *user) {
+    struct sending *s = user;
+    struct ch_jw w = ch_jw(&s->content);
+    s->upload = NULL;
+    if (!key && again) {
+        receipt(s, CHELA_RECEIPT_UNCERTAIN, why, 0);
+        return;
+    }
+    const char *file = s->files[s->file++];
+    if (!key) {
+        ch_log(CH_LOG_WARN, "feishu", "%s is not sent: %s", file, why);
+        send_next(s, "without a file");
+        return;
+    }
+    s->kind = picture ? "image" : "file";
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, picture ? "image_key" : "file_key", key);
+    ch_jw_end(&w, '}');
+    send_part(s);
+}
+
 static void send_next(struct sending *s, const char *note) {
+    const struct ch_feishu_out *o = s->o;
     ch_buf_clear(&s->content);
     if (ch_feishu_part(&s->rest, &s->content))
         send_part(s);
+    else if (s->files && s->files[s->file])
+        s->upload = ch_feishu_upload(o->rt, o->api, o->host.workspace(o->host.user),
+                                     s->files[s->file], on_key, s);
     else
         receipt(s, CHELA_RECEIPT_SENT, note, 0);
 }
@@ -146,7 +181,7 @@ static void on_sent(const struct ch_feishu_answer *a, void *user) {
     } else if (is_target_gone(a) && !s->top && !s->thread) {
         s->top = true; /* never out of a topic into the group around it */
         send_part(s);
-    } else if ((a->code == 230001 || a->code == 230099) && !s->plain) {
+    } else if ((a->code == 230001 || a->code == 230099) && !s->plain && !s->file) {
         s->plain = true;
         send_part(s);
     } else {
@@ -155,14 +190,28 @@ static void on_sent(const struct ch_feishu_answer *a, void *user) {
     }
 }
 
+static bool is_url(const char *media) {
+    return strstr(media, "://") != NULL;
+}
+
 static char *words(const struct chela_outbound *m) {
     CH_BUF_AUTO text = {0};
     ch_buf_add_str(&text, m->text ? m->text : "");
     if (!text.n && m->error)
         ch_buf_addf(&text, "That did not work: %s", m->error);
     for (size_t i = 0; i < m->nmedia; i++)
-        ch_buf_addf(&text, "%s%s", text.n ? "\n" : "", m->media[i]);
+        if (is_url(m->media[i]))
+            ch_buf_addf(&text, "%s%s", text.n ? "\n" : "", m->media[i]);
     return text.p ? ch_buf_take(&text) : ch_strdup("");
+}
+
+static char **files_of(const struct chela_outbound *m) {
+    char **out = ch_alloc((m->nmedia + 1) * sizeof(*out));
+    size_t n = 0;
+    for (size_t i = 0; i < m->nmedia; i++)
+        if (!is_url(m->media[i]))
+            out[n++] = ch_strdup(m->media[i]);
+    return out;
 }
 
 void ch_feishu_deliver(struct ch_feishu_out *o, const struct chela_outbound *m) {
@@ -176,6 +225,8 @@ void ch_feishu_deliver(struct ch_feishu_out *o, const struct chela_outbound *m) 
     s->thread = rest.p && ch_sv_is(rest, "thread");
     s->top = !message.n;
     s->text = words(m);
+    s->files = files_of(m);
+    s->kind = m->approval ? "interactive" : "post";
     ch_list_add(&o->sendings, &s->link);
     if (!chat.n) {
         receipt(s, CHELA_RECEIPT_REFUSED, "it does not say where to", 0);
@@ -310,9 +361,11 @@ void ch_feishu_react(struct ch_feishu_out *o, const char *message, const char *e
 
 /* --- life */
 
-struct ch_feishu_out *ch_feishu_out_new(chela_runtime *rt, struct ch_feishu_api *api) {
+struct ch_feishu_out *ch_feishu_out_new(const struct ch_channel_host *host,
+                                        struct ch_feishu_api *api) {
     struct ch_feishu_out *o = ch_alloc(sizeof(*o));
-    o->rt = rt;
+    o->host = *host;
+    o->rt = host->rt;
     o->api = api;
     ch_list_init(&o->sendings);
     ch_list_init(&o->typings);

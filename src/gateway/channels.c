@@ -149,12 +149,16 @@ static struct ch_parcel *find_ahead(struct ch_chat *chat, const char *session) {
 
 static void on_prepared(void *tag);
 
+static const char *workspace(void *user) {
+    const struct ch_chat *chat = user;
+    const chela_agent *agent = ch_gateway_agent(chat->gw, ch_sv_str(chat->agent));
+    return (agent ? agent : chat->gw->agents[0])->workspace;
+}
+
 static void prepare(struct ch_parcel *p) {
     struct ch_channel *c = p->chat->channel;
-    const chela_agent *agent = ch_gateway_agent(p->chat->gw, ch_sv_str(p->chat->agent));
-    agent = agent ? agent : p->chat->gw->agents[0];
     p->preparing = true;
-    c->ops->prepare(c, &p->in, &p->arena, agent->workspace, on_prepared, p);
+    c->ops->prepare(c, &p->in, &p->arena, workspace(p->chat), on_prepared, p);
 }
 
 /* Messages of one session stay in order: a picture before the question about it. */
@@ -623,7 +627,7 @@ static int open_chat(chela_gateway *gw, const struct chela_channel_opts *given,
         return ch_fail(err, CHELA_ECONFIG, "channel %s: there is no agent '%s'", o.name, o.agent);
     struct ch_chat *chat = ch_alloc(sizeof(*chat));
     struct ch_channel_host host = {.rt = gw->rt, .arrived = on_arrived, .decide = ch_desk_decide,
-                                   .ready = on_channel_ready, .user = chat};
+                                   .workspace = workspace, .ready = on_channel_ready, .user = chat};
     chat->gw = gw;
     chat->agent = ch_strdup(o.agent ? o.agent : "");
     ch_list_init(&chat->parcels);

@@ -14,6 +14,7 @@ cat >"$space/rules.yaml" <<'YAML'
 rules:
   - { when: { user: "key_file|report", after: none }, call: { tool: read, args: { path: inbound/om_2-1.json } } }
   - { when: { after: read }, say: "read: {{result}}" }
+  - { when: { user: "show me", after: none }, say: "Here:\nMEDIA:plot.png\nMEDIA:table.csv\nMEDIA:https://example.com/x.png" }
   - { when: { user: "like it", after: none }, call: { tool: message, args: { action: react, emoji: "\U0001F44D" } } }
   - { when: { user: "like that", after: none }, call: { tool: message, args: { action: react, emoji: OK, message_id: om_8 } } }
   - { when: { user: "like others", after: none }, call: { tool: message, args: { action: react, emoji: OK, message_id: om_elsewhere } } }
@@ -78,5 +79,15 @@ check "and nobody else" bash -c "! grep -q om_elsewhere '$tmp/lark/calls'"
 push "$(event om_12 oc_ann p2p 'answer that')"
 check "an answer to an earlier message" hears 14
 check "goes there" grep -q '^/open-apis/im/v1/messages/om_8/reply .*to the point' "$tmp/lark/sent"
+printf '\x89PNG\r\n\x1a\n a plot of something' >"$space/plot.png"
+echo 'a,b' >"$space/table.csv"
+push "$(event om_13 oc_ann p2p 'show me')"
+check "an answer with files" hears 17
+same "the words first" 'Here:
+https://example.com/x.png' "$(sed -n '15s/^[^ ]* //p' "$tmp/lark/sent" | jq -r '.content | fromjson | .zh_cn.content[0][0].text' | sed 's/ *$//')"
+same "then a picture" 'image {"image_key":"img_up"}' "$(sed -n '16s/^[^ ]* //p' "$tmp/lark/sent" | jq -r '"\(.msg_type) \(.content)"')"
+same "then a file" 'file {"file_key":"file_up"}' "$(sed -n '17s/^[^ ]* //p' "$tmp/lark/sent" | jq -r '"\(.msg_type) \(.content)"')"
+check "uploaded as such" grep -q '^/open-apis/im/v1/images [0-9]* plot.png message$' "$tmp/lark/uploads"
+check "both" grep -q '^/open-apis/im/v1/files [0-9]* table.csv stream$' "$tmp/lark/uploads"
 check "SIGTERM ends it" stop_serving
 tap_done

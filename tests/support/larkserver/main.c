@@ -224,10 +224,33 @@ static int give_more(int fd, const struct request *r) {
     return 1;
 }
 
+/* A form: what its fields are called, and how large it is. */
+static void take_upload(int fd, const struct request *r) {
+    char line[2048];
+    int picture = strstr(r->path, "/images") != NULL;
+    if (!is_known(r)) {
+        answer(fd, 400, "{\"code\":99991663,\"msg\":\"Invalid access token\"}");
+        return;
+    }
+    const char *file = strstr(r->body, "filename=\"");
+    snprintf(line, sizeof(line), "%s %zu %.*s%s%s", r->path, r->nbody,
+             file ? (int)strcspn(file + 10, "\"") % 200 : 0, file ? file + 10 : "",
+             strstr(r->body, "name=\"image_type\"\r\n\r\nmessage") ? " message" : "",
+             strstr(r->body, "name=\"file_type\"\r\n\r\nstream") ? " stream" : "");
+    note("uploads", line);
+    answer(fd, 200, picture ? "{\"code\":0,\"data\":{\"image_key\":\"img_up\"}}"
+                            : "{\"code\":0,\"data\":{\"file_key\":\"file_up\"}}");
+}
+
 static void serve_one(int fd, const struct request *r) {
     char json[256];
     if (strncmp(r->path, "/test/", 6) == 0) {
         line_test(fd, r);
+        return;
+    }
+    if (strcmp(r->path, "/open-apis/im/v1/images") == 0 ||
+        strcmp(r->path, "/open-apis/im/v1/files") == 0) {
+        take_upload(fd, r);
         return;
     }
     note_request("calls", r->method, r);
