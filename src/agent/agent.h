@@ -273,6 +273,7 @@ struct chela_session {
     uint64_t selection_revision;    /* ...when the last one was made */
     struct ch_session_state state;  /* what tools remember */
     struct chela_channel channel;   /* owned texts; no name: none */
+    char *answers_to; /* owned: where the last answer through it went; NULL: nowhere yet */
     struct ch_context context;
     struct ch_keep *keep;       /* owned; NULL: it is not stored */
     struct ch_inflow *inflow;   /* owned; NULL: nothing was sent yet */

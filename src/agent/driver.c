@@ -240,15 +240,16 @@ static bool is_alone(const chela_run *run) {
 
 /* It had nothing to say: later requests begin with the same bytes as if it had
  * never been. */
-static void drop_if_asked(chela_run *run) {
+static bool drop_if_asked(chela_run *run) {
     struct ch_sv answer = ch_sv_trim(ch_buf_sv(&run->text));
     if (!run->drop_if || run->m.reason != CH_REASON_COMPLETED || run->rewrote ||
         !ch_sv_is(answer, run->drop_if) || !is_alone(run))
-        return;
+        return false;
     ch_transcript_cut(&run->session->transcript, run->began);
     ch_fill_rewritten(run->session);
     ch_keep_dropped(run);
     run->reply = NULL;
+    return true;
 }
 
 static void finish(chela_run *run) {
@@ -263,8 +264,8 @@ static void finish(chela_run *run) {
     if (run->dead)
         return;
     drop_work(run);
-    drop_if_asked(run);
-    if (!run->input)
+    bool dropped = drop_if_asked(run);
+    if (!run->input && !dropped)
         ch_outbox_answer(run, run->m.turns, is_delivered(run));
     store_end(run, CH_PAST_IDLE);
 }

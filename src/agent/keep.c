@@ -40,6 +40,8 @@ static void take_over(chela_session *s, struct ch_past *past) {
     ch_memory_release(&s->memory);
     s->memory = past->memory;
     past->memory = (struct ch_memory){0};
+    ch_free(s->answers_to);
+    s->answers_to = past->answer_to ? ch_strdup(past->answer_to) : NULL;
     ch_seen_release(&s->keep->seen);
     s->keep->seen = past->seen;
     past->seen = (struct ch_seen){0};

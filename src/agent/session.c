@@ -193,6 +193,7 @@ void ch_sessions_bury(chela_runtime *rt) {
         ch_queue_release(&s->events);
         ch_transcript_release(&s->transcript);
         ch_encoder_release(&s->encoder);
+        ch_free(s->answers_to);
         ch_memory_release(&s->memory);
         ch_selection_free(s->selection);
         ch_session_state_release(&s->state);
@@ -320,6 +321,11 @@ int ch_run_start(chela_session *s, struct ch_msg *input, const struct chela_run_
     run->event = dup_opt(opts.event_id);
     run->answer_to = dup_opt(opts.answer_to);
     run->drop_if = dup_opt(opts.drop_if);
+    if (opts.answer_to) { /* it may be the same text */
+        char *to = ch_strdup(opts.answer_to);
+        ch_free(s->answers_to);
+        s->answers_to = to;
+    }
     ch_about_set(&run->about, s, opts.inbound);
     supersede(s, run);
     if (s->run)

@@ -509,6 +509,17 @@ static void take_up_event(struct ch_chat *chat, const struct found *f) {
     ch_parcel_settle(p);
 }
 
+int ch_channels_furnish(struct ch_lane *l, const char **to, const char **approve,
+                        struct chela_error *err) {
+    struct ch_chat *chat = chat_of(l->gw, l->session->key);
+    const char *place = l->session->answers_to;
+    if (!chat || !place)
+        return 0;
+    *to = place;
+    *approve = ch_chat_approve(chat);
+    return ch_desk_furnish(chat, l, NULL, err);
+}
+
 bool ch_channels_own(const chela_gateway *gw, const char *session) {
     return chat_of(gw, session) != NULL;
 }

@@ -122,8 +122,15 @@ static int begin(struct ch_delivery *d, struct ch_lane *l, struct chela_error *e
     struct ch_msg *m = ch_msg_text(d->is.timer ? CH_MSG_TIMER : CH_MSG_WEBHOOK,
                                    ch_sv_str(d->is.text), now);
     struct chela_run_opts opts =
-        CHELA_RUN_OPTS(.approve = d->is.wake ? "deny" : "ask", .event_id = d->is.id,
+        CHELA_RUN_OPTS(.approve = "ask", .event_id = d->is.id,
                        .drop_if = d->is.wake ? CH_WAKE_OK : NULL);
+    int rc = d->is.timer ? ch_channels_furnish(l, &opts.answer_to, &opts.approve, err) : 0;
+    if (rc < 0) {
+        ch_msg_free(m);
+        return rc;
+    }
+    if (d->is.wake)
+        opts.approve = "deny";
     return ch_lane_begin(l, m, &opts, err);
 }
 

@@ -193,8 +193,7 @@ static struct desk *new_desk(struct ch_chat *chat, const char *session) {
 }
 
 static const char *last_place(const struct ch_lane *l) {
-    const struct ch_keep *k = l->session->keep;
-    return k && k->past && k->past->answer_to ? k->past->answer_to : "";
+    return l->session->answers_to ? l->session->answers_to : "";
 }
 
 static void on_asked(const struct chela_event *ev, void *user);

@@ -139,6 +139,11 @@ int ch_channels_init(chela_gateway *gw, const struct chela_gateway_opts *o,
                      struct chela_error *err);
 void ch_channels_recover(chela_gateway *gw); /* take up what other processes left */
 bool ch_channels_own(const chela_gateway *gw, const char *session); /* it is of a chat */
+/* For a run that begins by itself: in the session of a chat its answer goes where
+ * the last one went, and who may agree to its calls is asked there. */
+struct ch_lane;
+int ch_channels_furnish(struct ch_lane *l, const char **to, const char **approve,
+                        struct chela_error *err);
 void ch_channels_release(chela_gateway *gw);
 
 /* --- route.c */

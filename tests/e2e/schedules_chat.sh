@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Runs that begin by the clock in the session of a chat: their answers go there.
+# shellcheck disable=SC2119
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+. tests/support/serve.sh
+. tests/support/lark.sh
+
+program=$(realpath "$program")
+start_lark
+mkdir "$space/work"
+cat >"$space/rules.yaml" <<'YAML'
+rules:
+  - { when: { user: "You wake up" }, say: HEARTBEAT_OK }
+  - say: "heard: {{user}}"
+YAML
+configure() { # more of the agent
+    cat >"$space/chela.yaml" <<YAML
+store: sqlite:./chela.db
+agents: { list: [{ id: coder, model: scripted/rules.yaml, workspaceDir: ./work$1 }] }
+channels: { feishu: { appId: $app, domain: "$lark", allowFrom: [ou_ann] } }
+YAML
+}
+in_a_second() {
+    date -u -d "@$(($(date +%s) + 1))" +%Y-%m-%dT%H:%M:%SZ
+}
+
+configure ''
+serve
+push "$(event om_1 oc_ann p2p 'good morning')"
+check "a message is answered" hears 1
+call GET /api/sessions
+session=$(jq -r '.sessions[0].key' "$out")
+chela schedule add tea --session "$session" --when "at $(in_a_second)" "time for tea"
+exits "a schedule in the session of a chat" 0
+check "its answer goes to the chat" hears 2
+check "with what the agent says" said 'heard: .*tea, due .*: time for tea'
+check "SIGTERM ends it" stop_serving
+
+chela schedule add cake --session "$session" --when "at $(in_a_second)" "time for cake"
+configure ", wake: { every: 1s, session: '$session' }"
+echo 'look at the logs' >"$space/work/HEARTBEAT.md"
+serve
+check "also of a process that has not heard anybody" hears 3
+check "of what was missed" said 'heard: .*cake, due .*: time for cake'
+woke() {
+    for _ in {1..300}; do
+        chela sessions export "$session"
+        [ "$(grep -c '"type":"dropped"' "$out")" -ge 2 ] && return
+        sleep 0.1
+    done
+    return 1
+}
+check "it wakes up in that session, too" woke
+check "SIGTERM ends it" stop_serving
+same "and says nothing if there is nothing to say" 3 "$(wc -l <"$tmp/lark/sent")"
+tap_done
