@@ -13,7 +13,8 @@
  *
  * Each line ends with what is aimed at. Clients, service and gateway share the machine,
  * so times are medians, or stand beside what the same costs without the gateway;
- * the load is printed with them. PROGRAM is chela; accept makes its gateway with the
+ * the load is printed with them. Where others use the machine, `chrt -r 20 gateway
+ * PROGRAM chats` leaves their part out. PROGRAM is chela; accept makes its gateway with the
  * library instead, in a process whose syncs can be counted (CHELA_MODULE_PATH). */
 #include <arpa/inet.h>
 #include <errno.h>
