@@ -47,7 +47,8 @@ CHELA_API const char *chela_store_record_name(uint32_t type); /* "message" */
 
 CHELA_API int chela_store_title(chela_store *store, const char *key, const char *title,
                                 struct chela_error *err);
-/* CHELA_EBUSY: somebody is at work in it. */
+/* With the sessions of agents that were called in it. CHELA_EBUSY: somebody is at
+ * work in it. */
 CHELA_API int chela_store_delete(chela_store *store, const char *key, struct chela_error *err);
 /* Delete what was last changed before then (ms, wall clock) and is not in use;
  * *n (may be NULL) counts them. */

@@ -246,14 +246,6 @@ static int64_t when_free(chela_store *s, const char *key) {
     return owner.n && ch_owner_lives(ch_buf_str(&owner)) ? 0 : ch_store_now();
 }
 
-int chela_store_delete(chela_store *s, const char *key, struct chela_error *err) {
-    struct chela_error why = {0};
-    struct chela_store_change c = {
-        .kind = CHELA_STORE_DELETE, .key = key, .now = when_free(s, key)};
-
-    return one_change(s, &c, err ? err : &why);
-}
-
 int ch_keys_add(const struct chela_store_session *row, void *user) {
     struct ch_keys *keys = user;
 
@@ -271,6 +263,37 @@ void ch_keys_release(struct ch_keys *keys) {
     }
     ch_free(keys->list);
     ch_free(keys->titles);
+}
+
+static int delete_one(chela_store *s, const char *key, struct chela_error *err) {
+    struct chela_store_change c = {
+        .kind = CHELA_STORE_DELETE, .key = key, .now = when_free(s, key)};
+
+    return one_change(s, &c, err);
+}
+
+/* Sessions of agents that were called in it; one that is in use stays. */
+static void delete_children(chela_store *s, const char *key) {
+    CH_BUF_AUTO prefix = {0};
+    struct ch_keys keys = {0};
+    struct chela_error why = {0};
+
+    ch_buf_addf(&prefix, "%s~", key);
+    struct chela_store_filter filter = {.prefix = ch_buf_str(&prefix)};
+    if (chela_store_list(s, &filter, ch_keys_add, &keys, &why) == 0)
+        for (size_t i = 0; i < keys.n; i++)
+            if (chela_session_root(keys.list[i]) <= strlen(key))
+                delete_one(s, keys.list[i], &why);
+    ch_keys_release(&keys);
+}
+
+int chela_store_delete(chela_store *s, const char *key, struct chela_error *err) {
+    struct chela_error why = {0};
+    int rc = delete_one(s, key, err ? err : &why);
+
+    if (rc == 0)
+        delete_children(s, key);
+    return rc;
 }
 
 static bool has_key(const struct ch_keys *keys, const char *key) {

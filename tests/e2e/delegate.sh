@@ -194,6 +194,10 @@ check "a question: it goes on" until_status q idle
 tells "a question: the child heard it" '[.transcript[] | select(.role == "assistant")] | last | .content[0].text' "I heard: found the red one"
 stop_serving
 
+chela sessions delete add
+chela sessions list --json
+holds "a session is deleted with those below it" '[.[0][] | select(.key | startswith("add"))] == []'
+
 # --- a file that makes no sense
 printf 'agents: { list: [{ id: a, agents: [b] }] }\n' >"$space/bad.yaml"
 chela run --config bad.yaml hello
