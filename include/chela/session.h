@@ -283,6 +283,9 @@ struct chela_agent_opts { /* all strings are copied */
     /* Of agents that it calls: how deep these may call one another, 1 to 8, and how
      * many one run may call; 0: 3, 16. */
     unsigned max_depth, max_children;
+    /* In a gateway: sessions that it may write to with the tool `sessions_send`, keys
+     * and globs; NULL: none. */
+    const char *send_to;
 };
 #define CHELA_AGENT_OPTS(...) {.size = sizeof(struct chela_agent_opts), __VA_ARGS__}
 

@@ -246,6 +246,7 @@ struct chela_agent {
     chela_session *own; /* of chela_ask */
     enum ch_mode mode;
     unsigned max_depth, max_children;  /* of agents below it; resolved */
+    const char *send_to;               /* likewise: sessions it may write to; NULL: none */
     const char *description;           /* in the arena, for those who may call it; NULL */
     struct ch_reflecting reflection;
     const char *role_models[CH_ROLES]; /* in the arena; NULL: the agent's own */

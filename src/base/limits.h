@@ -232,6 +232,8 @@
 #define CH_LIMIT_COOLDOWNS 1024       /* keys and models that rest */
 #define CH_LIMIT_PLAN_STEPS 8         /* of one plan */
 #define CH_LIMIT_PLANS 3              /* in a row that are no use, until the run gives up */
+#define CH_LIMIT_HOPS 5               /* messages between sessions, one because of the other */
+#define CH_LIMIT_RUN_SENDS 8          /* of one run to other sessions */
 #define CH_LIMIT_HANDOFFS 8           /* of a conversation in one run */
 #define CH_LIMIT_DELEGATE_DEPTH 8     /* agents that call one another, one below the other */
 #define CH_LIMIT_DELEGATE_CHILDREN 256 /* runs that one run calls */
@@ -315,6 +317,7 @@
 #define CH_DEFAULT_MAX_ERRORS 3
 #define CH_DEFAULT_RUN_MS (1800 * 1000)
 #define CH_DEFAULT_TOOL_MS (30 * 1000)
+#define CH_DEFAULT_SEND_MS 600000 /* for the answer of another session */
 #define CH_DEFAULT_DELEGATE_DEPTH 3
 #define CH_DEFAULT_DELEGATE_CHILDREN 16
 #define CH_DEFAULT_PARALLEL 8

@@ -48,6 +48,7 @@ struct ch_conf_agent {
     const char *title;
     const char *description;
     const char *const *calls; /* ids of agents that are tools of it; NULL-terminated */
+    const char *send_to; /* globs, comma separated */
     const char *const *takers; /* and of those that it may hand a conversation to */
     int64_t max_depth, max_children; /* of those */
     const char *const *models; /* the first, then its fallbacks; NULL-terminated */

@@ -201,11 +201,14 @@ static const char *join_deny(const chela_config *cfg, const char *asked, const c
 
 /* Who is named as an agent to call is allowed as a tool. */
 static const char *with_calls(const chela_config *cfg, const char *allow,
-                              const char *const *calls, const char *const *takers) {
+                              const struct ch_conf_agent *a, const struct ch_conf_agent *d) {
+    const char *const *calls = EITHER(a, d, calls), *const *takers = EITHER(a, d, takers);
     CH_BUF_AUTO list = {0};
-    if (!allow || (!calls && !takers))
-        return allow;
+    if (!allow)
+        return NULL;
     add_name(&list, allow);
+    if (EITHER(a, d, send_to))
+        add_name(&list, "sessions_send");
     for (; calls && *calls; calls++)
         add_name(&list, *calls);
     if (takers && *takers)
@@ -355,8 +358,9 @@ static void fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(system, EITHER(a, d, system));
     FILL(workspace, EITHER(a, d, workspace));
     FILL(tools, "*");
-    FILL(allow, with_calls(cfg, EITHER(a, d, allow), EITHER(a, d, calls), EITHER(a, d, takers)));
+    FILL(allow, with_calls(cfg, EITHER(a, d, allow), a, d));
     FILL(description, a->description);
+    FILL(send_to, EITHER(a, d, send_to));
     FILL(max_depth, (unsigned)EITHER(a, d, max_depth));
     FILL(max_children, (unsigned)EITHER(a, d, max_children));
     FILL(skills, EITHER(a, d, skills));

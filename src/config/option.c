@@ -310,6 +310,9 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_AGENT, "handoff", CH_CFG_TEXTS, 0, AGENT(takers), .otherwise = "[]",
      .help = "agents that it may hand a conversation over to, by id, with the tool `handoff`; see "
              "modes.md"},
+    {CH_SCOPE_AGENT, "sendTo", CH_CFG_NAMES, 0, AGENT(send_to), .otherwise = "[]",
+     .help = "sessions that it may write to in `chela serve`, keys and globs, with the tool "
+             "`sessions_send`; see modes.md"},
     {CH_SCOPE_AGENT, "delegation.maxDepth", CH_CFG_INT, 0, AGENT(max_depth), 1,
      CH_LIMIT_DELEGATE_DEPTH, .otherwise = "3",
      .help = "how deep the agents that it calls may call one another; `1`: not at all"},

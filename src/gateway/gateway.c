@@ -10,6 +10,7 @@
 #include "gateway/lane.h"
 #include "gateway/schedules.h"
 #include "gateway/lookout.h"
+#include "gateway/routes.h"
 #include "store/store.h"
 #include "gateway/ui_stream.h"
 #include "net/wire.h"
@@ -160,6 +161,8 @@ static int make_fresh(chela_gateway *gw, const struct chela_gateway_opts *o, str
         rc = ch_hooks_init(gw, o, &f->hooks, err);
     if (rc == 0)
         rc = ch_schedules_new(gw, o, &f->schedules, err);
+    if (rc == 0)
+        rc = ch_send_init(gw, f->agents, err);
     if (rc == 0 && !gw->headless)
         rc = identify(gw, o, &f->identity, err);
     gw->agents = before;

@@ -62,6 +62,7 @@ static void runs(struct ch_lane *l, chela_run *run) {
     chela_run_free(l->run);
     l->run = run;
     l->running = true;
+    l->hops = l->sends = 0;
 }
 
 /* A run that the session began by itself, with a message that waited. */

@@ -59,6 +59,8 @@ struct ch_lane {
     bool kept;
     bool ready; /* its journal was read */
     bool running;
+    unsigned hops;  /* messages between sessions that led to its run; send.c */
+    unsigned sends; /* and those that the run has sent */
     unsigned char wants[CH_SHA256_SIZE]; /* digest of what its agent was made from */
     int64_t rested; /* since when nothing happens, monotonic */
     struct ch_task bury;

@@ -1,0 +1,203 @@
+/* send.c -- the tool `sessions_send`: an agent writes to another session.
+ *
+ * The message comes there as one of a user's would, within the bounds of whoever
+ * the sender works for, and the answer is the result of the call. A session that
+ * is at work is told at once, and answers in its own time: so two that write to
+ * each other never wait for each other. Which sessions may be written to is the
+ * agent's `sendTo`; how often a run may, and how many messages may follow from
+ * one another, is bounded. */
+#include "agent/behalf.h"
+#include "agent/driver.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "gateway/lane.h"
+#include "gateway/routes.h"
+#include "tool/call.h"
+
+struct sending {
+    struct ch_lane_wait wait;
+    struct ch_watcher watcher;
+    chela_call *call;
+    struct ch_buf text;
+    struct ch_behalf behalf; /* of who sends */
+    unsigned hops;           /* this message is the so-manyth in a row */
+};
+
+/* --- the end of a call */
+
+static void drop(struct sending *s) {
+    s->call->doing = NULL;
+    ch_list_del(&s->wait.link);
+    ch_list_del(&s->watcher.link);
+    ch_buf_release(&s->text);
+    ch_behalf_release(&s->behalf);
+    ch_free(s);
+}
+
+static void worked(chela_call *call) {
+    ch_answer_conclude(&call->answer, 0, &call->made);
+    ch_call_worked(call);
+}
+
+static void refuse(chela_call *call, const char *type, const char *why) {
+    chela_result_error(call, type, "%s", why);
+    worked(call);
+}
+
+static void fail(struct sending *s, const char *type, const char *why) {
+    chela_call *call = s->call;
+    chela_result_error(call, type, "%s", why);
+    drop(s);
+    worked(call);
+}
+
+static void on_event(struct ch_watcher *w, const struct chela_event *ev) {
+    struct sending *s = CH_CONTAINER(w, struct sending, watcher);
+    chela_call *call = s->call;
+    if (ev->type != CHELA_EV_RUN_END)
+        return;
+    if (strcmp(ev->end.status, "done") != 0) {
+        CH_BUF_AUTO why = {0};
+        ch_buf_addf(&why, "The other session did not answer: %s.", ev->end.reason);
+        fail(s, "unavailable", ch_buf_str(&why));
+        return;
+    }
+    chela_result_text(call, ev->end.text.p, ev->end.text.n);
+    drop(s);
+    worked(call);
+}
+
+/* --- its way */
+
+static void begin(struct sending *s, struct ch_lane *l) {
+    struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
+    struct chela_error err = {0};
+    ch_behalf_apply(&s->behalf, &o);
+    o.approve = o.approve ? o.approve : "ask";
+    if (ch_lane_send(l, ch_buf_sv(&s->text), &o, &err) < 0) {
+        fail(s, "unavailable", err.message);
+        return;
+    }
+    l->hops = s->hops;
+    s->watcher.event = on_event;
+    ch_lane_watch(l, &s->watcher);
+}
+
+static void on_ready(struct ch_lane_wait *w, struct ch_lane *l, const struct chela_error *err) {
+    struct sending *s = CH_CONTAINER(w, struct sending, wait);
+    if (err) {
+        fail(s, "unavailable", err->message);
+    } else if (!l->running) {
+        begin(s, l);
+    } else if (chela_run_steer(l->run, s->text.p, s->text.n) < 0) {
+        fail(s, "unavailable", "Too many messages wait in that session.");
+    } else {
+        chela_result_printf(s->call, "That session is at work. It was told, and will answer in "
+                                     "its own time, not here.");
+        chela_call *call = s->call;
+        drop(s);
+        worked(call);
+    }
+}
+
+static struct sending *new_sending(chela_call *call, const struct ch_lane *from) {
+    struct sending *s = ch_alloc(sizeof(*s));
+    struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
+    s->call = call;
+    s->hops = from->hops + 1;
+    s->wait.ready = on_ready;
+    ch_behalf_apply(&from->session->run->behalf, &o);
+    s->behalf = ch_behalf_of(&o);
+    ch_buf_addf(&s->text, "[from session %s] %.*s", from->session->key,
+                CH_SV_FMT(ch_json_get_str(call->args, "message")));
+    call->doing = s;
+    return s;
+}
+
+struct post {
+    chela_gateway *gw;
+    char *patterns; /* owned */
+};
+
+/* Why not; NULL: it may be sent. */
+static const char *obstacle(const struct post *p, const struct ch_lane *from, struct ch_sv to) {
+    if (!from || !from->session->run)
+        return "Only an agent in a session of its own can write to others.";
+    if (ch_sv_is(to, from->session->key))
+        return "This is the session itself.";
+    if (!ch_tool_matches(ch_sv_str(p->patterns), to) || ch_lane_key_check(to, NULL) < 0)
+        return "This session may not be written to from here.";
+    if (from->hops >= CH_LIMIT_HOPS)
+        return "Enough messages followed from one another. Answer, and do not write on.";
+    return from->sends >= CH_LIMIT_RUN_SENDS ? "Enough messages were sent in this run." : NULL;
+}
+
+static void start(chela_call *call) {
+    const struct post *p = call->tool->impl;
+    struct ch_sv to = ch_json_get_str(call->args, "session");
+    struct ch_lane *from = ch_lane_find(p->gw, ch_sv_str(call->session)), *lane;
+    struct chela_error err = {0};
+    const char *why = obstacle(p, from, to);
+    if (why) {
+        refuse(call, "permission_denied", why);
+        return;
+    }
+    CH_AUTOFREE char *key = ch_strndup(to.p, to.n);
+    struct ch_lane_opts o = {.agent = p->gw->agents[0], .key = key};
+    lane = ch_lane_find(p->gw, to);
+    if (!lane && ch_lane_use(p->gw, &o, &lane, &err) < 0) {
+        refuse(call, "unavailable", err.message);
+        return;
+    }
+    from->sends++;
+    ch_lane_when_ready(lane, &new_sending(call, from)->wait);
+}
+
+static void cancel(chela_call *call) {
+    if (!call->doing)
+        return;
+    drop(call->doing); /* what it began there goes on */
+    worked(call);
+}
+
+static void abandon(chela_call *call) {
+    if (call->doing)
+        drop(call->doing);
+}
+
+static void free_post(void *impl) {
+    struct post *p = impl;
+    ch_free(p->patterns);
+    ch_free(p);
+}
+
+static const struct ch_tool_ops ops = {.name = "send",
+                                       .start = start,
+                                       .cancel = cancel,
+                                       .abandon = abandon,
+                                       .free = free_post};
+
+int ch_send_init(chela_gateway *gw, chela_agent *const *agents, struct chela_error *err) {
+    struct chela_tool_opts tool = CHELA_TOOL_OPTS(
+            .name = "sessions_send",
+            .description = "Write a message to another session, and get the answer of the agent "
+                           "there.",
+            .schema = "{\"type\":\"object\",\"properties\":{\"session\":{\"type\":\"string\","
+                      "\"description\":\"its key\"},\"message\":{\"type\":\"string\","
+                      "\"minLength\":1,\"maxLength\":65536}},\"required\":[\"session\","
+                      "\"message\"],\"additionalProperties\":false}",
+            .effect = CHELA_EFFECT_ONCE, .permission = CHELA_PERM_WRITE,
+            .timeout_ms = CH_DEFAULT_SEND_MS);
+    int rc = 0;
+    for (; rc == 0 && *agents; agents++) {
+        const char *to = (*agents)->send_to;
+        if (!to || ch_registry_find(&(*agents)->registry, ch_sv_str(tool.name)))
+            continue;
+        struct post *p = ch_alloc(sizeof(*p));
+        *p = (struct post){gw, ch_strdup(to)};
+        rc = ch_registry_add(&(*agents)->registry, &tool, &ops, p, err);
+        if (rc < 0)
+            free_post(p);
+    }
+    return rc;
+}
