@@ -41,6 +41,7 @@ struct chela_channel {
     const char *conversation; /* this conversation as a target; NULL: it has no name */
     chela_channel_fn *send, *reply, *react; /* NULL: the channel cannot do that */
     void *user;
+    int parts; /* send never defers its call: a message may be sent in parts, with pauses */
 };
 #define CHELA_CHANNEL(...) {.size = sizeof(struct chela_channel), __VA_ARGS__}
 

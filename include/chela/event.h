@@ -47,6 +47,7 @@ struct chela_str {
     X(WARNING, "warning", note)                                                                    \
     X(PLAN, "plan", plan)                                                                          \
     X(REFLECTION, "reflection", reflection)                                                        \
+    X(BEAT, "beat", beat)                                                                          \
     X(TURN_END, "turn_end", turn)                                                                  \
     X(RUN_END, "run_end", end)                                                                     \
     X(CHILD, "child", child)                                                                       \
@@ -139,6 +140,11 @@ struct chela_event {
             unsigned step;                         /* to do again; 0: none */
             struct chela_str note; /* what to do differently, or what is wrong */
         } reflection;
+        struct {
+            unsigned n;           /* of its turn, from 1 */
+            double willingness;   /* what led to it; negative: nobody asked */
+            const char *protocol; /* native text */
+        } beat;
         struct {
             const char *status; /* done stopped error cancelled paused */
             const char *reason; /* task_completed max_turns_exceeded ... */

@@ -118,6 +118,20 @@ CHELA_API double chela_willing_at(const chela_willing *w, int64_t at);
 
 struct chela_heartbeat_opts { /* NULL, 0: the default */
     size_t size; /* set by CHELA_HEARTBEAT_OPTS */
+    /* How the model acts: "native" (NULL), by calls of tools; "text", by writing a
+     * JSON object, which chela reads. */
+    const char *protocol;
+    unsigned beats;   /* model calls of one turn: 5 */
+    unsigned history; /* lines before the new ones that it is shown: 30 */
+    /* Files of the workspace that it always knows, read anew in each beat; NULL-
+     * terminated; NULL: SOUL.md and MEMORY.md. */
+    const char *const *memory;
+    double typing; /* characters a second between parts of a message; 0: no pause */
+    /* In the gateway: how long it must be quiet before a turn begins, in ms: 1000;
+     * and what lines do that come during one: "wait" (NULL), for a turn of their
+     * own; "skip": only those that ask for an answer. */
+    int64_t debounce_ms;
+    const char *busy;
     const struct chela_willing_opts *group, *direct;
     struct chela_willing_rules rules;
 };

@@ -187,7 +187,7 @@ struct chela_agent_opts { /* all strings are copied */
                                       "group:files"); NULL: none */
     const char *deny;              /* tools never to offer, of any kind; wins over allow */
     const char *tool_choice;       /* auto any none NAME */
-    const char *mode;              /* react plan route; NULL: react (docs/modes.md) */
+    const char *mode;              /* react plan route heartbeat; NULL: react (docs/modes.md) */
     enum chela_reasoning reasoning;
     int64_t max_output_tokens;
     const double *temperature;     /* NULL: the model's default */
@@ -440,6 +440,7 @@ struct chela_run_opts {
      * conversation: later requests are as if it had never been. Copied; NULL: it
      * stays. */
     const char *drop_if;
+    const struct chela_urge *urge; /* mode heartbeat: what led to it; NULL: nobody asked */
 };
 #define CHELA_RUN_OPTS(...) {.size = sizeof(struct chela_run_opts), __VA_ARGS__}
 

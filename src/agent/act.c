@@ -1,6 +1,7 @@
 /* act.c -- the tool calls of one reply, from start to results. */
 #include <stdio.h>
 
+#include "agent/beat.h"
 #include "agent/delegate.h"
 #include "agent/handoff.h"
 #include "agent/keep.h"
@@ -341,7 +342,7 @@ void ch_act_done(chela_run *run) {
                           .any_ok = totals.ok > 0,
                           .trailing_errors = (unsigned)totals.trailing_errors,
                           .over_limit = totals.refused > 0,
-                          .terminated = totals.terminated,
+                          .terminated = totals.terminated && ch_beat_ends(run),
                           .unfit = run->unfit};
     if (in.kind == CH_IN_RESULTS && !ch_mode_acts(run)) /* a plan has an end by itself */
         in.loop = watch(run, m);

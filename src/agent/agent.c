@@ -1,4 +1,5 @@
 /* agent.c -- a definition: model, prompt, tools, limits. */
+#include "agent/beat.h"
 #include "agent/compact.h"
 #include "agent/context.h"
 #include "agent/meaning.h"
@@ -221,6 +222,8 @@ static int set_compaction(chela_agent *a, const struct chela_agent_opts *o,
                           struct chela_error *err) {
     static const struct chela_agent_opts none = CHELA_AGENT_OPTS(.id = NULL);
     int rc = ch_compact_mode_read(o->compaction, &a->compact_mode, err);
+    if (a->companion && !o->compaction)
+        a->compact_mode = CH_COMPACT_RETAIN; /* what is old is not shown: no model need read it */
     if (rc == 0 && o->compaction_model)
         rc = ch_target_new(a->rt, o->compaction_model, &none, &a->summariser, err);
     a->limits.compacts = a->compact_mode != CH_COMPACT_OFF;
@@ -281,7 +284,11 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
         rc = ch_meaning_new(a->rt, o->embedding, &a->meaning, err);
     if (rc == 0)
         rc = add_tools(a, o, err);
-    if (rc == 0 && a->mode != CH_MODE_REACT)
+    if (rc == 0 && a->mode == CH_MODE_HEARTBEAT)
+        rc = ch_beat_configure(a, o, err);
+    if (rc == 0 && a->mode == CH_MODE_HEARTBEAT)
+        rc = ch_beat_tools(a, err);
+    else if (rc == 0 && a->mode != CH_MODE_REACT)
         rc = ch_mode_tools(a, o->review_plan, err);
     if (rc == 0)
         rc = ch_context_configure(a, o, err);

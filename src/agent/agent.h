@@ -36,6 +36,7 @@ struct ch_sandbox_policy;
 struct ch_journal;
 struct ch_aws;
 struct ch_child;
+struct ch_companion;
 struct ch_compaction;
 struct ch_inflow;
 struct ch_keep;
@@ -48,7 +49,7 @@ struct ch_scripted;
 struct ch_tool_settings;
 struct ch_window;
 
-enum ch_mode { CH_MODE_REACT, CH_MODE_PLAN, CH_MODE_ROUTE };
+enum ch_mode { CH_MODE_REACT, CH_MODE_PLAN, CH_MODE_ROUTE, CH_MODE_HEARTBEAT };
 
 /* Prompts of chela's own that a run makes calls with. */
 enum ch_role_kind {
@@ -251,6 +252,7 @@ struct chela_agent {
     struct ch_reflecting reflection;
     const char *role_models[CH_ROLES]; /* in the arena; NULL: the agent's own */
     struct ch_role *roles;             /* owned: agents that were made for roles */
+    struct ch_companion *companion;    /* in the arena: mode heartbeat; NULL */
 };
 
 struct chela_session {

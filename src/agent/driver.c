@@ -5,6 +5,7 @@
  * think.c and act.c perform the two long actions and call ch_drive with their
  * outcome. Every run sends exactly one RUN_END (one more for each time it is
  * resumed), and only finish(), pause_run() and leave_run() send it. */
+#include "agent/beat.h"
 #include "agent/context.h"
 #include "agent/delegate.h"
 #include "agent/fill.h"
@@ -132,6 +133,7 @@ static void emit_end(chela_run *run) {
                                                        run->m.cost_unknown ? -1 : run->m.cost),
                              }};
     ch_said_tell(run, &ev);
+    ev.end.silent |= ch_beat_silent(run);
     ch_hook_run_end(run, &ev);
     if (!run->dead)
         ch_emit(run, &ev);
@@ -609,6 +611,7 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, chela_run *
     run->prompt = opts->prompt ? ch_strdup(opts->prompt) : NULL;
     run->interrupt = CH_IN_INPUT;
     run->stop_reason = "error";
+    run->willingness = opts->urge ? opts->urge->willingness : -1;
     ch_random_id("run_", run->id);
     ch_run_init(&run->m, &s->agent->limits);
     ch_guard_init(&run->guard, &s->agent->loop_guard);

@@ -111,6 +111,8 @@ struct chela_run {
 
     struct ch_buf text; /* the answer so far */
     struct ch_moding *moding; /* owned: mode.c; NULL: it has not begun */
+    double willingness;       /* what led to it; negative: nobody asked */
+    bool spoke;               /* mode heartbeat: an action reached the chat */
 
     char *handoff;    /* owned: id of the agent that is to go on; NULL: this one */
     struct ch_buf handoff_note;

@@ -83,6 +83,16 @@ static void write_plan(struct ch_jw *w, const struct chela_event *ev) {
     ch_jw_kraw(w, "steps", sv(ev->plan.steps));
 }
 
+static void write_beat(struct ch_jw *w, const struct chela_event *ev) {
+    ch_jw_kint(w, "n", ev->beat.n);
+    ch_jw_key(w, "willingness");
+    if (ev->beat.willingness < 0)
+        ch_jw_null(w);
+    else
+        ch_jw_double(w, ev->beat.willingness);
+    ch_jw_kcstr(w, "protocol", ev->beat.protocol);
+}
+
 static void write_reflection(struct ch_jw *w, const struct chela_event *ev) {
     ch_jw_kcstr(w, "action", ev->reflection.action);
     ch_jw_kcstr(w, "proposed", ev->reflection.proposed);

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "agent/beat.h"
 #include "agent/keep.h"
 #include "agent/meaning.h"
 #include "base/error.h"
@@ -13,7 +14,7 @@ static const char answer_text[] =
     "The plan was carried out as far as it could be. Answer the request now, from the results "
     "above, in the user's language. Say plainly what was not done or failed.";
 
-static const char *const mode_names[] = {"react", "plan", "route"};
+static const char *const mode_names[] = {"react", "plan", "route", "heartbeat"};
 
 const char *ch_mode_name(enum ch_mode m) {
     return mode_names[m];
@@ -29,7 +30,8 @@ int ch_mode_read(const char *word, enum ch_mode *out, struct chela_error *err) {
     }
     if (!word)
         return 0;
-    return ch_fail(err, CHELA_EINVAL, "unknown mode '%s' (known: react, plan, route)", word);
+    return ch_fail(err, CHELA_EINVAL, "unknown mode '%s' (known: react, plan, route, heartbeat)",
+                   word);
 }
 
 int ch_reflecting_read(const char *word, const char *tools, struct ch_reflecting *out,
@@ -43,6 +45,10 @@ int ch_reflecting_read(const char *word, const char *tools, struct ch_reflecting
         return 0;
     return ch_fail(err, CHELA_EINVAL,
                    "unknown reflection '%s' (known: implicit, on_error, explicit)", word);
+}
+
+static bool plans(const chela_agent *a) {
+    return a->mode == CH_MODE_PLAN || a->mode == CH_MODE_ROUTE;
 }
 
 static struct ch_moding *moding(chela_run *run) {
@@ -78,6 +84,7 @@ void ch_mode_free(chela_run *run) {
     ch_buf_release(&k->feedback);
     ch_buf_release(&k->advice);
     ch_buf_release(&k->why);
+    ch_msg_free(k->view);
     ch_free(k);
 }
 
@@ -91,7 +98,7 @@ bool ch_mode_reviews(const chela_run *run) {
 }
 
 bool ch_mode_acts(const chela_run *run) {
-    return run->moding && !run->moding->answering && run->session->agent->mode != CH_MODE_REACT;
+    return run->moding && !run->moding->answering && plans(run->session->agent);
 }
 
 /* --- events ----------------------------------------------------------------------- */
@@ -120,7 +127,7 @@ static bool emit_plan(chela_run *run) {
 }
 
 void ch_mode_call(chela_run *run, const struct ch_block *call, bool ended, bool failed) {
-    if (run->session->agent->mode == CH_MODE_REACT || run->dead)
+    if (!plans(run->session->agent) || run->dead)
         return;
     struct ch_moding *k = moding(run);
     if (!k->read)
@@ -323,6 +330,10 @@ bool ch_mode_turn(chela_run *run) {
     const struct ch_run *m = &run->m;
     const chela_agent *a = run->session->agent;
     bool reacts = a->mode == CH_MODE_REACT;
+    if (a->mode == CH_MODE_HEARTBEAT) {
+        moding(run);
+        return !ch_beat_begin(run); /* a turn of the model's own, unless the run is gone */
+    }
     if ((reacts && !reflects(a)) || m->closing != CH_REASON_NONE || m->nudge ||
         m->reask)
         return false;

@@ -34,6 +34,9 @@ struct ch_moding {
     unsigned hopeless;       /* bits of steps that nobody can make a call of */
     struct ch_buf why;       /* ...and why */
     unsigned running, done, failed; /* bits of steps, for events */
+    struct ch_msg *view;     /* owned: HEARTBEAT: what the last request showed */
+    const struct ch_msg *heard; /* ...and what the turn began with, in the transcript */
+    size_t begin;            /* its place there */
 };
 
 /* --- mode.c: ends of a turn, after which nothing of it may be touched */

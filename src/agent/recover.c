@@ -16,6 +16,7 @@
  * without a reply of the model in between, the run is parked. */
 #include <stdio.h>
 
+#include "agent/beat.h"
 #include "agent/keep.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -136,7 +137,7 @@ static void resume_with_results(chela_run *run) {
     struct ch_input in = {.kind = CH_IN_RESULTS,
                           .calls = run->past->answered,
                           .over_limit = run->past->refused > 0,
-                          .terminated = run->past->terminated};
+                          .terminated = run->past->terminated && ch_beat_ends(run)};
 
     while (last > 0 && t->msgs[last]->kind != CH_MSG_RESULTS)
         last--;

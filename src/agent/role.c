@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "agent/beat.h"
 #include "agent/delegate.h"
 #include "agent/round.h"
 #include "base/error.h"
@@ -34,7 +35,9 @@ const char *ch_role_name(enum ch_role_kind role) {
 /* --- the agents ------------------------------------------------------------------- */
 
 static void remove_tools(chela_agent *a, bool all) {
-    static const char *const own[] = {CH_PLAN_TOOL, CH_THINK_TOOL, CH_REACT_TOOL, CH_OUTPUT_TOOL};
+    static const char *const own[] = {CH_PLAN_TOOL,   CH_THINK_TOOL,   CH_REACT_TOOL,
+                                      CH_OUTPUT_TOOL, CH_SEND_ACTION,  CH_REACT_ACTION,
+                                      CH_SILENT_ACTION};
     for (size_t i = 0; i < CH_LEN(own); i++)
         ch_registry_remove(&a->registry, own[i]);
     while (all && a->registry.n)

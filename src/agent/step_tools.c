@@ -6,6 +6,7 @@
  *
  * They take the way of all calls, so they are journalled, cancelled and run side
  * by side like any other. No request describes them to a model. */
+#include "agent/beat.h"
 #include "agent/mode.h"
 #include "agent/role.h"
 #include "agent/round.h"
@@ -205,5 +206,7 @@ int ch_mode_tools(chela_agent *a, bool asks, struct chela_error *err) {
 }
 
 const char *ch_mode_own(const chela_agent *a) {
+    if (a->mode == CH_MODE_HEARTBEAT)
+        return CH_BEAT_ACTIONS;
     return a->mode == CH_MODE_REACT ? NULL : CH_PLAN_TOOL "," CH_THINK_TOOL "," CH_REACT_TOOL;
 }

@@ -7,6 +7,7 @@
  * refused reply leaves no trace in the history that is sent again. */
 #include <stdio.h>
 
+#include "agent/beat.h"
 #include "agent/compact.h"
 #include "agent/context.h"
 #include "agent/keep.h"
@@ -332,7 +333,7 @@ static int describe(chela_run *run, const struct chela_turn_patch *patch,
         choose_tools(run, patch->tools, req);
     choose_choice(choice, req);
     force_output(run, req);
-    return rc;
+    return rc == 0 && ch_beat_is(run) ? ch_beat_request(run, req, err) : rc;
 }
 
 #define TOO_LARGE 1
@@ -380,12 +381,13 @@ static void on_model_event(const struct ch_model_event *mev, void *user) {
         ev.call.name = ch_str(mev->name);
         ev.call.arguments = ch_str(mev->text);
     } else {
-        ev.type = mev->type == CH_MEV_TEXT ? CHELA_EV_TEXT_DELTA : CHELA_EV_REASONING_DELTA;
+        bool text = mev->type == CH_MEV_TEXT && !ch_beat_is(run); /* else it is a thought */
+        ev.type = text ? CHELA_EV_TEXT_DELTA : CHELA_EV_REASONING_DELTA;
         ev.delta.text = ch_str(mev->text);
         ev.delta.so_far = ch_str(mev->so_far);
-        if (mev->type == CH_MEV_TEXT && !ch_said_piece(run, &ev))
+        if (text && !ch_said_piece(run, &ev))
             return;
-        run->output_shown |= mev->type == CH_MEV_TEXT;
+        run->output_shown |= text;
     }
     if (ch_hook_delta(run, &ev))
         ch_emit(run, &ev);
@@ -522,16 +524,20 @@ static bool answer_fits(chela_run *run, bool has_text) {
 }
 
 void ch_think_reply(chela_run *run, struct ch_reply *r) {
+    bool beats = ch_beat_is(run), of_use = !beats || ch_beat_reply(run, r);
+    if (run->dead)
+        return;
     struct ch_input in = {.kind = CH_IN_REPLY,
                           .stop = r->stop,
-                          .has_text = take_text(run, r->msg),
+                          .has_text = beats || take_text(run, r->msg), /* or meant to be silent */
                           .usage = r->usage,
                           .cost = account(run, &r->usage)};
     run->stop_reason = ch_stop_name(r->stop);
     run->error[0] = '\0';
-    ch_fill_learn(run, &r->usage);
+    if (!beats) /* its request was no history */
+        ch_fill_learn(run, &r->usage);
     run->reply = keep_reply(run, r);
-    if (in.has_text && r->stop != CH_STOP_REFUSAL)
+    if (in.has_text && !beats && r->stop != CH_STOP_REFUSAL)
         ch_said_end(run);
     if (run->dead)
         return;
@@ -540,7 +546,10 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
     in.follow_ups = (unsigned)(run->steering.n + run->follow_ups.n + run->session->events.n);
     bool is_answer =
         !in.calls && r->stop != CH_STOP_REFUSAL && r->stop != CH_STOP_PAUSE && !in.follow_ups;
-    in.unfit = is_answer && !answer_fits(run, in.has_text);
+    in.unfit = is_answer && (!of_use || !answer_fits(run, in.has_text));
+    if (!of_use)
+        snprintf(run->error, sizeof(run->error), "%s: %s", run->target->spec,
+                 ch_buf_str(&run->complaint));
     in.review = is_answer && !in.unfit && ch_mode_reviews(run);
     run->deliver_follow_up = in.calls == 0 && !in.unfit;
     ch_drive(run, &in);
@@ -607,7 +616,7 @@ static bool announce(chela_run *run, size_t ntools) {
         .type = CHELA_EV_MODEL_REQUEST,
         .request = {.turn = run->m.turns,
                     .model = run->target->spec,
-                    .messages = run->session->transcript.n,
+                    .messages = ch_beat_is(run) ? 1 : run->session->transcript.n,
                     .tools = ntools,
                     .bytes = run->body[0].n + run->body[1].n + run->body[2].n}};
     return ch_emit(run, &ev);

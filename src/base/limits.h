@@ -242,6 +242,16 @@
 #define CH_LIMIT_ROLE_CONTEXT (16 * CH_KB) /* bytes of what was said before */
 #define CH_LIMIT_ROLE_RESULT (8 * CH_KB) /* bytes of a result that a role is shown */
 #define CH_LIMIT_HEARTBEAT_CHATS 1024 /* chats of one recording */
+#define CH_DEFAULT_TYPING 8.0          /* characters a second, between parts of a message */
+#define CH_DEFAULT_BEATS 5             /* of one turn */
+#define CH_DEFAULT_VIEW_LINES 30       /* before the new ones */
+#define CH_DEFAULT_BEAT_DEBOUNCE_MS 1000 /* of quiet before it begins to think */
+#define CH_LIMIT_BEAT_ACTIONS 8        /* of one reply */
+#define CH_LIMIT_BEAT_PARTS 5          /* messages that one is split into */
+#define CH_LIMIT_VIEW_LINE (4 * CH_KB) /* bytes of a line of a chat */
+#define CH_LIMIT_VIEW_MEMBERS (2 * CH_KB) /* bytes of their names */
+#define CH_LIMIT_VIEW_RESULT (8 * CH_KB)  /* bytes of a result in working memory */
+#define CH_LIMIT_VIEW_WORKING (32 * CH_KB) /* and of all of it */
 
 /* store */
 #define CH_LIMIT_RECORD (64 * CH_MB)  /* one record of a journal */

@@ -274,6 +274,9 @@ void ch_text_event(struct ch_text *t, const struct chela_event *ev) {
                         ev->reflection.correctness, ev->reflection.format,
                         ev->reflection.note.n ? ": " : "", STR(ev->reflection.note));
         break;
+    case CHELA_EV_BEAT:
+        ch_console_verbose(c, "[beat] %u", ev->beat.n);
+        break;
     case CHELA_EV_TURN_END:
         on_turn_end(t, ev);
         break;

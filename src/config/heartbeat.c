@@ -1,6 +1,7 @@
 /* heartbeat.c -- how an agent takes part in chats, from the file. What an agent
  * does not say its defaults do; what neither says is as chela has it. */
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "config/conf.h"
 
@@ -66,6 +67,14 @@ int ch_conf_heartbeat(const chela_config *cfg, const struct ch_conf_agent *agent
     *o = (struct chela_heartbeat_opts)CHELA_HEARTBEAT_OPTS(
         .group = willing_of(cfg, CHELA_CHAT_GROUP, &a->group, &d->group),
         .direct = willing_of(cfg, CHELA_CHAT_DIRECT, &a->direct, &d->direct));
+    o->protocol = EITHER(a, d, protocol);
+    o->busy = EITHER(a, d, busy);
+    o->beats = (unsigned)EITHER(a, d, beats);
+    o->history = (unsigned)EITHER(a, d, history);
+    o->debounce_ms = EITHER(a, d, debounce_ms);
+    o->memory = EITHER(a, d, memory);
+    o->typing = CH_DEFAULT_TYPING;
+    set(&o->typing, a->typing, d->typing);
     int rc = read_rules(a, d, &o->rules, err);
     if (rc == 0)
         rc = check(o->group, "group", err);

@@ -8,6 +8,7 @@
 
 /* X(symbol, name, version, variant, path) */
 #define PROMPTS(X)                                                       \
+    X(companion_1_0, "companion", "1.0", "", "companion/v1.0.txt")       \
     X(data_1_0, "data", "1.0", "", "data/v1.0.txt")                      \
     X(executor_1_0, "executor", "1.0", "", "executor/v1.0.txt")          \
     X(planner_1_0, "planner", "1.0", "", "planner/v1.0.txt")             \
@@ -17,6 +18,7 @@
     X(summariser_1_0, "summariser", "1.0", "", "summariser/v1.0.txt")
 
 #define CASES(X)                                          \
+    X(companion_cases, "companion", "companion/cases.yaml")    \
     X(executor_cases, "executor", "executor/cases.yaml")       \
     X(planner_cases, "planner", "planner/cases.yaml")          \
     X(reflector_cases, "reflector", "reflector/cases.yaml")    \

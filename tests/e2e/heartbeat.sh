@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The companion of a group chat: when it would speak.
+# The companion of a group chat: when it would speak, and a turn of it.
 cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
 . tests/support/e2e.sh
@@ -19,6 +19,13 @@ check "simulate: a bot" grep -qE 'silent +bot +ci-bot' "$out"
 check "simulate: told to be quiet" grep -qE 'silent +hushed +Jonas: chela, be quiet' "$out"
 check "simulate: right after it spoke" grep -qE 'silent +refractory +Wei: 应该' "$out"
 check "simulate: the sum" grep -qE '^31 lines, [0-9]+ answered: 4 because they asked for it' "$out"
+
+chela run --config "$examples/heartbeat.yaml" "chela, what is 6 * 7?"
+same "the example: asked" "42
+that was easy" "$(cat "$out")"
+chela run --config "$examples/heartbeat.yaml" "nice weather today"
+exits "the example: not asked" 0
+same "the example: silence" "" "$(cat "$out")"
 
 # --- for programs
 
@@ -58,5 +65,86 @@ chela heartbeat simulate "$chat"
 exits "quiet hours that are none" 2
 check "quiet hours that are none: said so" grep -q 'heartbeat.quietHours: expected quiet hours such as 23:00-07:30' "$err"
 rm "$space/chela.yaml"
+
+# --- a turn, in both protocols
+
+cat >"$space/native.yaml" <<'YAML'
+rules:
+  - when: { user: '## New lines[^#]*round and round' }
+    call: { tool: calculate, args: { expression: "1 + 1" } }
+  - when: { user: 'result of calculate: ([0-9]+)' }
+    say: I know it now.
+    call: { tool: send_message, args: { content: "It is {{1}}.<sep/>Easy." } }
+  - when: { user: '## New lines[^#]*what is ([0-9]+ \* [0-9]+)', tools: [send_message, stay_silent] }
+    say: A secret thought.
+    call: { tool: calculate, args: { expression: "{{1}}" } }
+  - when: { user: '\[..:.. you\] main: One 1\.' }
+    say: I have said it.
+  - when: { user: '## New lines[^#]*twice' }
+    call: { tool: send_message, args: { content: "One 1.", request_heartbeat: true } }
+  - when: { system: 'I am a red crab', user: '## New lines[^#]*who are you' }
+    call: { tool: send_message, args: { content: "A red crab." } }
+  - when: { system: 'I am a blue crab', user: '## New lines[^#]*who are you' }
+    call: { tool: send_message, args: { content: "A blue crab." } }
+  - say: Nothing to add.
+YAML
+cat >"$space/text.yaml" <<'YAML'
+rules:
+  - when: { user: 'result of calculate: ([0-9]+)' }
+    say: '{"thoughts":"I know it now.","actions":[{"name":"send_message","params":{"content":"It is {{1}}.<sep/>Easy."}}]}'
+  - when: { user: '## New lines[^#]*what is ([0-9]+ \* [0-9]+)', system: '- calculate\(expression: string' }
+    say: '```json{"thoughts":"A secret thought.","actions":[{"function":"calculate","params":{"inner_thoughts":"x","expression":"{{1}}"}}],}```'
+  - when: { user: 'Your last reply had no effect: there is no JSON object' }
+    say: '{"actions":[{"name":"send_message","params":{"content":"Again."}}]}'
+  - when: { user: 'slip once' }
+    say: Sure, I will tell them.
+  - when: { user: 'slip always' }
+    say: '{"thoughts":"no list"}'
+  - say: '{"actions":[]}'
+YAML
+beats() { chela run --mode heartbeat --model "scripted/$1.yaml" --output jsonl "${@:2}"; }
+for protocol in native text; do
+    printf 'agents: { defaults: { heartbeat: { protocol: %s, names: [Chela] } } }\n' $protocol >"$space/chela.yaml"
+    beats $protocol "what is 6 * 7?"
+    exits "$protocol: a turn" 0
+    events_are_well_formed "$protocol: a turn"
+    holds "$protocol: a tool causes another beat, an action ends the turn" \
+        '[.[] | select(.type == "beat") | [.n, .protocol]] == [[1, "'$protocol'"], [2, "'$protocol'"]]'
+    holds "$protocol: what was said" '.[-1] | .text == "It is 42.\nEasy." and .status == "done" and (.silent | not)'
+    holds "$protocol: thoughts are events, and no text" \
+        '([.[] | select(.type == "reasoning_delta") | .text] | join("") | test("A secret thought")) and ([.[] | select(.type == "text_delta") | .text] | join("") == "It is 42.\nEasy.")'
+    holds "$protocol: one message a request" '[.[] | select(.type == "model_request") | .messages] == [1, 1]'
+    beats $protocol "well"
+    exits "$protocol: silence" 0
+    holds "$protocol: silence is told" '.[-1] | .silent and .text == "" and .status == "done"'
+done
+
+beats text "slip once"
+exits "a reply of no use" 0
+holds "a reply of no use: asked once more" '.[-1].text == "Again." and .[-1].turns == 2'
+beats text "slip always"
+exits "and no more" 1
+holds "and no more: it says why" '.[-1] | .reason == "model_error" and (.error | test("no list .actions."))'
+rm "$space/chela.yaml"
+
+beats native "say it twice"
+holds "another beat on request" '[.[] | select(.type == "beat")] | length == 2'
+holds "another beat on request: what was said stays said" '.[-1].text == "One 1." and .[-1].status == "done"'
+beats native "round and round"
+exits "five beats and no more" 3
+holds "five beats and no more: counted" '.[-1].turns == 5 and .[-1].reason == "max_turns_exceeded"'
+
+echo "I am a red crab." >"$space/SOUL.md"
+beats native --session crab --store "sqlite:$tmp/h.db" "who are you?"
+holds "core memory" '.[-1].text == "A red crab."'
+echo "I am a blue crab." >"$space/SOUL.md"
+beats native --session crab --store "sqlite:$tmp/h.db" "who are you?"
+holds "core memory is read again" '.[-1].text == "A blue crab."'
+
+chela run --mode heartbeat --model scripted/native.yaml "what is 6 * 7?"
+same "on the terminal only what was said" "It is 42.
+Easy." "$(cat "$out")"
+chela run --mode heartbeat --model scripted/native.yaml --schema <(echo '{"type":"object"}') hi
+exits "an answer of a form makes no sense" 2
 
 tap_done

@@ -364,7 +364,7 @@ static const struct {
     {"agents: {defaults: {model: []}}",
      "1:28: agents.defaults.model: expected PROVIDER/MODEL or a list of them, not an empty array"},
     {"agents: {defaults: {mode: dream}}",
-     "1:27: agents.defaults.mode: expected react, plan or route, not \"dream\""},
+     "1:27: agents.defaults.mode: expected react, plan, route or heartbeat, not \"dream\""},
     {"agents: {defaults: {reasoning: max}}",
      "1:32: agents.defaults.reasoning: expected off, low, medium or high, not \"max\""},
     {"agents: {defaults: {tools: {allow: read}}}",

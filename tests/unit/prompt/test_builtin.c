@@ -37,7 +37,7 @@ static int tear_down(void **state) {
 /* What code hands over; "!" marks what others wrote. */
 static const struct contract {
     const char *name;
-    const char *variables[8];
+    const char *variables[10];
     const char *output[8];    /* members that an answer must have */
     const char *exits[4];     /* actions that get out of the task */
     const char *examples[3];  /* answers that fit, and must */
@@ -91,6 +91,14 @@ static const struct contract {
       "4,\"reason\":\"r\"},\"format\":{\"score\":5,\"reason\":\"r\"}},\"overall_pass\":true,"
       "\"action\":\"accept\"}",
       "{\"evaluation\":{},\"overall_pass\":true,\"action\":\"accept\"}"}},
+    {"companion",
+     {"name", "persona", "memory", "how", "scene", "!members", "!seen", "!new", "!working"},
+     {"actions"},
+     {0},
+     {"{\"actions\":[]}",
+      "{\"thoughts\":\"t\",\"actions\":[{\"name\":\"send_message\",\"params\":{\"content\":\"c\"}}],"
+      "\"request_heartbeat\":true}"},
+     {"{\"thoughts\":\"t\"}", "{\"actions\":[{\"params\":{}}]}", "{\"actions\":{}}"}},
     {"summariser", {"!previous", "focus", "max_words", "!conversation"}, {0}, {0}, {0}, {0}},
 };
 

@@ -152,8 +152,8 @@ static void test_values(void **state) {
 /* Every case renders, and its expectations tell its good answer from its bad
  * ones; there are enough of each kind. */
 static void test_builtin_cases(void **state) {
-    static const char *const roles[] = {"router", "planner", "executor", "reflector",
-                                        "summariser"};
+    static const char *const roles[] = {"router",    "planner",    "executor",
+                                        "reflector", "summariser", "companion"};
     struct ch_prompts all = {0};
     struct chela_error err = {0};
     (void)state;

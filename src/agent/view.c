@@ -1,0 +1,262 @@
+/* view.c -- see view.h. */
+#include "agent/view.h"
+
+#include "base/arena.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "json/json.h"
+#include "prompt/envelope.h"
+
+#define DAY_MIN (24 * 60)
+#define NAME_BYTES 64
+#define ID_BYTES 96
+
+/* --- lines */
+
+void ch_view_time(int64_t at, int utc_offset, struct ch_buf *out) {
+    int64_t minute = (at / 60000 + utc_offset) % DAY_MIN;
+    minute = minute < 0 ? minute + DAY_MIN : minute;
+    ch_buf_addf(out, "%02d:%02d", (int)(minute / 60), (int)(minute % 60));
+}
+
+/* A name or an id cannot end its place in the line. */
+static void add_plain(struct ch_buf *out, struct ch_sv s, size_t most) {
+    s = ch_utf8_cut(s, most);
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        bool mark = c < 0x20 || c == 0x7f || c == '[' || c == ']' || c == ':';
+        ch_buf_add(out, mark ? " " : s.p + i, 1);
+    }
+}
+
+static void add_text(struct ch_buf *out, struct ch_sv text) {
+    CH_BUF_AUTO safe = {0};
+    ch_envelope_quote(ch_utf8_cut(ch_sv_trim(text), CH_LIMIT_VIEW_LINE), &safe);
+    for (size_t i = 0; i < safe.n; i++) {
+        if (safe.p[i] == '\r')
+            continue;
+        ch_buf_add(out, safe.p + i, 1);
+        if (safe.p[i] == '\n')
+            ch_buf_add_str(out, "  ");
+    }
+    ch_buf_add_str(out, "\n");
+}
+
+void ch_view_line(int64_t at, int utc_offset, struct ch_sv id, struct ch_sv name,
+                  struct ch_sv text, struct ch_buf *out) {
+    CH_BUF_AUTO who = {0};
+    ch_envelope_quote(name, &who);
+    ch_buf_add_str(out, "[");
+    ch_view_time(at, utc_offset, out);
+    ch_buf_add_str(out, id.n ? " " : "");
+    add_plain(out, id, ID_BYTES);
+    ch_buf_add_str(out, "] ");
+    add_plain(out, who.n ? ch_buf_sv(&who) : CH_SV("?"), NAME_BYTES);
+    ch_buf_add_str(out, ": ");
+    add_text(out, text);
+}
+
+bool ch_view_part(struct ch_sv *rest, struct ch_sv *part) {
+    size_t n = strlen(CH_SEPARATOR);
+    while (rest->n) {
+        const char *cut = memmem(rest->p, rest->n, CH_SEPARATOR, n);
+        *part = ch_sv_trim(ch_sv(rest->p, cut ? (size_t)(cut - rest->p) : rest->n));
+        *rest = cut ? ch_sv(cut + n, (size_t)(rest->p + rest->n - cut) - n) : ch_sv(NULL, 0);
+        if (part->n)
+            return true;
+    }
+    return false;
+}
+
+/* --- what a message has of them */
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+/* It was made by ch_view_line. */
+static bool is_line(struct ch_sv s) {
+    return s.n > 8 && s.p[0] == '[' && is_digit(s.p[1]) && is_digit(s.p[2]) && s.p[3] == ':' &&
+           is_digit(s.p[4]) && is_digit(s.p[5]) && (s.p[6] == ' ' || s.p[6] == ']') &&
+           memmem(s.p, s.n, "] ", 2);
+}
+
+/* Cut the first line off *rest, with its indented ones. */
+static struct ch_sv next_line(struct ch_sv *rest) {
+    const char *end = rest->p + rest->n, *p = rest->p;
+    while ((p = memchr(p, '\n', (size_t)(end - p)))) {
+        p++;
+        if (end - p < 2 || p[0] != ' ' || p[1] != ' ')
+            break;
+    }
+    struct ch_sv line = ch_sv(rest->p, p ? (size_t)(p - rest->p) : rest->n);
+    *rest = ch_sv(line.p + line.n, rest->n - line.n);
+    return line;
+}
+
+static struct ch_sv name_of(struct ch_sv line) {
+    const char *from = memmem(line.p, line.n, "] ", 2);
+    struct ch_sv rest = from ? ch_sv(from + 2, (size_t)(line.p + line.n - from) - 2) : line;
+    return ch_sv_split(&rest, ':');
+}
+
+struct making {
+    const struct ch_view_opts *o;
+    struct ch_view *v;
+    size_t skip; /* lines at the beginning that are too old */
+    bool fresh;
+};
+
+static void add_member(struct ch_view *v, struct ch_sv name) {
+    struct ch_sv rest = ch_buf_sv(&v->members);
+    while (rest.n)
+        if (ch_sv_eq(ch_sv_trim(ch_sv_split(&rest, ',')), name))
+            return;
+    if (v->members.n + name.n < CH_LIMIT_VIEW_MEMBERS)
+        ch_buf_addf(&v->members, "%s%.*s", v->members.n ? ", " : "", CH_SV_FMT(name));
+}
+
+/* m NULL: count alone. */
+static size_t take_line(struct making *m, struct ch_sv line, bool own) {
+    if (!m)
+        return 1;
+    if (m->skip) {
+        m->skip--;
+        return 1;
+    }
+    struct ch_buf *out = m->fresh ? &m->v->fresh : &m->v->seen;
+    ch_buf_add_sv(out, line);
+    if (line.n && line.p[line.n - 1] != '\n')
+        ch_buf_add_str(out, "\n");
+    m->v->nfresh += m->fresh && !own;
+    if (!own)
+        add_member(m->v, name_of(line));
+    return 1;
+}
+
+static size_t take_heard(struct making *m, const struct ch_msg *msg, int utc_offset) {
+    size_t n = 0;
+    for (uint32_t i = 0; i < msg->nblocks; i++) {
+        struct ch_sv rest = msg->blocks[i].text;
+        if (msg->blocks[i].type != CH_BLOCK_TEXT || !rest.n)
+            continue;
+        if (is_line(rest)) {
+            while (rest.n)
+                n += take_line(m, next_line(&rest), false);
+        } else { /* somebody who is alone with it */
+            CH_BUF_AUTO line = {0};
+            ch_view_line(msg->ts, utc_offset, CH_SV(""), CH_SV("user"), rest, &line);
+            n += take_line(m, ch_buf_sv(&line), false);
+        }
+    }
+    return n;
+}
+
+static const struct ch_block *result_of(const struct ch_msg *results, struct ch_sv id) {
+    for (uint32_t i = 0; results && i < results->nblocks; i++)
+        if (results->blocks[i].type == CH_BLOCK_TOOL_RESULT && ch_sv_eq(results->blocks[i].id, id))
+            return &results->blocks[i];
+    return NULL;
+}
+
+/* What it said, and what came to be delivered. */
+static size_t take_said(struct making *m, const struct ch_msg *msg, const struct ch_msg *results,
+                        const struct ch_view_opts *o) {
+    size_t n = 0;
+    for (uint32_t i = 0; i < msg->nblocks; i++) {
+        CH_ARENA_AUTO arena = {0};
+        const struct ch_block *b = &msg->blocks[i], *r;
+        const struct ch_json *v;
+        if (b->type != CH_BLOCK_TOOL_CALL || !ch_sv_is(b->name, CH_SEND_ACTION))
+            continue;
+        r = result_of(results, b->id);
+        if (!r || r->flags & CH_F_ERROR ||
+            ch_json_parse(&arena, b->text, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
+            continue;
+        struct ch_sv rest = ch_json_get_str(v, "content"), part;
+        while (ch_view_part(&rest, &part)) {
+            CH_BUF_AUTO line = {0};
+            ch_view_line(msg->ts, o->utc_offset, CH_SV("you"), ch_sv_str(o->name), part, &line);
+            n += take_line(m, ch_buf_sv(&line), true);
+        }
+    }
+    return n;
+}
+
+static size_t take_message(struct making *m, const struct ch_view_opts *o, size_t i) {
+    const struct ch_transcript *t = o->transcript;
+    const struct ch_msg *msg = t->msgs[i], *next = i + 1 < t->n ? t->msgs[i + 1] : NULL;
+    if (msg->kind == CH_MSG_USER)
+        return take_heard(m, msg, o->utc_offset);
+    if (msg->kind == CH_MSG_ASSISTANT)
+        return take_said(m, msg, next && next->kind == CH_MSG_RESULTS ? next : NULL, o);
+    return 0;
+}
+
+/* --- working memory */
+
+static void add_row(struct ch_buf *out, const char *what, struct ch_sv name, struct ch_sv text) {
+    struct ch_sv cut = ch_utf8_cut(ch_sv_trim(text), CH_LIMIT_VIEW_RESULT);
+    if (!cut.n)
+        return;
+    ch_buf_addf(out, "- %s%.*s: ", what, CH_SV_FMT(name));
+    add_text(out, cut);
+}
+
+static void add_call(struct ch_buf *out, const struct ch_block *b) {
+    if (ch_sv_is(b->name, CH_SEND_ACTION)) /* it is among the lines */
+        return;
+    ch_buf_addf(out, "- you called %.*s ", CH_SV_FMT(b->name));
+    add_text(out, ch_utf8_cut(b->text, CH_LIMIT_VIEW_RESULT));
+}
+
+static void add_work(const struct ch_msg *m, struct ch_buf *out) {
+    for (uint32_t i = 0; i < m->nblocks; i++) {
+        const struct ch_block *b = &m->blocks[i];
+        bool said = b->type == CH_BLOCK_TOOL_RESULT && ch_sv_is(b->name, CH_SEND_ACTION);
+        if (m->kind == CH_MSG_ASSISTANT && b->type == CH_BLOCK_TEXT)
+            add_row(out, "you thought", CH_SV(""), b->text);
+        else if (b->type == CH_BLOCK_TOOL_CALL)
+            add_call(out, b);
+        else if (b->type == CH_BLOCK_TOOL_RESULT && (!said || b->flags & CH_F_ERROR))
+            add_row(out, b->flags & CH_F_ERROR ? "error of " : "result of ", b->name, b->text);
+        else if (m->kind == CH_MSG_EVENT && b->type == CH_BLOCK_TEXT)
+            add_row(out, "note", CH_SV(""), b->text);
+    }
+}
+
+/* The newest rows, as many as there is room for. */
+static void keep_newest(struct ch_buf *b, size_t most) {
+    if (b->n <= most)
+        return;
+    const char *from = memmem(b->p + b->n - most, most, "\n- ", 3);
+    ch_buf_consume(b, from ? (size_t)(from + 1 - b->p) : b->n - most);
+}
+
+/* --- all of it */
+
+void ch_view_make(const struct ch_view_opts *o, struct ch_view *out) {
+    const struct ch_transcript *t = o->transcript;
+    struct making m = {.o = o, .v = out};
+    size_t from = CH_MIN(o->begin, t->n), lines = 0;
+    *out = (struct ch_view){0};
+    while (from > 0 && lines < o->lines)
+        lines += take_message(NULL, o, --from);
+    m.skip = lines > o->lines ? lines - o->lines : 0;
+    for (; from < t->n; from++) {
+        m.fresh = from >= o->begin;
+        m.skip = m.fresh ? 0 : m.skip;
+        take_message(&m, o, from);
+        if (from > o->begin)
+            add_work(t->msgs[from], &out->working);
+    }
+    keep_newest(&out->working, CH_LIMIT_VIEW_WORKING);
+}
+
+void ch_view_release(struct ch_view *v) {
+    ch_buf_release(&v->seen);
+    ch_buf_release(&v->fresh);
+    ch_buf_release(&v->members);
+    ch_buf_release(&v->working);
+}
