@@ -11,6 +11,7 @@
  *
  * Callbacks come from pump(), a deferred task. Messages of one session leave in
  * the order in which they came. */
+#include "agent/beat.h"
 #include "agent/mailbox.h"
 
 #include "agent/keep.h"
@@ -462,7 +463,7 @@ void ch_outbox_answer(chela_run *run, unsigned turn, bool delivered) {
     struct chela_event end = {0};
 
     if (!run->answer_to || !s->channel.name || !ch_kept(run) || delivered ||
-        status == CH_STATUS_CANCELLED)
+        status == CH_STATUS_CANCELLED || ch_beat_is(run)) /* that one speaks by actions */
         return;
     ch_said_tell(run, &end);
     if (end.end.silent || (!run->text.n && !run->error[0] && !end.end.nmedia))

@@ -246,6 +246,9 @@
 #define CH_DEFAULT_BEATS 5             /* of one turn */
 #define CH_DEFAULT_VIEW_LINES 30       /* before the new ones */
 #define CH_DEFAULT_BEAT_DEBOUNCE_MS 1000 /* of quiet before it begins to think */
+#define CH_LIMIT_ROOMS 4096            /* chats of a channel that an agent listens to */
+#define CH_LIMIT_ROOM_LOOKBACK 200     /* messages of a session that may have a line */
+#define CH_DEFAULT_ROOM_RETRY_MS 2000  /* until lines that could not be taken are tried again */
 #define CH_LIMIT_BEAT_ACTIONS 8        /* of one reply */
 #define CH_LIMIT_BEAT_PARTS 5          /* messages that one is split into */
 #define CH_LIMIT_VIEW_LINE (4 * CH_KB) /* bytes of a line of a chat */

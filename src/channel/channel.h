@@ -56,6 +56,7 @@ struct ch_channel_host {
     /* The channel now knows what it said CH_LATER for. */
     void (*ready)(struct ch_channel *c, void *user);
     void *user;
+    bool listens; /* whether a line mentions the agent decides: CH_LATER until that is known */
 };
 
 /* A request that claims to come from the service. */

@@ -74,7 +74,8 @@ static enum ch_judgement feishu_judge(struct ch_channel *c, const struct ch_arri
         ch_feishu_read(event, f->bot, &arena, &m, NULL) < 0)
         return CH_IGNORE;
     struct ch_author who = ch_feishu_author(&m, f->bot);
-    return ch_rules_judge(&f->rules, &who);
+    enum ch_judgement j = ch_rules_judge(&f->rules, &who);
+    return j == CH_TAKE && f->host.listens && !f->bot ? CH_LATER : j;
 }
 
 static void feishu_prepare(struct ch_channel *c, struct ch_arrival *in, struct ch_arena *a,

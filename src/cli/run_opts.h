@@ -40,7 +40,7 @@ enum chela_reasoning ch_run_reasoning(const char *word);
     {"reasoning", 0, CH_OPT_CHOICE, offsetof(type, reasoning), "off|low|medium|high", 0, 0,        \
      "Model", "how much the model thinks before it answers"}
 #define CH_RUN_OPT_MODE(type)                                                                      \
-    {"mode", 0, CH_OPT_CHOICE, offsetof(type, mode), "react|plan|route|heartbeat", 0, 0, "Model",            \
+    {"mode", 0, CH_OPT_CHOICE, offsetof(type, mode), "react|plan|route|heartbeat", 0, 0, "Model",  \
      "how the agent works: think, act, look at the result, again; make a plan first; or choose "   \
      "a tool, or the planner, first"}
 #define CH_RUN_OPT_NO_STREAM(type)                                                                 \

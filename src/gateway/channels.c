@@ -11,6 +11,7 @@
  * dies in, the next one finds: at the start it takes up the events of the inbox,
  * the messages of the outbox, and the sessions that were in the middle of
  * something. */
+#include "agent/beat.h"
 #include "agent/context.h"
 #include "agent/driver.h"
 #include "base/error.h"
@@ -38,6 +39,7 @@ static struct ch_parcel *new_parcel(struct ch_chat *chat) {
 
 void ch_parcel_drop(struct ch_parcel *p) {
     ch_list_del(&p->link);
+    ch_list_del(&p->room);
     ch_list_del(&p->wait.link);
     ch_lane_unwatch(&p->watcher);
     ch_arena_release(&p->arena);
@@ -117,10 +119,14 @@ static void on_ready(struct ch_lane_wait *w, struct ch_lane *l, const struct che
     ch_parcel_drop(p);
 }
 
+chela_agent *ch_chat_agent(const struct ch_chat *chat) {
+    chela_agent *agent = ch_gateway_agent(chat->gw, ch_sv_str(chat->agent));
+    return agent ? agent : chat->gw->agents[0];
+}
+
 int ch_chat_lane(struct ch_chat *chat, const char *key, struct ch_lane **out,
                  struct chela_error *err) {
-    chela_agent *agent = ch_gateway_agent(chat->gw, ch_sv_str(chat->agent));
-    struct ch_lane_opts o = {.agent = agent ? agent : chat->gw->agents[0], .key = key};
+    struct ch_lane_opts o = {.agent = ch_chat_agent(chat), .key = key};
     ch_wish_patch(chat, key, &o.patch);
     return ch_lane_use(chat->gw, &o, out, err);
 }
@@ -128,6 +134,10 @@ int ch_chat_lane(struct ch_chat *chat, const char *key, struct ch_lane **out,
 static void to_lane(struct ch_parcel *p) {
     struct chela_error err = {0};
     struct ch_lane *lane;
+    if (ch_chat_agent(p->chat)->companion) {
+        ch_room_hear(p);
+        return;
+    }
     p->wait.ready = on_ready;
     if (ch_chat_lane(p->chat, p->in.session, &lane, &err) == 0) {
         ch_lane_when_ready(lane, &p->wait);
@@ -606,6 +616,7 @@ static void send_out(chela_runtime *rt, const struct chela_outbound *m, void *us
 }
 
 static void close_chat(struct ch_chat *chat) {
+    ch_rooms_release(chat);
     for (struct ch_parcel *p; (p = CH_LIST_FIRST(&chat->parcels, struct ch_parcel, link));) {
         ch_list_del(&p->link);
         if (p->accepting)
@@ -637,12 +648,14 @@ static int open_chat(chela_gateway *gw, const struct chela_channel_opts *given,
     if (o.agent && !ch_gateway_agent(gw, ch_sv_str(o.agent)))
         return ch_fail(err, CHELA_ECONFIG, "channel %s: there is no agent '%s'", o.name, o.agent);
     struct ch_chat *chat = ch_alloc(sizeof(*chat));
-    struct ch_channel_host host = {.rt = gw->rt, .arrived = on_arrived, .decide = ch_desk_decide,
-                                   .workspace = workspace, .ready = on_channel_ready, .user = chat};
     chat->gw = gw;
     chat->agent = ch_strdup(o.agent ? o.agent : "");
+    struct ch_channel_host host = {.rt = gw->rt, .arrived = on_arrived, .decide = ch_desk_decide,
+                                   .workspace = workspace, .ready = on_channel_ready, .user = chat,
+                                   .listens = ch_chat_agent(chat)->companion != NULL};
     ch_list_init(&chat->parcels);
     ch_list_init(&chat->wishes);
+    ch_list_init(&chat->rooms);
     ch_desks_init(chat);
     ch_list_add(&gw->chats, &chat->link);
     ch_redact_add(o.secret ? o.secret : "");

@@ -13,9 +13,12 @@ struct ch_chat {
     struct ch_list parcels;
     struct ch_list desks, asks, decidings, reactings; /* desk.c */
     struct ch_list wishes; /* wishes.c */
+    struct ch_list rooms;  /* rooms.c */
     size_t nasks, nwishes;
 };
 
+/* The agent that a chat service's messages are for. */
+chela_agent *ch_chat_agent(const struct ch_chat *chat);
 /* The lane of a session, with the chat's agent. */
 int ch_chat_lane(struct ch_chat *chat, const char *key, struct ch_lane **out,
                  struct chela_error *err);
@@ -29,6 +32,7 @@ struct ch_parcel {
     void *tag;
     struct ch_lane_wait wait;
     struct ch_watcher watcher;
+    struct ch_link room; /* rooms.c: in a list of its room's */
     struct ch_arena arena;
     struct ch_arrival in; /* in the arena */
     bool accepting;       /* on its way into the inbox */
@@ -42,6 +46,10 @@ void ch_parcel_settle(struct ch_parcel *p);
 void ch_parcel_drop(struct ch_parcel *p); /* it stays in the inbox */
 void ch_parcel_answer(struct ch_parcel *p, const char *text);
 void ch_parcel_take_in(struct ch_parcel *p); /* its sender may: to the agent with it */
+
+/* --- rooms.c: a line of a chat that the agent listens to */
+void ch_room_hear(struct ch_parcel *p);
+void ch_rooms_release(struct ch_chat *chat);
 
 /* --- pairing.c */
 void ch_parcel_meet(struct ch_parcel *p); /* take it in if its sender is paired, else give a code */

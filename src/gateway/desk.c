@@ -213,7 +213,7 @@ int ch_desk_furnish(struct ch_chat *chat, struct ch_lane *l, const char *to,
     struct chela_channel c = CHELA_CHANNEL(.name = name_of(chat), .conversation = d->conversation,
                                            .send = say, .reply = answer,
                                            .react = chat->channel->ops->react ? react : NULL,
-                                           .user = d);
+                                           .user = d, .parts = 1);
     return l->session->channel.user == d ? 0 : chela_session_channel(l->session, &c, err);
 }
 

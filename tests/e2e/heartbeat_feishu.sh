@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# A companion in a group of a chat service: it hears all, and answers some.
+# shellcheck disable=SC2119
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+. tests/support/serve.sh
+. tests/support/lark.sh
+
+program=$(realpath "$program")
+start_lark
+me='[{"key":"@_user_1","id":{"open_id":"ou_bot"},"name":"Bot"}]'
+cat >"$space/rules.yaml" <<'YAML'
+rules:
+  - when: { user: '## New lines[^#]*lunch\?[^#]*what was that' }
+    say: A SECRET thought.
+    call: { tool: send_message, args: { content: "about lunch<sep/>I think" } }
+  - when: { user: 'seen[^#]*lunch\?[^#]*you\] crab: about lunch[^#]*you\] crab: I think[^#]*## New lines[^#]*and now' }
+    call: { tool: send_message, args: { content: "I remember" } }
+  - when: { user: '## New lines[^#]*before the crash[^#]*crab, are you there' }
+    call: { tool: send_message, args: { content: "heard it all" } }
+  - when: { user: '## New lines[^#]*work out' }
+    say: A SECRET plan.
+    call: { tool: calculate, args: { expression: "6 * 7" } }
+  - when: { user: 'hello', system: 'A calm crab' }
+    call: { tool: send_message, args: { content: "hello to you" } }
+  - when: { user: 'says something dull' }
+    say: A SECRET yawn.
+  - call: { tool: send_message, args: { content: "by myself" } }
+YAML
+configure() { # GROUP: settings of willingness
+    cat >"$space/chela.yaml" <<YAML
+store: sqlite:./chela.db
+agents:
+  list:
+    - id: crab
+      mode: heartbeat
+      model: scripted/rules.yaml
+      systemPrompt: A calm crab.
+      heartbeat: { names: [crab], debounceMs: 20, typing: 0, group: { $1 } }
+channels:
+  feishu: { appId: $app, domain: "$lark", dmPolicy: open, groupPolicy: open, requireMention: false, groupSession: chat }
+YAML
+}
+logged() { # PATTERN: the gateway says so, by and by
+    for _ in {1..400}; do
+        grep -qE -- "$1" "$serve_log" && return
+        sleep 0.05
+    done
+    return 1
+}
+count() { wc -l <"$tmp/lark/sent"; }
+
+# --- one that never speaks by itself
+configure 'slope: 0'
+serve
+push "$(event om_1 oc_team group 'lunch?')"
+answers "a line" 200
+check "a line: silence is logged, with its willingness" logged 'feishu:oc_team: feishu:om_1: silent, W 12\.0, p 0\.00, below_threshold'
+push "$(event om_2 oc_team group '@_user_1 what was that?' ou_bob "$me")"
+check "a mention is answered, in two messages" hears 2
+check "it knows the lines before" said '^about lunch'
+check "and in order" grep -q 'I think' <(texts | sed -n 2p)
+check "a mention: why" logged 'feishu:om_2: reply, W [0-9.]*, p 1\.00, mention'
+push "$(event om_3 oc_team group 'crab, and now?' ou_bob)"
+check "its name is enough" hears 3
+check "it sees what it said" said '^I remember'
+push "$(event om_4 oc_ann p2p 'hello')"
+check "a direct message is answered" hears 4
+check "by who it is" said '^hello to you'
+push "$(event om_5 oc_team group 'before the crash')"
+check "another line" logged 'feishu:om_5: silent'
+stop_serving KILL
+serve
+push "$(event om_6 oc_team group 'crab, are you there?')"
+check "after kill -9" hears 5
+check "after kill -9: it has heard all of it" said '^heard it all'
+same "nothing else was said" 5 "$(count)"
+same "thoughts are not for the chat" 0 "$(texts | grep -c SECRET)"
+call GET /api/sessions
+tells "a session for each chat" '[.sessions[].key] | sort | join(" ")' 'feishu:oc_ann feishu:oc_team'
+check "SIGTERM ends it" stop_serving
+
+# --- one that always does
+configure 'threshold: 0, slope: 1, shareHigh: 1, refractorySec: 0'
+serve
+push "$(event om_10 oc_else group 'nice weather')"
+check "unasked, it speaks" hears 6
+check "unasked: what it says" said '^by myself'
+check "unasked: why" logged 'feishu:om_10: reply, W 12\.0, p 1\.00, willing'
+push "$(event om_11 oc_else group 'somebody says something dull')"
+check "it may think, and stay silent" logged 'feishu:oc_else: stayed silent after 1 beats'
+push "$(event om_12 oc_other group 'let us work out something')"
+check "a tool goes round and round, and ends" logged 'feishu:oc_other: stayed silent after 5 beats'
+push "$(event om_13 oc_else group '@_user_1 hello' ou_bob "$me")"
+check "and go on" hears 7
+same "nothing else was said" 7 "$(count)"
+same "thoughts are not for the chat" 0 "$(texts | grep -c SECRET)"
+check "SIGTERM ends it" stop_serving
+
+tap_done
