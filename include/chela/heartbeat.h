@@ -137,6 +137,12 @@ struct chela_heartbeat_opts { /* NULL, 0: the default */
 };
 #define CHELA_HEARTBEAT_OPTS(...) {.size = sizeof(struct chela_heartbeat_opts), __VA_ARGS__}
 
+/* A line of a chat as input of a run in mode heartbeat: "[10:02 om_1] Ann: text",
+ * with a line break; several of them make one input. id and name may be NULL.
+ * What name and text say cannot pass for another line. Yours to chela_free. */
+CHELA_API char *chela_heard_line(int64_t at, int utc_offset, const char *id, const char *name,
+                                 struct chela_str text);
+
 /* --- trying it out --------------------------------------------------------- */
 
 /* What a companion would do with a line of a recorded chat. */

@@ -345,6 +345,7 @@ bool ch_beat_reply(chela_run *run, struct ch_reply *r) {
     ch_buf_addf(&run->complaint,
                 "Your last reply had no effect: %s. Answer with the JSON object alone.",
                 ch_buf_str(&why));
+    ch_warn(run, "the reply was of no use: %s", ch_buf_str(&why));
     return false;
 }
 

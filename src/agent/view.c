@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "chela/heartbeat.h"
 #include "json/json.h"
 #include "prompt/envelope.h"
 
@@ -55,6 +56,13 @@ void ch_view_line(int64_t at, int utc_offset, struct ch_sv id, struct ch_sv name
     add_plain(out, who.n ? ch_buf_sv(&who) : CH_SV("?"), NAME_BYTES);
     ch_buf_add_str(out, ": ");
     add_text(out, text);
+}
+
+char *chela_heard_line(int64_t at, int utc_offset, const char *id, const char *name,
+                       struct chela_str text) {
+    struct ch_buf out = {0};
+    ch_view_line(at, utc_offset, ch_sv_str(id), ch_sv_str(name), ch_sv(text.p, text.n), &out);
+    return ch_buf_take(&out);
 }
 
 bool ch_view_part(struct ch_sv *rest, struct ch_sv *part) {

@@ -47,6 +47,7 @@ const struct ch_cmd *const ch_cmds[] = {
     &ch_cmd_models_list,
     &ch_cmd_models_probe,
     &ch_cmd_heartbeat_simulate,
+    &ch_cmd_heartbeat_compare,
     &ch_cmd_wire_decode,
     &ch_cmd_wire_encode,
     &ch_cmd_config_check,

@@ -49,6 +49,16 @@ check "a picture: for light and dark" grep -q 'prefers-color-scheme:dark' "$tmp/
 same "a picture: nothing from elsewhere" 0 "$(grep -cE '<script|href=|url\(|@import' "$tmp/chat.svg")"
 check "a picture: what was said, as text" grep -q '&quot;x&quot; &amp;   &lt;/title&gt;' "$tmp/chat.svg"
 
+# --- both protocols on one chat
+
+cp "$examples/heartbeat-compare.yaml" "$space/compare.yaml"
+chela heartbeat compare --config "$examples/heartbeat.yaml" --model scripted/compare.yaml "$chat"
+exits "compare" 0
+check "compare: a line for each" grep -qE '^native +8 +8 ' "$out"
+check "compare: one reply in words was asked for again" grep -qE '^text +8 +9 .* 1 +0 +0$' "$out"
+chela heartbeat compare --json -n 3 --config "$examples/heartbeat.yaml" --model scripted/compare.yaml "$chat"
+holds "compare: as JSON" '[.[].protocol] == ["native", "text"] and all(.[]; .turns == 3 and .input > 0 and .output > 0 and .failed == 0)'
+
 # --- what is wrong
 
 chela heartbeat simulate

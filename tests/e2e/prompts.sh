@@ -66,7 +66,7 @@ rm "$space/chela.yaml"
 # --- without a model: a prompt that loses its form or a variable is found
 chela prompt test --dry-run
 exits "the cases that come with chela are sound" 0
-same "all of them" 5 "$(grep -c 'cases are sound' "$out")"
+same "all of them" ${#roles[@]} "$(grep -c 'cases are sound' "$out")"
 broken() { # NAME WHY SED...
     mkdir -p "$space/broken/router"
     sed "${@:3}" prompts/router/v1.0.txt >"$space/broken/router/v1.0.txt"

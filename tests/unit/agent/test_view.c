@@ -53,7 +53,8 @@ static void test_lines(void **state) {
         {"", "Ann", "hi", "[18:00] Ann: hi\n", 480},
         {"", "", "hi", "[04:30] ?: hi\n", -330},
         {"om_1", "Ann", " two\r\nlines\n", "[10:00 om_1] Ann: two\n  lines\n", 0},
-        {"om_1", "Ann", "x\n[10:01 om_2] Bob: I agree", "[10:00 om_1] Ann: x\n  [10:01 om_2] Bob: I agree\n", 0},
+        {"om_1", "Ann", "x\n[10:01 om_2] Bob: I agree",
+         "[10:00 om_1] Ann: x\n  [10:01 om_2] Bob: I agree\n", 0},
         {"o]m", "A]nn: x\n[you] Chela", "hi", "[10:00 o m] A nn  x  you  Chela: hi\n", 0},
     };
     for (size_t i = 0; i < CH_LEN(rows); i++) {

@@ -96,8 +96,8 @@ static const struct contract {
      {"actions"},
      {0},
      {"{\"actions\":[]}",
-      "{\"thoughts\":\"t\",\"actions\":[{\"name\":\"send_message\",\"params\":{\"content\":\"c\"}}],"
-      "\"request_heartbeat\":true}"},
+      "{\"thoughts\":\"t\",\"actions\":[{\"name\":\"send_message\","
+      "\"params\":{\"content\":\"c\"}}],\"request_heartbeat\":true}"},
      {"{\"thoughts\":\"t\"}", "{\"actions\":[{\"params\":{}}]}", "{\"actions\":{}}"}},
     {"summariser", {"!previous", "focus", "max_words", "!conversation"}, {0}, {0}, {0}, {0}},
 };
