@@ -181,7 +181,8 @@ static double part(double of, double all) {
 
 static void print_table(const struct comparison *c, FILE *out) {
     fprintf(out, "%-9s %5s %5s %8s %8s %11s %8s %6s %6s %9s %6s\n", "PROTOCOL", "TURNS", "BEATS",
-            "INPUT", "OUTPUT", "TOKENS/TURN", "MESSAGES", "SILENT", "UNREAD", "BAD CALLS", "FAILED");
+            "INPUT", "OUTPUT", "TOKENS/TURN", "MESSAGES", "SILENT", "UNREAD", "BAD CALLS",
+            "FAILED");
     for (size_t i = 0; i < 2; i++) {
         const struct tally *t = &c->sides[i].tally;
         fprintf(out, "%-9s %5u %5u %8" PRId64 " %8" PRId64 " %11.0f %8u %6u %6u %9u %6u\n",

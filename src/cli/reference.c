@@ -60,6 +60,7 @@ static const struct chela_event example_plan = {
                  "\"status\":\"running\"}]")}};
 static const struct chela_event example_reflection = {
     .reflection = {"retry_step", "accept", 5, 2, 5, 1, STR("read the whole file")}};
+static const struct chela_event example_beat = {.beat = {1, 61.5, "native"}};
 static const struct chela_event example_end = {.end = {.status = "done",
                                                        .reason = "task_completed",
                                                        .text = STR("It says hello."),
