@@ -132,6 +132,9 @@ struct chela_heartbeat_opts { /* NULL, 0: the default */
      * own; "skip": only those that ask for an answer. */
     int64_t debounce_ms;
     const char *busy;
+    /* A model, "provider/model", a small one, that is asked before a turn which only
+     * the dice want (CHELA_URGE_WILLING): it may say no. NULL: nobody is asked. */
+    const char *opinion;
     const struct chela_willing_opts *group, *direct;
     struct chela_willing_rules rules;
 };

@@ -57,6 +57,7 @@ enum ch_role_kind {
     CH_ROLE_PLANNER,
     CH_ROLE_EXECUTOR,
     CH_ROLE_REFLECTOR,
+    CH_ROLE_LISTENER,
     CH_ROLES
 };
 

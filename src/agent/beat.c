@@ -55,7 +55,7 @@ static void keep_opts(chela_agent *a, struct chela_heartbeat_opts *o) {
     o->rules.keywords = keep_list(a, o->rules.keywords);
     o->rules.stop_words = keep_list(a, o->rules.stop_words);
     o->debounce_ms = o->debounce_ms ? o->debounce_ms : CH_DEFAULT_BEAT_DEBOUNCE_MS;
-    o->protocol = o->busy = NULL; /* read into members of their own */
+    o->protocol = o->busy = o->opinion = NULL; /* read into members of their own */
     o->memory = NULL;
 }
 
@@ -89,6 +89,9 @@ int ch_beat_configure(chela_agent *a, const struct chela_agent_opts *o, struct c
     c->history = c->opts.history ? c->opts.history : CH_DEFAULT_VIEW_LINES;
     c->memory = keep_list(a, c->opts.memory ? c->opts.memory : memory);
     c->typing = c->opts.typing;
+    if (c->opts.opinion && *c->opts.opinion)
+        a->role_models[CH_ROLE_LISTENER] =
+            ch_arena_str(&a->arena, ch_sv_str(c->opts.opinion));
     c->utc_offset = c->opts.rules.utc_offset;
     beats = c->opts.beats ? c->opts.beats : CH_DEFAULT_BEATS;
     if (o->limits.max_turns <= 0 || o->limits.max_turns > beats)
@@ -120,14 +123,71 @@ static size_t begin_of(chela_run *run) {
     return k->begin;
 }
 
-bool ch_beat_begin(chela_run *run) {
+static struct ch_view view_of(chela_run *run) {
+    const struct ch_companion *c = run->session->agent->companion;
+    struct ch_view_opts o = {&run->session->transcript, begin_of(run), c->history, c->utc_offset,
+                             c->name};
+    struct ch_view v;
+    ch_view_make(&o, &v);
+    return v;
+}
+
+static struct ch_sv persona_of(const chela_agent *a) {
+    const char *given = a->context.instructions;
+    return ch_sv_str(given ? given : "a friendly member of the chat");
+}
+
+/* --- a second opinion ----------------------------------------------------------------- */
+
+static void on_opinion(const struct ch_answered *a, void *user) {
+    chela_run *run = user;
+    run->moding->asked = NULL;
+    if (!a->v) /* it was to spare a turn, not to forbid one */
+        ch_warn(run, "nobody said whether this is worth a turn: %s",
+                a->error && *a->error ? a->error : ch_reason_name(a->reason));
+    if (run->dead)
+        return;
+    if (!a->v || ch_json_bool(ch_json_get(a->v, "speak"), false)) {
+        ch_moding_on(run);
+        return;
+    }
+    run->stop_reason = ch_stop_name(CH_STOP_STOP);
+    ch_drive(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = CH_REASON_COMPLETED});
+}
+
+static void ask_opinion(chela_run *run) {
+    const chela_agent *a = run->session->agent;
+    struct ch_view v = view_of(run);
+    struct ch_prompt_value values[] = {
+        {.name = "name", .text = ch_sv_str(a->companion->name)},
+        {.name = "persona", .text = persona_of(a)},
+        {.name = "seen", .text = ch_moding_or_none(&v.seen)},
+        {.name = "new", .text = ch_moding_or_none(&v.fresh)},
+    };
+    run->moding->heard_opinion = true;
+    ch_moding_ask(run, CH_ROLE_LISTENER, values, CH_LEN(values), on_opinion);
+    ch_view_release(&v);
+}
+
+static bool wants_opinion(const chela_run *run) {
+    return run->unasked && !run->moding->heard_opinion && run->m.turns == 1 &&
+           run->session->agent->role_models[CH_ROLE_LISTENER];
+}
+
+bool ch_beat_turn(chela_run *run) {
+    if (wants_opinion(run)) {
+        ask_opinion(run);
+        return true;
+    }
     struct chela_event ev = {.type = CHELA_EV_BEAT,
                              .beat = {.n = run->m.turns,
                                       .willingness = run->willingness,
                                       .protocol = run->session->agent->companion->text ? "text"
                                                                                        : "native"}};
-    return ch_think_open(run) && ch_emit(run, &ev);
+    return !ch_think_open(run) || !ch_emit(run, &ev);
 }
+
+/* --- what it is shown ------------------------------------------------------------------ */
 
 /* Read again for each beat: whoever changes it is heard at once. */
 static void add_memory(const chela_agent *a, struct ch_buf *out) {
@@ -195,17 +255,13 @@ static int render(chela_run *run, const struct ch_model_request *req, struct ch_
     const struct ch_prompts *all = ch_runtime_prompts(a->rt, err);
     struct ch_prompt_query query = {
         .name = "companion", .model = run->target->spec, .session = run->session->key};
-    struct ch_view_opts o = {&run->session->transcript, begin_of(run), c->history, c->utc_offset,
-                             c->name};
-    const char *persona = a->context.instructions;
     const struct ch_prompt *used;
     CH_BUF_AUTO memory = {0};
     CH_BUF_AUTO scene = {0};
     CH_BUF_AUTO how = {0};
-    struct ch_view v;
     if (!all)
         return err->code;
-    ch_view_make(&o, &v);
+    struct ch_view v = view_of(run);
     add_memory(a, &memory);
     add_scene(run, &scene);
     ch_buf_add_str(&how, c->text ? by_text : by_calls);
@@ -213,7 +269,7 @@ static int render(chela_run *run, const struct ch_model_request *req, struct ch_
         add_signature(&req->tools[i], &how);
     struct ch_prompt_value values[] = {
         {.name = "name", .text = ch_sv_str(c->name)},
-        {.name = "persona", .text = ch_sv_str(persona ? persona : "a friendly member of the chat")},
+        {.name = "persona", .text = persona_of(a)},
         {.name = "memory", .text = ch_buf_sv(&memory)},
         {.name = "how", .text = ch_buf_sv(&how)},
         {.name = "scene", .text = ch_buf_sv(&scene)},

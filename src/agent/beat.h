@@ -39,8 +39,9 @@ int ch_beat_configure(chela_agent *a, const struct chela_agent_opts *o, struct c
 int ch_beat_tools(chela_agent *a, struct chela_error *err);
 #define CH_BEAT_ACTIONS CH_SEND_ACTION "," CH_REACT_ACTION "," CH_SILENT_ACTION
 
-/* A model call is due: tell of the beat. False: the run is gone. */
-bool ch_beat_begin(chela_run *run);
+/* A model call is due. True: somebody else is asked first, or the run is gone;
+ * else the beat is told of, and it is the model's. */
+bool ch_beat_turn(chela_run *run);
 /* Put the view in the place of the history. */
 int ch_beat_request(chela_run *run, struct ch_model_request *req, struct chela_error *err);
 /* A reply came: its words become calls, where that is the protocol. False: it is

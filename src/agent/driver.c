@@ -612,6 +612,7 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, chela_run *
     run->interrupt = CH_IN_INPUT;
     run->stop_reason = "error";
     run->willingness = opts->urge ? opts->urge->willingness : -1;
+    run->unasked = opts->urge && opts->urge->reason == CHELA_URGE_WILLING;
     ch_random_id("run_", run->id);
     ch_run_init(&run->m, &s->agent->limits);
     ch_guard_init(&run->guard, &s->agent->loop_guard);

@@ -112,6 +112,7 @@ struct chela_run {
     struct ch_buf text; /* the answer so far */
     struct ch_moding *moding; /* owned: mode.c; NULL: it has not begun */
     double willingness;       /* what led to it; negative: nobody asked */
+    bool unasked;             /* mode heartbeat: only the dice want it */
     bool spoke;               /* mode heartbeat: an action reached the chat */
 
     char *handoff;    /* owned: id of the agent that is to go on; NULL: this one */

@@ -332,7 +332,7 @@ bool ch_mode_turn(chela_run *run) {
     bool reacts = a->mode == CH_MODE_REACT;
     if (a->mode == CH_MODE_HEARTBEAT) {
         moding(run);
-        return !ch_beat_begin(run); /* a turn of the model's own, unless the run is gone */
+        return ch_beat_turn(run);
     }
     if ((reacts && !reflects(a)) || m->closing != CH_REASON_NONE || m->nudge ||
         m->reask)

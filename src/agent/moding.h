@@ -37,6 +37,7 @@ struct ch_moding {
     struct ch_msg *view;     /* owned: HEARTBEAT: what the last request showed */
     const struct ch_msg *heard; /* ...and what the turn began with, in the transcript */
     size_t begin;            /* its place there */
+    bool heard_opinion;      /* the listener was asked */
 };
 
 /* --- mode.c: ends of a turn, after which nothing of it may be touched */

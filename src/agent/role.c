@@ -28,7 +28,7 @@ struct ch_asked {
 };
 
 const char *ch_role_name(enum ch_role_kind role) {
-    static const char *const names[] = {"router", "planner", "executor", "reflector"};
+    static const char *const names[] = {"router", "planner", "executor", "reflector", "listener"};
     return names[role];
 }
 

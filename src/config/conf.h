@@ -33,7 +33,7 @@ struct ch_conf_heartbeat {
     const char *const *names, *const *keywords, *const *stop_words; /* NULL-terminated */
     const char *quiet_hours, *utc_offset;
     int64_t hush_s, bot_turns, beats, history, debounce_ms;
-    const char *protocol, *busy;
+    const char *protocol, *busy, *opinion;
     const char *const *memory;
     const double *typing;
     struct ch_conf_willing group, direct;

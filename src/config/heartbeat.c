@@ -69,6 +69,7 @@ int ch_conf_heartbeat(const chela_config *cfg, const struct ch_conf_agent *agent
         .direct = willing_of(cfg, CHELA_CHAT_DIRECT, &a->direct, &d->direct));
     o->protocol = EITHER(a, d, protocol);
     o->busy = EITHER(a, d, busy);
+    o->opinion = EITHER(a, d, opinion);
     o->beats = (unsigned)EITHER(a, d, beats);
     o->history = (unsigned)EITHER(a, d, history);
     o->debounce_ms = EITHER(a, d, debounce_ms);

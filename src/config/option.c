@@ -389,6 +389,9 @@ const struct ch_option ch_options[] = {
      .words = "wait|skip", .otherwise = "wait",
      .help = "and what lines do that come meanwhile: wait for a turn of their own, or that only if "
              "they ask for an answer"},
+    {CH_SCOPE_AGENT, "heartbeat.opinion", CH_CFG_MODEL, 0, AGENT(heartbeat.opinion),
+     .help = "a small model that is asked first about lines that nobody addressed to it: it may "
+             "say no"},
     {CH_SCOPE_AGENT, "heartbeat.names", CH_CFG_TEXTS, 0, AGENT(heartbeat.names), .otherwise = "[]",
      .help = "what it is called in a chat: a line with one of them is answered; see heartbeat.md"},
     {CH_SCOPE_AGENT, "heartbeat.keywords", CH_CFG_TEXTS, 0, AGENT(heartbeat.keywords),

@@ -11,6 +11,7 @@
     X(companion_1_0, "companion", "1.0", "", "companion/v1.0.txt")       \
     X(data_1_0, "data", "1.0", "", "data/v1.0.txt")                      \
     X(executor_1_0, "executor", "1.0", "", "executor/v1.0.txt")          \
+    X(listener_1_0, "listener", "1.0", "", "listener/v1.0.txt")          \
     X(planner_1_0, "planner", "1.0", "", "planner/v1.0.txt")             \
     X(planner_1_0_reasoner, "planner", "1.0", "reasoner", "planner/v1.0.reasoner.txt") \
     X(reflector_1_0, "reflector", "1.0", "", "reflector/v1.0.txt")       \
@@ -20,6 +21,7 @@
 #define CASES(X)                                          \
     X(companion_cases, "companion", "companion/cases.yaml")    \
     X(executor_cases, "executor", "executor/cases.yaml")       \
+    X(listener_cases, "listener", "listener/cases.yaml")       \
     X(planner_cases, "planner", "planner/cases.yaml")          \
     X(reflector_cases, "reflector", "reflector/cases.yaml")    \
     X(router_cases, "router", "router/cases.yaml")             \

@@ -98,4 +98,22 @@ same "nothing else was said" 7 "$(count)"
 same "thoughts are not for the chat" 0 "$(texts | grep -c SECRET)"
 check "SIGTERM ends it" stop_serving
 
+# --- another one is asked first
+cat >"$space/opinion.yaml" <<'YAML'
+rules:
+  - when: { user: 'New lines:[^#]*dull' }
+    say: '{"speak":false,"why":"small talk"}'
+  - say: '{"speak":true,"why":"why not"}'
+YAML
+configure 'threshold: 0, slope: 1, shareHigh: 1, refractorySec: 0 }, opinion: scripted/opinion.yaml, direct: { text: 1'
+serve
+push "$(event om_20 oc_third group 'somebody is dull')"
+check "it says no" logged 'feishu:oc_third: stayed silent after 1 beats'
+push "$(event om_21 oc_third group 'something new')"
+check "it says yes" hears 8
+push "$(event om_22 oc_third group '@_user_1 hello, or is that dull?' ou_bob "$me")"
+check "who is asked answers in any case" hears 9
+check "who is asked answers in any case: with a greeting" grep -q 'hello to you' <(texts | tail -n 1)
+check "SIGTERM ends it" stop_serving
+
 tap_done

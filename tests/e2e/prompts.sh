@@ -3,7 +3,7 @@
 cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
 . tests/support/e2e.sh
-roles=(companion executor planner reflector router summariser)
+roles=(companion executor listener planner reflector router summariser)
 
 # --- list, show, render
 chela prompt list

@@ -99,6 +99,12 @@ static const struct contract {
       "{\"thoughts\":\"t\",\"actions\":[{\"name\":\"send_message\","
       "\"params\":{\"content\":\"c\"}}],\"request_heartbeat\":true}"},
      {"{\"thoughts\":\"t\"}", "{\"actions\":[{\"params\":{}}]}", "{\"actions\":{}}"}},
+    {"listener",
+     {"name", "persona", "!seen", "!new"},
+     {"speak", "why"},
+     {0},
+     {"{\"speak\":true,\"why\":\"w\"}"},
+     {"{\"speak\":\"yes\",\"why\":\"w\"}", "{\"speak\":true}"}},
     {"summariser", {"!previous", "focus", "max_words", "!conversation"}, {0}, {0}, {0}, {0}},
 };
 

@@ -153,7 +153,8 @@ static void test_values(void **state) {
  * ones; there are enough of each kind. */
 static void test_builtin_cases(void **state) {
     static const char *const roles[] = {"router",    "planner",    "executor",
-                                        "reflector", "summariser", "companion"};
+                                        "reflector", "summariser", "companion",
+                                        "listener"};
     struct ch_prompts all = {0};
     struct chela_error err = {0};
     (void)state;
