@@ -217,7 +217,7 @@ static void finished(const struct ch_block *call, const struct ch_result *r, voi
         ch_delivery_done(&run->session->state, run->id, r->id);
     store_result(run, call, r);
     if (was_child(run, call)) /* what it used is the run's from now on */
-        ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_LATER);
+        ch_keep_acting(run, CH_SYNC_LATER);
     if (ch_emit(run, &ev))
         ch_mode_call(run, call, true, r->is_error || r->denied);
 }

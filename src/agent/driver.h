@@ -51,6 +51,7 @@ struct chela_run {
     uint64_t admit_seq;   /* once committed it begins; 0: does not wait */
     uint64_t end_seq;     /* once committed it has ended, or is paused; 0: likewise */
     uint64_t *gates;      /* owned, by call: once committed it may run; 0: likewise */
+    bool acting;          /* what is stored now is so in the middle of its calls */
     unsigned recoveries;  /* times that it was taken up since its last reply */
     enum ch_past_status told; /* the status that lists show */
     struct ch_past *past; /* owned: what it goes on from; NULL: nothing */

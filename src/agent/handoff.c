@@ -67,7 +67,7 @@ bool ch_handoff(chela_run *run) {
         ch_break(run, &err);
         return false;
     }
-    ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT); /* with the result that says so */
+    ch_keep_acting(run, CH_SYNC_COMMIT); /* with the result that says so */
     return tell(run, from, ch_buf_sv(&run->handoff_note));
 }
 

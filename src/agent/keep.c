@@ -560,6 +560,8 @@ static void write_machine(struct ch_jw *w, const chela_run *run) {
         ch_jw_double(w, m->cost - live.cost);
     }
     ch_jw_kint(w, "seq", (int64_t)m->seq);
+    if (run->acting)
+        ch_jw_kbool(w, "acting", true);
     if (run->recoveries)
         ch_jw_kint(w, "recoveries", run->recoveries);
     if (run->plan.n)
@@ -595,6 +597,12 @@ uint64_t ch_keep_state(chela_run *run, enum ch_past_status status, enum ch_sync 
             ->note(k->log, &(struct chela_store_head){.status = ch_past_status_name(status)});
     }
     return end(run->session, &w, CH_REC_STATE, sync);
+}
+
+void ch_keep_acting(chela_run *run, enum ch_sync sync) {
+    run->acting = true;
+    ch_keep_state(run, CH_PAST_RUNNING, sync);
+    run->acting = false;
 }
 
 uint64_t ch_keep_end(chela_run *run, enum ch_past_status status) {

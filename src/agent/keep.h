@@ -92,6 +92,8 @@ void ch_keep_outbound(chela_run *run, const char *id); /* its answer is to be se
 void ch_keep_receipt(chela_runtime *rt, const char *session, const char *id, const char *state);
 /* The machine as it is now. */
 uint64_t ch_keep_state(chela_run *run, enum ch_past_status status, enum ch_sync sync);
+/* The same in the middle of its calls, where the machine decides nothing. */
+void ch_keep_acting(chela_run *run, enum ch_sync sync);
 uint64_t ch_keep_end(chela_run *run, enum ch_past_status status); /* before it is told */
 /* The transcript was rewritten: it is now what it is in memory. */
 struct ch_keep_rewrite {

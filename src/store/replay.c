@@ -213,6 +213,10 @@ static void adopt_usage(struct replaying *r, const struct ch_json *v) {
     r->m.usage.input = ch_json_int(ch_json_get(u, "input"), r->m.usage.input);
     r->m.usage.output = ch_json_int(ch_json_get(u, "output"), r->m.usage.output);
     r->m.cost = ch_json_double(ch_json_get(v, "cost"), r->m.cost);
+    const struct ch_json *below = ch_json_get(v, "below");
+    r->m.below.turns = (unsigned)ch_json_int(ch_json_get(below, "turns"), r->m.below.turns);
+    r->m.below.tool_calls =
+        (unsigned)ch_json_int(ch_json_get(below, "tool_calls"), r->m.below.tool_calls);
 }
 
 static void compare(struct replaying *r, const struct ch_json *v) {
@@ -249,6 +253,10 @@ static void feed_state(struct replaying *r, const struct ch_json *v) {
     struct ch_sv state = ch_json_get_str(v, "state");
     if (running && (ch_sv_is(state, "OBSERVE") || ch_json_get(v, "recoveries")))
         return; /* begun, or taken up again: no decision of the machine */
+    if (running && ch_json_get(v, "acting")) {
+        adopt_usage(r, v);
+        return; /* nor is what a call of an agent used */
+    }
     if (running && r->m.state == CH_RUN_WAITING) {
         feed(r, &(struct ch_input){.kind = CH_IN_RESUMED});
         return;

@@ -68,6 +68,8 @@ holds "a task: what it used is the run's" \
 chela trace add --json
 holds "a task: its trace has the child's steps, below the call" \
     '.[0] | (map(.kind + ":" + (.depth // 0 | tostring))) == ["input:0","model:0","tool:0","input:1","model:1","tool:1","model:1","end:1","model:0","end:0"]'
+chela replay add
+exits "a task: played again, it goes the same way" 0
 chela run "add"
 check "a task as text: what the child does" grep -q '^\[finder\] calculate' "$err"
 check "a task as text: only the answer" test "$(cat "$out")" = "I heard: found 3"
