@@ -255,5 +255,7 @@ void ch_server_close(struct ch_server *s) {
     for (struct ch_exchange *x; (x = CH_LIST_FIRST(&s->clients, struct ch_exchange, link));)
         ch_exchange_drop(x);
     close_listener(s);
+    if (s->handles == 0) /* drained, and all of it was closed before */
+        free_server(s);
 }
 
