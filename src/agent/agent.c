@@ -319,6 +319,9 @@ int chela_agent_new(chela_runtime *rt, const struct chela_agent_opts *given, che
     struct chela_agent_opts opts = {0};
     if (given)
         memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
+    *out = NULL;
+    if (!rt)
+        return ch_fail(err, CHELA_EINVAL, "there is no runtime for the agent");
     chela_agent *a = ch_alloc(sizeof(*a));
     a->rt = rt;
     ch_list_init(&a->sessions);
@@ -400,6 +403,8 @@ int chela_agent_tool(chela_agent *a, const char *name, const char *description, 
                      chela_tool_fn *fn, void *user) {
     struct chela_tool_opts opts = CHELA_TOOL_OPTS(.name = name, .description = description,
                                                   .schema = schema, .fn = fn, .user = user);
+    if (!a)
+        return CHELA_EINVAL;
     return ch_registry_add(&a->registry, &opts, NULL, NULL, NULL);
 }
 

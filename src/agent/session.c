@@ -537,6 +537,11 @@ static int code_of(const chela_run *run) {
 
 char *chela_ask(chela_agent *agent, const char *text, struct chela_error *err) {
     chela_run *run;
+    if (!agent) { /* what went wrong when it was made is in err already */
+        if (err && err->code == CHELA_OK)
+            ch_fail(err, CHELA_EINVAL, "there is no agent to ask");
+        return NULL;
+    }
     if (!agent->own && chela_session_new(agent, NULL, &agent->own, err) < 0)
         return NULL;
     if (chela_run_start(agent->own, text, strlen(text), NULL, &run, err) < 0)

@@ -20,6 +20,7 @@
 void ch_asker_open(struct ch_asker *a, struct ch_console *console, struct ch_signals *signals) {
     a->console = console;
     a->signals = signals;
+    a->choice = NULL;
     a->tty = -1;
     if (console->err.tty)
         a->tty = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);

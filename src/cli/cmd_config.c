@@ -175,9 +175,10 @@ static int with_file(const struct ch_cmd *cmd, const struct ch_env *env, int arg
 
     if (code < 0) {
         ch_console_init(&console, env, ch_setup_verbosity(&f.setup), f.setup.no_color);
-        int rc = args.n ? ch_problem(&err, CHELA_EINVAL,
-                                     "%s takes no words (--config FILE names the file)", cmd->name)
-                        : body(&f, &console, env, &err);
+        if (args.n)
+            f.setup.config = args.words[0];
+        int rc = args.n > 1 ? ch_problem(&err, CHELA_EINVAL, "%s takes one FILE", cmd->name)
+                            : body(&f, &console, env, &err);
         if (rc < 0)
             ch_console_error(&console, "%s", err.message);
         code = ch_console_exit(&console, rc < 0 ? ch_problem_exit(&err) : CH_EXIT_DONE);
@@ -230,17 +231,18 @@ static int run_schema(const struct ch_cmd *cmd, const struct ch_env *env, int ar
 
 const struct ch_cmd ch_cmd_config_check = {
     .name = "config check",
-    .args = "",
+    .args = "[FILE]",
     .summary = "is the configuration file right?",
     .about = "Reads the configuration file that 'chela run' would use and says what is wrong with "
-             "it, with line and column. Unknown keys are warnings.",
+             "it, with line and column; FILE is the same as --config FILE. Unknown keys are "
+             "warnings.",
     .opts = check_opts,
     .run = run_check,
 };
 
 const struct ch_cmd ch_cmd_config_show = {
     .name = "config show",
-    .args = "",
+    .args = "[FILE]",
     .summary = "the configuration as it was understood",
     .about = "Every option of the configuration file with its value, one a line; with --all also "
              "the defaults of those it says nothing about. What may be secret is not shown.",

@@ -5,7 +5,8 @@ cd "$(dirname "$0")/../.." || exit 2
 . tests/support/e2e.sh
 
 check "the demo runs" scripts/demo "$program"
-scripts/demo "$program" >"$out" 2>&1
+LC_ALL=zh_CN.UTF-8 scripts/demo "$program" >"$out" 2>&1
+check "in the language of its reader" grep -q 帮我写一个 "$out"
 check "the demo answers" grep -q 'list_files.py' "$out"
 if command -v python3 >/dev/null; then
     check "the demo's program works" grep -qx 'skills/create-python-script/SKILL.md' "$out"

@@ -11,6 +11,11 @@ check "and writes it" grep -q '^    model: anthropic/' "$space/chela.yaml"
 check "but not the key" test "$(cat "$out" "$err" "$space/chela.yaml" | grep -c sentinel)" = 0
 rm -f "$space/chela.yaml"
 
+chela init --no-test
+exits "with nobody to ask" 0
+check "the model that was found" grep -q '^    model: ' "$space/chela.yaml"
+rm -f "$space/chela.yaml"
+
 chela init --yes --model scripted/demo
 exits "init" 0
 check "and what comes next" grep -q 'chela run' "$out"
