@@ -85,6 +85,7 @@ static const struct ch_opt opts[] = {
 #define GO_ON_OPTS                                                                                 \
     CH_RUN_OPTS_SERVICE(struct flags),                                                             \
     CH_RUN_OPT_SYSTEM(struct flags),                                                               \
+    CH_RUN_OPT_MODE(struct flags),                                                                 \
     CH_RUN_OPT_NO_STREAM(struct flags),                                                            \
     CH_SETUP_OPTS_TOOLS(struct flags),                                                             \
     CH_RUN_OPT_APPROVE(struct flags,                                                               \
@@ -330,16 +331,25 @@ static const char *waits_for(const char *reason) {
     return "an answer that only a program using the library can give";
 }
 
+/* " --mode MODE" of the command that goes on, if this one had it. */
+static const char *mode_again(const struct run *r, const char **mode) {
+    *mode = r->flags.mode ? r->flags.mode : "";
+    return r->flags.mode ? " --mode " : "";
+}
+
 static void say_left(struct run *r) {
-    ch_console_error(&r->console, "told to end; 'chela sessions resume %s' goes on",
+    const char *mode, *flag = mode_again(r, &mode);
+    ch_console_error(&r->console, "told to end; 'chela sessions resume%s%s %s' goes on", flag, mode,
                      chela_session_key(r->session));
 }
 
 static void say_paused(struct run *r, const chela_store *store, const char *session) {
     const char *what = waits_for(chela_run_reason(r->handle));
+    const char *mode, *flag = mode_again(r, &mode);
     if (store)
-        ch_console_error(&r->console, "session %s waits for %s; 'chela sessions resume %s' goes on",
-                         session, what, session);
+        ch_console_error(&r->console,
+                         "session %s waits for %s; 'chela sessions resume%s%s %s' goes on", session,
+                         what, flag, mode, session);
     else
         ch_console_error(&r->console,
                          "session %s waits for %s (on a terminal you would be asked; --session "

@@ -110,6 +110,7 @@ static const char *const meanings[] = {
     [CHELA_EV_WARNING] = "Something worth knowing; the run goes on.",
     [CHELA_EV_PLAN] = "The plan, whenever a step changes.",
     [CHELA_EV_REFLECTION] = "A judgement of a result, and what follows from it.",
+    [CHELA_EV_BEAT] = "Mode heartbeat: how willing the agent is, and what it makes of a turn.",
     [CHELA_EV_TURN_END] = "The model call is over.",
     [CHELA_EV_RUN_END] = "The last event, exactly one: how the run ended, and its answer.",
     [CHELA_EV_HANDOFF] = "From here on another agent answers.",

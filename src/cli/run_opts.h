@@ -41,8 +41,8 @@ enum chela_reasoning ch_run_reasoning(const char *word);
      "Model", "how much the model thinks before it answers"}
 #define CH_RUN_OPT_MODE(type)                                                                      \
     {"mode", 0, CH_OPT_CHOICE, offsetof(type, mode), "react|plan|route|heartbeat", 0, 0, "Model",  \
-     "how the agent works: think, act, look at the result, again; make a plan first; or choose "   \
-     "a tool, or the planner, first"}
+     "how the agent works: think, act, look at the result, again; make a plan first; choose a "    \
+     "tool, or the planner, first; or take part in a chat"}
 #define CH_RUN_OPT_NO_STREAM(type)                                                                 \
     {"no-stream", 0, CH_OPT_SWITCH, offsetof(type, no_stream), NULL, 0, 0, "Model",                \
      "ask for whole replies instead of streams"}

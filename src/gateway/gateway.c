@@ -336,6 +336,11 @@ int chela_gateway_run(chela_gateway *gw) {
         return CHELA_ESTATE;
     gw->leave = gw->over;
     gw->interrupted = false;
+    /* At its end it may wait for nothing but a thread or a timer. */
+    ch_loop_hold(gw->rt->loop);
     int rc = ch_loop_run(gw->rt->loop, &gw->leave);
+    if (rc == CHELA_ECANCELED)
+        return rc; /* the loop is gone */
+    ch_loop_release(gw->rt->loop);
     return rc < 0 ? rc : gw->interrupted && !gw->over;
 }

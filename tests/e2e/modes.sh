@@ -106,6 +106,12 @@ chela run --model scripted/plan.yaml --mode plan --review-plan --approve ask --o
 exits "a plan to agree to" 5
 holds "a plan to agree to: the run waits before any step" \
     '.[-1].reason == "approval_required" and ([.[] | select(.type == "approval_required")][0].arguments.steps | length == 4) and ([.[] | select(.type == "tool_start")] | length == 0)'
+chela run --model scripted/plan.yaml --store sqlite:w.db --mode plan --review-plan --approve ask --session w "2+2 times 3"
+exits "a plan that waits" 5
+check "a plan that waits: how to go on" grep -q 'sessions resume --mode plan w' "$err"
+chela sessions resume --model scripted/plan.yaml --store sqlite:w.db --mode plan --allow all --output jsonl w
+exits "a plan that waited" 0
+holds "a plan that waited: it is carried out" '.[-1].status == "done" and (.[-1].text | test("12"))'
 chela run --model scripted/plan.yaml --mode plan --review-plan --approve auto --output jsonl "2+2 times 3"
 exits "a plan that nobody need agree to" 0
 
