@@ -144,8 +144,13 @@ for i in {1..6}; do
     wait "$gateway_pid" 2>/dev/null
     serve
 done
-check "all are answered" hears $((before + 6))
-same "none was lost" "$(seq 1 6 | sed 's/^/number /' | sort)" "$(texts | grep -o 'number [0-9]*' | sort -u)"
+# Telegram cannot tell a message that is sent again: one may come twice.
+answered() { texts | grep -o 'number [0-9]*' | sort -u; }
+for _ in {1..300}; do
+    [ "$(answered | wc -l)" = 6 ] && break
+    sleep 0.1
+done
+same "none was lost" "$(seq 1 6 | sed 's/^/number /' | sort)" "$(answered)"
 check "SIGTERM ends it" stop_serving
 check "the log has no secret" bash -c "! grep -qF -e SENTINEL '$serve_log'"
 tap_done
