@@ -195,6 +195,11 @@ struct chela_runtime {
     const char *default_model_why;
 };
 
+struct ch_bounds { /* of one run, within those of its agent; 0: no further */
+    double cost_usd;
+    int64_t turns, timeout_ms;
+};
+
 struct chela_agent {
     struct ch_link link; /* in the runtime's agents */
     chela_runtime *rt;
@@ -236,6 +241,7 @@ struct chela_agent {
     bool no_stream;
     struct ch_http_timeouts timeouts;
     struct ch_run_limits limits;
+    struct ch_bounds bounds; /* of the conversation it was made for */
     struct chela_loop_guard loop_guard;
     int64_t timeout_ms; /* of a run; negative: none */
     enum ch_compact_mode compact_mode;
@@ -259,6 +265,7 @@ struct chela_agent {
 struct chela_session {
     struct ch_link link; /* in the agent's sessions, then in the runtime's closed */
     chela_agent *agent;
+    struct ch_bounds bounds;    /* that stay when it is handed over */
     char *key;
     char *system;               /* owned: in place of the agent's; NULL: that */
     struct ch_transcript transcript;
@@ -339,10 +346,8 @@ int ch_run_start(chela_session *s, struct ch_msg *input, const struct chela_run_
                  chela_run **out, struct chela_error *err);
 
 /* --- derive.c: an agent for one conversation */
-struct ch_bounds { /* of one run, within those of its agent; 0: no further */
-    double cost_usd;
-    int64_t turns, timeout_ms;
-};
+/* Where a limit is further off, it is drawn in. */
+void ch_bounds_apply(const struct ch_bounds *b, struct ch_run_limits *limits);
 struct ch_agent_patch { /* NULL, 0: as the base has it */
     const char *system; /* added to the system prompt */
     const char *tool_choice;

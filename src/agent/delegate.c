@@ -197,8 +197,7 @@ static void on_event(const struct chela_event *ev, void *user) {
 
 /* --- its run ---------------------------------------------------------------------------- */
 
-/* Nobody who is bound here is less bound there. */
-static void bind(const chela_run *above, chela_run *run) {
+void ch_child_bind(const chela_run *above, chela_run *run) {
     run->ask_means = CH_MAX(run->ask_means, above->ask_means);
     run->forgets |= above->forgets;
 }
@@ -218,7 +217,7 @@ static int begin(struct ch_child *c, bool resume, struct chela_error *err) {
     if (resume) {
         int rc = chela_run_resume(c->session, &o, &run, err);
         if (rc == 0)
-            bind(c->run, run);
+            ch_child_bind(c->run, run);
         chela_run_free(run);
         return rc;
     }
@@ -230,7 +229,7 @@ static int begin(struct ch_child *c, bool resume, struct chela_error *err) {
     write_task(c->call, &task);
     int rc = chela_run_start(c->session, task.p, task.n, &o, &run, err);
     if (rc == 0)
-        bind(c->run, run);
+        ch_child_bind(c->run, run);
     chela_run_free(run);
     return rc;
 }

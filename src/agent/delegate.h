@@ -47,6 +47,8 @@ static inline chela_session *ch_run_root(const chela_run *run) {
 const char *ch_child_key(const char *session, const struct ch_tool *t, const char *call_key,
                          struct ch_arena *a);
 
+/* Nobody who is bound above is less bound below. */
+void ch_child_bind(const chela_run *above, chela_run *run);
 /* Before a step: no more than what is left above. */
 void ch_child_bound(chela_run *run);
 /* What live children used is not the run's yet, as far as the journal goes: they

@@ -35,12 +35,16 @@ static void bound(int64_t *limit, int64_t most) {
         *limit = most;
 }
 
+void ch_bounds_apply(const struct ch_bounds *b, struct ch_run_limits *limits) {
+    bound(&limits->max_turns, b->turns);
+    if (b->cost_usd > 0 && (limits->cost_budget < 0 || limits->cost_budget > b->cost_usd))
+        limits->cost_budget = b->cost_usd;
+}
+
 static void apply(chela_agent *a, const struct ch_agent_patch *p) {
-    double cost = p->bounds.cost_usd;
-    bound(&a->limits.max_turns, p->bounds.turns);
+    a->bounds = p->bounds;
+    ch_bounds_apply(&p->bounds, &a->limits);
     bound(&a->timeout_ms, p->bounds.timeout_ms);
-    if (cost > 0 && (a->limits.cost_budget < 0 || a->limits.cost_budget > cost))
-        a->limits.cost_budget = cost;
     if (p->system && *p->system)
         a->context.added = ch_arena_str(&a->arena, ch_sv_str(p->system));
     if (p->tool_choice)

@@ -587,10 +587,14 @@ int ch_run_rebind(chela_run *run, struct chela_error *err) {
     ch_policy_release(&run->policy);
     ch_free(CH_TAKE(run->bounds));
     run->m.limits = a->limits;
+    ch_bounds_apply(&run->session->bounds, &run->m.limits);
     run->m.model = 0;
     run->target = NULL;
     run->selected = run->looked = false;
-    return bound(run, a, &o, err);
+    int rc = bound(run, a, &o, err);
+    if (ch_run_above(run))
+        ch_child_bind(ch_run_above(run), run);
+    return rc;
 }
 
 int ch_run_new(chela_session *s, const struct chela_run_opts *given, chela_run **out,
@@ -615,6 +619,7 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, chela_run *
     run->unasked = opts->urge && opts->urge->reason == CHELA_URGE_WILLING;
     ch_random_id("run_", run->id);
     ch_run_init(&run->m, &s->agent->limits);
+    ch_bounds_apply(&s->bounds, &run->m.limits);
     ch_guard_init(&run->guard, &s->agent->loop_guard);
     ch_queue_init(&run->steering);
     ch_queue_init(&run->follow_ups);

@@ -34,6 +34,8 @@ static void assign(chela_session *s, chela_agent *to) {
     ch_list_add(&to->sessions, &s->link);
     if (s->agent->own == s)
         s->agent->own = NULL;
+    if (s->agent->base) /* made for this conversation: so are its bounds */
+        s->bounds = s->agent->bounds;
     s->agent = to;
     s->handed = true;
     ch_encoder_release(&s->encoder);

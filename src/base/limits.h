@@ -58,6 +58,7 @@
 #define CH_LIMIT_ADDRESSES 8               /* of one host, tried in turn */
 #define CH_LIMIT_DNS_NAMES 64              /* whose addresses are remembered */
 #define CH_LIMIT_IDLE_CONNS 1024           /* kept alive per runtime */
+#define CH_LIMIT_TLS_REPLIES (64 * CH_KB)  /* of TLS itself, to a client that does not read */
 #define CH_LIMIT_INBOUND_HEADERS (32 * CH_KB) /* of a request that reaches us */
 #define CH_LIMIT_INBOUND_HEADER_COUNT 100  /* lines of them */
 #define CH_LIMIT_INBOUND_BODY (32 * CH_MB) /* of the same */

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "io/module.h"
 #include "io/sigpipe.h"
@@ -129,6 +130,16 @@ int ch_wire_end(struct ch_wire *w) {
 
 /* --- reading */
 
+/* What TLS itself has to say: of the handshake, an alert, a new key. Who asks for
+ * ever new keys and never reads is not answered for ever. */
+static void reply(struct ch_wire *w) {
+    size_t before = ch_wire_unsent(w);
+    if (!before)
+        w->replies = 0;
+    send_encrypted(w);
+    w->replies += ch_wire_unsent(w) - before;
+}
+
 static void decrypt(struct ch_wire *w) {
     const struct chela_tls_ops *tls = w->id->tls;
     int eof = 0;
@@ -143,8 +154,9 @@ static void decrypt(struct ch_wire *w) {
         w->ops->bytes(w, ch_sv(w->id->plain, (size_t)n));
     if (w->closed)
         return;
-    send_encrypted(w); /* of the handshake, or an alert */
-    if ((n < 0 || eof) && !w->deaf)
+    reply(w);
+    bool floods = w->replies > CH_LIMIT_TLS_REPLIES;
+    if ((n < 0 || eof || floods) && !w->deaf)
         w->ops->lost(w);
 }
 

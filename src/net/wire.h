@@ -39,6 +39,7 @@ struct ch_wire {
     char *room;             /* borrowed: CH_WIRE_READ bytes to read into */
     struct ch_identity *id; /* a reference; NULL: no TLS */
     struct chela_tls *tls;  /* owned; NULL likewise */
+    size_t replies;         /* bytes of TLS itself that wait since all was sent last */
     bool secure, deaf, closed; /* hands were shaken; it was told to be */
 };
 

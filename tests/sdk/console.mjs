@@ -246,6 +246,7 @@ if (page) {
     same(await page.isHidden('#resume'), true, 'nothing to resume any more');
   });
   await check('console: a session is deleted, once that is meant', async () => {
+    await page.waitForFunction(() => app.status !== 'running');
     await page.locator('#title').click();
     await page.keyboard.press('Delete');
     await page.waitForSelector('#sure[open]');
