@@ -1,5 +1,6 @@
 /* cmd_pairing.c -- `chela pairing`: strangers who may write to the gateway's
  * channels. */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,15 @@
 
 struct flags {
     struct ch_setup_flags setup;
+    bool json;
+};
+
+static const struct ch_opt list_opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    CH_SETUP_OPTS_STORE(struct flags),
+    {"json", 0, CH_OPT_SWITCH, offsetof(struct flags, json), NULL, 0, 0, "Output", "a JSON array"},
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
 };
 
 static const struct ch_opt pairing_opts[] = {
@@ -28,6 +38,8 @@ struct pairing {
     struct ch_console console;
     struct ch_setup setup;
     struct ch_table table;
+    struct ch_draft out;
+    size_t n; /* rows in out */
     struct chela_error err;
 };
 
@@ -73,22 +85,37 @@ static int list_row(const struct chela_pairing *p, void *user) {
     return 0;
 }
 
+static int list_json(const struct chela_pairing *p, void *user) {
+    struct pairing *s = user;
+    fputs(s->n++ ? ",\n {\"channel\":" : "{\"channel\":", s->out.f);
+    ch_draft_quote(&s->out, p->channel);
+    fputs(",\"sender\":", s->out.f);
+    ch_draft_quote(&s->out, p->sender);
+    fprintf(s->out.f, ",\"approved\":%s", p->code ? "false,\"code\":" : "true");
+    if (p->code)
+        ch_draft_quote(&s->out, p->code);
+    fputc('}', s->out.f);
+    return 0;
+}
+
 static int list(struct pairing *s) {
     static const char *const heads[] = {"CHANNEL", "SENDER", "CODE", NULL};
-    struct ch_draft out;
+    bool json = s->flags.json;
     int rc = need_words(s, 0, "list [flags]");
     if (rc < 0)
         return rc;
     s->table = (struct ch_table){.heads = heads};
-    rc = chela_pairing_list(s->setup.store, list_row, s, &s->err);
-    ch_draft_init(&out);
+    ch_draft_init(&s->out);
+    fputs(json ? "[" : "", s->out.f);
+    rc = chela_pairing_list(s->setup.store, json ? list_json : list_row, s, &s->err);
+    fputs(json ? "]\n" : "", s->out.f);
     if (s->table.n)
-        ch_table_print(&s->table, out.f);
-    ch_draft_finish(&out);
-    ch_console_print(&s->console, out.p, out.n);
-    if (rc == 0 && !s->table.n)
+        ch_table_print(&s->table, s->out.f);
+    ch_draft_finish(&s->out);
+    ch_console_print(&s->console, s->out.p, s->out.n);
+    if (rc == 0 && !json && !s->table.n)
         ch_console_note(&s->console, "nobody waits, and nobody was approved");
-    free(out.p);
+    free(s->out.p);
     ch_table_release(&s->table);
     return rc;
 }
@@ -134,7 +161,7 @@ const struct ch_cmd ch_cmd_pairing_list = {
     .summary = "who wrote to a channel, and who was approved",
     .about = "Lists who wrote to a channel whose dmPolicy is pairing and has a code that is still "
              "good, and who was approved.",
-    .opts = pairing_opts,
+    .opts = list_opts,
     .run = run_list,
 };
 

@@ -192,26 +192,13 @@ void ch_console_progress(struct ch_console *c, const char *label, const char *p,
     free(d.p);
 }
 
-static void write_quoted(FILE *out, const char *text) {
-    fputc('"', out);
-    for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
-        if (*p == '"' || *p == '\\')
-            fprintf(out, "\\%c", *p);
-        else if (*p < ' ')
-            fprintf(out, "\\u%04x", *p);
-        else
-            fputc(*p, out);
-    }
-    fputc('"', out);
-}
-
 void ch_console_json(struct ch_console *c, const char *level, const char *area, const char *text) {
     struct ch_draft d;
     ch_draft_init(&d);
     fprintf(d.f,
             "{\"ts\":%lld,\"level\":\"%s\",\"area\":\"%s\",\"message\":", (long long)ch_wall_ms(),
             level, area);
-    write_quoted(d.f, text);
+    ch_draft_quote(&d, text);
     fputs("}\n", d.f);
     ch_draft_finish(&d);
     ch_console_complain(c, d.p, d.n);

@@ -27,3 +27,17 @@ char *ch_format(const char *fmt, ...) {
         abort();
     return text;
 }
+
+void ch_draft_quote(struct ch_draft *d, const char *text) {
+    FILE *out = d->f;
+    fputc('"', out);
+    for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
+        if (*p == '"' || *p == '\\')
+            fprintf(out, "\\%c", *p);
+        else if (*p < ' ')
+            fprintf(out, "\\u%04x", *p);
+        else
+            fputc(*p, out);
+    }
+    fputc('"', out);
+}

@@ -20,6 +20,8 @@ struct ch_draft {
 /* Filled in place: the stream remembers where p and n are. */
 void ch_draft_init(struct ch_draft *d);
 void ch_draft_finish(struct ch_draft *d);
+/* As a JSON string. */
+void ch_draft_quote(struct ch_draft *d, const char *text);
 
 /* asprintf that cannot fail. The caller frees it. */
 char *ch_format(const char *fmt, ...) CHELA_PRINTF(1, 2);

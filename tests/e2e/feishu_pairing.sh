@@ -38,6 +38,8 @@ check "has another code" test "$(code_of 5)" != "$first"
 push "$(event om_7 oc_eve p2p "/pair $(code_of 5)" ou_eve)"
 check "cannot use it" hears 6
 check "and hears the code again" said "$(code_of 5)\$"
+chela pairing list --json
+holds "as JSON" '.[0] | length >= 1 and (.[0] | has("channel") and has("sender") and .approved == false)'
 chela pairing list
 exits "the list" 0
 check "has both" test "$(grep -c '^feishu ' "$out")" = 2
