@@ -5,7 +5,9 @@
  *
  * Asking with a higher offset confirms what came before it; so the next question
  * waits until the inbox has all of the last answer. What came again, because
- * this process died first, the inbox knows by its id.
+ * this process died first, the inbox knows by its id. An answer that is too
+ * large, or cannot be read, is asked for again one update at a time; one update
+ * that is, is passed over: nobody can stop the bot with what they send.
  *
  * Answers go out as plain text, as the model wrote them, in parts of at most
  * PART bytes, each a reply to the message. The service has no idempotency keys:
@@ -23,6 +25,7 @@
 
 #define DOMAIN "https://api.telegram.org"
 #define POLL_S 50
+#define UPDATES 8 /* at once; one is some 100 KB at most */
 #define CALL_MS 30000
 #define REST_MS 1000
 #define REST_LONGEST_MS 60000
@@ -38,6 +41,7 @@ struct telegram {
     struct ch_timer rest;
     int64_t rest_ms;
     int64_t offset;   /* of the next update */
+    unsigned most;    /* updates to ask for */
     int64_t newest;   /* of those that came */
     unsigned storing; /* updates on their way into the inbox */
     bool failed;      /* one of them cannot be stored: they must come again */
@@ -262,14 +266,46 @@ static void take_message(struct telegram *t, const struct ch_json *m) {
 
 static void take_press(struct telegram *t, const struct ch_json *q);
 
+/* The first id, also of an answer that is cut off; in a text of somebody's the
+ * quotes would be escaped. 0: none. */
+static int64_t find_update(struct ch_sv text) {
+    static const char key[] = "\"update_id\":";
+    const char *at = text.n ? memmem(text.p, text.n, key, strlen(key)) : NULL;
+    int64_t id = 0;
+    for (at = at ? at + strlen(key) : NULL; at && at < text.p + text.n; at++) {
+        if (*at < '0' || *at > '9')
+            return id;
+        if (id > INT64_MAX / 10 - 1)
+            return 0;
+        id = 10 * id + (*at - '0');
+    }
+    return 0; /* it may have more digits */
+}
+
+/* What came cannot be read. false: nor is there a way around it. */
+static bool pass_over(struct telegram *t, const struct ch_web_answer *a) {
+    int64_t id = find_update(a->text);
+    if (a->status != 200 || a->json || id < CH_MAX(t->offset, 1))
+        return false;
+    if (t->most == 1) {
+        ch_log(CH_LOG_ERROR, "telegram", "update %lld cannot be read: passed over", (long long)id);
+        t->offset = id + 1;
+    }
+    t->most = 1;
+    ask_now(t);
+    return true;
+}
+
 static void on_updates(const struct ch_web_answer *a, void *user) {
     struct telegram *t = user;
     CH_ARENA_AUTO arena = {0};
     if (!is_ok(a)) {
-        try_later(t, why(a, &arena), asked_to_wait(a));
+        if (!pass_over(t, a))
+            try_later(t, why(a, &arena), asked_to_wait(a));
         return;
     }
     t->rest_ms = REST_MS;
+    t->most = UPDATES;
     t->failed = false;
     t->storing = 1; /* until all have been looked at */
     for (CH_JSON_EACH(one, ch_json_get(a->json, "result"))) {
@@ -312,9 +348,9 @@ static void on_rested(struct ch_timer *timer) {
         return;
     }
     ch_buf_addf(&body,
-                "{\"offset\":%lld,\"timeout\":%d,"
+                "{\"offset\":%lld,\"limit\":%u,\"timeout\":%d,"
                 "\"allowed_updates\":[\"message\",\"callback_query\"]}",
-                (long long)t->offset, POLL_S);
+                (long long)t->offset, t->most, POLL_S);
     call(t, "getUpdates", &body, (POLL_S + 20) * 1000, on_updates, t);
 }
 
@@ -654,6 +690,7 @@ static int telegram_open(const struct ch_channel_host *host, const struct chela_
     ch_buf_addf(&base, "%s/bot%s", o->domain ? o->domain : DOMAIN, o->secret);
     t->base = ch_buf_take(&base);
     t->rest_ms = REST_MS;
+    t->most = UPDATES;
     ch_list_init(&t->sendings);
     ch_list_init(&t->presses);
     ch_list_init(&t->reactions);

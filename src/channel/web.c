@@ -11,6 +11,7 @@ struct call {
     struct ch_sv piece;
     struct ch_http_request request;
     struct ch_buf in;
+    bool large; /* more came than `in` may have */
     int status;
     ch_web_fn *fn;
     void *user;
@@ -33,18 +34,25 @@ static void on_head(const struct ch_http_head *head, void *user) {
 }
 
 static void on_data(struct ch_sv data, void *user) {
-    ch_buf_add_sv(&((struct call *)user)->in, data);
+    struct call *c = user;
+    struct ch_sv fits = ch_sv(data.p, CH_MIN(data.n, CH_LIMIT_CHANNEL_ANSWER - c->in.n));
+    c->large |= fits.n < data.n;
+    ch_buf_add_sv(&c->in, fits);
 }
 
 static void on_done(const struct chela_error *err, void *user) {
     struct call *c = user;
     CH_ARENA_AUTO arena = {0};
-    struct ch_web_answer answer = {.status = err ? 0 : c->status, .why = err ? err->message : NULL};
-    struct ch_sv text = ch_arena_sv(&arena, ch_buf_sv(&c->in)); /* read after the call is gone */
+    struct ch_web_answer answer = {.status = err ? 0 : c->status,
+                                   .why = err        ? err->message
+                                          : c->large ? "the answer is too large"
+                                                     : NULL};
+    bool whole = !err && !c->large;
     ch_web_fn *fn = c->fn;
     void *fn_user = c->user;
+    answer.text = ch_arena_sv(&arena, ch_buf_sv(&c->in)); /* read after the call is gone */
     free_call(c);
-    if (!err && ch_json_parse(&arena, text, CH_JSON_REPLACE, &answer.json, NULL, NULL) < 0)
+    if (whole && ch_json_parse(&arena, answer.text, CH_JSON_REPLACE, &answer.json, NULL, NULL) < 0)
         answer.json = NULL;
     if (fn)
         fn(&answer, fn_user);
@@ -70,8 +78,7 @@ void ch_web_post(struct ch_web *w, const char *url, const char *body, int64_t wa
     ch_list_add(&w->calls, &c->link);
     c->request = (struct ch_http_request){.method = "POST", .url = c->url, .headers = &json,
                                           .nheaders = 1, .body = &c->piece, .nbody = 1,
-                                          .timeouts = {.total = wait_ms},
-                                          .max_body = CH_LIMIT_CHANNEL_ANSWER};
+                                          .timeouts = {.total = wait_ms}};
     c->http = ch_transport_start(transport(w), &c->request, &handler, c);
 }
 

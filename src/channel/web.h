@@ -12,8 +12,9 @@ struct ch_web { /* embedded */
 
 struct ch_web_answer {
     int status;                 /* of HTTP; 0: none came */
-    const char *why;            /* none came: what failed; NULL */
-    const struct ch_json *json; /* NULL: there is none */
+    const char *why;            /* none came, or too much: what failed; NULL */
+    const struct ch_json *json; /* NULL: there is none, or it cannot be read */
+    struct ch_sv text;          /* as it came; of one that is too large its beginning */
 };
 typedef void ch_web_fn(const struct ch_web_answer *a, void *user);
 

@@ -70,6 +70,13 @@ called() { # PATTERN
     done
     return 1
 }
+says() { # PATTERN, by and by
+    for _ in {1..400}; do
+        texts | grep -q -- "$1" && return
+        sleep 0.05
+    done
+    return 1
+}
 texts() { sed 's/^[^ ]* //' "$tmp/tg/sent" | jq -r .text; }
 said() { texts | grep -q -- "$1" || { texts && return 1; }; }
 count() { wc -l <"$tmp/tg/sent"; }
@@ -151,6 +158,22 @@ for _ in {1..300}; do
     sleep 0.1
 done
 same "none was lost" "$(seq 1 6 | sed 's/^/number /' | sort)" "$(answered)"
+check "SIGTERM ends it" stop_serving
+
+# --- a stranger who writes more than can be read at once
+flood() { # CHARACTERS
+    jq -cn --argjson n "$1" '{message: {message_id: 200, date: 1, chat: {id: 8, type: "private"}, text: ("x" * $n),
+        from: {id: 8, is_bot: false}}}' >"$tmp/update"
+    curl -sS -m 20 -o /dev/null --data-binary @"$tmp/update" "$service/test/update"
+}
+for _ in {1..6}; do flood 300000; done
+tell 201 7 private 'in between'
+flood 1200000
+tell 202 7 private 'after all'
+serve
+check "too much at once is read bit by bit" says 'heard: .*in between'
+check "what cannot be read does not stop the rest" says 'heard: .*after all'
+same "it is passed over" 1 "$(grep -c 'update [0-9]* cannot be read: passed over' "$serve_log")"
 check "SIGTERM ends it" stop_serving
 check "the log has no secret" bash -c "! grep -qF -e SENTINEL '$serve_log'"
 tap_done

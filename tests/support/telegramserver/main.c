@@ -4,7 +4,7 @@
  *   telegramserver DIR TOKEN
  *
  * Prints its port. POST /test/update has an update without its id as its body;
- * it is given to getUpdates until a higher offset confirms it. DIR/sent has a
+ * it is given to getUpdates, `limit` at once, until a higher offset confirms it. DIR/sent has a
  * line "METHOD BODY" for each call that people see. A line "STATUS" in DIR/fail
  * is the answer to the next sendMessage, once; the line "lost" takes the message
  * and cuts the connection. It shares no code with src/. */
@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOST (1024 * 1024)
+#define MOST (4 * 1024 * 1024)
 #define UPDATES 1024
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -69,6 +69,7 @@ static long number(const char *body, const char *key) {
 
 static void give_updates(int fd, const char *body) {
     long offset = number(body, "\"offset\":"), wait_s = number(body, "\"timeout\":");
+    long limit = number(body, "\"limit\":"), given;
     struct timespec until;
     char *out = malloc(MOST + UPDATES);
     size_t n;
@@ -80,12 +81,12 @@ static void give_updates(int fd, const char *body) {
     }
     do {
         n = (size_t)snprintf(out, MOST, "{\"ok\":true,\"result\":[");
-        size_t empty = n;
-        for (long i = 0; i < nupdates; i++)
-            if (updates[i] && n < MOST / 2)
+        given = 0;
+        for (long i = 0; i < nupdates && given < (limit ? limit : 100); i++)
+            if (updates[i] && n + strlen(updates[i]) + 64 < MOST)
                 n += (size_t)snprintf(out + n, MOST - n, "%s{\"update_id\":%ld,%s",
-                                      n > empty ? "," : "", i + 1, updates[i] + 1);
-        if (n > empty)
+                                      given++ ? "," : "", i + 1, updates[i] + 1);
+        if (given)
             break;
     } while (pthread_cond_timedwait(&fresh, &lock, &until) == 0);
     snprintf(out + n, MOST - n, "]}");
