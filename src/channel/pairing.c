@@ -97,6 +97,7 @@ int chela_pairing_list(chela_store *store, chela_pairing_fn *fn, void *user,
 /* --- approving */
 
 struct search {
+    const char *channel; /* NULL: any */
     const char *code;
     struct ch_arena arena;
     struct chela_pairing found; /* sender NULL: none */
@@ -104,7 +105,8 @@ struct search {
 
 static int find_code(const struct chela_pairing *p, void *user) {
     struct search *s = user;
-    if (!p->code || strcasecmp(p->code, s->code) != 0)
+    if (!p->code || strcasecmp(p->code, s->code) != 0 ||
+        (s->channel && strcmp(p->channel, s->channel) != 0))
         return 0;
     s->found = *p;
     s->found.channel = ch_arena_str(&s->arena, ch_sv_str(p->channel));
@@ -113,10 +115,10 @@ static int find_code(const struct chela_pairing *p, void *user) {
     return 0;
 }
 
-int chela_pairing_approve(chela_store *store, const char *code, chela_pairing_fn *fn, void *user,
-                          struct chela_error *err) {
+int ch_pairing_approve(chela_store *store, const char *channel, const char *code,
+                       chela_pairing_fn *fn, void *user, struct chela_error *err) {
     struct chela_error why = {0};
-    struct search s = {.code = code};
+    struct search s = {.channel = channel, .code = code};
     CH_BUF_AUTO id = {0};
     err = err ? err : &why;
     int rc = chela_pairing_list(store, find_code, &s, err);
@@ -135,6 +137,11 @@ int chela_pairing_approve(chela_store *store, const char *code, chela_pairing_fn
         fn(&s.found, user);
     ch_arena_release(&s.arena);
     return rc;
+}
+
+int chela_pairing_approve(chela_store *store, const char *code, chela_pairing_fn *fn, void *user,
+                          struct chela_error *err) {
+    return ch_pairing_approve(store, NULL, code, fn, user, err);
 }
 
 int chela_pairing_remove(chela_store *store, const char *channel, const char *sender,

@@ -15,4 +15,8 @@ enum ch_pairing {
 int ch_pairing_meet(chela_store *store, const char *channel, const char *sender,
                     enum ch_pairing *out, struct ch_buf *code, struct chela_error *err);
 
+/* chela_pairing_approve() for strangers of one channel alone; NULL: of any. */
+int ch_pairing_approve(chela_store *store, const char *channel, const char *code,
+                       chela_pairing_fn *fn, void *user, struct chela_error *err);
+
 #endif

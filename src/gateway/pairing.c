@@ -82,9 +82,10 @@ static int note_whose(const struct chela_pairing *p, void *user) {
     return 0;
 }
 
+/* An owner of one channel decides nothing about another. */
 static void approve(struct ch_work *w) {
     struct meeting *m = CH_CONTAINER(w, struct meeting, work);
-    m->rc = chela_pairing_approve(m->store, m->approve, note_whose, &m->text, &m->err);
+    m->rc = ch_pairing_approve(m->store, m->channel, m->approve, note_whose, &m->text, &m->err);
 }
 
 static void approved(struct ch_work *w) {

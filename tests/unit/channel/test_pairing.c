@@ -48,11 +48,14 @@ static void test_story(void **state) {
     assert_int_equal(meet(s, "ou_1", again), CH_PAIRING);
     assert_int_equal(meet(s, "ou_1", again), CH_UNPAIRED); /* told often enough */
     assert_int_equal(chela_pairing_approve(s, "AAAAAAAA", NULL, NULL, NULL), CHELA_ENOENT);
+    assert_int_equal(ch_pairing_approve(s, "telegram", one, NULL, NULL, NULL), CHELA_ENOENT);
+    assert_int_equal(ch_pairing_approve(s, "feishu", two, NULL, NULL, NULL), 0);
     assert_int_equal(chela_pairing_approve(s, one, NULL, NULL, NULL), 0);
     assert_int_equal(meet(s, "ou_1", again), CH_PAIRED);
+    assert_int_equal(meet(s, "ou_2", again), CH_PAIRED);
     assert_int_equal(chela_pairing_list(s, count, n, NULL), 0);
-    assert_int_equal(n[0], 1);
-    assert_int_equal(n[1], 1);
+    assert_int_equal(n[0], 2);
+    assert_int_equal(n[1], 0);
     assert_int_equal(chela_pairing_approve(s, one, NULL, NULL, NULL), CHELA_ENOENT);
     assert_int_equal(chela_pairing_remove(s, "telegram", "ou_1", NULL), CHELA_ENOENT);
     assert_int_equal(chela_pairing_remove(s, "feishu", "ou_1", NULL), 0);
