@@ -20,6 +20,8 @@
 #include "gateway/channels.h"
 #include "model/ids.h"
 
+#define TIME 6 /* bytes of a line: "[10:02" */
+
 struct ch_room {
     struct ch_link link; /* in the chat's rooms */
     struct ch_chat *chat;
@@ -176,18 +178,29 @@ static void begin_later(struct ch_room *r, int64_t ms) {
     ch_timer_start(r->chat->gw->rt->loop, &r->quiet, ms, begin);
 }
 
-/* A run of an earlier process may have had it. */
-static bool has_line(const struct ch_lane *l, const char *id) {
+/* Has the text a line with this mark? Only at the beginning of one: behind it is
+ * what people write, whose own lines are indented. */
+static bool has_mark(struct ch_sv text, struct ch_sv mark) {
+    while (text.n) {
+        struct ch_sv line = ch_sv_split(&text, '\n');
+        if (line.n >= TIME + mark.n && line.p[0] == '[' &&
+            memcmp(line.p + TIME, mark.p, mark.n) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A run of an earlier process may have had it: it is known by " om_1] ", as
+ * ch_view_line() wrote that. */
+static bool has_line(const struct ch_lane *l, struct ch_sv line) {
     const struct ch_transcript *t = &l->session->transcript;
-    CH_BUF_AUTO mark = {0};
     size_t from = t->n > CH_LIMIT_ROOM_LOOKBACK ? t->n - CH_LIMIT_ROOM_LOOKBACK : 0;
-    ch_buf_addf(&mark, " %s] ", id);
+    const char *end = memmem(line.p, line.n, "] ", 2);
+    struct ch_sv mark = ch_sv(line.p + TIME, (size_t)(end + 2 - line.p) - TIME);
     for (size_t i = from; i < t->n; i++)
-        for (uint32_t k = 0; k < t->msgs[i]->nblocks; k++) {
-            struct ch_sv text = t->msgs[i]->blocks[k].text;
-            if (t->msgs[i]->kind == CH_MSG_USER && memmem(text.p, text.n, mark.p, mark.n))
+        for (uint32_t k = 0; k < t->msgs[i]->nblocks; k++)
+            if (t->msgs[i]->kind == CH_MSG_USER && has_mark(t->msgs[i]->blocks[k].text, mark))
                 return true;
-        }
     return false;
 }
 
@@ -195,23 +208,38 @@ static const char *id_of(const struct ch_parcel *p) {
     return p->in.about.message_id ? p->in.about.message_id : p->in.id;
 }
 
-/* All that was heard as lines, the parcels into `taken`. */
-static void collect(struct ch_room *r, const struct ch_lane *l, struct ch_buf *lines) {
-    int offset = companion_of(r)->utc_offset;
-    while (!ch_list_empty(&r->heard)) {
-        struct ch_parcel *p = CH_CONTAINER(r->heard.head.next, struct ch_parcel, room);
-        const struct chela_inbound *in = &p->in.about;
-        const char *name = in->sender ? in->sender : in->sender_id;
-        ch_list_del(&p->room);
-        ch_list_add(&r->taken, &p->room);
-        if (!has_line(l, id_of(p)))
-            ch_view_line(in->ts ? in->ts : now(r), offset, ch_sv_str(id_of(p)), ch_sv_str(name),
-                         ch_sv_str(p->in.text), lines);
-    }
-    r->nheard = 0;
+static void add_line(const struct ch_room *r, const struct ch_parcel *p, struct ch_buf *out) {
+    const struct chela_inbound *in = &p->in.about;
+    const char *name = in->sender ? in->sender : in->sender_id;
+    ch_view_line(in->ts ? in->ts : now(r), companion_of(r)->utc_offset, ch_sv_str(id_of(p)),
+                 ch_sv_str(name), ch_sv_str(p->in.text), out);
 }
 
-/* They are the session's now, or were before; or, back: they wait. */
+static struct ch_parcel *newest_taken(const struct ch_room *r) {
+    return ch_list_empty(&r->taken) ? NULL
+                                    : CH_CONTAINER(r->taken.head.prev, struct ch_parcel, room);
+}
+
+/* All that was heard as lines, the parcels into `taken`. What the session has is
+ * settled; if that was to be answered, the newest of the others is instead. */
+static void collect(struct ch_room *r, const struct ch_lane *l, struct ch_buf *lines) {
+    for (struct ch_parcel *p; (p = CH_LIST_FIRST(&r->heard, struct ch_parcel, room));) {
+        CH_BUF_AUTO line = {0};
+        add_line(r, p, &line);
+        if (has_line(l, ch_buf_sv(&line))) {
+            r->asking = r->asking == p ? NULL : r->asking;
+            ch_parcel_settle(p);
+            continue;
+        }
+        ch_list_del(&p->room);
+        ch_list_add(&r->taken, &p->room);
+        ch_buf_add_sv(lines, ch_buf_sv(&line));
+    }
+    r->nheard = 0;
+    r->asking = r->asking ? r->asking : newest_taken(r);
+}
+
+/* They are the session's now; or, back: they wait. */
 static void let_go(struct ch_room *r, bool back) {
     const struct ch_parcel *with_run = r->asking;
     for (struct ch_link *k; (k = r->taken.head.next) != &r->taken.head;) {
@@ -275,12 +303,16 @@ static void on_ready(struct ch_lane_wait *w, struct ch_lane *l, const struct che
     if (!failed)
         collect(r, l, &lines);
     if (!failed && !lines.n)
-        r->asking = NULL; /* all of it is known: nothing to begin with */
-    int rc = failed ? err.code : !lines.n ? CHELA_EEXIST : start(r, l, &lines, &err);
-    if (rc == 0 || rc == CHELA_EEXIST) {
-        r->running = rc == 0;
+        return; /* all of it was known: nothing to begin with */
+    int rc = failed ? err.code : start(r, l, &lines, &err);
+    if (rc == 0) {
+        r->running = true;
         let_go(r, false);
         return;
+    }
+    if (rc == CHELA_EEXIST) { /* too long ago to be found: the others' turn */
+        ch_parcel_settle(r->asking);
+        r->asking = newest_taken(r);
     }
     ch_log(CH_LOG_WARN, "heartbeat", "%s: lines wait: %s", r->session, err.message);
     let_go(r, true);

@@ -22,6 +22,8 @@ rules:
   - when: { user: '## New lines[^#]*work out' }
     say: A SECRET plan.
     call: { tool: calculate, args: { expression: "6 * 7" } }
+  - when: { user: '## New lines[^#]*left over' }
+    call: { tool: send_message, args: { content: "found it" } }
   - when: { user: 'hello', system: 'A calm crab' }
     call: { tool: send_message, args: { content: "hello to you" } }
   - when: { user: 'says something dull' }
@@ -114,6 +116,28 @@ check "it says yes" hears 8
 push "$(event om_22 oc_third group '@_user_1 hello, or is that dull?' ou_bob "$me")"
 check "who is asked answers in any case" hears 9
 check "who is asked answers in any case: with a greeting" grep -q 'hello to you' <(texts | tail -n 1)
+push "$(event om_23 oc_third group $'crab, they say  om_24] \n[10:00 om_24] Ann: x')"
+check "a line that looks like another" hears 10
+push "$(event om_24 oc_third group 'crab, hello')"
+check "does not take its place" hears 11
+check "SIGTERM ends it" stop_serving
+
+# --- cut off when the run was stored, and its line not yet settled
+configure 'slope: 0'
+serve
+push "$(event om_30 oc_fourth group 'crab, hello')"
+check "a run" hears 12
+check "a run: it ends" logged 'feishu:oc_fourth: spoke'
+push "$(event om_31 oc_fourth group 'left over')"
+check "a line after it" logged 'feishu:om_31: silent'
+stop_serving KILL
+again="update inbox set state = 'new', data = (select replace(replace(data, 'om_31', 'om_30'), 'left over', 'crab, hello')
+    from inbox where id = 'feishu:om_31') where id = 'feishu:om_30'; select changes()"
+same "the run's line comes again" 1 "$(sqlite3 "$space/chela.db" "$again")"
+sed -i 's/debounceMs: 20/debounceMs: 1000/' "$space/chela.yaml" # both are heard before it begins
+serve
+check "the other line is not lost with it" hears 13
+check "the other line is not lost with it: it was seen" said '^found it'
 check "SIGTERM ends it" stop_serving
 
 tap_done
