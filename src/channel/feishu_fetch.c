@@ -5,8 +5,9 @@
  *
  * One after the other; what cannot be had is left out, and nothing here fails.
  * Names and texts are what people wrote. Files go into the workspace, below
- * inbound/, under names of our own; the model is told where they are. */
+ * inbound/, under names of our own, until that is full; the model is told. */
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -176,25 +177,66 @@ static bool write_all(int fd, struct ch_sv bytes) {
 }
 
 /* No link is followed below the workspace: what a tool left there decides
- * nothing. The same message again replaces its own file. */
+ * nothing. -1: errno says why. */
+static int open_folder(const char *workspace) {
+    int top = open(workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (top < 0)
+        return -1;
+    mkdirat(top, FOLDER, 0700); /* it may be there */
+    int dir = openat(top, FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int why = errno;
+    close(top);
+    errno = why;
+    return dir;
+}
+
+/* Is there room for n bytes more, in the place of `name`? 0, or an errno. Files
+ * that are saved at the same time do not see each other. */
+static int check_room(int dir, const char *name, size_t n) {
+    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    uint64_t bytes = n;
+    size_t files = 1;
+    if (!d) {
+        int why = errno;
+        if (fd >= 0)
+            close(fd);
+        return why;
+    }
+    for (struct dirent *e; (e = readdir(d));) {
+        struct stat st;
+        if (strcmp(e->d_name, name) == 0 ||
+            fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+            continue;
+        bytes += (uint64_t)st.st_size;
+        files++;
+    }
+    closedir(d);
+    return bytes > CH_LIMIT_INBOUND_FOLDER || files > CH_LIMIT_INBOUND_FILES ? EDQUOT : 0;
+}
+
+/* The same message again replaces its own file; half a file is none. */
+static int save_in(int dir, const char *name, struct ch_sv bytes) {
+    int why = check_room(dir, name, bytes.n);
+    if (why)
+        return why;
+    unlinkat(dir, name, 0);
+    int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return errno;
+    why = write_all(fd, bytes) ? 0 : errno;
+    close(fd);
+    if (why)
+        unlinkat(dir, name, 0);
+    return why;
+}
+
 static void save(struct ch_work *w) {
     struct saving *s = CH_CONTAINER(w, struct saving, work);
-    int top = open(s->workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (top >= 0)
-        mkdirat(top, FOLDER, 0700); /* it may be there */
-    int dir = top < 0 ? -1 : openat(top, FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (dir >= 0)
-        unlinkat(dir, s->name, 0);
-    int fd = dir < 0 ? -1
-                     : openat(dir, s->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                              0600);
-    s->error = fd < 0 || !write_all(fd, ch_buf_sv(&s->bytes)) ? errno : 0;
-    if (fd >= 0)
-        close(fd);
+    int dir = open_folder(s->workspace);
+    s->error = dir < 0 ? errno : save_in(dir, s->name, ch_buf_sv(&s->bytes));
     if (dir >= 0)
         close(dir);
-    if (top >= 0)
-        close(top);
 }
 
 static void saved(struct ch_work *w) {
@@ -208,7 +250,10 @@ static void saved(struct ch_work *w) {
     if (s->error)
         ch_log(CH_LOG_WARN, "feishu", "a file of message %s cannot be kept: %s", f->m.id,
                strerror(s->error));
-    else
+    if (s->error == EDQUOT)
+        f->in->text = ch_arena_printf(f->arena, "%s\n[not saved: " FOLDER "/ is full]",
+                                      f->in->text);
+    else if (!s->error)
         f->in->text = ch_arena_printf(f->arena, "%s\n[saved as " FOLDER "/%s]", f->in->text,
                                       s->name);
     drop_saving(w);
