@@ -207,6 +207,7 @@ void ch_inflow_recall(chela_session *s, struct ch_past_note *n);
 void ch_inflow_return(chela_run *run, struct ch_queue *q);
 void ch_inflow_free(chela_session *s);
 uint64_t ch_inflow_oldest(const chela_session *s); /* record of what waits longest; 0: none */
+size_t ch_inflow_waiting(const chela_session *s);  /* how many messages wait for a run */
 
 /* --- queue.c */
 void ch_queue_init(struct ch_queue *q);

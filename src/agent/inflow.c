@@ -74,6 +74,10 @@ uint64_t ch_inflow_oldest(const chela_session *s) {
     return s->inflow ? ch_queue_seq(&s->inflow->waiting) : 0;
 }
 
+size_t ch_inflow_waiting(const chela_session *s) {
+    return s->inflow ? s->inflow->waiting.n : 0;
+}
+
 int chela_session_queue(chela_session *s, const struct chela_queue_opts *given,
                         struct chela_error *err) {
     struct ch_inflow *f = inflow(s);

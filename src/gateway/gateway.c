@@ -169,6 +169,20 @@ static int make_fresh(chela_gateway *gw, const struct chela_gateway_opts *o, str
     return rc;
 }
 
+static bool serves(const chela_gateway *gw, const chela_agent *agent) {
+    for (chela_agent **a = gw->agents; a && *a; a++)
+        if (*a == agent)
+            return true;
+    return false;
+}
+
+/* They are their owner's again, as they were. */
+static void give_back(const chela_gateway *gw, chela_agent **agents) {
+    for (; agents && *agents; agents++)
+        if (!serves(gw, *agents))
+            ch_send_release(gw, *agents);
+}
+
 static void drop_fresh(struct fresh *f) {
     ch_door_release(&f->door);
     ch_hooks_release(&f->hooks);
@@ -195,6 +209,7 @@ int chela_gateway_reload(chela_gateway *gw, const struct chela_gateway_opts *giv
     memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
     int rc = make_fresh(gw, &opts, &f, err);
     if (rc < 0) {
+        give_back(gw, f.agents);
         drop_fresh(&f);
         return rc;
     }
@@ -223,6 +238,7 @@ static int fill(chela_gateway *gw, const struct chela_gateway_opts *o, struct ch
     struct fresh f = {0};
     int rc = make_fresh(gw, o, &f, err);
     if (rc < 0) {
+        give_back(gw, f.agents);
         drop_fresh(&f);
         return rc;
     }
@@ -322,6 +338,10 @@ void chela_gateway_close(chela_gateway *gw) {
         ch_server_close(gw->server);
     ch_health_free(gw->health);
     ch_door_release(&gw->door);
+    for (size_t i = 0; i < gw->nretired; i++)
+        ch_send_release(gw, gw->retired[i]);
+    for (chela_agent **a = gw->agents; a && *a; a++)
+        ch_send_release(gw, *a);
     ch_free(gw->agents);
     ch_free(gw->retired);
     ch_free(gw);

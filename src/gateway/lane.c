@@ -72,6 +72,15 @@ static void adopt(struct ch_lane *l) {
         return;
     atomic_fetch_add(&run->refs, 1);
     runs(l, run);
+    l->hops = l->due;
+    if (!ch_inflow_waiting(l->session))
+        l->due = 0;
+}
+
+/* A message that the run did not get to waits for the next one. */
+static void pass_on(struct ch_lane *l) {
+    if (ch_inflow_waiting(l->session))
+        l->due = CH_MAX(l->due, l->hops);
 }
 
 static void on_event(const struct chela_event *ev, void *user) {
@@ -83,8 +92,10 @@ static void on_event(const struct chela_event *ev, void *user) {
         remember(l, ev);
     if (ev->type == CHELA_EV_RUN_START)
         adopt(l);
-    if (ev->type == CHELA_EV_RUN_END)
+    if (ev->type == CHELA_EV_RUN_END) {
+        pass_on(l);
         rest(l);
+    }
     if (ev->type == CHELA_EV_APPROVAL_REQUIRED && l->asked)
         l->asked(ev, l->asked_user);
     if (l->gw->on_event)
@@ -120,8 +131,7 @@ static int make_agent(const struct ch_lane_opts *o, chela_agent **out, struct ch
     return rc;
 }
 
-static void free_lane(struct ch_task *t) {
-    struct ch_lane *l = CH_CONTAINER(t, struct ch_lane, bury);
+static void free_lane(struct ch_lane *l) {
     while (l->told_n)
         forget_oldest(l);
     ch_free(l->told);
@@ -177,6 +187,8 @@ void ch_lane_when_ready(struct ch_lane *l, struct ch_lane_wait *w) {
         ch_list_add(&l->waits, &w->link);
 }
 
+static void bury(struct ch_task *t);
+
 static int furnish(struct ch_lane *l, const struct ch_lane_opts *o, struct chela_error *err) {
     int rc = make_agent(o, &l->agent, err);
     if (rc == 0)
@@ -199,7 +211,7 @@ int ch_lane_open(chela_gateway *gw, const struct ch_lane_opts *o, struct ch_lane
     struct ch_lane *l = ch_alloc(sizeof(*l));
     l->gw = gw;
     l->kept = o->key != NULL;
-    l->bury.fn = free_lane;
+    l->bury.fn = bury;
     ch_list_init(&l->watchers);
     ch_list_init(&l->waits);
     int rc = furnish(l, o, err);
@@ -268,16 +280,48 @@ int ch_lane_use(chela_gateway *gw, const struct ch_lane_opts *o, struct ch_lane 
 static void leave(struct ch_lane *l) {
     ch_list_del(&l->link);
     l->gw->nlanes--;
-    while (!ch_list_empty(&l->watchers))
-        ch_list_del(l->watchers.head.next);
-    while (!ch_list_empty(&l->waits))
-        ch_list_del(l->waits.head.next);
     if (l->agent)
         chela_session_close(l->session);
 }
 
+static void dismiss(struct ch_lane *l, const struct chela_event *end) {
+    struct ch_watcher *w;
+    while ((w = CH_LIST_FIRST(&l->watchers, struct ch_watcher, link))) {
+        ch_list_del(&w->link);
+        if (end)
+            w->event(w, end);
+    }
+}
+
+/* Its run was cut off, and says nothing any more. */
+static void tell_end(struct ch_lane *l, const char *why) {
+    struct chela_event end = {.type = CHELA_EV_RUN_END,
+                              .run = l->run ? l->run->id : "",
+                              .seq = l->run ? l->run->m.seq + 1 : 0,
+                              .ts = ch_now_ms(ch_loop_clock(l->agent->rt->loop)),
+                              .end = {.status = ch_status_name(CH_STATUS_CANCELLED),
+                                      .reason = ch_reason_name(CH_REASON_CANCELLED),
+                                      .text = ch_str(CH_SV("")),
+                                      .error = ch_str(ch_sv_str(why))}};
+    dismiss(l, &end);
+}
+
+/* Whoever counts on it hears of its end before it goes. The gateway may have gone. */
+static void bury(struct ch_task *t) {
+    struct ch_lane *l = CH_CONTAINER(t, struct ch_lane, bury);
+    struct chela_error closed = {0};
+    ch_fail(&closed, CHELA_ESTATE, "the session was closed meanwhile");
+    tell_ready(l, &closed);
+    if (l->unfinished)
+        tell_end(l, closed.message);
+    dismiss(l, NULL);
+    free_lane(l);
+}
+
 void ch_lane_close(struct ch_lane *l) {
     struct ch_loop *loop = l->gw->rt->loop;
+    l->unfinished = l->running ||
+                    (l->agent && strcmp(chela_session_status(l->session), "paused") == 0);
     leave(l);
     ch_task_defer(loop, &l->bury);
 }
@@ -420,6 +464,9 @@ void ch_lanes_tidy(chela_gateway *gw) {
 void ch_lanes_close(chela_gateway *gw) {
     for (struct ch_lane *l; (l = CH_LIST_FIRST(&gw->lanes, struct ch_lane, link));) {
         leave(l);
-        free_lane(&l->bury);
+        dismiss(l, NULL);
+        while (!ch_list_empty(&l->waits))
+            ch_list_del(l->waits.head.next);
+        free_lane(l);
     }
 }

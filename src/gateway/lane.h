@@ -59,7 +59,9 @@ struct ch_lane {
     bool kept;
     bool ready; /* its journal was read */
     bool running;
+    bool unfinished; /* when it was closed: a run was */
     unsigned hops;  /* messages between sessions that led to its run; send.c */
+    unsigned due;   /* the same of those that wait for a run: the most of any */
     unsigned sends; /* and those that the run has sent */
     unsigned char wants[CH_SHA256_SIZE]; /* digest of what its agent was made from */
     int64_t rested; /* since when nothing happens, monotonic */
@@ -69,7 +71,8 @@ struct ch_lane {
 /* A fresh lane. CHELA_EEXIST: one with that key is open. */
 int ch_lane_open(chela_gateway *gw, const struct ch_lane_opts *opts, struct ch_lane **out,
                  struct chela_error *err);
-/* End it; from inside an event too. What runs is cut off. */
+/* End it; from inside an event too. What runs is cut off: its watchers get a
+ * RUN_END, and who waits for the lane an error, once the stack is clear. */
 void ch_lane_close(struct ch_lane *l);
 
 /* CHELA_EINVAL: no session can have that key. */

@@ -2,10 +2,10 @@
  *
  * The message comes there as one of a user's would, within the bounds of whoever
  * the sender works for, and the answer is the result of the call. A session that
- * is at work is told at once, and answers in its own time: so two that write to
- * each other never wait for each other. Which sessions may be written to is the
- * agent's `sendTo`; how often a run may, and how many messages may follow from
- * one another, is bounded. */
+ * is at work is told at once, or after that if it works within other bounds, and
+ * answers in its own time: so two that write to each other never wait for each
+ * other. Which sessions may be written to is the agent's `sendTo`; how often a run
+ * may, and how many messages may follow from one another, is bounded. */
 #include "agent/behalf.h"
 #include "agent/driver.h"
 #include "base/error.h"
@@ -69,34 +69,45 @@ static void on_event(struct ch_watcher *w, const struct chela_event *ev) {
 
 /* --- its way */
 
-static void begin(struct sending *s, struct ch_lane *l) {
+/* It joins the run there only within the bounds of that run; otherwise it waits
+ * for one of its own, and its count with it. */
+static int deliver(const struct sending *s, struct ch_lane *l, bool *waits,
+                   struct chela_error *err) {
     struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
-    struct chela_error err = {0};
+    size_t before = ch_inflow_waiting(l->session);
     ch_behalf_apply(&s->behalf, &o);
     o.approve = o.approve ? o.approve : "ask";
-    if (ch_lane_send(l, ch_buf_sv(&s->text), &o, &err) < 0) {
-        fail(s, "unavailable", err.message);
-        return;
-    }
-    l->hops = s->hops;
-    s->watcher.event = on_event;
-    ch_lane_watch(l, &s->watcher);
+    int rc = ch_lane_send(l, ch_buf_sv(&s->text), &o, err);
+    if (rc < 0)
+        return rc;
+    size_t after = ch_inflow_waiting(l->session);
+    *waits = after > before;
+    if (after)
+        l->due = CH_MAX(l->due, s->hops);
+    if (!*waits)
+        l->hops = CH_MAX(l->hops, s->hops);
+    return 0;
 }
 
-static void on_ready(struct ch_lane_wait *w, struct ch_lane *l, const struct chela_error *err) {
+static void leave_it(struct sending *s, bool waits) {
+    chela_call *call = s->call;
+    chela_result_printf(call, "That session is at work. %s, and will answer in its own time, "
+                              "not here.", waits ? "It will be told after that" : "It was told");
+    drop(s);
+    worked(call);
+}
+
+static void on_ready(struct ch_lane_wait *w, struct ch_lane *l, const struct chela_error *failed) {
     struct sending *s = CH_CONTAINER(w, struct sending, wait);
-    if (err) {
-        fail(s, "unavailable", err->message);
-    } else if (!l->running) {
-        begin(s, l);
-    } else if (chela_run_steer(l->run, s->text.p, s->text.n) < 0) {
-        fail(s, "unavailable", "Too many messages wait in that session.");
+    struct chela_error err = failed ? *failed : (struct chela_error){0};
+    bool at_work = !failed && l->running, waits = false;
+    if (failed || deliver(s, l, &waits, &err) < 0) {
+        fail(s, "unavailable", err.message);
+    } else if (at_work) {
+        leave_it(s, waits);
     } else {
-        chela_result_printf(s->call, "That session is at work. It was told, and will answer in "
-                                     "its own time, not here.");
-        chela_call *call = s->call;
-        drop(s);
-        worked(call);
+        s->watcher.event = on_event;
+        ch_lane_watch(l, &s->watcher);
     }
 }
 
@@ -115,8 +126,8 @@ static struct sending *new_sending(chela_call *call, const struct ch_lane *from)
 }
 
 struct post {
-    chela_gateway *gw;
-    char *patterns; /* owned */
+    chela_gateway *gw; /* NULL: it was closed */
+    char *patterns;    /* owned */
 };
 
 /* Why not; NULL: it may be sent. */
@@ -135,7 +146,7 @@ static const char *obstacle(const struct post *p, const struct ch_lane *from, st
 static void start(chela_call *call) {
     const struct post *p = call->tool->impl;
     struct ch_sv to = ch_json_get_str(call->args, "session");
-    struct ch_lane *from = ch_lane_find(p->gw, ch_sv_str(call->session)), *lane;
+    struct ch_lane *from = p->gw ? ch_lane_find(p->gw, ch_sv_str(call->session)) : NULL, *lane;
     struct chela_error err = {0};
     const char *why = obstacle(p, from, to);
     if (why) {
@@ -177,9 +188,11 @@ static const struct ch_tool_ops ops = {.name = "send",
                                        .abandon = abandon,
                                        .free = free_post};
 
+#define NAME "sessions_send"
+
 int ch_send_init(chela_gateway *gw, chela_agent *const *agents, struct chela_error *err) {
     struct chela_tool_opts tool = CHELA_TOOL_OPTS(
-            .name = "sessions_send",
+            .name = NAME,
             .description = "Write a message to another session, and get the answer of the agent "
                            "there.",
             .schema = "{\"type\":\"object\",\"properties\":{\"session\":{\"type\":\"string\","
@@ -200,4 +213,13 @@ int ch_send_init(chela_gateway *gw, chela_agent *const *agents, struct chela_err
             free_post(p);
     }
     return rc;
+}
+
+void ch_send_release(const chela_gateway *gw, chela_agent *agent) {
+    const struct ch_tool *t = ch_registry_find(&agent->registry, CH_SV(NAME));
+    struct post *p = t && t->ops == &ops ? t->impl : NULL;
+    if (!p || p->gw != gw)
+        return;
+    p->gw = NULL; /* agents made from this one may have it, too */
+    ch_registry_remove(&agent->registry, NAME);
 }

@@ -9,6 +9,8 @@ cd "$(dirname "$0")/../.." || exit 2
 
 program=$(realpath "$program")
 start_lark
+printf '#!/bin/sh\ntouch waiting\nwhile [ ! -e go ]; do sleep 0.02; done\n' >"$space/waiter"
+chmod +x "$space/waiter"
 me='[{"key":"@_user_1","id":{"open_id":"ou_bot"},"name":"Bot"}]'
 cat >"$space/rules.yaml" <<'YAML'
 rules:
@@ -24,6 +26,8 @@ rules:
     call: { tool: calculate, args: { expression: "6 * 7" } }
   - when: { user: '## New lines[^#]*left over' }
     call: { tool: send_message, args: { content: "found it" } }
+  - when: { user: '## New lines[^#]*hold on' }
+    call: { tool: t_wait, args: {} }
   - when: { user: 'hello', system: 'A calm crab' }
     call: { tool: send_message, args: { content: "hello to you" } }
   - when: { user: 'says something dull' }
@@ -33,6 +37,8 @@ YAML
 configure() { # GROUP: settings of willingness
     cat >"$space/chela.yaml" <<YAML
 store: sqlite:./chela.db
+sandbox: { mode: off }
+tools: { custom: [{ name: t_wait, description: Waits., command: [./waiter], effect: read, permission: read, timeoutSec: 60 }] }
 agents:
   list:
     - id: crab
@@ -138,6 +144,14 @@ sed -i 's/debounceMs: 20/debounceMs: 1000/' "$space/chela.yaml" # both are heard
 serve
 check "the other line is not lost with it" hears 13
 check "the other line is not lost with it: it was seen" said '^found it'
+push "$(event om_40 oc_cat p2p 'hold on')"
+until_waiting() { for _ in {1..400}; do [ -e "$space/waiting" ] && return; sleep 0.05; done; return 1; }
+check "it is at work" until_waiting
+push "$(event om_41 oc_cat p2p /new)"
+check "a new conversation" hears 14
+push "$(event om_42 oc_cat p2p 'hello')"
+check "a new conversation: it hears on" hears 15
+touch "$space/go"
 check "SIGTERM ends it" stop_serving
 
 tap_done

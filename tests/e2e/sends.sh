@@ -5,7 +5,9 @@ cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
 . tests/support/e2e.sh
 . tests/support/serve.sh
+. tests/support/lark.sh
 program=$(realpath "$program")
+start_lark
 
 printf '#!/bin/sh\ntouch waiting\nwhile [ ! -e go ]; do sleep 0.02; done\necho waited\n' >"$space/waiter"
 chmod +x "$space/waiter"
@@ -15,17 +17,25 @@ rules:
   - { when: { user: "^ask others", after: none }, call: { tool: sessions_send, args: { session: private, message: "how many" } } }
   - { when: { user: "^ask oneself", after: none }, call: { tool: sessions_send, args: { session: team-me, message: "how many" } } }
   - { when: { user: "^ask the busy", after: none }, call: { tool: sessions_send, args: { session: team-busy, message: "hurry" } } }
-  - { when: { user: "^wait", after: none }, call: { tool: t_wait, args: {} } }
+  - { when: { user: "ask to press$", after: none }, call: { tool: sessions_send, args: { session: team-desk, message: "press it" } } }
+  - { when: { user: "^ask the chat", after: none }, call: { tool: sessions_send, args: { session: "feishu:oc_ann", message: "wait" } } }
+  - { when: { user: "press it$", after: none }, call: { tool: t_press, args: {} } }
+  - { when: { user: "wait$", after: none }, call: { tool: t_wait, args: {} } }
   - { when: { user: "relay(x*)$", after: none }, call: { tool: sessions_send, args: { session: "team-r{{1}}", message: "relay{{1}}x" } } }
   - { when: { after: any, is_error: true }, say: "refused: {{result}}" }
   - { when: { user: "how many" }, say: "seven" }
   - { say: "heard {{result}}" }
 YAML
-cat >"$space/chela.yaml" <<'YAML'
+cat >"$space/chela.yaml" <<YAML
 store: sqlite:./chela.db
 sandbox: { mode: off }
-agents: { list: [{ id: main, model: scripted/rules.yaml, sendTo: ["team-*"], tools: { allow: [t_wait] } }] }
-tools: { custom: [{ name: t_wait, description: Waits., command: [./waiter], effect: read, permission: read, timeoutSec: 60 }] }
+agents: { list: [{ id: main, model: scripted/rules.yaml, sendTo: ["team-*", "feishu:*"], tools: { allow: [t_wait, t_press] } }] }
+tools:
+  custom:
+    - { name: t_wait, description: Waits., command: [./waiter], effect: read, permission: read, timeoutSec: 60 }
+    - { name: t_press, description: Presses., command: [touch, pressed], effect: read, permission: read }
+policies: [{ id: guests, channel: feishu, deny: [t_press] }]
+channels: { feishu: { appId: $app, domain: "$lark", dmPolicy: open } }
 YAML
 serve
 until_idle() {
@@ -48,12 +58,49 @@ tells "it came as a message" '.transcript[0].content[0].text' "[from session one
 says "a session that is not on the list" two "ask others" "^refused: .*may not be written to"
 says "itself" team-me "ask oneself" "^refused: .*the session itself"
 says "not for ever" three "relay" "^heard heard heard heard heard refused: .*followed from one another"
-post /api/sessions/team-busy/messages '{"text":"wait"}'
-for _ in {1..400}; do [ -e "$space/waiting" ] && break; sleep 0.05; done
+until_waiting() { # its tool does, for $space/go
+    for _ in {1..400}; do [ -e "$space/waiting" ] && return; sleep 0.05; done
+    return 1
+}
+busy() { # KEY
+    rm -f "$space/go" "$space/waiting"
+    post "/api/sessions/$1/messages" '{"text":"wait"}'
+    until_waiting
+}
+busy team-busy
 says "one that is at work is told" four "ask the busy" "^heard That session is at work"
 touch "$space/go"
 check "one that is at work: it ends" until_idle team-busy
 tells "one that is at work: it heard" '[.transcript[] | select(.role == "user") | .content[0].text] | any(test("from session four. hurry"))' true
+
+busy team-r
+says "a message to one that is at work" five "relay" "^heard That session is at work. It was told"
+touch "$space/go"
+check "a message to one that is at work: it ends" until_idle team-r
+tells "a message to one that is at work counts" "$last | test(\"^heard heard heard heard refused: .*followed from one another\")" true
+
+busy team-desk
+push "$(event om_1 oc_eve p2p 'ask to press' ou_eve)"
+check "a guest's agent is answered" hears 1
+check "a guest's message does not join another's run" said '^heard That session is at work. It will be told after that'
+touch "$space/go"
+until_says() { # KEY PATTERN
+    for _ in {1..400}; do
+        call GET "/api/sessions/$1"
+        jq -e "$last | test(\"$2\")" "$out" >"$tmp/says" 2>&1 && return
+        sleep 0.05
+    done
+    return 1
+}
+check "a guest's message has the guest's bounds" until_says team-desk "^refused: .*t_press"
+check "a guest's message: nothing was pressed" test ! -e "$space/pressed"
+
+rm -f "$space/go" "$space/waiting"
+post /api/sessions/six/messages '{"text":"ask the chat"}'
+check "a chat is at work for another session" until_waiting
+push "$(event om_2 oc_ann p2p /new)"
+check "a chat that begins anew: who waits for it hears so" until_says six "^refused: .*did not answer: cancelled"
+touch "$space/go"
 stop_serving
 chela run "ask them"
 check "elsewhere there is no such tool" grep -q '^refused: .*no tool named' "$out"
