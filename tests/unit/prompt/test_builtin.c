@@ -210,11 +210,12 @@ static void test_contracts(void **state) {
 static void test_rendered(void **state) {
     (void)state;
     for (size_t i = 0; i < CH_LEN(contracts); i++) {
-        struct ch_prompt_value values[8] = {{0}};
+        struct ch_prompt_value values[16] = {{0}};
         CH_PROMPT_TEXT_AUTO text = {0};
         struct chela_error err = {0};
         size_t n = 0;
         for (; contracts[i].variables[n]; n++) {
+            assert_true(n < CH_LEN(values));
             const char *v = contracts[i].variables[n];
             values[n] = (struct ch_prompt_value){.name = v + (*v == '!'), .text = CH_SV("VALUE")};
         }
