@@ -39,6 +39,14 @@ for line in "DEBUG x=ignore rule" "ERROR disk full=page rule" "request timeout=t
     same "workflow: ${line%%=*}" "${line#*=}" "$(awk '{ print $1, $2 }' "$out")"
 done
 
+routes() { # REQUEST ANSWER
+    chela run --config "$root/examples/route.yaml" --no-session "$1"
+    same "route: $1" "0 $2" "$status $(cat "$out")"
+}
+routes "what is 6 * 7" 42
+routes "what does the bill of May say" "The bill of May says 12 euros."
+routes "do something" "What is it about: a sum, or a bill?"
+
 example stream "list the files here"
 same "stream: text before and after the tool" "0 Let me look.There is: one.txt" "$status $(cat "$out")"
 check "stream: the tool is seen" grep -q '^\[ls {"path":"."}\]$' "$err"
