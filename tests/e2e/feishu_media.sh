@@ -33,8 +33,9 @@ message() { # EVENT TYPE CONTENT
 }
 serve
 push "$(message "$(event om_1 oc_ann p2p x)" image '{"image_key":"key_image"}')"
+check "a picture" hears 1
 push "$(event om_1b oc_ann p2p 'what is in it?')"
-check "a picture, and a question about it" hears 2
+check "and a question about it" hears 2
 check "it was put into the workspace" cmp -s "$space/inbound/om_1-1.png" <(printf '\x89PNG\r\n\x1a\n, or so')
 check "and the model told where" said 'heard: .*\[picture\]'
 check "under our own name" said 'saved as inbound/om_1-1.png'

@@ -303,10 +303,11 @@ async function cancel() {
 /* A run that was cut off goes on where it was. */
 async function resume() {
   if (app.status !== "interrupted") return;
+  setStatus("running"); // its events may come before the answer does
   try {
     await ask("POST", pathOf(app.key, "/messages"), { resume: true });
-    setStatus("running");
   } catch (error) {
+    setStatus("interrupted");
     trouble(error);
   }
 }
