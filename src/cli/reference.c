@@ -114,8 +114,8 @@ static const char *const meanings[] = {
     [CHELA_EV_TURN_END] = "The model call is over.",
     [CHELA_EV_RUN_END] = "The last event, exactly one: how the run ended, and its answer.",
     [CHELA_EV_HANDOFF] = "From here on another agent answers.",
-    [CHELA_EV_CHILD] = "Any of these, of an agent that was called: `run` and `seq` are its own; it "
-                       "begins with `child_start` and ends with `child_end`.",
+    [CHELA_EV_CHILD] = ("Any of these, of an agent that was called: `run` and `seq` are its own; "
+                        "it begins with `child_start` and ends with `child_end`."),
 };
 _Static_assert(sizeof(meanings) / sizeof(meanings[0]) == CHELA_EV_COUNT, "one for each event");
 
