@@ -49,20 +49,13 @@ static int with_store(const struct ch_cmd *cmd, const struct ch_env *env, int ar
     int code = ch_cmd_parse(cmd, env, argc, argv, &s.flags, &s.args);
 
     if (code < 0) {
-        ch_console_init(&s.console, env, ch_setup_verbosity(&s.flags.setup),
-                        s.flags.setup.no_color);
-        s.setup = (struct ch_setup){.env = env, .flags = &s.flags.setup, .console = &s.console};
+        ch_setup_begin(&s.setup, env, &s.flags.setup, &s.console);
         int rc = ch_setup_config(&s.setup, &s.err);
         if (rc == 0)
             rc = ch_setup_store(&s.setup, how, &s.err);
         if (rc == 0)
             rc = body(&s);
-        if (rc < 0)
-            ch_console_error(&s.console, "%s", s.err.message);
-        code = rc < 0 ? ch_problem_exit(&s.err) : CH_EXIT_DONE;
-        ch_setup_release(&s.setup);
-        code = ch_console_exit(&s.console, code);
-        ch_console_release(&s.console);
+        code = ch_setup_finish(&s.setup, rc, &s.err);
     }
     ch_args_release(&s.args);
     return code;

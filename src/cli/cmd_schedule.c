@@ -4,7 +4,6 @@
  * are those of the store, which `chela serve` sees to as well. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/cmd.h"
 #include "cli/draft.h"
@@ -124,20 +123,15 @@ static int with_store(const struct ch_cmd *cmd, const struct ch_env *env, int ar
     int code = ch_cmd_parse(cmd, env, argc, argv, &s.flags, &s.args);
 
     if (code < 0) {
-        ch_console_init(&s.console, env, ch_setup_verbosity(&s.flags.setup),
-                        s.flags.setup.no_color);
-        s.setup = (struct ch_setup){.env = env, .flags = &s.flags.setup, .console = &s.console,
-                                    .nobody = true};
+        ch_setup_begin(&s.setup, env, &s.flags.setup, &s.console);
+        s.setup.nobody = true;
         int rc = prepare(&s, CH_STORE_WANTED, runtime);
         if (rc == 0)
             rc = body(&s);
-        if (rc < 0)
-            ch_console_error(&s.console, "%s", s.err.message);
-        code = rc < 0 ? ch_problem_exit(&s.err) : s.failed ? CH_EXIT_ERROR : CH_EXIT_DONE;
         ch_setup_schedules_release(&s.own);
-        ch_setup_release(&s.setup);
-        code = ch_console_exit(&s.console, code);
-        ch_console_release(&s.console);
+        code = ch_setup_finish(&s.setup, rc, &s.err);
+        if (code == CH_EXIT_DONE && s.failed)
+            code = CH_EXIT_ERROR;
         free(s.session);
     }
     ch_args_release(&s.args);
@@ -152,12 +146,6 @@ static void print_draft(struct schedule *s) {
 
 static int usage(struct schedule *s, const char *text) {
     return ch_problem(&s->err, CHELA_EINVAL, "usage: chela schedule %s", text);
-}
-
-static int64_t now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 /* --- list -------------------------------------------------------------------------- */
@@ -242,7 +230,7 @@ static int add_it(struct schedule *s, const struct chela_schedule *one) {
     int64_t next = INT64_MAX;
     int rc = chela_schedule_add(s->setup.store, one, NULL, &s->err);
     if (rc == 0)
-        rc = chela_schedule_next(one, now_ms(), &next, &s->err);
+        rc = chela_schedule_next(one, ch_wall_ms(), &next, &s->err);
     if (rc < 0)
         return rc;
     char *time = chela_schedule_time(one, next);
@@ -294,7 +282,7 @@ static int run_remove(const struct ch_cmd *cmd, const struct ch_env *env, int ar
 /* --- next -------------------------------------------------------------------------------- */
 
 static int show_times(struct schedule *s, const struct chela_schedule *one) {
-    int64_t at = now_ms(), count = s->flags.count ? s->flags.count : SHOWN;
+    int64_t at = ch_wall_ms(), count = s->flags.count ? s->flags.count : SHOWN;
     bool json = s->flags.json;
     ch_draft_init(&s->out);
     fputs(json ? "[" : "", s->out.f);

@@ -218,8 +218,7 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
     struct ch_console console;
     int code = ch_cmd_parse(cmd, env, argc, argv, &u.flags, &args);
     if (code < 0) {
-        ch_console_init(&console, env, ch_setup_verbosity(&u.flags.setup), u.flags.setup.no_color);
-        u.setup = (struct ch_setup){.env = env, .flags = &u.flags.setup, .console = &console};
+        ch_setup_begin(&u.setup, env, &u.flags.setup, &console);
         if (u.flags.days.set)
             u.since = ch_wall_ms() - (int64_t)(u.flags.days.value * 86400e3);
         int rc = ch_setup_config(&u.setup, &u.err);
@@ -229,11 +228,7 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
             rc = read_all(&u);
         if (rc == 0)
             show(&u);
-        else
-            ch_console_error(&console, "%s", u.err.message);
-        code = ch_console_exit(&console, rc < 0 ? ch_problem_exit(&u.err) : CH_EXIT_DONE);
-        ch_setup_release(&u.setup);
-        ch_console_release(&console);
+        code = ch_setup_finish(&u.setup, rc, &u.err);
         release(&u);
     }
     ch_args_release(&args);

@@ -78,11 +78,10 @@ static void on_log(enum chela_log_level level, const char *area, const char *lin
 }
 
 int ch_setup_runtime(struct ch_setup *s, struct chela_error *err) {
-    struct chela_runtime_opts opts = CHELA_RUNTIME_OPTS(.log = s->log ? s->log : on_log,
-                                                        .trace = s->env->trace,
-                                                        .ca_file = s->ca_file, .user = s->console,
-                                                        .record = s->record, .replay = s->replay,
-                                                        .uv_loop = s->uv_loop);
+    struct chela_runtime_opts opts =
+        CHELA_RUNTIME_OPTS(.log = s->log ? s->log : on_log, .trace = s->env->trace,
+                           .ca_file = s->ca_file, .user = s->console, .record = s->record,
+                           .replay = s->replay, .uv_loop = s->uv_loop);
     int rc = chela_runtime_new(&opts, &s->rt, err);
     if (rc < 0 && (s->record || s->replay))
         err->code = rc = CHELA_ECONFIG; /* whatever is wrong with the cassette: exit 2 */
@@ -296,8 +295,8 @@ static int gather(struct ch_setup *s, const char *id, const struct chela_agent_o
  * for the first; what it forbids, and who is asked, holds for all. */
 static int make_member(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
                        chela_agent **out, struct chela_error *err) {
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.deny = s->flags->deny,
-                                                    .approve = caller->approve);
+    struct chela_agent_opts opts =
+        CHELA_AGENT_OPTS(.deny = s->flags->deny, .approve = caller->approve);
     if (chela_config_agent(s->config, id, &opts, err) < 0)
         return err->code = CHELA_ECONFIG;
     struct chela_sandbox_opts sandbox = CHELA_SANDBOX_OPTS(.mode = NULL);
@@ -454,8 +453,7 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
     if (deny)
         policy.deny = deny;
     int rc = chela_agent_new(s->rt, opts, out, err);
-    if (rc == 0 && s->store && s->config &&
-        chela_config_schedule_tool(s->config, s->flags->agent))
+    if (rc == 0 && s->store && s->config && chela_config_schedule_tool(s->config, s->flags->agent))
         rc = chela_schedule_tool(*out, s->store, err);
     if (rc == 0)
         rc = add_tools(s, opts, *out, err);
@@ -513,4 +511,20 @@ void ch_setup_release(struct ch_setup *s) {
     s->rt = NULL;
     s->config = NULL;
     s->config_path = NULL;
+}
+
+void ch_setup_begin(struct ch_setup *s, const struct ch_env *env,
+                    const struct ch_setup_flags *flags, struct ch_console *console) {
+    ch_console_init(console, env, ch_setup_verbosity(flags), flags->no_color);
+    *s = (struct ch_setup){.env = env, .flags = flags, .console = console};
+}
+
+int ch_setup_finish(struct ch_setup *s, int rc, const struct chela_error *err) {
+    struct ch_console *console = s->console;
+    if (rc < 0)
+        ch_console_error(console, "%s", err->message);
+    ch_setup_release(s);
+    int code = ch_console_exit(console, rc < 0 ? ch_problem_exit(err) : CH_EXIT_DONE);
+    ch_console_release(console);
+    return code;
 }

@@ -73,6 +73,12 @@ struct ch_member {
 
 enum ch_verbosity ch_setup_verbosity(const struct ch_setup_flags *f);
 
+/* A command that works on the store, from its flags to its exit code: an error is
+ * shown, everything is given back. */
+void ch_setup_begin(struct ch_setup *s, const struct ch_env *env,
+                    const struct ch_setup_flags *flags, struct ch_console *console);
+int ch_setup_finish(struct ch_setup *s, int rc, const struct chela_error *err);
+
 /* Find and read the configuration file, if there is one. A file that was
  * named must be there. */
 int ch_setup_config(struct ch_setup *s, struct chela_error *err);
