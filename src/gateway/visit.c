@@ -228,11 +228,6 @@ static bool is_json(struct ch_sv type) {
     return ch_sv_eq_nocase(ch_sv_trim(ch_sv_split(&rest, ';')), CH_SV("application/json"));
 }
 
-static bool has_body(const struct ch_inbound *in) {
-    struct ch_sv length = ch_inbound_header(in, "content-length");
-    return ch_inbound_header(in, "transfer-encoding").p || (length.n && !ch_sv_is(length, "0"));
-}
-
 static bool is_small(const struct ch_inbound *in) {
     struct ch_sv length = ch_inbound_header(in, "content-length");
     size_t n = 0;
@@ -254,7 +249,7 @@ static struct ch_refusal check_route(chela_gateway *gw, const struct ch_inbound 
         return other ? (struct ch_refusal){405, "that is not done with this path"}
                      : (struct ch_refusal){404, "there is no such path"};
     bool reads = strcmp(r->method, "POST") != 0;
-    if (reads && has_body(in))
+    if (reads && ch_inbound_has_body(in))
         return (struct ch_refusal){400, "a body is not expected here"};
     if (r->flags & CH_ROUTE_SMALL && !is_small(in))
         return (struct ch_refusal){413, "the body is too large, or does not say its size"};

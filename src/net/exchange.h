@@ -1,6 +1,9 @@
-/* exchange.h -- a connection of a server, and the server as its connections see
- * it. Between server.c, which knows how many there are, and exchange.c, which
- * knows what is said on one. */
+/* exchange.h -- a request and its answer as the server's own files see them: who
+ * they came from, and what carries them.
+ *
+ * Three things meet here. server.c knows the clients: how many there are, who may
+ * stay. exchange.c knows what the owner of a server is promised about an exchange,
+ * whatever carries it. A carrier (h1.c) knows how it is said. */
 #ifndef CH_NET_EXCHANGE_H
 #define CH_NET_EXCHANGE_H
 #include "base/list.h"
@@ -23,38 +26,79 @@ struct ch_server {
     char peer[INET6_ADDRSTRLEN]; /* of the one that was asked about last */
 };
 
-enum ch_phase { CH_READ_HEAD, CH_READ_BODY, CH_ANSWER, CH_STREAM, CH_LAST_WORDS, CH_CLOSED };
+struct ch_client;
 
-struct ch_exchange {
+/* What a protocol does with a connection. */
+struct ch_client_ops {
+    void (*drop)(struct ch_client *c);  /* close it without a word; no owner is told */
+    void (*drain)(struct ch_client *c); /* the server takes no new requests */
+};
+
+/* A connection. What a protocol adds to it has this as its first member. */
+struct ch_client {
     struct ch_server *server;
+    const struct ch_client_ops *ops;
     struct ch_link link, waiting; /* in clients; in unknown */
     struct ch_wire wire;
+    bool trusted;           /* the owner has taken a request of it */
+    unsigned char from[16]; /* the address of the other end; of IPv4 mapped into IPv6 */
+};
+
+enum ch_phase { CH_READ_HEAD, CH_READ_BODY, CH_ANSWER, CH_STREAM, CH_LAST_WORDS, CH_CLOSED };
+
+/* How the answer of one exchange goes out. exchange.c has looked that it may: the
+ * client is there, the phase is right, the bound holds. */
+struct ch_carrier {
+    void (*respond)(struct ch_exchange *x, int status, const char *type, struct ch_sv body);
+    void (*stream)(struct ch_exchange *x, int status, const char *type);
+    void (*write)(struct ch_exchange *x, struct ch_sv bytes);
+    void (*end)(struct ch_exchange *x);
+    void (*proceed)(struct ch_exchange *x); /* the client waits to hear 100 */
+    size_t (*lag)(const struct ch_exchange *x); /* bytes that the client has yet to take */
+    void (*hush)(struct ch_exchange *x);    /* nothing more is heard of it: it ends soon */
+    void (*drop)(struct ch_exchange *x);    /* it ends, and what carries nothing else too */
+};
+
+struct ch_exchange {
+    struct ch_client *client;
+    const struct ch_carrier *carrier;
     enum ch_phase phase;
     struct ch_inbound in;
-    struct ch_buf ahead; /* bytes that came before their turn */
-    struct ch_buf headers;
+    struct ch_buf headers; /* of the answer: "Name: value\r\n" each */
     struct ch_timer deadline;
     struct ch_task next; /* goes on after an answer, or tells `gone` */
     void (*gone)(struct ch_exchange *x, void *user);
     void *user;
-    bool keep, chunked, headless;
-    bool left;    /* by the client, or dropped: `gone` is due */
-    bool trusted; /* its owner has taken a request of it */
-    unsigned char from[16]; /* the address of the other end; of IPv4 mapped into IPv6 */
+    bool headless; /* it asked for the head of an answer alone */
+    bool left;     /* by the client, or dropped: `gone` is due */
 };
 
-/* --- exchange.c */
+/* --- exchange.c, for carriers */
+void ch_exchange_init(struct ch_exchange *x, struct ch_client *c, const struct ch_carrier *carrier);
+void ch_exchange_release(struct ch_exchange *x); /* it is closed */
+void ch_exchange_wait(struct ch_exchange *x, int64_t ms);
+/* Show the owner the head; then, unless they answered that, all of it. */
+void ch_exchange_show_head(struct ch_exchange *x);
+void ch_exchange_show_request(struct ch_exchange *x);
+/* Answer in the owner's place. */
+void ch_exchange_refuse(struct ch_exchange *x, int status, const char *why);
+void ch_exchange_answered(struct ch_exchange *x); /* all of the answer was said */
+/* The client left: the owner, if they are at work on it, hears of it first. */
+void ch_exchange_leave(struct ch_exchange *x);
+void ch_exchange_leave_soon(struct ch_exchange *x);
+void ch_exchange_add_date(const struct ch_exchange *x, struct ch_buf *out);
+
+/* --- h1.c */
+struct ch_client *ch_h1_new(struct ch_server *s);
 /* Take the listener's next connection. When this fails it is dropped. */
-int ch_exchange_begin(struct ch_exchange *x, struct chela_error *err);
-/* Close it without another word; the owner is not told. */
-void ch_exchange_drop(struct ch_exchange *x);
+int ch_h1_accept(struct ch_client *c, struct chela_error *err);
 
 /* --- server.c */
 /* It asks for something; it asks for nothing, not yet or not any more, and may be
  * dropped at once to make room. */
-void ch_server_known(struct ch_exchange *x);
-void ch_server_unknown(struct ch_exchange *x);
-void ch_server_forget(struct ch_exchange *x); /* it is being closed */
-void ch_server_closed_one(struct ch_server *s); /* and is */
+void ch_server_known(struct ch_client *c);
+void ch_server_unknown(struct ch_client *c);
+void ch_server_forget(struct ch_client *c); /* it is being closed */
+void ch_server_closed(struct ch_client *c); /* and is; it is freed */
 
 #endif

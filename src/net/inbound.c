@@ -216,6 +216,11 @@ size_t ch_inbound_count(const struct ch_inbound *in, const char *name) {
     return n;
 }
 
+bool ch_inbound_has_body(const struct ch_inbound *in) {
+    struct ch_sv length = ch_inbound_header(in, "content-length");
+    return ch_inbound_header(in, "transfer-encoding").p || (length.n && !ch_sv_is(length, "0"));
+}
+
 bool ch_inbound_keeps_alive(const struct ch_inbound *in) {
     return http_should_keep_alive(&in->parser) && !in->parser.upgrade;
 }

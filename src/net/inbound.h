@@ -44,6 +44,7 @@ struct ch_sv ch_inbound_target(const struct ch_inbound *in); /* "/path?query" */
 struct ch_sv ch_inbound_header(const struct ch_inbound *in, const char *name);
 /* How many headers have this name. */
 size_t ch_inbound_count(const struct ch_inbound *in, const char *name);
+bool ch_inbound_has_body(const struct ch_inbound *in); /* it says that one follows */
 bool ch_inbound_keeps_alive(const struct ch_inbound *in);
 bool ch_inbound_is_old(const struct ch_inbound *in); /* HTTP/1.0: no chunks */
 

@@ -27,25 +27,25 @@ static size_t room_for_clients(void) {
     return n > 2 * FILES_KEPT ? n - FILES_KEPT : n / 2;
 }
 
-void ch_server_known(struct ch_exchange *x) {
-    if (!x->waiting.next)
+void ch_server_known(struct ch_client *c) {
+    if (!c->waiting.next)
         return;
-    ch_list_del(&x->waiting);
-    x->server->nunknown--;
+    ch_list_del(&c->waiting);
+    c->server->nunknown--;
 }
 
 /* The oldest from that address which never asked for anything, if they are too
  * many; else NULL. Who has is not counted: it may be a proxy, for many. */
-static struct ch_exchange *one_too_many(const struct ch_server *s, const unsigned char from[16]) {
-    struct ch_exchange *oldest = NULL;
+static struct ch_client *one_too_many(const struct ch_server *s, const unsigned char from[16]) {
+    struct ch_client *oldest = NULL;
     size_t n = 0;
     if (s->nunknown <= CH_LIMIT_CLIENTS_ADDRESS)
         return NULL;
     for (CH_LIST_EACH(k, &s->unknown)) {
-        struct ch_exchange *x = CH_CONTAINER(k, struct ch_exchange, waiting);
-        if (x->trusted || memcmp(x->from, from, sizeof(x->from)) != 0)
+        struct ch_client *c = CH_CONTAINER(k, struct ch_client, waiting);
+        if (c->trusted || memcmp(c->from, from, sizeof(c->from)) != 0)
             continue;
-        oldest = oldest ? oldest : x;
+        oldest = oldest ? oldest : c;
         n++;
     }
     return n > CH_LIMIT_CLIENTS_ADDRESS ? oldest : NULL;
@@ -53,45 +53,46 @@ static struct ch_exchange *one_too_many(const struct ch_server *s, const unsigne
 
 /* One that shows nothing is welcome as long as there is room; the oldest of
  * these makes it. */
-void ch_server_unknown(struct ch_exchange *x) {
-    struct ch_server *s = x->server;
-    ch_list_add(&s->unknown, &x->waiting);
+void ch_server_unknown(struct ch_client *c) {
+    struct ch_server *s = c->server;
+    ch_list_add(&s->unknown, &c->waiting);
     s->nunknown++;
-    struct ch_exchange *goes = one_too_many(s, x->from);
+    struct ch_client *goes = one_too_many(s, c->from);
     if (s->nunknown > CH_LIMIT_CLIENTS_UNKNOWN || s->nclients > s->room)
-        goes = CH_LIST_FIRST(&s->unknown, struct ch_exchange, waiting);
+        goes = CH_LIST_FIRST(&s->unknown, struct ch_client, waiting);
     if (goes)
-        ch_exchange_drop(goes);
+        goes->ops->drop(goes);
 }
 
-void ch_server_forget(struct ch_exchange *x) {
-    ch_server_known(x);
-    ch_list_del(&x->link);
-    x->server->nclients--;
+void ch_server_forget(struct ch_client *c) {
+    ch_server_known(c);
+    ch_list_del(&c->link);
+    c->server->nclients--;
 }
 
 /* --- accepting */
 
-static void keep_address(struct ch_exchange *x) {
+static void keep_address(struct ch_client *c) {
     struct sockaddr_storage a = {0};
     int n = sizeof(a);
     const struct sockaddr_in6 *six = (const void *)&a;
     const struct sockaddr_in *four = (const void *)&a;
-    if (uv_tcp_getpeername(&x->wire.tcp, (struct sockaddr *)&a, &n) < 0)
+    if (uv_tcp_getpeername(&c->wire.tcp, (struct sockaddr *)&a, &n) < 0)
         return;
     if (a.ss_family == AF_INET6) {
-        memcpy(x->from, &six->sin6_addr, 16);
+        memcpy(c->from, &six->sin6_addr, 16);
         return;
     }
-    memset(x->from + 10, 0xff, 2);
-    memcpy(x->from + 12, &four->sin_addr, 4);
+    memset(c->from + 10, 0xff, 2);
+    memcpy(c->from + 12, &four->sin_addr, 4);
 }
 
 const char *ch_exchange_peer(struct ch_exchange *x) {
     static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-    char *to = x->server->peer;
-    bool four = memcmp(x->from, mapped, sizeof(mapped)) == 0;
-    if (!inet_ntop(four ? AF_INET : AF_INET6, x->from + (four ? 12 : 0), to, INET6_ADDRSTRLEN))
+    const unsigned char *from = x->client->from;
+    char *to = x->client->server->peer;
+    bool four = memcmp(from, mapped, sizeof(mapped)) == 0;
+    if (!inet_ntop(four ? AF_INET : AF_INET6, from + (four ? 12 : 0), to, INET6_ADDRSTRLEN))
         *to = '\0';
     return to;
 }
@@ -105,17 +106,16 @@ static void on_connection(uv_stream_t *listener, int status) {
     }
     if (s->draining)
         return;
-    struct ch_exchange *x = ch_alloc(sizeof(*x));
-    x->server = s;
+    struct ch_client *c = ch_h1_new(s);
     s->handles++;
     s->nclients++;
-    ch_list_add(&s->clients, &x->link);
-    if (ch_exchange_begin(x, &err) < 0) {
+    ch_list_add(&s->clients, &c->link);
+    if (ch_h1_accept(c, &err) < 0) {
         ch_log(CH_LOG_WARN, "server", "cannot take a connection: %s", err.message);
         return;
     }
-    keep_address(x);
-    ch_server_unknown(x);
+    keep_address(c);
+    ch_server_unknown(c);
 }
 
 /* --- life */
@@ -127,9 +127,15 @@ static void free_server(struct ch_server *s) {
     ch_free(s);
 }
 
-void ch_server_closed_one(struct ch_server *s) {
+static void closed_one(struct ch_server *s) {
     if (--s->handles == 0 && s->closed)
         free_server(s);
+}
+
+void ch_server_closed(struct ch_client *c) {
+    struct ch_server *s = c->server;
+    ch_free(c);
+    closed_one(s);
 }
 
 static int read_address(const char *text, struct sockaddr_storage *out, struct chela_error *err) {
@@ -167,7 +173,7 @@ static char *name_of(const struct sockaddr_storage *a) {
 }
 
 static void on_listener_closed(uv_handle_t *h) {
-    ch_server_closed_one(h->data);
+    closed_one(h->data);
 }
 
 /* The number of a socket that somebody opened for us, "fd:3"; -1: it is none. */
@@ -241,10 +247,9 @@ void ch_server_drain(struct ch_server *s) {
     close_listener(s);
     struct ch_link *k = s->clients.head.next, *next;
     for (; k != &s->clients.head; k = next) {
-        struct ch_exchange *x = CH_CONTAINER(k, struct ch_exchange, link);
+        struct ch_client *c = CH_CONTAINER(k, struct ch_client, link);
         next = k->next;
-        if (x->phase == CH_READ_HEAD && x->in.text.n == 0)
-            ch_exchange_drop(x);
+        c->ops->drain(c);
     }
 }
 
@@ -252,8 +257,8 @@ void ch_server_close(struct ch_server *s) {
     if (!s)
         return;
     s->closed = true;
-    for (struct ch_exchange *x; (x = CH_LIST_FIRST(&s->clients, struct ch_exchange, link));)
-        ch_exchange_drop(x);
+    for (struct ch_client *c; (c = CH_LIST_FIRST(&s->clients, struct ch_client, link));)
+        c->ops->drop(c);
     close_listener(s);
     if (s->handles == 0) /* drained, and all of it was closed before */
         free_server(s);

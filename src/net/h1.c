@@ -1,0 +1,288 @@
+/* h1.c -- HTTP/1.1 as a carrier: see exchange.h.
+ *
+ * One connection answers one request at a time; a client that sends ahead has
+ * its bytes kept, up to a bound. While an answer is under way the socket is
+ * still read, because that is how one learns that the client has left. The
+ * connection and its exchange are one allocation: ten thousand may wait. */
+#include "base/error.h"
+#include "base/limits.h"
+#include "net/exchange.h"
+
+struct h1 {
+    struct ch_client client; /* first: ch_server_closed frees it */
+    struct ch_exchange x;
+    struct ch_buf ahead; /* bytes that came before their turn */
+    bool keep, chunked;
+};
+
+static void feed(struct h1 *h, struct ch_sv bytes);
+
+static struct h1 *of_client(struct ch_client *c) {
+    return CH_CONTAINER(c, struct h1, client);
+}
+
+static struct h1 *of_wire(struct ch_wire *w) {
+    return of_client(CH_CONTAINER(w, struct ch_client, wire));
+}
+
+static struct h1 *of(struct ch_exchange *x) {
+    return CH_CONTAINER(x, struct h1, x);
+}
+
+/* --- the end of a connection */
+
+static void drop_client(struct ch_client *c) {
+    struct h1 *h = of_client(c);
+    if (h->x.phase == CH_CLOSED)
+        return;
+    ch_exchange_release(&h->x);
+    ch_server_forget(c);
+    ch_buf_release(&h->ahead);
+    ch_wire_close(&c->wire);
+}
+
+static void drop(struct ch_exchange *x) {
+    drop_client(x->client);
+}
+
+static void hush(struct ch_exchange *x) {
+    ch_wire_deaf(&x->client->wire);
+}
+
+/* --- writing */
+
+static size_t unsent(const struct h1 *h) {
+    return ch_wire_unsent(&h->client.wire);
+}
+
+static size_t lag(const struct ch_exchange *x) {
+    return ch_wire_unsent(&x->client->wire);
+}
+
+static void on_moved(struct ch_wire *w) {
+    struct h1 *h = of_wire(w);
+    if (unsent(h) > 0)
+        ch_exchange_wait(&h->x, CH_LIMIT_CLIENT_STALL_MS);
+    else if (h->x.phase == CH_LAST_WORDS)
+        ch_exchange_wait(&h->x, CH_LIMIT_CLIENT_LINGER_MS);
+    else if (h->x.phase >= CH_ANSWER)
+        ch_timer_stop(h->client.server->loop, &h->x.deadline);
+}
+
+static void send_bytes(struct h1 *h, struct ch_sv bytes) {
+    bool behind = unsent(h) > 0;
+    ch_wire_send(&h->client.wire, bytes);
+    if (!behind && unsent(h) > 0)
+        ch_exchange_wait(&h->x, CH_LIMIT_CLIENT_STALL_MS);
+}
+
+/* --- answers */
+
+static const char *status_text(int status) {
+    switch (status) {
+#define TEXT(code, name, text) \
+    case code:                 \
+        return #text;
+        HTTP_STATUS_MAP(TEXT)
+#undef TEXT
+    }
+    return "Unknown";
+}
+
+static void add_head(struct h1 *h, struct ch_buf *out, int status, const char *type) {
+    ch_buf_addf(out, "HTTP/1.1 %d %s\r\nDate: ", status, status_text(status));
+    ch_exchange_add_date(&h->x, out);
+    CH_BUF_LIT(out, "\r\n");
+    if (type)
+        ch_buf_addf(out, "Content-Type: %s\r\n", type);
+    ch_buf_add_sv(out, ch_buf_sv(&h->x.headers));
+    ch_buf_clear(&h->x.headers);
+    if (!h->keep)
+        ch_buf_add_str(out, "Connection: close\r\n");
+}
+
+/* A socket that is closed while bytes of the client lie unread is reset, and
+ * the client may never see the answer. So: no more from us, and what still
+ * comes is thrown away until they close or have had their time. */
+static void linger(struct h1 *h) {
+    h->x.phase = CH_LAST_WORDS;
+    if (ch_wire_end(&h->client.wire) < 0) {
+        drop_client(&h->client);
+        return;
+    }
+    ch_exchange_wait(&h->x, unsent(h) ? CH_LIMIT_CLIENT_STALL_MS : CH_LIMIT_CLIENT_LINGER_MS);
+}
+
+/* The connection reads the next request, or ends. */
+static void go_on(struct ch_task *t) {
+    struct h1 *h = of(CH_CONTAINER(t, struct ch_exchange, next));
+    if (!h->keep || h->client.server->draining) {
+        linger(h);
+        return;
+    }
+    ch_inbound_init(&h->x.in);
+    h->x.phase = CH_READ_HEAD;
+    if (unsent(h) == 0)
+        ch_exchange_wait(&h->x, CH_LIMIT_INBOUND_IDLE_MS);
+    ch_server_unknown(&h->client);
+    if (h->x.phase == CH_CLOSED)
+        return;
+    struct ch_buf ahead = h->ahead;
+    h->ahead = (struct ch_buf){0};
+    if (ahead.n)
+        feed(h, ch_buf_sv(&ahead));
+    ch_buf_release(&ahead);
+}
+
+static void answered(struct h1 *h) {
+    ch_exchange_answered(&h->x);
+    h->x.next.fn = go_on;
+    ch_task_defer(h->client.server->loop, &h->x.next);
+}
+
+/* A request that was not read to its end leaves bytes behind that would be
+ * taken for the next one. */
+static void settle_keeping(struct h1 *h) {
+    h->keep = h->keep && h->x.in.whole && !h->client.server->draining;
+    ch_server_known(&h->client);
+    if (unsent(h) == 0)
+        ch_timer_stop(h->client.server->loop, &h->x.deadline);
+}
+
+static void respond(struct ch_exchange *x, int status, const char *type, struct ch_sv body) {
+    struct h1 *h = of(x);
+    CH_BUF_AUTO out = {0};
+    settle_keeping(h);
+    add_head(h, &out, status, type);
+    if (status != 204)
+        ch_buf_addf(&out, "Content-Length: %zu\r\n", body.n);
+    ch_buf_add_str(&out, "\r\n");
+    if (!x->headless)
+        ch_buf_add_sv(&out, body);
+    send_bytes(h, ch_buf_sv(&out));
+    answered(h);
+}
+
+static void stream(struct ch_exchange *x, int status, const char *type) {
+    struct h1 *h = of(x);
+    CH_BUF_AUTO out = {0};
+    h->chunked = !ch_inbound_is_old(&x->in);
+    settle_keeping(h);
+    h->keep = h->keep && h->chunked;
+    add_head(h, &out, status, type);
+    ch_buf_add_str(&out, h->chunked ? "Transfer-Encoding: chunked\r\n\r\n" : "\r\n");
+    send_bytes(h, ch_buf_sv(&out));
+}
+
+static void write_piece(struct ch_exchange *x, struct ch_sv bytes) {
+    struct h1 *h = of(x);
+    CH_BUF_AUTO out = {0};
+    if (!h->chunked) {
+        send_bytes(h, bytes);
+        return;
+    }
+    ch_buf_addf(&out, "%zx\r\n", bytes.n);
+    ch_buf_add_sv(&out, bytes);
+    ch_buf_add_str(&out, "\r\n");
+    send_bytes(h, ch_buf_sv(&out));
+}
+
+static void end(struct ch_exchange *x) {
+    struct h1 *h = of(x);
+    if (h->chunked)
+        send_bytes(h, CH_SV("0\r\n\r\n"));
+    answered(h);
+}
+
+static void proceed(struct ch_exchange *x) {
+    send_bytes(of(x), CH_SV("HTTP/1.1 100 Continue\r\n\r\n"));
+}
+
+/* --- reading */
+
+/* What cannot be looked at yet is kept, within a bound. */
+static void keep_ahead(struct h1 *h, struct ch_sv bytes) {
+    if (h->x.phase == CH_LAST_WORDS || !h->keep)
+        return;
+    if (h->ahead.n + bytes.n > CH_LIMIT_INBOUND_AHEAD)
+        ch_exchange_leave_soon(&h->x);
+    else
+        ch_buf_add_sv(&h->ahead, bytes);
+}
+
+static void feed(struct h1 *h, struct ch_sv bytes) {
+    struct ch_exchange *x = &h->x;
+    size_t taken;
+    while (bytes.n && !x->left && (x->phase == CH_READ_HEAD || x->phase == CH_READ_BODY)) {
+        if (x->phase == CH_READ_HEAD && x->in.text.n == 0)
+            ch_exchange_wait(x, CH_LIMIT_INBOUND_HEAD_MS);
+        enum ch_inbound_state state = ch_inbound_feed(&x->in, bytes, &taken);
+        bytes = ch_sv(bytes.p + taken, bytes.n - taken);
+        if (state == CH_INBOUND_REFUSED) {
+            h->keep = false;
+            ch_exchange_refuse(x, x->in.refused, x->in.why);
+            return;
+        }
+        if (state == CH_INBOUND_HEAD) {
+            h->keep = ch_inbound_keeps_alive(&x->in);
+            ch_exchange_show_head(x);
+        } else if (state == CH_INBOUND_WHOLE) {
+            ch_exchange_show_request(x);
+        }
+    }
+    if (bytes.n && !x->left && x->phase != CH_CLOSED)
+        keep_ahead(h, bytes);
+}
+
+static void on_bytes(struct ch_wire *w, struct ch_sv bytes) {
+    feed(of_wire(w), bytes);
+}
+
+static void on_lost(struct ch_wire *w) {
+    ch_exchange_leave(&of_wire(w)->x);
+}
+
+static void on_closed(struct ch_wire *w) {
+    ch_server_closed(&of_wire(w)->client);
+}
+
+/* --- life */
+
+static void drain(struct ch_client *c) {
+    struct h1 *h = of_client(c);
+    if (h->x.phase == CH_READ_HEAD && h->x.in.text.n == 0)
+        drop_client(c);
+}
+
+struct ch_client *ch_h1_new(struct ch_server *s) {
+    static const struct ch_client_ops ops = {.drop = drop_client, .drain = drain};
+    static const struct ch_carrier carrier = {
+        .respond = respond,
+        .stream = stream,
+        .write = write_piece,
+        .end = end,
+        .proceed = proceed,
+        .lag = lag,
+        .hush = hush,
+        .drop = drop,
+    };
+    struct h1 *h = ch_alloc(sizeof(*h));
+    h->client.server = s;
+    h->client.ops = &ops;
+    ch_exchange_init(&h->x, &h->client, &carrier);
+    return &h->client;
+}
+
+int ch_h1_accept(struct ch_client *c, struct chela_error *err) {
+    static const struct ch_wire_ops ops = {
+        .bytes = on_bytes, .lost = on_lost, .moved = on_moved, .closed = on_closed};
+    struct ch_server *s = c->server;
+    c->wire.ops = &ops;
+    c->wire.room = s->bytes;
+    int rc = ch_wire_accept(&c->wire, s->loop, (uv_stream_t *)&s->tcp, s->identity, err);
+    if (rc < 0)
+        drop_client(c);
+    else
+        ch_exchange_wait(&of_client(c)->x, CH_LIMIT_INBOUND_HEAD_MS);
+    return rc;
+}
