@@ -225,7 +225,7 @@ static size_t empty_queue(chela_run *run, struct ch_queue *q) {
             continue;
         }
         ch_keep_delivered(run, ch_queue_seq(q), true);
-        ch_free(ch_queue_pop(q, NULL));
+        ch_msg_free(ch_queue_pop(q));
         dropped++;
     }
     return dropped;

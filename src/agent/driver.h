@@ -212,26 +212,27 @@ size_t ch_inflow_waiting(const chela_session *s);  /* how many messages wait for
 /* --- queue.c */
 void ch_queue_init(struct ch_queue *q);
 void ch_queue_release(struct ch_queue *q);
-int ch_queue_push(struct ch_queue *q, const char *text, size_t len);
-/* The journal's record of the text pushed last, and of the oldest; 0: none. */
+/* m, whose first block is a text, is taken if it returns 0. */
+int ch_queue_push(struct ch_queue *q, struct ch_msg *m);
+/* The journal's record of the message pushed last, and of the oldest; 0: none. */
 void ch_queue_mark(struct ch_queue *q, uint64_t seq);
 uint64_t ch_queue_seq(const struct ch_queue *q);
-/* On whose behalf the text pushed last came (taken), and the oldest; NULL when
+/* On whose behalf the message pushed last came (taken), and the oldest; NULL when
  * empty. */
 void ch_queue_for(struct ch_queue *q, struct ch_behalf behalf);
 const struct ch_behalf *ch_queue_whose(const struct ch_queue *q);
-/* Mark the text pushed last, and ask about the oldest: if its run does not get
+/* Mark the message pushed last, and ask about the oldest: if its run does not get
  * to deliver it, it goes on waiting in the session. to: where the answer to it
  * goes; NULL. */
 void ch_queue_keep(struct ch_queue *q, const char *to);
 bool ch_queue_stays(const struct ch_queue *q);
 char *ch_queue_take_to(struct ch_queue *q); /* yours to ch_free; NULL */
-/* What the text pushed last came with (copied). Of the oldest: in the place of
+/* What the message pushed last came with (copied). Of the oldest: in the place of
  * *about, if there is anything. */
 void ch_queue_about(struct ch_queue *q, const struct ch_about *about);
 void ch_queue_take_about(struct ch_queue *q, struct ch_about *about);
-/* The oldest text; the caller frees it (ch_free). NULL when empty. */
-char *ch_queue_pop(struct ch_queue *q, size_t *len);
+/* The oldest message; the caller's from now on. NULL when empty. */
+struct ch_msg *ch_queue_pop(struct ch_queue *q);
 
 /* --- hooks.c: each calls all sets in order; false: a hook said halt */
 bool ch_hook_before_model(chela_run *run, struct chela_turn_patch *patch);

@@ -7,6 +7,7 @@
  * Nothing is dropped without a word in what the model and the reader see. */
 #include "agent/keep.h"
 #include "agent/mailbox.h"
+#include "agent/media.h"
 #include "agent/said.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -96,31 +97,71 @@ static bool same(const struct ch_inflow *f, const struct ch_behalf *a, const str
     return ch_behalf_same(a, b, f->session->agent->policies);
 }
 
-/* Those at the front that have the same bounds. Where the answer goes, by the
- * newest that says so: yours to free; and what is known of the newest. */
-static char *join(struct ch_inflow *f, const struct ch_behalf *whose, struct ch_buf *text,
-                  struct ch_buf *seqs, struct ch_about *about) {
-    char *to = NULL;
+/* Messages that become one. */
+struct joined {
+    struct ch_buf text, seqs; /* the latter: their records, uint64_t */
+    struct ch_arena arena;
+    struct ch_block blocks[1 + CH_LIMIT_INPUT_MEDIA]; /* the text first; in the arena */
+    size_t n;
+    char *to; /* where the answer goes, by the newest that says so */
+    struct ch_about about; /* what is known of the newest */
+};
 
+static void release(struct joined *j) {
+    ch_buf_release(&j->text);
+    ch_buf_release(&j->seqs);
+    ch_arena_release(&j->arena);
+    ch_free(j->to);
+    ch_about_release(&j->about);
+}
+
+static void add_media(struct joined *j, const struct ch_msg *m) {
+    uint32_t i = 1;
+    for (; i < m->nblocks && j->n < CH_LEN(j->blocks); i++) {
+        struct ch_block *b = &j->blocks[j->n++];
+        *b = m->blocks[i];
+        b->text = ch_arena_sv(&j->arena, b->text);
+        b->name = ch_arena_sv(&j->arena, b->name);
+        b->id = ch_arena_sv(&j->arena, b->id);
+        b->extra = ch_arena_sv(&j->arena, b->extra);
+    }
+    if (i < m->nblocks)
+        ch_buf_addf(&j->text, "\n[%u left out: too many pictures came at once]", m->nblocks - i);
+}
+
+/* Those at the front that have the same bounds. */
+static void join(struct ch_inflow *f, const struct ch_behalf *whose, struct joined *j) {
+    j->n = 1;
     if (f->dropped)
-        ch_buf_addf(text, "[%u earlier message%s dropped: too many came at once]", f->dropped,
+        ch_buf_addf(&j->text, "[%u earlier message%s dropped: too many came at once]", f->dropped,
                     f->dropped == 1 ? " was" : "s were");
     f->dropped = 0;
     while (f->waiting.n > 0 && same(f, whose, ch_queue_whose(&f->waiting))) {
-        size_t len;
         uint64_t seq = ch_queue_seq(&f->waiting);
-        char *this_to = ch_queue_take_to(&f->waiting);
-        ch_queue_take_about(&f->waiting, about);
-        CH_AUTOFREE char *one = ch_queue_pop(&f->waiting, &len);
-        if (this_to) {
-            ch_free(to);
-            to = this_to;
+        char *to = ch_queue_take_to(&f->waiting);
+        ch_queue_take_about(&f->waiting, &j->about);
+        struct ch_msg *one = ch_queue_pop(&f->waiting);
+        if (to) {
+            ch_free(j->to);
+            j->to = to;
         }
-        ch_buf_add_str(text, text->n ? "\n\n" : "");
-        ch_buf_add(text, one, len);
-        ch_buf_add(seqs, &seq, sizeof(seq));
+        ch_buf_add_str(&j->text, j->text.n ? "\n\n" : "");
+        ch_buf_add_sv(&j->text, one->blocks[0].text);
+        add_media(j, one);
+        ch_buf_add(&j->seqs, &seq, sizeof(seq));
+        ch_msg_free(one);
     }
-    return to;
+    j->blocks[0] = (struct ch_block){.type = CH_BLOCK_TEXT, .text = ch_buf_sv(&j->text)};
+}
+
+static int begin_with(chela_session *s, const struct joined *j, const struct chela_run_opts *opts,
+                      struct chela_error *err) {
+    int64_t now = ch_now_ms(ch_loop_clock(s->agent->rt->loop));
+    if (j->text.n > CH_LIMIT_INPUT)
+        return ch_fail(err, CHELA_ELIMIT, "the input is larger than %zu MB",
+                       CH_LIMIT_INPUT / CH_MB);
+    return ch_run_start(s, ch_msg_new(CH_MSG_USER, j->blocks, j->n, NULL, CH_SV(""), now), opts,
+                        NULL, err);
 }
 
 static bool is_busy(const chela_session *s) {
@@ -131,9 +172,8 @@ static void start_soon(struct ch_inflow *f);
 
 static void start_waiting(struct ch_inflow *f) {
     chela_session *s = f->session;
-    CH_BUF_AUTO text = {0}, seqs = {0};
     struct chela_error err = {0};
-    struct ch_about about = {0};
+    struct joined j = {0};
 
     if (f->waiting.n == 0 || is_busy(s) || strcmp(chela_session_status(s), "paused") == 0) {
         hold(f, false);
@@ -143,21 +183,20 @@ static void start_waiting(struct ch_inflow *f) {
     ch_behalf_apply(ch_queue_whose(&f->waiting), &opts);
     struct ch_behalf whose = ch_behalf_of(&opts); /* the queue's goes with its message */
     ch_behalf_apply(&whose, &opts);
-    CH_AUTOFREE char *to = join(f, &whose, &text, &seqs, &about);
-    opts.answer_to = s->channel.name ? to : NULL;
+    join(f, &whose, &j);
+    opts.answer_to = s->channel.name ? j.to : NULL;
     hold(f, false);
-    int rc = chela_run_start(s, ch_buf_str(&text), text.n, &opts, NULL, &err);
+    int rc = begin_with(s, &j, &opts, &err);
     if (rc < 0)
         ch_log(CH_LOG_ERROR, "session", "%s: what waited cannot begin: %s", s->key, err.message);
     if (rc == 0)
-        s->run->about = about; /* the run's now; it begins on the loop */
-    else
-        ch_about_release(&about);
-    for (size_t i = 0; rc == 0 && i < seqs.n / sizeof(uint64_t); i++) {
+        ch_about_move(&s->run->about, &j.about); /* it begins on the loop */
+    for (size_t i = 0; rc == 0 && i < j.seqs.n / sizeof(uint64_t); i++) {
         uint64_t seq;
-        memcpy(&seq, seqs.p + i * sizeof(seq), sizeof(seq));
+        memcpy(&seq, j.seqs.p + i * sizeof(seq), sizeof(seq));
         ch_keep_delivered(s->run, seq, true); /* as a part of the message that begins it */
     }
+    release(&j);
     ch_behalf_release(&whose);
     if (rc < 0 && f->waiting.n > 0)
         start_soon(f); /* what others wrote has its own chance */
@@ -181,26 +220,23 @@ void ch_inflow_rested(chela_session *s) {
 
 /* --- what comes in --------------------------------------------------------------------- */
 
-static int put_aside(struct ch_inflow *f, const char *text, size_t len,
-                     const struct chela_run_opts *opts, struct chela_error *err) {
+static int put_aside(struct ch_inflow *f, struct ch_msg *m, const struct chela_run_opts *opts,
+                     struct chela_error *err) {
     if (f->waiting.n >= f->opts.cap && f->opts.overflow == CHELA_OVERFLOW_REFUSE)
         return ch_fail(err, CHELA_ELIMIT, "%zu messages wait in session '%s' already",
                        f->waiting.n, f->session->key);
-    if (len > CH_LIMIT_INPUT)
-        return ch_fail(err, CHELA_ELIMIT, "the input is larger than %zu MB",
-                       CH_LIMIT_INPUT / CH_MB);
     if (f->waiting.n >= f->opts.cap) {
         ch_keep_forgotten(f->session, ch_queue_seq(&f->waiting));
-        ch_free(ch_queue_pop(&f->waiting, NULL));
+        ch_msg_free(ch_queue_pop(&f->waiting));
         f->dropped++;
     }
     struct ch_behalf behalf = ch_behalf_of(opts);
-    ch_queue_push(&f->waiting, text, len);
+    ch_queue_push(&f->waiting, m);
     struct ch_about about = {0};
     ch_about_set(&about, f->session, opts->inbound);
     ch_queue_about(&f->waiting, &about);
     struct ch_origin from = {opts->event_id, opts->answer_to, &about};
-    ch_queue_mark(&f->waiting, ch_keep_waiting(f->session, ch_sv(text, len), &behalf, &from));
+    ch_queue_mark(&f->waiting, ch_keep_waiting(f->session, m, &behalf, &from));
     ch_queue_for(&f->waiting, behalf);
     ch_queue_keep(&f->waiting, opts->answer_to);
     ch_about_release(&about);
@@ -209,7 +245,7 @@ static int put_aside(struct ch_inflow *f, const char *text, size_t len,
 
 /* Into the run, if it still takes it, and works within the same bounds. */
 static bool into_run(const struct ch_inflow *f, const struct chela_run_opts *opts,
-                     const char *text, size_t len) {
+                     struct ch_msg *m) {
     chela_session *s = f->session;
     bool follow_up = f->opts.mode == CHELA_QUEUE_FOLLOW_UP;
     struct ch_about about = {0};
@@ -223,7 +259,7 @@ static bool into_run(const struct ch_inflow *f, const struct chela_run_opts *opt
     if (!fits)
         return false;
     ch_about_set(&about, s, opts->inbound);
-    int rc = ch_run_enqueue(s->run, follow_up, ch_sv(text, len), &from);
+    int rc = ch_run_enqueue(s->run, follow_up, m, &from);
     ch_about_release(&about);
     return rc == 0;
 }
@@ -235,6 +271,33 @@ static int begin_waiting(struct ch_inflow *f, struct chela_error *err) {
     if (!is_busy(f->session))
         start_soon(f);
     return 0;
+}
+
+static int make_message(const chela_session *s, struct ch_sv text,
+                        const struct chela_run_opts *opts, struct ch_msg **out,
+                        struct chela_error *err) {
+    CH_AUTOFREE char *line =
+        opts->inbound ? chela_inbound_line(opts->inbound, text.p, text.n) : NULL;
+    if (text.n > CH_LIMIT_INPUT || (line && strlen(line) > CH_LIMIT_INPUT))
+        return ch_fail(err, CHELA_ELIMIT, "the input is larger than %zu MB",
+                       CH_LIMIT_INPUT / CH_MB);
+    return ch_media_message(CH_MSG_USER, line ? ch_sv_str(line) : text, opts->media, opts->nmedia,
+                            ch_now_ms(ch_loop_clock(s->agent->rt->loop)), out, err);
+}
+
+/* It joins the run, or waits. */
+static int take_in(struct ch_inflow *f, struct ch_sv text, const struct chela_run_opts *opts,
+                   struct chela_error *err) {
+    struct ch_msg *m;
+    int rc = ch_inbox_check(f->session, opts, err);
+    if (rc == 0)
+        rc = make_message(f->session, text, opts, &m, err);
+    if (rc < 0 || into_run(f, opts, m))
+        return rc;
+    rc = put_aside(f, m, opts, err);
+    if (rc < 0)
+        ch_msg_free(m);
+    return rc;
 }
 
 int chela_session_send(chela_session *s, const char *text, size_t len,
@@ -256,15 +319,7 @@ int chela_session_send(chela_session *s, const char *text, size_t len,
     bool begins = rests && f->waiting.n == 0 && f->opts.mode != CHELA_QUEUE_COLLECT;
     if (begins)
         return chela_run_start(s, text, len, given, NULL, err);
-    int rc = ch_inbox_check(s, &opts, err);
-    if (rc < 0)
-        return rc;
-    CH_AUTOFREE char *line = opts.inbound ? chela_inbound_line(opts.inbound, text, len) : NULL;
-    text = line ? line : text;
-    len = line ? strlen(line) : len;
-    if (into_run(f, &opts, text, len))
-        return 0;
-    rc = put_aside(f, text, len, &opts, err);
+    int rc = take_in(f, ch_sv(text, len), &opts, err);
     if (rc < 0)
         return rc;
     if (rests)
@@ -274,10 +329,12 @@ int chela_session_send(chela_session *s, const char *text, size_t len,
     return 0;
 }
 
-static void wait_again(struct ch_inflow *f, struct ch_sv text, uint64_t seq,
+/* m and behalf are taken. */
+static void wait_again(struct ch_inflow *f, struct ch_msg *m, uint64_t seq,
                        struct ch_behalf behalf, const struct ch_origin *from) {
-    if (ch_queue_push(&f->waiting, text.p, text.n) < 0) {
+    if (ch_queue_push(&f->waiting, m) < 0) {
         ch_behalf_release(&behalf);
+        ch_msg_free(m);
         return; /* it waits in the journal */
     }
     ch_queue_mark(&f->waiting, seq);
@@ -287,21 +344,21 @@ static void wait_again(struct ch_inflow *f, struct ch_sv text, uint64_t seq,
 }
 
 void ch_inflow_recall(chela_session *s, struct ch_past_note *n) {
-    wait_again(inflow(s), n->msg->blocks[0].text, n->seq, n->behalf,
+    wait_again(inflow(s), CH_TAKE(n->msg), n->seq, n->behalf,
                &(struct ch_origin){.to = n->answer_to, .about = &n->about});
     n->behalf = (struct ch_behalf){0};
 }
 
 void ch_inflow_return(chela_run *run, struct ch_queue *q) {
     struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = NULL);
-    size_t len;
     uint64_t seq = ch_queue_seq(q);
     struct ch_about about = {0};
     ch_queue_take_about(q, &about);
-    CH_AUTOFREE char *to = ch_queue_take_to(q), *text = ch_queue_pop(q, &len);
+    CH_AUTOFREE char *to = ch_queue_take_to(q);
+    struct ch_msg *m = ch_queue_pop(q);
 
     ch_behalf_apply(&run->behalf, &opts);
-    wait_again(inflow(run->session), ch_sv(text, len), seq, ch_behalf_of(&opts),
+    wait_again(inflow(run->session), m, seq, ch_behalf_of(&opts),
                &(struct ch_origin){.to = to, .about = &about});
     ch_about_release(&about);
 }

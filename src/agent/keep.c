@@ -259,7 +259,7 @@ static struct ch_jw begin_alone(struct ch_keep *k) {
     return w;
 }
 
-uint64_t ch_keep_waiting(chela_session *s, struct ch_sv text, const struct ch_behalf *behalf,
+uint64_t ch_keep_waiting(chela_session *s, const struct ch_msg *m, const struct ch_behalf *behalf,
                          const struct ch_origin *from) {
     struct ch_keep *k = ch_session_kept(s);
 
@@ -268,10 +268,7 @@ uint64_t ch_keep_waiting(chela_session *s, struct ch_sv text, const struct ch_be
     struct ch_jw w = begin_alone(k);
     ch_jw_kcstr(&w, "mode", "collect");
     ch_behalf_write(behalf, &w);
-    struct ch_msg *m =
-        ch_msg_text(CH_MSG_USER, text, ch_now_ms(ch_loop_clock(s->agent->rt->loop)));
     kmsg(&w, m);
-    ch_msg_free(m);
     return end_inbound(s, &w, from);
 }
 

@@ -41,7 +41,7 @@ struct ch_origin { /* for channels; all may be NULL */
     const char *event, *to;
     const struct ch_about *about; /* what the message came with */
 };
-int ch_run_enqueue(chela_run *run, bool follow_up, struct ch_sv text,
+int ch_run_enqueue(chela_run *run, bool follow_up, struct ch_msg *m, /* taken if it returns 0 */
                    const struct ch_origin *from);
 
 /* --- the session */
@@ -58,7 +58,7 @@ uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m); /* a run begin
 uint64_t ch_keep_queued(chela_run *run, const struct ch_msg *m, bool follow_up,
                         const struct ch_origin *from);
 /* Outside of any run. */
-uint64_t ch_keep_waiting(chela_session *s, struct ch_sv text, const struct ch_behalf *behalf,
+uint64_t ch_keep_waiting(chela_session *s, const struct ch_msg *m, const struct ch_behalf *behalf,
                          const struct ch_origin *from);
 void ch_keep_forgotten(chela_session *s, uint64_t seq); /* it will not be delivered */
 void ch_keep_taken(chela_session *s, uint64_t seq);     /* delivered, outside of any run */

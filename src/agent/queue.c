@@ -4,8 +4,7 @@
 
 struct note {
     struct ch_link link;
-    size_t len;
-    char *text;
+    struct ch_msg *msg; /* owned: its first block is the text */
     uint64_t seq;
     struct ch_behalf behalf;
     bool stays;
@@ -19,17 +18,15 @@ void ch_queue_init(struct ch_queue *q) {
 }
 
 void ch_queue_release(struct ch_queue *q) {
-    char *text;
-    while ((text = ch_queue_pop(q, NULL)))
-        ch_free(text);
+    while (q->n > 0)
+        ch_msg_free(ch_queue_pop(q));
 }
 
-int ch_queue_push(struct ch_queue *q, const char *text, size_t len) {
-    if (q->n >= CH_LIMIT_QUEUE || len > CH_LIMIT_INPUT)
+int ch_queue_push(struct ch_queue *q, struct ch_msg *m) {
+    if (q->n >= CH_LIMIT_QUEUE || m->blocks[0].text.n > CH_LIMIT_INPUT)
         return CHELA_ELIMIT;
     struct note *note = ch_alloc(sizeof(*note));
-    note->text = ch_strndup(text, len);
-    note->len = len;
+    note->msg = m;
     ch_list_add(&q->list, &note->link);
     q->n++;
     return 0;
@@ -80,18 +77,16 @@ void ch_queue_take_about(struct ch_queue *q, struct ch_about *about) {
         ch_about_move(about, &note->about);
 }
 
-char *ch_queue_pop(struct ch_queue *q, size_t *len) {
+struct ch_msg *ch_queue_pop(struct ch_queue *q) {
     struct note *note = CH_LIST_FIRST(&q->list, struct note, link);
     if (!note)
         return NULL;
     ch_list_del(&note->link);
     q->n--;
-    char *text = note->text;
-    if (len)
-        *len = note->len;
+    struct ch_msg *m = note->msg;
     ch_behalf_release(&note->behalf);
     ch_free(note->to);
     ch_about_release(&note->about);
     ch_free(note);
-    return text;
+    return m;
 }

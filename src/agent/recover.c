@@ -27,13 +27,13 @@
 
 static void refill(chela_run *run) {
     for (CH_LIST_EACH(k, &run->past->notes)) {
-        const struct ch_past_note *n = CH_CONTAINER(k, struct ch_past_note, link);
-        if (n->alone) /* waits in the session, inflow.c */
+        struct ch_past_note *n = CH_CONTAINER(k, struct ch_past_note, link);
+        if (n->alone || !n->msg->nblocks) /* the former waits in the session, inflow.c */
             continue;
         struct ch_queue *q = n->follow_up ? &run->follow_ups : &run->steering;
-        struct ch_sv text = n->msg->nblocks ? n->msg->blocks[0].text : CH_SV("");
-        if (ch_queue_push(q, text.p, text.n) < 0)
+        if (ch_queue_push(q, n->msg) < 0)
             continue; /* it waits in the journal */
+        n->msg = NULL;
         ch_queue_mark(q, n->seq);
         ch_queue_keep(q, n->answer_to);
         ch_queue_about(q, &n->about);

@@ -34,9 +34,14 @@ static void on_job_end(const struct ch_job_end *end, void *user) {
     if (s->closed || end->killed) /* who killed it knows */
         return;
     ch_job_end_text(end, &text);
-    if (ch_queue_push(&s->events, ch_buf_str(&text), text.n) < 0)
+    struct ch_msg *m = ch_msg_text(CH_MSG_EVENT, ch_buf_sv(&text),
+                                   ch_now_ms(ch_loop_clock(s->agent->rt->loop)));
+    if (ch_queue_push(&s->events, m) < 0) {
+        ch_msg_free(m);
         ch_log(CH_LOG_WARN, "session", "%s: too many events wait: one is lost", s->key);
-    else if (s->on_wake && (!s->run || s->run->over))
+        return;
+    }
+    if (s->on_wake && (!s->run || s->run->over))
         s->on_wake(s, s->wake_user);
 }
 
@@ -381,15 +386,14 @@ int chela_session_compact(chela_session *s, const char *focus, const struct chel
 int chela_run_wake(chela_session *s, const struct chela_run_opts *given, chela_run **out,
                    struct chela_error *err) {
     struct chela_run_opts opts = run_opts(given);
-    size_t len;
     if (!s->events.n)
         return ch_fail(err, CHELA_ENOENT, "nothing happened in session '%s'", s->key);
     opts.size = sizeof(opts);
     opts.kind = CHELA_INPUT_EVENT;
-    CH_AUTOFREE char *text = ch_queue_pop(&s->events, &len);
-    int rc = chela_run_start(s, text, len, &opts, out, err);
-    if (rc < 0)
-        ch_queue_push(&s->events, text, len);
+    struct ch_msg *m = ch_queue_pop(&s->events);
+    int rc = chela_run_start(s, m->blocks[0].text.p, m->blocks[0].text.n, &opts, out, err);
+    if (rc == 0 || ch_queue_push(&s->events, m) < 0)
+        ch_msg_free(m);
     return rc;
 }
 
@@ -457,12 +461,12 @@ int chela_session_approve(chela_session *s, const char *approval_id, enum chela_
     return rc;
 }
 
-int ch_run_enqueue(chela_run *run, bool follow_up, struct ch_sv text,
+int ch_run_enqueue(chela_run *run, bool follow_up, struct ch_msg *m,
                    const struct ch_origin *from) {
     struct ch_queue *q = follow_up ? &run->follow_ups : &run->steering;
     if (run->over || run->dead || ch_run_over(&run->m))
         return CHELA_ESTATE;
-    int rc = ch_queue_push(q, text.p, text.n);
+    int rc = ch_queue_push(q, m);
     if (rc < 0)
         return rc;
     if (from) {
@@ -471,21 +475,29 @@ int ch_run_enqueue(chela_run *run, bool follow_up, struct ch_sv text,
     }
     if (run->session->keep && !run->input) { /* else it is stored when it is delivered */
         static const struct ch_origin nowhere;
-        struct ch_msg *m = ch_msg_text(CH_MSG_USER, text, ch_run_now(run));
         ch_queue_mark(q, ch_keep_queued(run, m, follow_up, from ? from : &nowhere));
-        ch_msg_free(m);
     }
     if (!follow_up && run->batch)
         ch_batch_skip(run->batch, "Skipped: a new message from the user came first.");
     return 0;
 }
 
+static int enqueue_text(chela_run *run, bool follow_up, struct ch_sv text) {
+    if (text.n > CH_LIMIT_INPUT)
+        return CHELA_ELIMIT;
+    struct ch_msg *m = ch_msg_text(CH_MSG_USER, text, ch_run_now(run));
+    int rc = ch_run_enqueue(run, follow_up, m, NULL);
+    if (rc < 0)
+        ch_msg_free(m);
+    return rc;
+}
+
 int chela_run_steer(chela_run *run, const char *text, size_t len) {
-    return ch_run_enqueue(run, false, ch_sv(text, len), NULL);
+    return enqueue_text(run, false, ch_sv(text, len));
 }
 
 int chela_run_follow_up(chela_run *run, const char *text, size_t len) {
-    return ch_run_enqueue(run, true, ch_sv(text, len), NULL);
+    return enqueue_text(run, true, ch_sv(text, len));
 }
 
 int chela_run_wait(chela_run *run) {

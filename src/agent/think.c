@@ -31,9 +31,8 @@ static const char closing_text[] =
 
 /* --- messages that wait for this moment */
 
-/* seq: of the record that it was accepted by; 0: there is none. */
-static bool deliver(chela_run *run, enum ch_msg_kind kind, struct ch_sv text, uint64_t seq) {
-    struct ch_msg *m = ch_msg_text(kind, text, ch_run_now(run));
+/* m is taken. seq: of the record that it was accepted by; 0: there is none. */
+static bool deliver(chela_run *run, struct ch_msg *m, uint64_t seq) {
     if (seq)
         ch_keep_delivered(run, seq, false);
     else
@@ -47,23 +46,22 @@ static bool deliver(chela_run *run, enum ch_msg_kind kind, struct ch_sv text, ui
 }
 
 bool ch_think_note(chela_run *run, struct ch_sv text) {
-    return deliver(run, CH_MSG_EVENT, text, 0);
+    return deliver(run, ch_msg_text(CH_MSG_EVENT, text, ch_run_now(run)), 0);
 }
 
 static bool deliver_next(chela_run *run, struct ch_queue *q, enum chela_event_type type) {
-    enum ch_msg_kind kind = type == CHELA_EV_SYSTEM_EVENT ? CH_MSG_EVENT : CH_MSG_USER;
-    size_t len;
     uint64_t seq = ch_queue_seq(q);
     char *to = ch_queue_take_to(q);
     ch_queue_take_about(q, &run->about); /* what is known of the newest message */
-    CH_AUTOFREE char *text = ch_queue_pop(q, &len);
+    struct ch_msg *m = ch_queue_pop(q);
+    struct ch_sv text = m->blocks[0].text;
     if (to) { /* the answer from here on is one to this */
         ch_free(run->answer_to);
         run->answer_to = to;
     }
-    if (!deliver(run, kind, ch_sv(text, len), seq))
+    if (!deliver(run, m, seq))
         return false;
-    struct chela_event ev = {.type = type, .note.text = {text, len}};
+    struct chela_event ev = {.type = type, .note.text = ch_str(text)};
     return ch_emit(run, &ev);
 }
 
@@ -76,7 +74,7 @@ static bool closes(const chela_run *run) {
 static bool remark(chela_run *run, const char *what, const char *so) {
     CH_BUF_AUTO text = {0};
     ch_buf_addf(&text, "%s. %s", what, so);
-    return deliver(run, CH_MSG_EVENT, ch_buf_sv(&text), 0);
+    return ch_think_note(run, ch_buf_sv(&text));
 }
 
 /* All that steers, then all that happened; a follow-up only when the run would
@@ -84,9 +82,9 @@ static bool remark(chela_run *run, const char *what, const char *so) {
 bool ch_think_deliver(chela_run *run) {
     bool had_ended = run->deliver_follow_up;
     run->deliver_follow_up = false;
-    if (run->m.nudge && !deliver(run, CH_MSG_EVENT, ch_sv_str(nudge_text), 0))
+    if (run->m.nudge && !ch_think_note(run, ch_sv_str(nudge_text)))
         return false;
-    if (run->m.reask && !deliver(run, CH_MSG_EVENT, ch_buf_sv(&run->complaint), 0))
+    if (run->m.reask && !ch_think_note(run, ch_buf_sv(&run->complaint)))
         return false;
     if (run->m.caution && !remark(run, ch_buf_str(&run->complaint), caution_text))
         return false;
