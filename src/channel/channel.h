@@ -77,6 +77,8 @@ struct ch_arrival {
     const char *text;    /* "": nothing to read in it */
     struct ch_sv data;   /* for recall */
     struct chela_inbound about;
+    struct chela_media *media; /* pictures for the model: ch_file_take of files.h adds them */
+    size_t nmedia;
 };
 
 struct ch_verdict {
@@ -115,8 +117,9 @@ struct ch_channel_ops {
     enum ch_judgement (*judge)(struct ch_channel *c, const struct ch_arrival *in);
 
     /* Optional. Complete what is known of an arrival that is about to be taken in:
-     * names, what it quotes, files that came with it, which go into the workspace
-     * (NULL: there is none). `in` and its texts live in a. done is called once,
+     * names, what it quotes, files that came with it, which ch_file_take (files.h)
+     * puts into the workspace (NULL: there is none) and, if they are pictures,
+     * before the model. `in` and its texts live in a. done is called once,
      * later; not after close. */
     void (*prepare)(struct ch_channel *c, struct ch_arrival *in, struct ch_arena *a,
                     const char *workspace, void (*done)(void *tag), void *tag);

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "channel/feishu.h"
+#include "channel/files.h"
 #include "io/worker.h"
 #include "tool/path.h"
 
@@ -51,13 +52,6 @@ static void finish(struct ch_feishu_upload *u, const char *key, bool again, cons
     fn(key, picture, again, reason, user);
 }
 
-static bool is_picture(struct ch_sv b) {
-    return b.n <= CH_LIMIT_CHANNEL_PICTURE && b.n > 12 &&
-           (memcmp(b.p, "\x89PNG", 4) == 0 || memcmp(b.p, "\xff\xd8\xff", 3) == 0 ||
-            memcmp(b.p, "GIF8", 4) == 0 ||
-            (memcmp(b.p, "RIFF", 4) == 0 && memcmp(b.p + 8, "WEBP", 4) == 0));
-}
-
 static int read_all(int fd, struct ch_buf *out) {
     for (;;) {
         char *at = ch_buf_reserve(out, 64 * CH_KB);
@@ -86,7 +80,7 @@ static void run(struct ch_work *w) {
         snprintf(u->why, sizeof(u->why), "%s", strerror(-rc));
     else if (!u->bytes.n)
         snprintf(u->why, sizeof(u->why), "it is empty");
-    u->picture = is_picture(ch_buf_sv(&u->bytes));
+    u->picture = u->bytes.n <= CH_LIMIT_CHANNEL_PICTURE && ch_picture_ending(ch_buf_sv(&u->bytes));
 }
 
 static const char *base_name(const char *path) {

@@ -86,7 +86,8 @@ static int send_in(struct ch_parcel *p, struct ch_lane *l, struct ch_sv text,
     struct chela_run_opts opts =
         CHELA_RUN_OPTS(.approve = approve, .channel = p->in.about.channel,
                        .sender = p->in.about.sender_id, .inbound = &p->in.about,
-                       .event_id = p->in.id, .answer_to = p->in.to);
+                       .event_id = p->in.id, .answer_to = p->in.to, .media = p->in.media,
+                       .nmedia = p->in.nmedia);
     int rc = ch_desk_furnish(p->chat, l, p->in.to, err);
     if (rc == 0 && ch_lane_was_cut_off(l))
         rc = ch_lane_resume(l, approve, err);

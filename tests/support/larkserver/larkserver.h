@@ -14,6 +14,9 @@ extern pthread_mutex_t lock; /* held whenever a request is dealt with */
 void note(const char *file, const char *text);
 void answer(int fd, int status, const char *json);
 
+/* --- stored.c: what a test laid down in dir; 0: nothing of the kind */
+int stored_give(int fd, const struct request *r, const char *dir);
+
 /* --- line.c: the long connection */
 
 /* Serve it on fd until it ends; without the lock. */

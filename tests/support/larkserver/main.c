@@ -8,8 +8,9 @@
  * a uuid that came before is not one. A line "STATUS CODE" in DIR/fail is the
  * answer to the next message, once; the line "lost" takes the message and cuts
  * the connection. Tokens are checked; DIR/revoke makes the current one invalid.
- * Events come over the long connection when POST /test/push says so (line.c). It
- * shares no code with src/. */
+ * Events come over the long connection when POST /test/push says so (line.c). What
+ * is in DIR/resources, messages and threads is handed out (stored.c). It shares no
+ * code with src/. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -204,6 +205,8 @@ static void take_message(int fd, const struct request *r) {
 static int give_more(int fd, const struct request *r) {
     if (strcmp(r->method, "GET") != 0)
         return 0;
+    if (stored_give(fd, r, dir))
+        return 1;
     if (strstr(r->path, "/resources/key_gone"))
         answer(fd, 400, "{\"code\":234043,\"msg\":\"Unsupported message type.\"}");
     else if (strstr(r->path, "/resources/key_image?type=image"))
