@@ -2,7 +2,9 @@
  *
  * A run is paused in the store before anybody hears of it, so the store knows
  * all calls that wait, of this process and of others. A decision finds its
- * session there, and the run goes on once nothing else waits. */
+ * session there, and the run goes on once nothing else waits. Calls that wait
+ * for their result are listed beside those that wait for consent: the result
+ * goes to the session (sessions_api.c). */
 #include "base/error.h"
 #include "base/limits.h"
 #include "gateway/lane.h"
@@ -40,8 +42,8 @@ static void write_waiting(struct ch_buf *out, const struct ch_json *w, const cha
     ch_jw_end(&j, '}');
 }
 
-/* The calls of one session that a person must decide about; with l->key only
- * that one, whose session is then l->found. */
+/* The calls of one session that wait for somebody; with l->key only the one that
+ * is to be decided about under it, whose session is then l->found. */
 static void look_into(struct ch_lookup *l, const char *key) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
@@ -51,9 +53,9 @@ static void look_into(struct ch_lookup *l, const char *key) {
     if (ch_json_parse(&arena, ch_sv_str(text), CH_JSON_REPLACE, &v, NULL, NULL) == 0) {
         for (CH_JSON_EACH(w, ch_json_get(v, "waiting"))) {
             struct ch_sv id = ch_json_get_str(w, "approval_id");
-            if (!id.n || (l->key && !ch_sv_is(id, l->key)))
+            if (l->key && !ch_sv_is(id, l->key))
                 continue;
-            write_waiting(&l->out, w, key, ch_json_get(v, "agent"));
+            write_waiting(id.n ? &l->out : &l->more, w, key, ch_json_get(v, "agent"));
             if (l->key && !l->found)
                 l->found = ch_strdup(key);
         }
@@ -78,7 +80,8 @@ static int ask_waiting(struct ch_lookup *l, struct chela_error *err) {
 
 static void told_waiting(struct ch_visit *v, struct ch_lookup *l) {
     CH_BUF_AUTO out = {0};
-    ch_buf_addf(&out, "{\"approvals\":[%s]}", ch_buf_str(&l->out));
+    ch_buf_addf(&out, "{\"approvals\":[%s],\"unanswered\":[%s]}", ch_buf_str(&l->out),
+                ch_buf_str(&l->more));
     ch_visit_json(v, 200, &out);
 }
 

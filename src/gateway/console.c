@@ -21,8 +21,9 @@ __asm__(".pushsection .rodata\n"
         TAKE("body.html")
         ".ascii \"<script>\"\n"
         LABEL("ch_console_script")
-        TAKE("words.js") TAKE("dom.js") TAKE("markdown.js") TAKE("api.js") TAKE("chat.js")
-        TAKE("timeline.js") TAKE("log.js") TAKE("usage.js") TAKE("app.js")
+        TAKE("words.js") TAKE("dom.js") TAKE("jsontext.js") TAKE("markdown.js") TAKE("api.js")
+        TAKE("human.js") TAKE("chat.js") TAKE("timeline.js") TAKE("log.js") TAKE("usage.js")
+        TAKE("app.js")
         LABEL("ch_console_script_end")
         ".ascii \"</script>\\n\"\n"
         LABEL("ch_console_page_end")

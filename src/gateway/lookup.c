@@ -3,6 +3,7 @@
 
 static void free_lookup(struct ch_lookup *l) {
     ch_buf_release(&l->out);
+    ch_buf_release(&l->more);
     ch_free(l->found);
     ch_free(l->key);
     ch_free(l);

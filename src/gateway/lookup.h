@@ -21,7 +21,7 @@ struct ch_lookup {
     void (*told)(struct ch_visit *v, struct ch_lookup *l);
     int rc;
     struct chela_error err;
-    struct ch_buf out;
+    struct ch_buf out, more;
     char *found; /* owned; may be NULL */
 };
 

@@ -184,11 +184,15 @@ static void accepted(struct ch_visit *v, struct ch_lane *l, const char *delivery
     ch_jw_kcstr(&w, "session", l->session->key);
     ch_jw_kcstr(&w, "run", l->run ? l->run->id : NULL);
     ch_jw_kcstr(&w, "delivery", delivery);
+    if (strcmp(delivery, "results") == 0)
+        ch_jw_kbool(&w, "resumed", l->running);
     ch_jw_end(&w, '}');
     ch_visit_json(v, 202, &out);
 }
 
+/* The run goes on with the last of them; until then each is kept. */
 static int give_results(struct ch_visit *v, struct ch_lane *l, struct chela_error *err) {
+    size_t given = 0;
     for (CH_JSON_EACH(r, ch_json_get(v->json, "results"))) {
         const char *id = ch_arena_str(&v->arena, ch_json_get_str(r, "id"));
         struct ch_sv content = ch_json_get_str(r, "content");
@@ -196,8 +200,10 @@ static int give_results(struct ch_visit *v, struct ch_lane *l, struct chela_erro
                                       ch_json_bool(ch_json_get(r, "is_error"), false), err);
         if (rc < 0)
             return rc;
+        given++;
     }
-    return ch_lane_resume(l, "ask", err);
+    int rc = ch_lane_resume(l, "ask", err);
+    return rc == CHELA_ESTATE && given ? 0 : rc;
 }
 
 static int read_input(struct ch_visit *v, struct ch_msg **out, struct chela_error *err) {

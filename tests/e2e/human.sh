@@ -14,6 +14,7 @@ cat >"$space/rules.yaml" <<'YAML'
 rules:
   - { when: { user: "wait", after: none }, call: { tool: t_wait, args: {} } }
   - { when: { user: "which", after: none }, call: { tool: ask_user, args: { question: "Which one?" } } }
+  - { when: { user: "both", after: none }, call: [{ tool: ask_user, args: { question: "Which?" } }, { tool: ask_user, args: { question: "When?" } }] }
   - { when: { user: "two", after: none }, call: [{ tool: send, args: { to: a } }, { tool: send, args: { to: b } }] }
   - { when: { user: "think", after: none }, stall_after: 0, say: "never" }
   - { when: { after: none }, call: { tool: send, args: { to: everybody } } }
@@ -126,6 +127,26 @@ post "/api/approvals/$(id_of h3)" '{"decision":"take-over","text":"My turn."}'
 answers "HTTP: taken over" 200
 check "HTTP: taken over: it ends" until_status h3 idle
 tells "HTTP: taken over: with these words" "$last" "My turn."
+
+# --- questions, over HTTP
+post /api/sessions/q/messages '{"text":"both"}'
+until_status q paused
+call GET /api/approvals
+tells "questions are listed" '[.unanswered[] | select(.session == "q") | .name + " " + .arguments] | sort | join(",")' 'ask_user {"question":"When?"},ask_user {"question":"Which?"}'
+tells "beside what needs consent" '[.approvals[] | select(.session == "q")] | length' 0
+asks() { jq -r --arg q "$1" '.unanswered[] | select(.session == "q" and (.arguments | fromjson | .question) == $q) | .id' "$tmp/asked"; }
+cp "$out" "$tmp/asked"
+post /api/sessions/q/messages "{\"results\":[{\"id\":\"$(asks 'Which?')\",\"content\":\"the red one\"}]}"
+answers "an answer to one of two" 202
+tells "the run waits for the other" '.delivery + " " + (.resumed | tostring)' "results false"
+post /api/sessions/q/messages '{"results":[]}'
+answers "an answer to none" 409
+post /api/sessions/q/messages "{\"results\":[{\"id\":\"$(asks 'When?')\",\"content\":\"now\"}]}"
+tells "and goes on with it" .resumed true
+check "to its end" until_status q idle
+tells "with both" '[.transcript[] | .content[] | select(.type == "tool_result") | .content | if type == "string" then . else map(.text) | join("") end] | sort | join(",")' "now,the red one"
+call GET /api/approvals
+tells "nothing is unanswered any more" '[.unanswered[] | select(.session == "q")] | length' 0
 
 # --- at any other step
 post /api/sessions/w/messages '{"text":"wait"}'

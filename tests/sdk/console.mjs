@@ -15,6 +15,8 @@ rules:
   - { when: { after: none, user: "count" }, think: "Let the tool do it.", call: [{ tool: calculate, args: { expression: "6*7" } }, { tool: read, args: { file_path: nowhere.txt } }] }
   - { when: { after: none, user: "ask me" }, call: { tool: t_ask, args: { cmd: "echo \\u202egpj.x\\u200b" } } }
   - { when: { after: none, user: "wait" }, call: { tool: t_wait, args: {} } }
+  - { when: { after: none, user: "send" }, call: { tool: t_send, args: { to: everybody, number: 12345678901234567890 } } }
+  - { when: { after: none, user: "which" }, call: { tool: ask_user, args: { question: "Which one shall it be?", choices: [the red one, the blue one] } } }
   - when: { after: none, user: "markdown" }
     say: |
       # Title
@@ -45,14 +47,18 @@ rules:
   - { when: { user: "plan was carried out" }, say: "It is done." }
 `);
 script('asker', '#!/bin/sh\necho ran >>asked.log\necho it ran\n');
+script('sender', '#!/bin/sh\nprintf "sent "\ncat\n');
 script('waiter', '#!/bin/sh\ntouch waiting\nwhile [ ! -e go ] && [ -e waiter ]; do sleep 0.05; done\necho done waiting\n');
 writeFileSync(join(space, 'chela.yaml'), `
 store: sqlite:./chela.db
 sandbox: { mode: off }
-agents: { list: [{ id: coder, model: scripted/rules.yaml }, { id: planner, model: scripted/plan.yaml, mode: plan }] }
+agents: { list: [{ id: coder, model: scripted/rules.yaml }, { id: planner, model: scripted/plan.yaml, mode: plan },
+  { id: clerk, model: scripted/rules.yaml, tools: { allow: [t_send, t_wait, ask_user] } }, { id: reviewed, model: scripted/plan.yaml, mode: plan, reviewPlan: true }] }
 tools:
   custom:
     - { name: t_ask, description: Asks., command: [./asker], effect: once, permission: write, confirm: true, parameters: { type: object } }
+    - { name: t_send, description: Sends., command: [./sender], effect: once, permission: write, confirm: true,
+        parameters: { type: object, properties: { to: { type: string }, number: { type: integer } }, required: [to] } }
     - { name: t_wait, description: Waits., command: [./waiter], effect: read, permission: read, timeoutSec: 60 }
 `);
 
@@ -81,7 +87,7 @@ async function visit(options = {}) {
   const page = await context.newPage();
   page.setDefaultTimeout(20000);
   page.on('pageerror', (error) => complaints.push(error.message));
-  page.on('console', (m) => { if (m.type() === 'error' && !/401|404|409/.test(m.text())) complaints.push(m.text()); });
+  page.on('console', (m) => { if (m.type() === 'error' && !/400|401|404|409/.test(m.text())) complaints.push(m.text()); });
   page.on('request', (request) => asked.push(request.url()));
   await page.goto(url);
   return page;
@@ -93,7 +99,11 @@ async function enter(page) {
 }
 const ends = (page, n) => page.waitForFunction((want) => document.querySelectorAll('.end').length === want, n);
 async function shot(page, name) {
-  if (process.env.CHELA_SHOTS) await page.screenshot({ path: join(process.env.CHELA_SHOTS, `${name}.png`) });
+  if (!process.env.CHELA_SHOTS) return;
+  for (const colorScheme of ['dark', 'light']) {
+    await page.emulateMedia({ colorScheme });
+    await page.screenshot({ path: join(process.env.CHELA_SHOTS, `${name}-${colorScheme}.png`) });
+  }
 }
 async function tell(page, text) {
   await page.fill('#say', text);
@@ -205,6 +215,142 @@ if (page) {
     await ends(page, 1);
     same(await states(), ['step 1: done', 'step 2: done'], 'its steps, read again');
     await shot(page, 'plan');
+  });
+  const waits = (p) => p.waitForSelector('.consent:not(.settled) button:enabled');
+  const open = page.locator('.consent:not(.settled)');
+  const lastWords = async (p) => (await texts(p, '.assistant')).at(-1);
+  async function begin(agent, text) {
+    await page.click('#new');
+    await page.selectOption('#agent', agent);
+    await tell(page, text);
+    await waits(page);
+  }
+  await check('console: arguments are edited, and what is shown is what runs', async () => {
+    await begin('clerk', 'send it');
+    await page.locator('#title').click();
+    await page.keyboard.press('a');
+    await page.keyboard.press('e');
+    const field = open.locator('textarea');
+    same(await field.inputValue(), '{\n  "to": "everybody",\n  "number": 12345678901234567890\n}', 'no number is rounded');
+    await field.fill('{ "to": ');
+    same(await open.locator('.words .exact').isHidden(), true, 'half of it cannot run');
+    await page.keyboard.press('Control+Enter');
+    same(await open.count(), 1, 'nor is it sent');
+    await field.fill('{ "towards": 7 }');
+    await page.keyboard.press('Control+Enter');
+    await open.locator('[role=alert]', { hasText: 'do not fit' }).first().waitFor();
+    await field.fill('{ "to": "bob\u200b", "number": 12345678901234567890 }');
+    same(await open.locator('.words .exact').textContent(), '{"to":"bobU+200B","number":12345678901234567890}', 'what will run');
+    same(await open.locator('.words .hidden-char').allTextContents(), ['U+200B'], 'what would hide');
+    await shot(page, 'edit');
+    await page.keyboard.press('Control+Enter');
+    await ends(page, 1);
+    same((await lastWords(page)).includes('sent {"to":"bob\u200b","number":12345678901234567890}'), true, 'what ran');
+    same(await page.locator('.consent.settled').count(), 1, 'the card is settled');
+  });
+  await check('console: a person gives the result, or says why not', async () => {
+    await tell(page, 'send it again');
+    await waits(page);
+    await page.locator('#title').click();
+    await page.keyboard.press('a');
+    await page.keyboard.press('g');
+    await page.keyboard.type('I have done so by hand');
+    await shot(page, 'result');
+    await page.keyboard.press('Control+Enter');
+    await ends(page, 2);
+    same(await lastWords(page), 'it said: I have done so by hand', 'the result');
+    await tell(page, 'send it once more');
+    await waits(page);
+    await open.locator('.wordy button', { hasText: 'say why' }).click();
+    await open.locator('textarea').fill('not on Sundays');
+    await open.locator('button[type=submit]').click();
+    await ends(page, 3);
+    same((await lastWords(page)).includes('not on Sundays'), true, 'the reason');
+  });
+  await check('console: a person takes over', async () => {
+    await tell(page, 'send it for the last time');
+    await waits(page);
+    await page.locator('#title').click();
+    await page.keyboard.press('a');
+    await page.keyboard.press('t');
+    await page.keyboard.type('I will see to it.');
+    await page.keyboard.press('Escape');
+    same(await open.locator('form').isHidden(), true, 'put away');
+    await page.keyboard.press('t');
+    await page.keyboard.type('I will see to it.');
+    await page.keyboard.press('Control+Enter');
+    await ends(page, 4);
+    same(await lastWords(page), 'I will see to it.', 'the answer');
+    await tell(page, 'wait');
+    await page.waitForSelector('.tool[data-state=runs]');
+    await page.selectOption('#mode', 'take_over');
+    same(await page.textContent('#send'), 'Take over', 'what the button does');
+    await tell(page, 'Enough of that.');
+    await ends(page, 5);
+    same(await lastWords(page), 'Enough of that.', 'while a tool works');
+    await page.locator('.session[aria-current]').click();
+    await ends(page, 5);
+    same(await texts(page, '.consent.settled > [role=status]'), [
+      'Allowed with other arguments{"to":"bobU+200B","number":12345678901234567890}', 'Result given by a personI have done so by hand',
+      'Deniednot on Sundays', 'Taken overI will see to it.'], 'what was decided, read again');
+  });
+  await check('console: a question is answered', async () => {
+    await begin('clerk', 'which');
+    same(await texts(page, '.question .summary'), ['Which one shall it be?'], 'the question');
+    same(await texts(page, '.choice'), ['the red one', 'the blue one'], 'its choices');
+    await shot(page, 'question');
+    await page.locator('#title').click();
+    await page.keyboard.press('a');
+    await page.keyboard.press('2');
+    await ends(page, 1);
+    same(await lastWords(page), 'it said: the blue one', 'a choice');
+    await tell(page, 'which now');
+    await waits(page);
+    await page.waitForFunction(() => $('mode').value === 'answer'); // words go to the question
+    await tell(page, 'neither');
+    await ends(page, 2);
+    same(await lastWords(page), 'it said: neither', 'words of their own');
+    await tell(page, 'which at last');
+    await waits(page);
+    await page.locator('.session[aria-current]').click();
+    await waits(page);
+    await open.locator('.choice').first().click();
+    await ends(page, 3);
+    same(await lastWords(page), 'it said: the red one', 'after it was opened again');
+  });
+  await check('console: a plan is edited before it runs', async () => {
+    await begin('reviewed', 'sum it up');
+    same(await texts(page, '.plan-steps span'), ['step 1', 'step 2'], 'the plan');
+    await shot(page, 'review');
+    await open.locator('.wordy button', { hasText: 'Edit the plan' }).click();
+    await open.locator('.step').nth(1).locator('textarea').fill('{ "expression": "40+2" }');
+    await open.locator('.step').nth(0).locator('input').first().fill('the first step');
+    await open.locator('.add').click();
+    same(await open.locator('.step').count(), 3, 'a step more');
+    await open.locator('.step').nth(2).getByLabel('Remove').click();
+    await shot(page, 'plan-edit');
+    const exact = JSON.parse(await open.locator('.words .exact').textContent());
+    same(exact.steps.map((s) => [s.description, s.tool_input.expression]), [['the first step', '1+2'], ['step 2', '40+2']], 'what will run');
+    await open.locator('button[type=submit]').click();
+    await ends(page, 1);
+    same(await page.locator('.plan li').evaluateAll((all) => all.map((li) => `${li.textContent}: ${li.dataset.state}`)), ['the first step: done', 'step 2: done'], 'what ran');
+    same(await page.locator('.tool pre', { hasText: /^42$/ }).count(), 1, 'its result');
+  });
+  await check('console: on a phone, in the dark, in Chinese', async () => {
+    await begin('clerk', 'send it from afar');
+    const phone = await visit({ viewport: { width: 390, height: 844 }, locale: 'zh-CN', colorScheme: 'dark' });
+    await enter(phone);
+    await phone.click('#menu');
+    await phone.locator('.session', { hasText: 'from afar' }).click();
+    await waits(phone);
+    await shot(phone, 'phone-consent');
+    await phone.locator('.wordy button', { hasText: '修改参数' }).click();
+    await shot(phone, 'phone-edit');
+    same(await phone.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true, 'it fits');
+    await phone.locator('.words button[type=submit]').click();
+    await ends(phone, 1);
+    await ends(page, 1);
+    await phone.context().close();
   });
   await check('console: timeline, events, usage', async () => {
     await page.locator('.session', { hasText: 'hello' }).click();

@@ -11,6 +11,7 @@ const app = {
   key: null,      /* of the session that is open */
   fresh: false,   /* it has no message yet, the gateway does not know it */
   status: "idle", /* running, paused, idle */
+  mode: null,     /* of what is sent, if somebody chose one; while it is in this status */
   view: "chat",
   following: null,   /* AbortController of its events */
   posting: null,     /* a promise: a message on its way */
@@ -24,12 +25,14 @@ const chat = new Chat($("chat"), {
   resumed: () => setStatus("running"),
   ended: (e) => {
     setStatus(e.status === "paused" ? "paused" : "idle");
-    if (e.status === "paused") fillConsents();
+    if (e.status === "paused") fillWaiting();
     if (chat.missed) openSession(app.key);
     listSessions();
   },
-  asked: () => fillConsents(),
+  asked: () => fillWaiting(),
   decide,
+  answer,
+  takeOver,
   delivered,
 });
 
@@ -130,6 +133,7 @@ function step(by) {
 /* --- the session that is open */
 
 function setStatus(status) {
+  if (status !== app.status) app.mode = null;
   app.status = status;
   const running = status === "running";
   $("status").textContent = app.fresh ? "" : sayStatus(status);
@@ -137,9 +141,31 @@ function setStatus(status) {
   $("cancel").hidden = !running;
   $("resume").hidden = status !== "interrupted";
   $("delete").hidden = app.fresh || running;
-  $("mode").hidden = !running;
-  $("agent").hidden = running || app.agents.length < 2;
-  $("say").placeholder = say(running ? "chat.more" : "chat.ask");
+  $("agent").hidden = running || status === "paused" || app.agents.length < 2;
+  offerModes();
+}
+
+/* What becomes of words that are sent now. */
+function modesNow() {
+  if (app.status === "running") return ["steer", "follow_up", "take_over"];
+  if (app.status !== "paused") return [];
+  return chat.waiting().some((c) => c.asks) ? ["answer", "take_over"] : ["take_over"];
+}
+
+function offerModes() {
+  const modes = modesNow();
+  $("mode").replaceChildren(...modes.map((m) => make("option", { value: m }, say(`mode.${m}`))));
+  if (modes.includes(app.mode)) $("mode").value = app.mode;
+  $("mode").hidden = !modes.length;
+  $("say").placeholder = say(app.status === "running" ? "chat.more" : app.status === "paused" ? "chat.paused" : "chat.ask");
+  nameSend();
+}
+
+function nameSend() {
+  const mode = modesNow().length ? $("mode").value : "";
+  $("send").textContent = say({ answer: "chat.answer", take_over: "chat.take" }[mode] ?? "chat.send");
+  $("send").classList.toggle("primary", mode !== "take_over");
+  $("send").classList.toggle("danger", mode === "take_over");
 }
 
 function entitle() {
@@ -185,6 +211,7 @@ async function openSession(key) {
     const { records, live } = await ask("GET", pathOf(key, "/records"));
     if (app.key !== key) return;
     setStatus(chat.load(records, live));
+    if (app.status === "paused") fillWaiting();
   } catch (error) {
     trouble(error);
     return;
@@ -247,7 +274,8 @@ async function showInput(run) {
 /* --- what is said */
 
 async function post(text) {
-  const body = { text, ...(app.status === "running" ? { mode: $("mode").value } : { agent: $("agent").value }) };
+  const mode = modesNow().length ? { mode: $("mode").value } : { agent: $("agent").value };
+  const body = { text, ...mode };
   const answer = await ask("POST", pathOf(app.key, "/messages"), body);
   if (answer.delivery === "run") app.mine.add(answer.run);
   return answer;
@@ -257,6 +285,11 @@ async function speakUp(event) {
   event?.preventDefault();
   const text = $("say").value.trim();
   if (!text || app.posting) return;
+  const mode = modesNow().length ? $("mode").value : "run";
+  if (mode === "answer" || mode === "take_over") {
+    await instead(mode, text);
+    return;
+  }
   const key = app.key, running = app.status === "running";
   if (app.fresh) chat.clear();
   const bubble = chat.user(text, running ? say("chat.waits") : null);
@@ -276,6 +309,27 @@ async function speakUp(event) {
     }
   } catch (error) {
     bubble.remove();
+    $("say").value = text;
+    grow();
+    trouble(error);
+  } finally {
+    app.posting = null;
+  }
+}
+
+/* Words that are no message: they answer the question that waits, or end the run. */
+async function instead(mode, text) {
+  const question = chat.waiting().find((c) => c.asks);
+  $("say").value = "";
+  grow();
+  if (mode === "answer" && question) {
+    answer(question, text);
+    return;
+  }
+  try {
+    await (app.posting = post(text));
+    for (const card of chat.waiting()) card.decided("ask.taken");
+  } catch (error) {
     $("say").value = text;
     grow();
     trouble(error);
@@ -329,31 +383,59 @@ async function remove() {
   listSessions();
 }
 
-/* --- consent */
+/* --- what waits for a person */
 
-async function fillConsents() {
-  let waiting;
+/* The exact arguments of the calls that wait: events tell of them before they
+ * are paused for, the gateway's list has them word for word. */
+async function fillWaiting() {
+  const key = app.key;
+  let list;
   try {
-    waiting = (await ask("GET", "/api/approvals")).approvals;
+    list = await ask("GET", "/api/approvals");
   } catch (error) {
     trouble(error);
     return;
   }
-  for (const w of waiting) chat.consents.get(w.approval_id)?.show(w.arguments);
-  if (atEnd()) toEnd();
+  if (app.key !== key) return;
+  const stuck = atEnd();
+  for (const w of list.approvals) chat.consents.get(w.approval_id)?.show(w.arguments);
+  for (const w of list.unanswered) if (w.session === key) chat.unanswered(w.id, w.name, w.arguments);
+  for (const w of [...list.approvals, ...list.unanswered]) if (w.session === key) chat.tools.get(w.id)?.arguments(w.arguments);
+  if (app.status === "paused") offerModes();
+  if (stuck) toEnd();
 }
 
-async function decide(card, decision) {
+/* Do what a card asks for. A refusal is told on it; what was decided by somebody
+ * else meanwhile is over. */
+async function settle(card, word, given, send) {
   card.ready(false);
   try {
-    await ask("POST", `/api/approvals/${encodeURIComponent(card.id)}`, { decision });
-    card.decided(decision === "deny" ? "ask.denied" : `ask.${decision}`);
+    await send();
+    card.decided(word, given);
     $("say").focus();
   } catch (error) {
-    if (error.status === 404 || error.status === 409) card.decided("ask.gone");
-    else card.ready(true);
-    trouble(error.status === 404 ? null : error);
+    const over = error.status === 404 || error.status === 409;
+    if (over) card.decided("ask.gone");
+    else card.refused(error.message);
+    trouble(error.status === 404 || error.status === 400 ? null : error);
   }
+  if (app.status === "paused") offerModes();
+}
+
+/* What goes with a decision has a name of its own. */
+const wordsFor = { edit: "arguments", answer: "content", "take-over": "text", deny: "reason" };
+
+function decide(card, decision, words) {
+  const body = { decision, ...(words && { [wordsFor[decision]]: words }) };
+  settle(card, decidedAs[decision], words, () => ask("POST", `/api/approvals/${encodeURIComponent(card.id)}`, body));
+}
+
+function answer(card, text) {
+  settle(card, "ask.replied", text, () => ask("POST", pathOf(app.key, "/messages"), { results: [{ id: card.id, content: text }] }));
+}
+
+function takeOver(card, text) {
+  settle(card, "ask.taken", null, () => ask("POST", pathOf(app.key, "/messages"), { text, mode: "take_over" }));
 }
 
 /* --- the frame */
@@ -440,7 +522,7 @@ function setTongue(to) {
 
 const keys = [
   ["Enter", "help.send"], ["Shift Enter", "help.line"], ["Ctrl .", "help.cancel"], ["c", "help.say"], ["n", "help.new"],
-  ["/", "help.search"], ["j k", "help.move"], ["1 2 3 4", "help.views"], ["a", "help.consent"], ["r", "help.resume"], ["Delete", "help.delete"],
+  ["/", "help.search"], ["j k", "help.move"], ["1 2 3 4", "help.views"], ["a", "help.consent"], ["y d", "help.decide"], ["e g t", "help.words"], ["r", "help.resume"], ["Delete", "help.delete"],
   ["Esc", "help.escape"], ["?", "help.help"],
 ];
 
@@ -455,7 +537,7 @@ const actions = {
   "/": () => { drawer(true); $("search").focus(); },
   j: () => step(1),
   k: () => step(-1),
-  a: () => [...chat.consents.values()].find((c) => !c.node.classList.contains("settled"))?.node.focus(),
+  a: () => { show("chat"); chat.waiting()[0]?.node.focus(); },
   r: resume,
   Delete: remove,
   "?": () => $("help").showModal(),
@@ -492,6 +574,7 @@ $("gate-form").addEventListener("submit", enter);
 $("composer").addEventListener("submit", speakUp);
 $("say").addEventListener("keydown", onSayKey);
 $("say").addEventListener("input", grow);
+$("mode").addEventListener("change", () => { app.mode = $("mode").value; nameSend(); });
 $("cancel").addEventListener("click", cancel);
 $("resume").addEventListener("click", resume);
 $("delete").addEventListener("click", remove);

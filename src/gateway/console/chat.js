@@ -16,15 +16,14 @@ function plain(content) {
 
 /* Arguments that are still being written are no JSON yet. */
 function readable(json) {
-  if (typeof json !== "string") return JSON.stringify(json ?? {}, null, 2);
-  try { return JSON.stringify(JSON.parse(json), null, 2); } catch { return json; }
+  return typeof json === "string" ? indented(json) : JSON.stringify(json ?? {}, null, 2);
 }
 
 function headline(json) {
-  let value = json;
-  if (typeof value === "string") try { value = JSON.parse(value); } catch { return value.slice(0, brief); }
-  const parts = Object.values(value ?? {}).map((v) => (typeof v === "string" ? v : JSON.stringify(v)));
-  const text = parts.join("  ").replace(/\s+/g, " ");
+  const exact = typeof json === "string" ? json : JSON.stringify(json ?? {});
+  let values;
+  try { values = [...members(compact(exact)).values()]; } catch { return exact.slice(0, brief); }
+  const text = values.map((v) => (v.startsWith('"') ? JSON.parse(v) : v)).join("  ").replace(/\s+/g, " ");
   return text.length > brief ? `${text.slice(0, brief)}…` : text;
 }
 
@@ -81,43 +80,9 @@ class ToolCard {
   }
 }
 
-/* A call that waits for a person. Nothing can be decided before the exact
- * arguments are on the page. */
-class ConsentCard {
-  constructor(id, name, summary, decide) {
-    this.id = id;
-    this.exact = make("pre.exact", { tabindex: 0 }, say("ask.loading"));
-    this.buttons = make("div.buttons", {},
-      this.button("ask.once", "allow-once", "primary", decide),
-      this.always = this.button("ask.always", "allow-always", "", decide),
-      this.button("ask.deny", "deny", "danger", decide));
-    this.ready(false);
-    this.outcome = make("p.quiet", { hidden: true, role: "status" });
-    this.node = make("section.consent", { "data-id": id, tabindex: -1 },
-      make("h3", {}, say("ask.title", name)), summary && lines(summary),
-      make("h4", {}, say("ask.exact")), this.exact, this.buttons, this.outcome);
-  }
-  button(word, decision, style, decide) {
-    return make(`button.small${style && `.${style}`}`, { type: "button", onclick: () => decide(this, decision) }, say(word));
-  }
-  ready(yes) {
-    for (const b of this.buttons.children) b.disabled = !yes;
-  }
-  show(json) {
-    this.exact.replaceChildren();
-    visibly(json, this.exact);
-    this.ready(true);
-  }
-  decided(word) {
-    this.buttons.hidden = true;
-    this.outcome.hidden = false;
-    this.outcome.textContent = say(word);
-    this.node.classList.add("settled");
-  }
-}
-
 class Chat {
-  /* changed(status): the run began, ended, or waits. decide(card, decision). */
+  /* hooks: began, resumed, ended, asked, delivered, and those of the cards: decide,
+   * answer, takeOver. */
   constructor(node, hooks) {
     this.node = node;
     this.hooks = hooks;
@@ -128,6 +93,7 @@ class Chat {
     this.tools = new Map();
     this.children = new Map(); /* runs of agents that were called, by id */
     this.consents = new Map();
+    this.answers = new Map(); /* calls that wait for their result, by id */
     this.next = new Map(); /* run: number of the next event that is news */
     this.text = this.thought = this.planNode = null;
     this.indexes = new Map();
@@ -190,12 +156,23 @@ class Chat {
     let card = this.consents.get(id);
     if (!card) {
       this.close();
-      this.consents.set(id, card = new ConsentCard(id, name, summary, (c, decision) => this.hooks.decide(c, decision)));
-      card.always.hidden = remember === false;
+      this.consents.set(id, card = new ConsentCard(id, name, summary, this.hooks.decide));
+      card.always.hidden = remember === false || name === "make_plan";
       this.put(card.node);
     }
     if (exact !== undefined) card.show(exact);
     return card;
+  }
+  unanswered(id, name, json) {
+    if (this.answers.has(id)) return;
+    this.close();
+    const card = new AnswerCard(id, name, json, this.hooks);
+    this.answers.set(id, card);
+    this.put(card.node);
+  }
+  /* Those that still wait for somebody. */
+  waiting() {
+    return [...this.consents.values(), ...this.answers.values()].filter((c) => !c.settled);
   }
   notice(text, style = "") {
     this.close();
@@ -240,12 +217,8 @@ class Chat {
       if (running && r.seq > running.seq && r.data.run === running.data.run && r.type !== "done") continue;
       this.record(r);
     }
-    for (const id of this.consents.keys()) if (!this.waits(id)) this.consents.get(id).node.classList.add("settled");
     if (cut) this.notice(say("chat.interrupted"), "warn");
     return running ? "running" : cut ? "interrupted" : last?.data.status === "paused" ? "paused" : "idle";
-  }
-  waits(id) {
-    return !this.consents.get(id)?.node.classList.contains("settled");
   }
   record({ type, data }) {
     if (type === "inbound") this.user(data.message?.content, { steer: say("chat.steered"), follow_up: say("chat.followed") }[data.mode]);
@@ -271,12 +244,16 @@ class Chat {
   resultOf(b) {
     if (!b) return;
     this.tool(b.id, b.name).result(b.content, b.is_error);
+    this.answerCame(b.id, plain(b.content));
     this.stepDone(b.id, b.is_error);
   }
   answered(data) {
-    const open = [...this.consents.values()].filter((c) => !c.node.classList.contains("settled"));
-    const card = this.consents.get(data.approval) ?? open[0];
-    if (card) card.decided({ "allow-once": "ask.allow-once", "allow-always": "ask.allow-always", deny: "ask.denied" }[data.decision] ?? "ask.gone");
+    const card = this.consents.get(data.approval) ?? [...this.consents.values()].find((c) => !c.settled);
+    card?.decided(decidedAs[data.decision] ?? "ask.gone", data.reason);
+  }
+  answerCame(id, text) {
+    const card = this.answers.get(id);
+    if (card && !card.settled) card.decided("ask.replied", text);
   }
   stateOf(data) {
     this.next.set(data.run, data.seq ?? 0);
@@ -307,7 +284,7 @@ class Chat {
     state(e) {
       if (e.from !== "WAITING") return;
       this.hooks.resumed();
-      for (const c of this.consents.values()) if (!c.node.classList.contains("settled")) c.decided("ask.gone");
+      for (const card of this.waiting()) card.decided("ask.gone");
     },
     turn_start() { this.close(); this.indexes.clear(); },
     text_delta(e) { this.words(e.text); },
@@ -319,12 +296,15 @@ class Chat {
     tool_call(e) { this.tool(e.id, e.name).arguments(e.arguments); },
     tool_start(e) { this.tool(e.id, e.name).state("runs"); },
     tool_progress(e) { this.tools.get(e.id)?.progress(e.text); },
-    tool_result(e) { this.tool(e.id, e.name).result(e.content, e.is_error, e.duration_ms, e.truncated); },
+    tool_result(e) {
+      this.tool(e.id, e.name).result(e.content, e.is_error, e.duration_ms, e.truncated);
+      this.answerCame(e.id, plain(e.content));
+    },
     approval_required(e) {
       this.consent(e.approval_id, e.name, e.summary, undefined, e.can_remember);
       this.hooks.asked(e.approval_id);
     },
-    client_tool_required(e) { this.tool(e.id, e.name); this.notice(`${say("chat.client")}: ${e.name}`); },
+    client_tool_required(e) { this.tool(e.id, e.name); this.hooks.asked(e.id); },
     steering(e) { this.hooks.delivered(e, "steer"); },
     follow_up(e) { this.hooks.delivered(e, "follow_up"); },
     retry(e) { this.notice(say("chat.retry", e.attempt, took(e.delay_ms), e.reason)); },
