@@ -1,21 +1,10 @@
 /* larkserver.h -- what the files of the fake open platform share. */
 #ifndef LARKSERVER_H
 #define LARKSERVER_H
-#include <pthread.h>
-#include <stddef.h>
+#include "../chat/chat.h"
 
-struct request {
-    char method[16], path[1024], auth[512], key[64]; /* key: of a WebSocket */
-    char *body; /* owned */
-    size_t nbody;
-};
-
-extern pthread_mutex_t lock; /* held whenever a request is dealt with */
-void note(const char *file, const char *text);
-void answer(int fd, int status, const char *json);
-
-/* --- stored.c: what a test laid down in dir; 0: nothing of the kind */
-int stored_give(int fd, const struct request *r, const char *dir);
+/* --- stored.c: what a test laid down; 0: nothing of the kind */
+int stored_give(int fd, const struct request *r);
 
 /* --- line.c: the long connection */
 

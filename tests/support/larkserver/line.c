@@ -34,15 +34,6 @@ static int get(int fd, void *out, size_t n) {
     return 1;
 }
 
-static void put(int fd, const void *p, size_t n) {
-    for (size_t at = 0; at < n;) {
-        ssize_t did = write(fd, (const char *)p + at, n - at);
-        if (did <= 0)
-            return;
-        at += (size_t)did;
-    }
-}
-
 static void send_frame(int fd, int opcode, const void *p, size_t n) {
     unsigned char head[10] = {(unsigned char)(0x80 | opcode)};
     size_t size = n < 126 ? 2 : n < 65536 ? 4 : 10;

@@ -11,38 +11,19 @@
  * Events come over the long connection when POST /test/push says so (line.c). What
  * is in DIR/resources, messages and threads is handed out (stored.c). It shares no
  * code with src/. */
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "larkserver.h"
 
-#define MOST (4 * 1024 * 1024)
 #define UUIDS 4096
 
-pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static const char *dir, *app_id, *app_secret;
+static const char *app_id, *app_secret;
 static unsigned tokens, messages, reactions;
 static char *uuids[UUIDS];
 static unsigned uuid_message[UUIDS], nuuids;
-
-static unsigned port;
-
-void note(const char *file, const char *text) {
-    char path[1024];
-    snprintf(path, sizeof(path), "%s/%s", dir, file);
-    FILE *f = fopen(path, "a");
-    if (f) {
-        fprintf(f, "%s\n", text);
-        fclose(f);
-    }
-}
 
 static void note_request(const char *file, const char *first, const struct request *r) {
     size_t n = strlen(first) + strlen(r->path) + strlen(r->body) + 8;
@@ -50,72 +31,6 @@ static void note_request(const char *file, const char *first, const struct reque
     snprintf(line, n, "%s%s%s %s", first, *first ? " " : "", r->path, r->body);
     note(file, line);
     free(line);
-}
-
-/* The first line of a file, which is removed; 0: there is none. */
-static int take_line(const char *file, char *out, size_t max) {
-    char path[1024];
-    snprintf(path, sizeof(path), "%s/%s", dir, file);
-    FILE *f = fopen(path, "r");
-    if (!f)
-        return 0;
-    int got = fgets(out, (int)max, f) != NULL;
-    fclose(f);
-    unlink(path);
-    return got;
-}
-
-/* --- HTTP, as much as is needed */
-
-void answer(int fd, int status, const char *json) {
-    char head[256];
-    int n = snprintf(head, sizeof(head),
-                     "HTTP/1.1 %d X\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
-                     "%s\r\n",
-                     status, strlen(json), status == 429 ? "x-ogw-ratelimit-reset: 1\r\n" : "");
-    if (write(fd, head, (size_t)n) < 0 || write(fd, json, strlen(json)) < 0)
-        return;
-}
-
-static void read_header(const char *head, const char *name, char *out, size_t max) {
-    *out = '\0';
-    for (const char *line = strstr(head, "\r\n"); line; line = strstr(line + 2, "\r\n"))
-        if (strncasecmp(line + 2, name, strlen(name)) == 0) {
-            const char *value = line + 2 + strlen(name);
-            size_t n = strcspn(value + strspn(value, ": "), "\r");
-            snprintf(out, max, "%.*s", (int)n, value + strspn(value, ": "));
-            return;
-        }
-}
-
-static int read_request(int fd, char *buf, struct request *r) {
-    size_t n = 0;
-    char *end = NULL, length[32];
-    while (!end && n < MOST) {
-        ssize_t got = read(fd, buf + n, MOST - n);
-        if (got <= 0)
-            return 0;
-        n += (size_t)got;
-        buf[n] = '\0';
-        end = strstr(buf, "\r\n\r\n");
-    }
-    if (!end || sscanf(buf, "%15s %1023s", r->method, r->path) != 2)
-        return 0;
-    read_header(buf, "authorization", r->auth, sizeof(r->auth));
-    read_header(buf, "content-length", length, sizeof(length));
-    size_t want = strtoul(length, NULL, 10), have = n - (size_t)(end + 4 - buf);
-    while (have < want && n < MOST) {
-        ssize_t got = read(fd, buf + n, MOST - n);
-        if (got <= 0)
-            return 0;
-        n += (size_t)got;
-        have += (size_t)got;
-    }
-    buf[n] = '\0';
-    read_header(buf, "sec-websocket-key", r->key, sizeof(r->key));
-    r->body = strdup(end + 4);
-    r->nbody = have;
-    return 1;
 }
 
 /* --- the platform */
@@ -148,7 +63,7 @@ static void give_address(int fd, const struct request *r) {
              "{\"code\":0,\"msg\":\"\",\"data\":{\"URL\":\"ws://127.0.0.1:%u/ws/v2?device_id=1&"
              "service_id=33554678&ticket=t\",\"ClientConfig\":{\"ReconnectCount\":-1,"
              "\"ReconnectInterval\":120,\"ReconnectNonce\":30,\"PingInterval\":120}}}",
-             port);
+             chat_port());
     answer(fd, 200, json);
 }
 
@@ -185,7 +100,8 @@ static void take_message(int fd, const struct request *r) {
     int status = 200, code = 0, fresh, lost;
     if (take_line("fail", line, sizeof(line)) && sscanf(line, "%d %d", &status, &code) == 2) {
         snprintf(json, sizeof(json), "{\"code\":%d,\"msg\":\"as the test wants it\"}", code);
-        answer(fd, status, json);
+        answer_with(fd, status, status == 429 ? "x-ogw-ratelimit-reset: 1\r\n" : "", json,
+                    strlen(json));
         return;
     }
     lost = strncmp(line, "lost", 4) == 0;
@@ -205,7 +121,7 @@ static void take_message(int fd, const struct request *r) {
 static int give_more(int fd, const struct request *r) {
     if (strcmp(r->method, "GET") != 0)
         return 0;
-    if (stored_give(fd, r, dir))
+    if (stored_give(fd, r))
         return 1;
     if (strstr(r->path, "/resources/key_gone"))
         answer(fd, 400, "{\"code\":234043,\"msg\":\"Unsupported message type.\"}");
@@ -277,48 +193,21 @@ static void serve_one(int fd, const struct request *r) {
         answer(fd, 200, "{\"code\":0,\"msg\":\"ok\",\"data\":{}}");
 }
 
-static void *serve(void *arg) {
-    int fd = (int)(long)arg;
-    char *buf = malloc(MOST + 1);
-    struct request r;
-    while (read_request(fd, buf, &r)) {
-        int upgrades = strncmp(r.path, "/ws/v2?", 7) == 0 && *r.key;
-        if (upgrades) {
-            line_serve(fd, &r);
-        } else {
-            pthread_mutex_lock(&lock);
-            serve_one(fd, &r);
-            pthread_mutex_unlock(&lock);
-        }
-        free(r.body);
-        if (upgrades)
-            break;
+static int serve(int fd, const struct request *r) {
+    if (strncmp(r->path, "/ws/v2?", 7) == 0 && *r->key) {
+        line_serve(fd, r);
+        return 0;
     }
-    close(fd);
-    free(buf);
-    return NULL;
+    pthread_mutex_lock(&lock);
+    serve_one(fd, r);
+    pthread_mutex_unlock(&lock);
+    return 1;
 }
 
 int main(int argc, char **argv) {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t n = sizeof(at);
     if (argc != 4)
         return 2;
-    dir = argv[1];
     app_id = argv[2];
     app_secret = argv[3];
-    signal(SIGPIPE, SIG_IGN);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&at, n) < 0 || listen(fd, 64) < 0 ||
-        getsockname(fd, (struct sockaddr *)&at, &n) < 0)
-        return 1;
-    port = ntohs(at.sin_port);
-    printf("%u\n", port);
-    fflush(stdout);
-    for (;;) {
-        pthread_t thread;
-        int one = accept(fd, NULL, NULL);
-        if (one >= 0 && pthread_create(&thread, NULL, serve, (void *)(long)one) == 0)
-            pthread_detach(thread);
-    }
+    return chat_serve(argv[1], serve);
 }

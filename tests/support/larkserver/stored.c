@@ -6,41 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "larkserver.h"
-
-#define MOST (8 * 1024 * 1024)
-
-static char *read_file(const char *dir, const char *folder, const char *name, size_t n,
-                       size_t *size) {
-    char path[2048];
-    if (memchr(name, '/', n))
-        return NULL;
-    snprintf(path, sizeof(path), "%s/%s/%.*s", dir, folder, (int)n, name);
-    FILE *f = fopen(path, "r");
-    if (!f)
-        return NULL;
-    char *text = malloc(MOST + 1);
-    *size = fread(text, 1, MOST, f);
-    text[*size] = '\0';
-    fclose(f);
-    return text;
-}
-
-static void answer_bytes(int fd, const char *p, size_t n) {
-    char head[128];
-    int k = snprintf(head, sizeof(head), "HTTP/1.1 200 X\r\nContent-Length: %zu\r\n\r\n", n);
-    if (write(fd, head, (size_t)k) < 0)
-        return;
-    while (n) {
-        ssize_t did = write(fd, p, n);
-        if (did <= 0)
-            return;
-        p += did;
-        n -= (size_t)did;
-    }
-}
 
 static void answer_items(int fd, const char *items) {
     size_t n = strlen(items) + 64;
@@ -50,7 +17,7 @@ static void answer_items(int fd, const char *items) {
     free(json);
 }
 
-int stored_give(int fd, const struct request *r, const char *dir) {
+int stored_give(int fd, const struct request *r) {
     static const struct {
         const char *before, *folder;
     } kinds[] = {
@@ -61,12 +28,12 @@ int stored_give(int fd, const struct request *r, const char *dir) {
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
         const char *at = strstr(r->path, kinds[i].before);
         size_t size, n = at ? strcspn(at + strlen(kinds[i].before), "?&") : 0;
-        char *text = at ? read_file(dir, kinds[i].folder, at + strlen(kinds[i].before), n, &size)
-                        : NULL;
+        char *text =
+            at ? read_stored(kinds[i].folder, at + strlen(kinds[i].before), n, &size) : NULL;
         if (!text)
             continue;
         if (i == 0)
-            answer_bytes(fd, text, size);
+            answer_with(fd, 200, "", text, size);
         else
             answer_items(fd, text);
         free(text);

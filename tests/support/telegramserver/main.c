@@ -8,58 +8,29 @@
  * line "METHOD BODY" for each call that people see. A line "STATUS" in DIR/fail
  * is the answer to the next sendMessage, once; the line "lost" takes the message
  * and cuts the connection. It shares no code with src/. */
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
-#define MOST (4 * 1024 * 1024)
+#include "../chat/chat.h"
+
+#define MOST (4 * 1024 * 1024) /* bytes of updates at once */
 #define UPDATES 1024
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t fresh = PTHREAD_COND_INITIALIZER;
-static const char *dir, *token;
+static const char *token;
 static char *updates[UPDATES]; /* NULL: confirmed */
 static long nupdates;
 static unsigned messages = 500;
 
-static void note(const char *file, const char *method, const char *body) {
-    char path[1024];
-    snprintf(path, sizeof(path), "%s/%s", dir, file);
-    FILE *f = fopen(path, "a");
-    if (f) {
-        fprintf(f, "%s %s\n", method, body);
-        fclose(f);
-    }
-}
-
-static int take_fault(char *out, size_t max) {
-    char path[1024];
-    snprintf(path, sizeof(path), "%s/fail", dir);
-    FILE *f = fopen(path, "r");
-    if (!f)
-        return 0;
-    int got = fgets(out, (int)max, f) != NULL;
-    fclose(f);
-    unlink(path);
-    return got;
-}
-
-static void answer(int fd, int status, const char *json) {
-    char head[256];
-    int n = snprintf(head, sizeof(head),
-                     "HTTP/1.1 %d X\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
-                     "\r\n",
-                     status, strlen(json));
-    if (write(fd, head, (size_t)n) < 0 || write(fd, json, strlen(json)) < 0)
-        return;
+static void note_call(const char *file, const char *method, const char *body) {
+    size_t n = strlen(method) + strlen(body) + 2;
+    char *line = malloc(n);
+    snprintf(line, n, "%s %s", method, body);
+    note(file, line);
+    free(line);
 }
 
 static long number(const char *body, const char *key) {
@@ -96,7 +67,7 @@ static void give_updates(int fd, const char *body) {
 
 static void take_message(int fd, const char *body) {
     char line[64] = "", json[256];
-    int got = take_fault(line, sizeof(line)), status = atoi(line);
+    int got = take_line("fail", line, sizeof(line)), status = atoi(line);
     if (got && status) {
         snprintf(json, sizeof(json),
                  "{\"ok\":false,\"error_code\":%d,\"description\":\"as the test wants it\"%s}",
@@ -104,7 +75,7 @@ static void take_message(int fd, const char *body) {
         answer(fd, status, json);
         return;
     }
-    note("sent", "sendMessage", body);
+    note_call("sent", "sendMessage", body);
     snprintf(json, sizeof(json), "{\"ok\":true,\"result\":{\"message_id\":%u}}", ++messages);
     if (got)
         shutdown(fd, SHUT_RDWR);
@@ -131,70 +102,21 @@ static void serve_one(int fd, const char *path, const char *body) {
     } else if (strcmp(method, "sendMessage") == 0) {
         take_message(fd, body);
     } else {
-        note("calls", method, body);
+        note_call("calls", method, body);
         answer(fd, 200, "{\"ok\":true,\"result\":true}");
     }
 }
 
-static int read_request(int fd, char *buf, char *path, char **body) {
-    size_t n = 0;
-    char *end = NULL;
-    while (!end && n < MOST) {
-        ssize_t got = read(fd, buf + n, MOST - n);
-        if (got <= 0)
-            return 0;
-        n += (size_t)got;
-        buf[n] = '\0';
-        end = strstr(buf, "\r\n\r\n");
-    }
-    if (!end || sscanf(buf, "%*s %1023s", path) != 1)
-        return 0;
-    const char *length = strcasestr(buf, "content-length:");
-    size_t want = length && length < end ? strtoul(length + 15, NULL, 10) : 0;
-    size_t have = n - (size_t)(end + 4 - buf);
-    while (have < want && n < MOST) {
-        ssize_t got = read(fd, buf + n, MOST - n);
-        if (got <= 0)
-            return 0;
-        n += (size_t)got;
-        have += (size_t)got;
-    }
-    buf[n] = '\0';
-    *body = end + 4;
+static int serve(int fd, const struct request *r) {
+    pthread_mutex_lock(&lock);
+    serve_one(fd, r->path, r->body);
+    pthread_mutex_unlock(&lock);
     return 1;
 }
 
-static void *serve(void *arg) {
-    int fd = (int)(long)arg;
-    char *buf = malloc(MOST + 1), *body, path[1024];
-    while (read_request(fd, buf, path, &body)) {
-        pthread_mutex_lock(&lock);
-        serve_one(fd, path, body);
-        pthread_mutex_unlock(&lock);
-    }
-    close(fd);
-    free(buf);
-    return NULL;
-}
-
 int main(int argc, char **argv) {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t n = sizeof(at);
     if (argc != 3)
         return 2;
-    dir = argv[1];
     token = argv[2];
-    signal(SIGPIPE, SIG_IGN);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&at, n) < 0 || listen(fd, 64) < 0 ||
-        getsockname(fd, (struct sockaddr *)&at, &n) < 0)
-        return 1;
-    printf("%u\n", ntohs(at.sin_port));
-    fflush(stdout);
-    for (;;) {
-        pthread_t thread;
-        int one = accept(fd, NULL, NULL);
-        if (one >= 0 && pthread_create(&thread, NULL, serve, (void *)(long)one) == 0)
-            pthread_detach(thread);
-    }
+    return chat_serve(argv[1], serve);
 }

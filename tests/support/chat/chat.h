@@ -1,0 +1,41 @@
+/* chat.h -- what the stand-ins for chat services share: a small HTTP server, and
+ * the files in a folder by which a test sees what came and says what goes wrong.
+ *
+ * One thread a connection. It shares no code with src/. */
+#ifndef CHAT_H
+#define CHAT_H
+#include <pthread.h>
+#include <stddef.h>
+
+#define CHAT_MOST (24 * 1024 * 1024) /* bytes of a request */
+
+struct request {
+    char method[16], path[1024], auth[512], key[64]; /* key: of a WebSocket */
+    char *body; /* owned by the server */
+    size_t nbody;
+};
+
+extern pthread_mutex_t lock; /* for what the connections share; the server takes none */
+
+/* Answer a request; 0: the connection is over. */
+typedef int serve_fn(int fd, const struct request *r);
+
+/* Print the port and serve. dir: for note and take_line. Returns if it cannot. */
+int chat_serve(const char *dir, serve_fn *serve);
+unsigned chat_port(void);
+
+/* Add a line to a file. */
+void note(const char *file, const char *text);
+/* The first line of a file, which is removed; 0: there is none. */
+int take_line(const char *file, char *out, size_t max);
+
+/* The file DIR/IN/NAME, whose name has n bytes; NULL: there is none. Its
+ * bytes end in a NUL that does not count; free. */
+char *read_stored(const char *in, const char *name, size_t n, size_t *size);
+
+void put(int fd, const void *p, size_t n); /* all of it, unless the client left */
+void answer(int fd, int status, const char *json);
+/* more: headers, each with its line end; "". */
+void answer_with(int fd, int status, const char *more, const void *bytes, size_t n);
+
+#endif
