@@ -15,20 +15,14 @@
 #include "base/mem.h"
 #include "net/http.h"
 #include "support/fetch.h"
-#include "support/httpd.h"
-#include "support/httpd_tls.h"
+#include "support/tls_world.h"
 
 #define NAMES "DNS:localhost,IP:127.0.0.1"
 
 struct env {
-    struct ch_loop *loop;
-    struct ch_http *http;
+    struct tls_world w;
     struct ch_transport *transport;
-    struct httpd *server, *proxy;
-    struct test_ca *ca;
-    char *ca_file;
-    void *identity;
-    char *modules;
+    struct httpd *proxy;
     char url[64];
     struct ch_buf seen; /* the last request the server got */
     struct ch_buf proxy_seen;
@@ -36,38 +30,17 @@ struct env {
     size_t size;              /* of the body that `large` sends */
 };
 
-/* .../build/tests/unit/net/test_tls: the modules are three levels up. */
-static char *find_modules(void) {
-    char path[4096];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-    assert_true(n > 0);
-    path[n] = '\0';
-    for (int up = 0; up < 4; up++)
-        *strrchr(path, '/') = '\0';
-    return ch_strdup(path);
-}
-
 static int set_up(void **state) {
     struct env *e = ch_alloc(sizeof(*e));
     *state = e;
-    e->ca = test_ca_new();
-    e->ca_file = test_ca_write(e->ca);
-    e->modules = find_modules();
-    return ch_loop_new(NULL, NULL, &e->loop, NULL);
+    tls_world_init(&e->w);
+    return 0;
 }
 
 static int tear_down(void **state) {
     struct env *e = *state;
-    ch_http_close(e->http);
-    httpd_close(e->server);
     httpd_close(e->proxy);
-    ch_loop_close(e->loop, NULL, NULL);
-    if (e->identity)
-        test_ca_issue_free(e->identity);
-    test_ca_free(e->ca);
-    unlink(e->ca_file);
-    ch_free(e->ca_file);
-    ch_free(e->modules);
+    tls_world_release(&e->w);
     ch_buf_release(&e->seen);
     ch_buf_release(&e->proxy_seen);
     ch_free(e);
@@ -75,17 +48,17 @@ static int tear_down(void **state) {
 }
 
 static void open_server(struct env *e, httpd_fn *on_request, const char *names, int days) {
-    e->identity = test_ca_issue(e->ca, names, days);
+    e->w.identity = test_ca_issue(e->w.ca, names, days);
     struct httpd_opts opts = {
-        .on_request = on_request, .user = e, .layer = &httpd_tls_layer, .layer_arg = e->identity};
-    e->server = httpd_new(ch_loop_uv(e->loop), &opts);
-    snprintf(e->url, sizeof(e->url), "https://127.0.0.1:%u/x", httpd_port(e->server));
+        .on_request = on_request, .user = e, .layer = &httpd_tls_layer, .layer_arg = e->w.identity};
+    e->w.server = httpd_new(ch_loop_uv(e->w.loop), &opts);
+    snprintf(e->url, sizeof(e->url), "https://127.0.0.1:%u/x", httpd_port(e->w.server));
 }
 
 static void open_client(struct env *e, struct ch_http_opts opts) {
-    opts.module_path = e->modules;
-    e->http = ch_http_new(e->loop, &opts);
-    e->transport = ch_http_transport(e->http);
+    opts.module_path = e->w.modules;
+    e->w.http = ch_http_new(e->w.loop, &opts);
+    e->transport = ch_http_transport(e->w.http);
 }
 
 static void hello(struct httpd_conn *c, struct ch_sv request, void *user) {
@@ -97,7 +70,7 @@ static void hello(struct httpd_conn *c, struct ch_sv request, void *user) {
 
 static void get_hello(struct env *e) {
     struct fetch f = {.req = {.url = e->url}};
-    fetch_run(&f, e->transport, e->loop);
+    fetch_run(&f, e->transport, e->w.loop);
     if (f.err.code)
         fail_msg("%s", f.err.message);
     assert_string_equal(ch_buf_str(&f.body), "hello");
@@ -106,7 +79,7 @@ static void get_hello(struct env *e) {
 
 static void expect_failure(struct env *e, int code, const char *message) {
     struct fetch f = {.req = {.url = e->url, .timeouts = {.connect = 8000}}};
-    fetch_run(&f, e->transport, e->loop);
+    fetch_run(&f, e->transport, e->w.loop);
     if (f.err.code != code || !strstr(f.err.message, message))
         fail_msg("%d %s", f.err.code, f.err.message);
     assert_int_equal(f.dones, 1);
@@ -116,14 +89,14 @@ static void expect_failure(struct env *e, int code, const char *message) {
 static void test_trusted(void **state) {
     struct env *e = *state;
     open_server(e, hello, NAMES, 1);
-    open_client(e, (struct ch_http_opts){.ca_file = e->ca_file});
+    open_client(e, (struct ch_http_opts){.ca_file = e->w.ca_file});
     for (int i = 0; i < 3; i++)
         get_hello(e);
-    assert_int_equal(httpd_accepted(e->server), 1);
-    snprintf(e->url, sizeof(e->url), "https://localhost:%u/x", httpd_port(e->server));
+    assert_int_equal(httpd_accepted(e->w.server), 1);
+    snprintf(e->url, sizeof(e->url), "https://localhost:%u/x", httpd_port(e->w.server));
     get_hello(e);
     assert_non_null(strstr(ch_buf_str(&e->seen), "\r\nHost: localhost:"));
-    assert_int_equal(httpd_accepted(e->server), 2); /* another name, another connection */
+    assert_int_equal(httpd_accepted(e->w.server), 2); /* another name, another connection */
 }
 
 static void test_not_trusted(void **state) {
@@ -143,24 +116,24 @@ static void test_not_trusted(void **state) {
 
     for (size_t i = 0; i < CH_LEN(table); i++) {
         open_server(e, hello, table[i].names, table[i].days);
-        open_client(e, (struct ch_http_opts){.ca_file = table[i].trusted ? e->ca_file : NULL});
+        open_client(e, (struct ch_http_opts){.ca_file = table[i].trusted ? e->w.ca_file : NULL});
         expect_failure(e, CHELA_ETLS, table[i].message);
-        assert_int_equal(httpd_requests(e->server), 0);
-        ch_http_close(e->http);
-        httpd_close(e->server);
-        run_for(e->loop, 5);
-        test_ca_issue_free(e->identity);
+        assert_int_equal(httpd_requests(e->w.server), 0);
+        ch_http_close(e->w.http);
+        httpd_close(e->w.server);
+        run_for(e->w.loop, 5);
+        test_ca_issue_free(e->w.identity);
     }
-    e->http = NULL;
-    e->server = NULL;
-    e->identity = NULL;
+    e->w.http = NULL;
+    e->w.server = NULL;
+    e->w.identity = NULL;
 }
 
 static void test_wrong_name(void **state) {
     struct env *e = *state;
     open_server(e, hello, "DNS:other.test,DNS:*.localhost,IP:127.0.0.1", 1);
-    open_client(e, (struct ch_http_opts){.ca_file = e->ca_file});
-    snprintf(e->url, sizeof(e->url), "https://localhost:%u/x", httpd_port(e->server));
+    open_client(e, (struct ch_http_opts){.ca_file = e->w.ca_file});
+    snprintf(e->url, sizeof(e->url), "https://localhost:%u/x", httpd_port(e->w.server));
     expect_failure(e, CHELA_ETLS,
                    "TLS with localhost: certificate verify failed: hostname mismatch");
 }
@@ -170,7 +143,7 @@ static void test_trust_from_the_environment(void **state) {
     struct env *e = *state;
     open_server(e, hello, NAMES, 1);
     open_client(e, (struct ch_http_opts){0});
-    setenv("SSL_CERT_FILE", e->ca_file, 1);
+    setenv("SSL_CERT_FILE", e->w.ca_file, 1);
     get_hello(e);
     unsetenv("SSL_CERT_FILE");
 }
@@ -178,12 +151,12 @@ static void test_trust_from_the_environment(void **state) {
 static void test_self_signed(void **state) {
     struct env *e = *state;
     struct test_ca *own = test_ca_new();
-    e->identity = test_ca_self(own);
+    e->w.identity = test_ca_self(own);
     struct httpd_opts opts = {
-        .on_request = hello, .user = e, .layer = &httpd_tls_layer, .layer_arg = e->identity};
-    e->server = httpd_new(ch_loop_uv(e->loop), &opts);
-    snprintf(e->url, sizeof(e->url), "https://127.0.0.1:%u/x", httpd_port(e->server));
-    open_client(e, (struct ch_http_opts){.ca_file = e->ca_file});
+        .on_request = hello, .user = e, .layer = &httpd_tls_layer, .layer_arg = e->w.identity};
+    e->w.server = httpd_new(ch_loop_uv(e->w.loop), &opts);
+    snprintf(e->url, sizeof(e->url), "https://127.0.0.1:%u/x", httpd_port(e->w.server));
+    open_client(e, (struct ch_http_opts){.ca_file = e->w.ca_file});
     expect_failure(e, CHELA_ETLS, "certificate verify failed: self-signed certificate");
     test_ca_free(own);
 }
@@ -215,19 +188,19 @@ static void test_peer_without_tls(void **state) {
     };
     struct env *e = *state;
 
-    open_client(e, (struct ch_http_opts){.ca_file = e->ca_file});
+    open_client(e, (struct ch_http_opts){.ca_file = e->w.ca_file});
     for (size_t i = 0; i < CH_LEN(table); i++) {
         struct httpd_opts opts = {.on_request = nothing, .on_accept = table[i].on_accept};
         struct fetch f = {.req = {.url = e->url, .timeouts = {.connect = table[i].connect}}};
-        e->server = httpd_new(ch_loop_uv(e->loop), &opts);
-        snprintf(e->url, sizeof(e->url), "https://127.0.0.1:%u/x", httpd_port(e->server));
-        fetch_run(&f, e->transport, e->loop);
+        e->w.server = httpd_new(ch_loop_uv(e->w.loop), &opts);
+        snprintf(e->url, sizeof(e->url), "https://127.0.0.1:%u/x", httpd_port(e->w.server));
+        fetch_run(&f, e->transport, e->w.loop);
         if (f.err.code != table[i].code || !strstr(f.err.message, table[i].message))
             fail_msg("%zu: %d %s", i, f.err.code, f.err.message);
         fetch_release(&f);
-        httpd_close(e->server);
+        httpd_close(e->w.server);
     }
-    e->server = NULL;
+    e->w.server = NULL;
 }
 
 static void until_end(struct httpd_conn *c, struct ch_sv request, void *user) {
@@ -246,15 +219,15 @@ static void until_cut(struct httpd_conn *c, struct ch_sv request, void *user) {
 static void test_end_and_truncation(void **state) {
     struct env *e = *state;
     open_server(e, until_end, NAMES, 1);
-    open_client(e, (struct ch_http_opts){.ca_file = e->ca_file});
+    open_client(e, (struct ch_http_opts){.ca_file = e->w.ca_file});
     get_hello(e);
-    httpd_close(e->server);
-    run_for(e->loop, 5);
-    test_ca_issue_free(e->identity);
+    httpd_close(e->w.server);
+    run_for(e->w.loop, 5);
+    test_ca_issue_free(e->w.identity);
 
     open_server(e, until_cut, NAMES, 1);
     struct fetch f = {.req = {.url = e->url}};
-    fetch_run(&f, e->transport, e->loop);
+    fetch_run(&f, e->transport, e->w.loop);
     assert_int_equal(f.err.code, CHELA_ENET);
     assert_int_equal(f.err.http_status, 200);
     assert_non_null(strstr(f.err.message, "without an end of TLS"));
@@ -271,11 +244,11 @@ static void hello_then_cut(struct httpd_conn *c, struct ch_sv request, void *use
 static void test_stale_connection(void **state) {
     struct env *e = *state;
     open_server(e, hello_then_cut, NAMES, 1);
-    open_client(e, (struct ch_http_opts){.ca_file = e->ca_file});
+    open_client(e, (struct ch_http_opts){.ca_file = e->w.ca_file});
     get_hello(e);
     get_hello(e);
-    assert_int_equal(httpd_accepted(e->server), 2);
-    assert_int_equal(httpd_requests(e->server), 3);
+    assert_int_equal(httpd_accepted(e->w.server), 2);
+    assert_int_equal(httpd_requests(e->w.server), 3);
 }
 
 static void large(struct httpd_conn *c, struct ch_sv request, void *user) {
@@ -307,9 +280,9 @@ static void test_large_bodies(void **state) {
     pieces[2] = ch_sv(bytes + 40001, n - 40001);
     e->size = 2 * CH_MB + 7;
     open_server(e, large, NAMES, 1);
-    open_client(e, (struct ch_http_opts){.ca_file = e->ca_file});
+    open_client(e, (struct ch_http_opts){.ca_file = e->w.ca_file});
     f.req.url = e->url;
-    fetch_run(&f, e->transport, e->loop);
+    fetch_run(&f, e->transport, e->w.loop);
     assert_int_equal(f.err.code, 0);
     assert_int_equal(f.body.n, e->size);
     for (size_t i = 0; i < e->size; i++)
@@ -323,8 +296,8 @@ static void test_large_bodies(void **state) {
 
 static void close_client(struct fetch *f) {
     struct env *e = f->user;
-    ch_http_close(e->http);
-    e->http = NULL;
+    ch_http_close(e->w.http);
+    e->w.http = NULL;
     f->call = NULL;
 }
 
@@ -333,20 +306,20 @@ static void test_cancel(void **state) {
     struct env *e = *state;
 
     open_server(e, hello, NAMES, 1);
-    open_client(e, (struct ch_http_opts){.ca_file = e->ca_file});
+    open_client(e, (struct ch_http_opts){.ca_file = e->w.ca_file});
     for (size_t i = 0; i < CH_LEN(stops); i++) {
         struct fetch f = {.req = {.url = e->url}, .stop = stops[i]};
-        fetch_run(&f, e->transport, e->loop);
-        for (int k = 0; k < 400 && httpd_open(e->server) > 0; k++)
-            run_for(e->loop, 5);
-        assert_int_equal(httpd_open(e->server), 0);
+        fetch_run(&f, e->transport, e->w.loop);
+        for (int k = 0; k < 400 && httpd_open(e->w.server) > 0; k++)
+            run_for(e->w.loop, 5);
+        assert_int_equal(httpd_open(e->w.server), 0);
         assert_int_equal(f.dones, 0);
         fetch_release(&f);
     }
     struct fetch f = {.req = {.url = e->url}, .at_head = close_client, .user = e};
     fetch_start(&f, e->transport);
-    assert_int_equal(ch_loop_run(e->loop, &f.headed), 0);
-    run_for(e->loop, 10);
+    assert_int_equal(ch_loop_run(e->w.loop, &f.headed), 0);
+    run_for(e->w.loop, 10);
     assert_int_equal(f.heads, 1);
     assert_int_equal(f.dones, 0);
     fetch_release(&f);
@@ -363,16 +336,16 @@ static void proxy_request(struct httpd_conn *c, struct ch_sv request, void *user
         return;
     }
     httpd_sends(c, "HTTP/1.1 200 Connection established\r\nX-Via: p\r\n\r\n");
-    httpd_tunnel(c, httpd_port(e->server));
+    httpd_tunnel(c, httpd_port(e->w.server));
 }
 
 static void open_proxy(struct env *e) {
     struct httpd_opts opts = {.on_request = proxy_request, .user = e};
     char proxy[96];
 
-    e->proxy = httpd_new(ch_loop_uv(e->loop), &opts);
+    e->proxy = httpd_new(ch_loop_uv(e->w.loop), &opts);
     snprintf(proxy, sizeof(proxy), "http://me:s3cret-word@127.0.0.1:%u", httpd_port(e->proxy));
-    open_client(e, (struct ch_http_opts){.ca_file = e->ca_file, .proxy_https = proxy});
+    open_client(e, (struct ch_http_opts){.ca_file = e->w.ca_file, .proxy_https = proxy});
     snprintf(e->url, sizeof(e->url), "https://api.test:8443/x");
 }
 
@@ -388,7 +361,7 @@ static void test_tunnel(void **state) {
     assert_true(ch_sv_starts(ch_buf_sv(&e->seen), "GET /x HTTP/1.1\r\nHost: api.test:8443\r\n"));
     assert_null(strstr(ch_buf_str(&e->seen), "roxy-"));
     assert_int_equal(httpd_accepted(e->proxy), 1);
-    assert_int_equal(httpd_accepted(e->server), 1);
+    assert_int_equal(httpd_accepted(e->w.server), 1);
 }
 
 static void test_tunnel_refused(void **state) {
@@ -419,7 +392,7 @@ static void test_tunnel_to_the_wrong_server(void **state) {
     open_server(e, hello, "DNS:evil.test", 1);
     open_proxy(e);
     expect_failure(e, CHELA_ETLS, "TLS with api.test: certificate verify failed");
-    assert_int_equal(httpd_requests(e->server), 0);
+    assert_int_equal(httpd_requests(e->w.server), 0);
 }
 
 /* --- set-up problems */
@@ -427,8 +400,8 @@ static void test_tunnel_to_the_wrong_server(void **state) {
 static void test_no_module(void **state) {
     struct env *e = *state;
     struct ch_http_opts opts = {.module_path = "/nonexistent:relative"};
-    e->http = ch_http_new(e->loop, &opts);
-    e->transport = ch_http_transport(e->http);
+    e->w.http = ch_http_new(e->w.loop, &opts);
+    e->transport = ch_http_transport(e->w.http);
     snprintf(e->url, sizeof(e->url), "https://127.0.0.1:1/");
     expect_failure(e, CHELA_EMODULE, "libchela-tls.so was not found in /nonexistent, relative, /");
 }

@@ -14,17 +14,10 @@
 #include "base/base64.h"
 #include "base/sha1.h"
 #include "net/ws.h"
-#include "support/httpd.h"
-#include "support/httpd_tls.h"
+#include "support/tls_world.h"
 
 struct env {
-    struct ch_loop *loop;
-    struct ch_http *http;
-    struct httpd *server;
-    struct test_ca *ca;
-    char *ca_file;
-    void *identity;
-    char *modules;
+    struct tls_world w;
     char url[64];
     struct ch_sv frames; /* what the server sends behind its answer */
     const char *refusal; /* instead of one */
@@ -33,37 +26,17 @@ struct env {
     bool over, close_on_message;
 };
 
-static char *find_modules(void) {
-    char path[4096];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-    assert_true(n > 0);
-    path[n] = '\0';
-    for (int up = 0; up < 4; up++)
-        *strrchr(path, '/') = '\0';
-    return ch_strdup(path);
-}
-
 static int set_up(void **state) {
     struct env *e = ch_alloc(sizeof(*e));
     *state = e;
-    e->ca = test_ca_new();
-    e->ca_file = test_ca_write(e->ca);
-    e->modules = find_modules();
-    return ch_loop_new(NULL, NULL, &e->loop, NULL);
+    tls_world_init(&e->w);
+    return 0;
 }
 
 static int tear_down(void **state) {
     struct env *e = *state;
     ch_ws_close(e->ws);
-    ch_http_close(e->http);
-    httpd_close(e->server);
-    ch_loop_close(e->loop, NULL, NULL);
-    if (e->identity)
-        test_ca_issue_free(e->identity);
-    test_ca_free(e->ca);
-    unlink(e->ca_file);
-    ch_free(e->ca_file);
-    ch_free(e->modules);
+    tls_world_release(&e->w);
     ch_buf_release(&e->log);
     ch_free(e);
     return 0;
@@ -95,14 +68,14 @@ static void on_request(struct httpd_conn *c, struct ch_sv request, void *user) {
 
 static void serve(struct env *e, bool tls) {
     if (tls)
-        e->identity = test_ca_issue(e->ca, "IP:127.0.0.1", 10);
+        e->w.identity = test_ca_issue(e->w.ca, "IP:127.0.0.1", 10);
     struct httpd_opts opts = {.on_request = on_request, .user = e,
-                              .layer = tls ? &httpd_tls_layer : NULL, .layer_arg = e->identity};
-    struct ch_http_opts client = {.ca_file = e->ca_file, .module_path = e->modules};
-    e->server = httpd_new(ch_loop_uv(e->loop), &opts);
-    e->http = ch_http_new(e->loop, &client);
+                              .layer = tls ? &httpd_tls_layer : NULL, .layer_arg = e->w.identity};
+    struct ch_http_opts client = {.ca_file = e->w.ca_file, .module_path = e->w.modules};
+    e->w.server = httpd_new(ch_loop_uv(e->w.loop), &opts);
+    e->w.http = ch_http_new(e->w.loop, &client);
     snprintf(e->url, sizeof(e->url), "%s://127.0.0.1:%u/x", tls ? "wss" : "ws",
-             httpd_port(e->server));
+             httpd_port(e->w.server));
 }
 
 /* --- the client */
@@ -136,9 +109,9 @@ static const struct ch_ws_events events = {on_open, on_message, on_gone};
 
 static void talk(struct env *e, const char *want) {
     struct ch_ws_opts opts = {.url = e->url};
-    assert_int_equal(ch_ws_open(e->http, &opts, &events, e, &e->ws, NULL), 0);
+    assert_int_equal(ch_ws_open(e->w.http, &opts, &events, e, &e->ws, NULL), 0);
     assert_int_equal(ch_ws_send(e->ws, CH_WS_TEXT, CH_SV("too early")), CHELA_ESTATE);
-    assert_int_equal(ch_loop_run(e->loop, &e->over), 0);
+    assert_int_equal(ch_loop_run(e->w.loop, &e->over), 0);
     assert_string_equal(ch_buf_str(&e->log), want);
 }
 
@@ -194,7 +167,7 @@ static void test_addresses(void **state) {
     for (size_t i = 0; i < CH_LEN(bad); i++) {
         struct ch_ws_opts opts = {.url = bad[i]};
         struct chela_error err = {0};
-        assert_int_equal(ch_ws_open(e->http, &opts, &events, e, &e->ws, &err), CHELA_EINVAL);
+        assert_int_equal(ch_ws_open(e->w.http, &opts, &events, e, &e->ws, &err), CHELA_EINVAL);
         assert_null(e->ws);
     }
 }
