@@ -158,24 +158,7 @@ signed "$now" "$(sign_lark "$now" n1 "$sealed")" "$sealed"
 answers "the same bytes again" 200
 
 # --- the process dies at any moment
-RANDOM=7
-for i in {1..10}; do
-    code=0
-    for _ in {1..20}; do
-        push "$(event "om_k$i" "oc_k$((i % 3))" p2p "number $i" ou_bob)"
-        if [ "$code" = 200 ]; then break; fi
-        serve
-    done
-    sleep "0.0$((RANDOM % 10))"
-    kill -9 "$gateway_pid" 2>/dev/null
-    wait "$gateway_pid" 2>/dev/null
-    serve
-done
-check "all are answered" hears 22
-check "SIGTERM ends it" stop_serving
-serve
-check "SIGTERM ends it again" stop_serving
-same "each once" "$(seq 1 10 | sed 's/^/number /' | sort)" "$(texts | grep -o 'number [0-9]*' | sort)"
+dies_ten_times 7 push ou_bob
 
 # --- skills, called in a chat; who may not have files read does not learn of them
 mkdir -p "$space/skills/deploy"

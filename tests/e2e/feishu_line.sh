@@ -53,24 +53,7 @@ anon POST /channels/feishu/events -H 'Content-Type: application/json' -d "$(even
 answers "nothing is taken from callers" 401
 
 # --- the process dies at any moment
-RANDOM=11
-for i in {1..10}; do
-    code=0
-    for _ in {1..20}; do
-        tell "$(event "om_k$i" "oc_k$((i % 3))" p2p "number $i")"
-        if [ "$code" = 200 ]; then break; fi
-        serve
-    done
-    sleep "0.0$((RANDOM % 10))"
-    kill -9 "$gateway_pid" 2>/dev/null
-    wait "$gateway_pid" 2>/dev/null
-    serve
-done
-check "all are answered" hears 13
-check "SIGTERM ends it" stop_serving
-serve
-check "SIGTERM ends it again" stop_serving
-same "each once" "$(seq 1 10 | sed 's/^/number /' | sort)" "$(texts | grep -o 'number [0-9]*' | sort)"
+dies_ten_times 11 tell
 check "the log has no secret" bash -c "! grep -qF -e SENTINEL '$serve_log'"
 
 # --- an app that the service does not know

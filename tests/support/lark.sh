@@ -8,6 +8,7 @@
 #     tell EVENT [QUERY]             over the long connection; $code 200: acknowledged
 #     hears N                        wait until people have seen N messages
 #     texts                          those, one a line
+#     dies_ten_times SEED HOW [SENDER]   checks that nothing is lost or doubled; HOW: push or tell
 # shellcheck disable=SC2034
 app=cli_test
 app_secret='app-SENTINEL-secret'
@@ -86,4 +87,29 @@ texts() {
 
 said() { # PATTERN
     texts | grep -q -- "$1" || { texts && return 1; }
+}
+
+# The service tells an event until it is acknowledged; whenever the gateway has
+# done that, it is killed.
+dies_ten_times() {
+    local i before
+    before=$(wc -l <"$tmp/lark/sent")
+    RANDOM=$1
+    for i in {1..10}; do
+        code=0
+        for _ in {1..20}; do
+            $2 "$(event "om_k$i" "oc_k$((i % 3))" p2p "number $i" "${3:-ou_ann}")"
+            if [ "$code" = 200 ]; then break; fi
+            serve
+        done
+        sleep "0.0$((RANDOM % 10))"
+        kill -9 "$gateway_pid" 2>/dev/null
+        wait "$gateway_pid" 2>/dev/null
+        serve
+    done
+    check "all are answered" hears $((before + 10))
+    check "SIGTERM ends it" stop_serving
+    serve
+    check "SIGTERM ends it again" stop_serving
+    same "each once" "$(seq 1 10 | sed 's/^/number /' | sort)" "$(texts | grep -o 'number [0-9]*' | sort)"
 }
