@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/markup.h"
+
 #define WIDTH 1040
 #define PANEL 300
 #define TOP 58    /* of the whole picture: legend */
@@ -37,26 +39,6 @@ static const char style[] =
     ".o{stroke:var(--own);stroke-width:1.6}\n"
     "circle.q{fill:var(--asked);stroke:var(--bg)}circle.o{fill:var(--own);stroke:var(--bg)}\n"
     "</style>\n";
-
-static void escaped(const char *text, FILE *out) {
-    for (; *text; text++)
-        switch (*text) {
-        case '<':
-            fputs("&lt;", out);
-            break;
-        case '>':
-            fputs("&gt;", out);
-            break;
-        case '&':
-            fputs("&amp;", out);
-            break;
-        case '"':
-            fputs("&quot;", out);
-            break;
-        default: /* control characters have no place in XML */
-            fputc((unsigned char)*text < 0x20 ? ' ' : *text, out);
-        }
-}
 
 static const char *class_of(const struct ch_plot_point *p) {
     return !p->reply ? "s" : p->reason == CHELA_URGE_WILLING ? "o" : "q";
@@ -157,7 +139,7 @@ static void draw_lines(const struct frame *f) {
         const struct ch_plot_point *p = &f->plot->points[i];
         double x = x_of(f, (double)p->at);
         fprintf(f->out, "<g><title>");
-        escaped(p->title, f->out);
+        ch_markup_str(f->out, p->title);
         fprintf(f->out, "</title><line class=\"%s\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" "
                         "y2=\"%.1f\"/>",
                 class_of(p), x, x, y, y + (p->reply ? 16 : 10));
@@ -177,7 +159,7 @@ static void draw_panel(const struct ch_plot *plot, size_t index, FILE *out) {
     for (size_t i = 0; i < plot->n; i++)
         replies += plot->points[i].reply;
     fprintf(out, "<text x=\"%d\" y=\"%.1f\"><tspan class=\"t\">", LEFT, f.top - 12);
-    escaped(plot->chat, out);
+    ch_markup_str(out, plot->chat);
     fprintf(out, "</tspan>  %s, %zu lines, %zu answered</text>\n",
             plot->kind == CHELA_CHAT_DIRECT ? "direct" : "group", plot->n, replies);
     draw_scale(&f);

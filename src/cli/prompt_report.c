@@ -8,6 +8,7 @@
 
 #include "cli/draft.h"
 #include "cli/input.h"
+#include "cli/markup.h"
 #include "cli/mem.h"
 #include "cli/problem.h"
 #include "cli/prompt_cmd.h"
@@ -181,25 +182,6 @@ void ch_prompt_compared(FILE *out, const char *compare, const char *a, const cha
 
 /* --- for CI --------------------------------------------------------------------- */
 
-/* XML has no way to write most control characters. */
-static void write_xml(FILE *out, const char *s) {
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c == '<')
-            fputs("&lt;", out);
-        else if (c == '&')
-            fputs("&amp;", out);
-        else if (c == '>')
-            fputs("&gt;", out);
-        else if (c == '"')
-            fputs("&quot;", out);
-        else if (c == '\n' || c == '\t')
-            fprintf(out, "&#%d;", c);
-        else
-            fputc(c < 0x20 || c == 0x7f ? '?' : c, out);
-    }
-}
-
 static void write_failures(FILE *out, const char *report, size_t i) {
     fputs("      <failure message=\"", out);
     char *runs = in_case(report, i, "runs"), *passed = in_case(report, i, "passed");
@@ -212,9 +194,9 @@ static void write_failures(FILE *out, const char *report, size_t i) {
         char *why = failure(report, i, k, "why"), *answer = failure(report, i, k, "answer");
         bool last = !why;
         if (why) {
-            write_xml(out, why);
+            ch_markup_str(out, why);
             fputs("&#10;  ", out);
-            write_xml(out, answer ? answer : "");
+            ch_markup_str(out, answer ? answer : "");
             fputs("&#10;", out);
         }
         free(why);
@@ -241,20 +223,20 @@ void ch_prompt_junit(FILE *out, const char *report) {
     char *model = ch_prompt_member(report, "/model");
     size_t n = count_cases(report, NULL);
     fputs("  <testsuite name=\"", out);
-    write_xml(out, fingerprint);
+    ch_markup_str(out, fingerprint);
     fprintf(out, "\" tests=\"%zu\" failures=\"%zu\" timestamp=\"", n,
             count_cases(report, "false"));
     write_time(out, report);
     fputs("\">\n    <properties><property name=\"model\" value=\"", out);
-    write_xml(out, model);
+    ch_markup_str(out, model);
     fputs("\"/></properties>\n", out);
     for (size_t i = 0; i < n; i++) {
         char *name = in_case(report, i, "name"), *kind = in_case(report, i, "kind");
         bool ok = holds(in_case(report, i, "ok"), "true");
         fputs("    <testcase classname=\"", out);
-        write_xml(out, fingerprint);
+        ch_markup_str(out, fingerprint);
         fprintf(out, ".%s\" name=\"", kind);
-        write_xml(out, name);
+        ch_markup_str(out, name);
         fputs(ok ? "\"/>\n" : "\">\n", out);
         if (!ok) {
             write_failures(out, report, i);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/markup.h"
 #include "cli/trace.h"
 
 static const char head[] =
@@ -41,35 +42,11 @@ static const char head[] =
     ".lane{display:none}}\n"
     "</style>\n";
 
-static void escaped(const char *text, size_t n, FILE *out) {
-    for (size_t i = 0; i < n; i++)
-        switch (text[i]) {
-        case '<':
-            fputs("&lt;", out);
-            break;
-        case '>':
-            fputs("&gt;", out);
-            break;
-        case '&':
-            fputs("&amp;", out);
-            break;
-        case '"':
-            fputs("&quot;", out);
-            break;
-        default:
-            fputc(text[i], out);
-        }
-}
-
-static void escaped_all(const char *text, FILE *out) {
-    escaped(text, strlen(text), out);
-}
-
 static void section(const char *title, const char *text, FILE *out) {
     if (!text || !text[0])
         return;
     fprintf(out, "<h3>%s</h3><pre>", title);
-    escaped_all(text, out);
+    ch_markup_str(out, text);
     fputs("</pre>", out);
 }
 
@@ -86,7 +63,7 @@ static void what(const struct ch_span *s, FILE *out) {
     char took[32];
     fprintf(out, "<span class=\"what\" style=\"padding-left:%uem\"><b>", 2 * s->depth);
     if (words)
-        escaped(words, strcspn(words, "\n"), out);
+        ch_markup_write(out, words, strcspn(words, "\n"));
     fputs("</b> <small>", out);
     if (s->kind != CH_SPAN_INPUT && s->kind != CH_SPAN_END)
         fputs(ch_span_took(s->end - s->start, took), out);
@@ -134,14 +111,14 @@ void ch_trace_html(const struct ch_trace *t, const char *key, FILE *out) {
     }
     fputs(head, out);
     fputs("<title>", out);
-    escaped_all(key, out);
+    ch_markup_str(out, key);
     fputs("</title></head><body><h1>", out);
-    escaped_all(key, out);
+    ch_markup_str(out, key);
     fprintf(out, "</h1><p>%s, %zu steps</p>\n", ch_span_took(end - start, took), t->n);
     for (size_t i = 0; i < t->n; i++) {
         if (t->spans[i].depth == 0 && strcmp(run, t->spans[i].run) != 0) {
             fputs("<h2>", out);
-            escaped_all(t->spans[i].run, out);
+            ch_markup_str(out, t->spans[i].run);
             fputs("</h2>\n", out);
         }
         if (t->spans[i].depth == 0)
