@@ -2,8 +2,9 @@
  *
  * The walk goes where the table goes: a mapping is entered because a row lies
  * below it, so its depth is the table's, whatever the file nests. A key that
- * no row knows is a warning with the nearest key that one does; a null value
- * counts as not written. The first wrong value ends the walk. */
+ * no row knows is a warning with the nearest key that one does, and an error in
+ * a policy; a null value counts as not written. The first wrong value ends the
+ * walk. */
 #include "config/parse.h"
 
 #include <stdarg.h>
@@ -90,18 +91,24 @@ struct place {
 
 static int walk_mapping(struct ch_cfg_parser *p, const struct ch_json *v, const struct place *at);
 
-static void warn_unknown(struct ch_cfg_parser *p, const struct ch_json *key,
-                         const struct place *at) {
+/* A policy narrows what somebody may: one that lost a key would be wider than it
+ * reads, so there it is an error. */
+static int note_unknown(struct ch_cfg_parser *p, const struct ch_json *key,
+                        const struct place *at) {
     struct ch_nearest near = ch_nearest(ch_json_str(key));
     const struct ch_option *o = NULL;
     struct ch_sv name;
+    CH_BUF_AUTO what = {0};
     while (ch_option_each_key(at->scope, at->above, &o, &name))
         if (at->item || !(o->flags & CH_CFG_ITEM))
             ch_nearest_try(&near, name);
+    ch_buf_add_str(&what, "unknown key");
     if (near.best.n)
-        ch_cfg_warn(p, key, "unknown key, did you mean %.*s?", CH_SV_FMT(near.best));
-    else
-        ch_cfg_warn(p, key, "unknown key");
+        ch_buf_addf(&what, ", did you mean %.*s?", CH_SV_FMT(near.best));
+    if (at->scope == CH_SCOPE_POLICY)
+        return ch_cfg_bad(p, key, "%s", ch_buf_str(&what));
+    ch_cfg_warn(p, key, "%s", ch_buf_str(&what));
+    return 0;
 }
 
 static int check_required(struct ch_cfg_parser *p, const struct ch_json *v,
@@ -212,8 +219,7 @@ static int walk_member(struct ch_cfg_parser *p, const struct ch_json *key, const
         inner.above = ch_buf_sv(&full);
         return v->type == CH_JSON_NULL ? 0 : walk_mapping(p, v, &inner);
     }
-    warn_unknown(p, key, at);
-    return 0;
+    return note_unknown(p, key, at);
 }
 
 static int walk_mapping(struct ch_cfg_parser *p, const struct ch_json *v, const struct place *at) {

@@ -379,6 +379,9 @@ static const struct {
     {"policies: [{id: a, channel: 'w*', senders: [x]}]",
      "1:12: policies[0]: with senders, channel must be one name: an id means nothing in another "
      "channel"},
+    {"policies: [{id: a, channel: w, sender: [x], deny: [exec]}]",
+     "1:32: policies[0].sender: unknown key, did you mean senders?"},
+    {"policies: [{id: a, channel: w, zebra: 1}]", "1:32: policies[0].zebra: unknown key"},
     {"policies: [{id: a, channel: w, deny: ['group:x']}]",
      "1:39: policies[0].deny: there is no such group (there are " GROUPS ")"},
     {"policies: [{id: a, channel: w}, {id: a, channel: x}]",
@@ -523,8 +526,7 @@ static const struct {
      "         list: [{id: x, tools: {allow: [write, edit]}}, {id: y, tools: {deny: [edit]}}]}",
      "c.yaml:1:43: agents.defaults.tools.allow: ls is in tools.deny as well, which wins\n"
      "c.yaml:2:41: agents.list[0].tools.allow: write is in tools.deny as well, which wins\n"},
-    {"policies: [{id: a, channel: c, allow: [raed, ls], deny: [ls], sender: [x]}]",
-     "c.yaml:1:63: policies[0].sender: unknown key, did you mean senders?\n"
+    {"policies: [{id: a, channel: c, allow: [raed, ls], deny: [ls]}]",
      "c.yaml:1:40: policies[0].allow: there is no tool raed, did you mean read?\n"
      "c.yaml:1:46: policies[0].allow: ls is in deny as well, which wins\n"},
     {"approvals: {exec: ask, wirte: ask, weather: auto, 'zz*': deny, send_mail: ask, allow: []}\n"
