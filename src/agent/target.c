@@ -301,19 +301,26 @@ static char *without_trailing_slash(const char *url) {
     return ch_strndup(url, n);
 }
 
+static int connect_script(struct ch_target *t, chela_runtime *rt, struct chela_error *err) {
+    t->ep.codec = &ch_codec_anthropic;
+    t->base_url = ch_strdup("scripted:");
+    int rc = ch_scripted_new(rt->loop, t->model, &t->scripted, err);
+    t->transport = rc == 0 ? ch_scripted_transport(t->scripted) : NULL;
+    if (rc == 0 && rt->cassette && !ch_cassette_plays(rt->cassette))
+        ch_log(CH_LOG_WARN, "cassette",
+               "%s is not recorded: it needs no service, and runs the same without a cassette",
+               t->spec);
+    return rc;
+}
+
 static int connect_target(struct ch_target *t, chela_runtime *rt,
                           const struct chela_agent_opts *opts, const struct ch_provider_conf *conf,
                           const struct ch_provider *known, struct chela_error *err) {
     const char *api = first_of(conf ? conf->api : NULL, known ? known->api : NULL, NULL);
     if (!api)
         return ch_fail(err, CHELA_ECONFIG, "provider %s: its api is not configured", t->provider);
-    if (strcmp(api, "scripted") == 0) {
-        t->ep.codec = &ch_codec_anthropic;
-        t->base_url = ch_strdup("scripted:");
-        int rc = ch_scripted_new(rt->loop, t->model, &t->scripted, err);
-        t->transport = rc == 0 ? ch_scripted_transport(t->scripted) : NULL;
-        return rc;
-    }
+    if (strcmp(api, "scripted") == 0)
+        return connect_script(t, rt, err);
     t->ep.codec = ch_codec_find(ch_sv_str(api));
     if (!t->ep.codec)
         return ch_fail(err, CHELA_ECONFIG, "provider %s: unknown api '%s' (known: %s)", t->provider,

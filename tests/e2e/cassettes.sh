@@ -25,6 +25,7 @@ for api in "${apis[@]}"; do
         rm -rf "${space:?}"/*
     done
 done
+check "what is recorded is no matter to speak of" test "$(grep -c 'not recorded' "$err")" = 0
 check "bedrock: the token of the session was sent" \
     jq -se 'any(.[]; .headers."x-amz-security-token" == "TOKENEXAMPLE")' "$log"
 check "bedrock: a stream of bytes is kept as such" grep -q '"base64":' "$tmp/bedrock-hello.jsonl"
@@ -96,4 +97,7 @@ chela run --model openai/gpt-test --record "$tmp/no/where.jsonl" x
 exits "a place that cannot be written" 2
 chela run --model openai/gpt-test --record "$tmp/a" --replay "$tmp/b" x
 exits "both at once" 2
+chela run --model scripted/demo --record "$tmp/empty.jsonl" hello
+exits "a model that is not called over the network" 0
+check "that it leaves nothing on the tape is said" grep -q 'scripted/demo is not recorded: it needs no service' "$err"
 tap_done
