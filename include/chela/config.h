@@ -75,12 +75,17 @@ CHELA_API int chela_config_schedule(const chela_config *cfg, size_t i, struct ch
 CHELA_API int chela_config_schedule_tool(const chela_config *cfg, const char *id);
 
 /* A chat channel of the gateway, but for its secrets: env says which variables
- * hold them, NULL where there is none. CHELA_ENOENT past the last. */
+ * hold them, NULL where there is none, or a file does. CHELA_ENOENT past the last. */
 struct chela_channel_env {
     const char *secret, *token, *encrypt_key;
 };
 CHELA_API int chela_config_channel(const chela_config *cfg, size_t i,
                                    struct chela_channel_opts *out, struct chela_channel_env *env);
+
+/* Those of its secrets that are in files, as they are now. Borrowed from cfg. */
+CHELA_API int chela_config_channel_secrets(const chela_config *cfg,
+                                           struct chela_channel_opts *channel,
+                                           struct chela_error *err);
 
 /* Every option that has a value, "agents.list[coder].limits.maxTurns", in the
  * order of the manual: from_file, or the default. What may be secret is not

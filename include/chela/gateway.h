@@ -94,11 +94,18 @@ CHELA_API const char *chela_gateway_address(const chela_gateway *gw);
 CHELA_API int chela_gateway_run(chela_gateway *gw);
 CHELA_API void chela_gateway_interrupt(chela_gateway *gw); /* any thread */
 
-/* From now on: these agents, this token, these hosts and origins, this certificate and
- * retention. Hooks stay. Sessions in use keep the agent they have. With another token, who
- * follows events by the old one is hung up on. On failure everything stays as it was. */
+/* From now on: these agents, this token, these hosts and origins, this certificate,
+ * these hooks, schedules and channels, this retention. Runs end with what they began with; a
+ * session that rests gets the new agent with its next message. With another token, who
+ * follows events by the old one is hung up on. A channel whose options changed takes over
+ * at once, and what the old one sends is sent to its end; one that is no longer there takes
+ * nothing in, and goes after the last answer. On failure everything stays as it was. */
 CHELA_API int chela_gateway_reload(chela_gateway *gw, const struct chela_gateway_opts *opts,
                                    struct chela_error *err);
+
+/* What people should know about its configuration, for GET /readyz: that a new one was
+ * refused, and why. NULL: nothing. Copied. */
+CHELA_API void chela_gateway_trouble(chela_gateway *gw, const char *why);
 
 /* Any thread. Take no new requests, let those under way end, within drain_ms;
  * what is not done by then is cut off and can be resumed from the store. A

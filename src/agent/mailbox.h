@@ -26,5 +26,9 @@ int ch_inbox_check(chela_session *s, const struct chela_run_opts *opts, struct c
 
 /* Something of this session waits to be sent. */
 bool ch_outbox_has(const chela_runtime *rt, const char *session);
+/* Something of this channel does. */
+bool ch_outbox_waits(const chela_runtime *rt, const char *channel);
+/* Who was given to chela_outbox_channel as user sends something, and owes the receipt. */
+bool ch_outbox_sends(const chela_runtime *rt, const void *user);
 
 #endif

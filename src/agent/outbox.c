@@ -32,6 +32,7 @@ struct letter {
     struct ch_outbox *box;
     enum letter_state state;
     int64_t due;             /* RESTING: on the loop's clock */
+    const void *by;          /* SENDING: the user of who sends it */
     struct chela_outbound m; /* texts in the arena */
     struct ch_arena arena;
     chela_accepted_fn *stored; /* may be NULL */
@@ -269,6 +270,7 @@ static void pump(struct ch_task *task) {
 
     for (struct letter *l; (l = next_ready(box, &c));) {
         l->state = SENDING;
+        l->by = c->user;
         c->send(box->rt, &l->m, c->user);
     }
 }
@@ -434,6 +436,26 @@ bool ch_outbox_has(const chela_runtime *rt, const char *session) {
         return false;
     for (CH_LIST_EACH(k, &rt->outbox->letters))
         if (strcmp(CH_CONTAINER(k, struct letter, link)->m.session, session) == 0)
+            return true;
+    return false;
+}
+
+bool ch_outbox_sends(const chela_runtime *rt, const void *user) {
+    if (!rt->outbox)
+        return false;
+    for (CH_LIST_EACH(k, &rt->outbox->letters)) {
+        const struct letter *l = CH_CONTAINER(k, struct letter, link);
+        if (l->state == SENDING && l->by == user)
+            return true;
+    }
+    return false;
+}
+
+bool ch_outbox_waits(const chela_runtime *rt, const char *channel) {
+    if (!rt->outbox)
+        return false;
+    for (CH_LIST_EACH(k, &rt->outbox->letters))
+        if (strcmp(CH_CONTAINER(k, struct letter, link)->m.channel, channel) == 0)
             return true;
     return false;
 }

@@ -104,6 +104,9 @@ struct ch_channel_ops {
     int (*open)(const struct ch_channel_host *host, const struct chela_channel_opts *opts,
                 struct ch_channel **out, struct chela_error *err);
     void (*close)(struct ch_channel *c);
+    /* Another has taken over: fetch nothing more, and let what goes out end. True once
+     * nothing is under way; asked again until then, close follows. */
+    bool (*leave)(struct ch_channel *c);
 
     /* Verify a callback; if it is genuine, say what to answer, and what arrived.
      * NULL: the service does not call. */

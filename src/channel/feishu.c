@@ -288,6 +288,13 @@ static void feishu_close(struct ch_channel *c) {
     ch_free(f);
 }
 
+static bool feishu_leave(struct ch_channel *c) {
+    struct feishu *f = self(c);
+    bool done = !f->line || ch_feishu_line_leave(f->line);
+    ch_timer_stop(f->host.rt->loop, &f->ask);
+    return done && ch_feishu_api_is_idle(f->api);
+}
+
 static int feishu_open(const struct ch_channel_host *host, const struct chela_channel_opts *o,
                        struct ch_channel **out, struct chela_error *err) {
     const void *cipher = NULL;
@@ -320,6 +327,7 @@ const struct ch_channel_ops ch_feishu_channel = {
     .name = "feishu",
     .open = feishu_open,
     .close = feishu_close,
+    .leave = feishu_leave,
     .receive = feishu_receive,
     .recall = feishu_recall,
     .judge = feishu_judge,

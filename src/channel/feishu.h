@@ -117,6 +117,7 @@ typedef void ch_feishu_fn(const struct ch_feishu_answer *a, void *user);
 /* base: "https://open.feishu.cn". Texts are copied. */
 struct ch_feishu_api *ch_feishu_api_new(chela_runtime *rt, const char *base, const char *app_id,
                                         const char *secret);
+bool ch_feishu_api_is_idle(const struct ch_feishu_api *api); /* no call is under way */
 void ch_feishu_api_close(struct ch_feishu_api *api); /* no callback after this */
 /* path: "/open-apis/...". body: JSON, copied; NULL: none. fn, which may be NULL,
  * is called once, later. */
@@ -144,6 +145,8 @@ struct ch_feishu_line *ch_feishu_line_new(chela_runtime *rt, struct ch_feishu_ap
                                           const char *app_id, const char *secret,
                                           ch_feishu_event_fn *fn, void *user);
 /* All acks that are due are gone with it. */
+/* Hang up, for good. True: nobody acknowledges anything any more. */
+bool ch_feishu_line_leave(struct ch_feishu_line *l);
 void ch_feishu_line_close(struct ch_feishu_line *l);
 /* code: 200: it need not come again; 500: it should. answer: JSON for the
  * service; n 0: none. */

@@ -328,6 +328,10 @@ struct ch_feishu_api *ch_feishu_api_new(chela_runtime *rt, const char *base, con
     return api;
 }
 
+bool ch_feishu_api_is_idle(const struct ch_feishu_api *api) {
+    return ch_list_empty(&api->calls) && ch_list_empty(&api->waiting);
+}
+
 void ch_feishu_api_close(struct ch_feishu_api *api) {
     if (!api)
         return;

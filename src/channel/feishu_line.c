@@ -37,6 +37,7 @@ struct ch_feishu_line {
     int32_t service;  /* of its address */
     int64_t ping_s, rest_ms;
     bool is_open;
+    bool leaving; /* no further connection */
     struct ch_timer rest, ping, pong;
     struct ch_feishu_gather gather;
     struct ch_list acks;
@@ -78,6 +79,8 @@ static void hang_up(struct ch_feishu_line *l) {
 
 static void try_later(struct ch_feishu_line *l, const char *why) {
     int64_t ms = l->rest_ms / 4 + at_random(l->rest_ms);
+    if (l->leaving)
+        return;
     ch_log(CH_LOG_WARN, "feishu", "the long connection is tried again in %lld ms: %s",
            (long long)ms, why);
     hang_up(l);
@@ -245,6 +248,8 @@ static void on_address(const struct ch_feishu_answer *a, void *user) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *data = ch_json_get(a->json, "data");
     struct ch_sv url = ch_json_get_str(data, "URL");
+    if (l->leaving)
+        return;
     if (a->code != 0 || !url.n) {
         try_later(l, a->why ? a->why : "the service gave no address");
         return;
@@ -285,6 +290,13 @@ struct ch_feishu_line *ch_feishu_line_new(chela_runtime *rt, struct ch_feishu_ap
     ch_list_init(&l->acks);
     ch_timer_start(rt->loop, &l->rest, 0, on_rested);
     return l;
+}
+
+bool ch_feishu_line_leave(struct ch_feishu_line *l) {
+    l->leaving = true;
+    hang_up(l);
+    ch_timer_stop(l->rt->loop, &l->rest);
+    return !l->nacks;
 }
 
 void ch_feishu_line_close(struct ch_feishu_line *l) {

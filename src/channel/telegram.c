@@ -35,7 +35,8 @@ struct telegram {
     struct ch_channel channel;
     struct ch_channel_host host;
     struct ch_rules rules;
-    struct ch_web web;
+    struct ch_web web, poll; /* what we tell, and what we ask for */
+    bool leaving;            /* another asks */
     char *base;       /* owned: with the token in it, so never shown */
     char *me, *name;  /* owned: our id and user name; NULL: unknown yet */
     struct ch_timer rest;
@@ -52,11 +53,16 @@ static struct telegram *self(struct ch_channel *c) {
     return CH_CONTAINER(c, struct telegram, channel);
 }
 
-static void call(struct telegram *t, const char *method, const struct ch_buf *body,
-                 int64_t wait_ms, ch_web_fn *fn, void *user) {
+static void call_by(struct ch_web *web, const struct telegram *t, const char *method,
+                    const struct ch_buf *body, int64_t wait_ms, ch_web_fn *fn, void *user) {
     CH_BUF_AUTO url = {0};
     ch_buf_addf(&url, "%s/%s", t->base, method);
-    ch_web_post(&t->web, ch_buf_str(&url), ch_buf_str(body), wait_ms, fn, user);
+    ch_web_post(web, ch_buf_str(&url), ch_buf_str(body), wait_ms, fn, user);
+}
+
+static void call(struct telegram *t, const char *method, const struct ch_buf *body,
+                 int64_t wait_ms, ch_web_fn *fn, void *user) {
+    call_by(&t->web, t, method, body, wait_ms, fn, user);
 }
 
 static bool is_ok(const struct ch_web_answer *a) {
@@ -342,16 +348,18 @@ static void on_me(const struct ch_web_answer *a, void *user) {
 static void on_rested(struct ch_timer *timer) {
     struct telegram *t = CH_CONTAINER(timer, struct telegram, rest);
     CH_BUF_AUTO body = {0};
+    if (t->leaving)
+        return;
     if (!t->me) {
         ch_buf_add_str(&body, "{}");
-        call(t, "getMe", &body, CALL_MS, on_me, t);
+        call_by(&t->poll, t, "getMe", &body, CALL_MS, on_me, t);
         return;
     }
     ch_buf_addf(&body,
                 "{\"offset\":%lld,\"limit\":%u,\"timeout\":%d,"
                 "\"allowed_updates\":[\"message\",\"callback_query\"]}",
                 (long long)t->offset, t->most, POLL_S);
-    call(t, "getUpdates", &body, (POLL_S + 20) * 1000, on_updates, t);
+    call_by(&t->poll, t, "getUpdates", &body, (POLL_S + 20) * 1000, on_updates, t);
 }
 
 /* --- answers */
@@ -648,6 +656,7 @@ static bool telegram_is_owner(struct ch_channel *c, const char *sender) {
 static void telegram_close(struct ch_channel *c) {
     struct telegram *t = self(c);
     ch_timer_stop(t->host.rt->loop, &t->rest);
+    ch_web_close(&t->poll);
     ch_web_close(&t->web);
     for (struct sending *s; (s = CH_LIST_FIRST(&t->sendings, struct sending, link));)
         free_sending(s);
@@ -662,6 +671,14 @@ static void telegram_close(struct ch_channel *c) {
     ch_free(t->me);
     ch_free(t->name);
     ch_free(t);
+}
+
+/* What was fetched and not confirmed comes to who asks next. */
+static bool telegram_leave(struct ch_channel *c) {
+    struct telegram *t = self(c);
+    t->leaving = true;
+    ch_web_close(&t->poll);
+    return ch_list_empty(&t->web.calls) && !t->storing;
 }
 
 static int check(const struct chela_channel_opts *o, struct chela_error *err) {
@@ -687,6 +704,7 @@ static int telegram_open(const struct ch_channel_host *host, const struct chela_
     t->host = *host;
     ch_rules_init(&t->rules, o);
     ch_web_init(&t->web, host->rt);
+    ch_web_init(&t->poll, host->rt);
     ch_buf_addf(&base, "%s/bot%s", o->domain ? o->domain : DOMAIN, o->secret);
     t->base = ch_buf_take(&base);
     t->rest_ms = REST_MS;
@@ -703,6 +721,7 @@ const struct ch_channel_ops ch_telegram_channel = {
     .name = "telegram",
     .open = telegram_open,
     .close = telegram_close,
+    .leave = telegram_leave,
     .recall = telegram_recall,
     .judge = telegram_judge,
     .deliver = telegram_deliver,

@@ -116,8 +116,10 @@ static int find_hooks(struct serve *s, struct chela_gateway_opts *o, struct chel
 
 static int find_secret(const char *channel, const char *env, const char **out,
                        struct chela_error *err) {
-    *out = env ? getenv(env) : NULL;
-    if (!env || (*out && **out))
+    if (!env)
+        return CHELA_OK;
+    *out = getenv(env);
+    if (*out && **out)
         return CHELA_OK;
     return ch_problem(err, CHELA_ECONFIG, "channel %s: %s is not set", channel, env);
 }
@@ -132,7 +134,9 @@ static int find_channels(struct serve *s, struct chela_gateway_opts *o, struct c
         *c = (struct chela_channel_opts)CHELA_CHANNEL_OPTS(.name = NULL);
         if (chela_config_channel(s->setup.config, n, c, &env) < 0)
             break;
-        rc = find_secret(c->name, env.secret, &c->secret, err);
+        rc = chela_config_channel_secrets(s->setup.config, c, err);
+        if (rc == CHELA_OK)
+            rc = find_secret(c->name, env.secret, &c->secret, err);
         if (rc == CHELA_OK)
             rc = find_secret(c->name, env.token, &c->token, err);
         if (rc == CHELA_OK)
@@ -191,7 +195,8 @@ static int open_gateway(struct serve *s, struct chela_error *err) {
 
 /* --- reload ------------------------------------------------------------------ */
 
-static int try_reload(struct serve *s, struct chela_error *err) {
+/* before: what the providers are set back to if something fails behind them. */
+static int try_reload(struct serve *s, const chela_config *before, struct chela_error *err) {
     struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.listen = NULL);
     chela_agent **agents = NULL;
     int rc = describe(s, &o, err);
@@ -204,6 +209,8 @@ static int try_reload(struct serve *s, struct chela_error *err) {
     if (rc == 0)
         rc = chela_gateway_reload(s->gateway, &o, err);
     free(agents);
+    if (rc < 0 && before)
+        chela_config_apply(before, s->setup.rt, NULL);
     return rc;
 }
 
@@ -215,7 +222,8 @@ static void reload(struct serve *s) {
     s->setup.config_path = NULL;
     int rc = ch_setup_config(&s->setup, &err);
     if (rc == 0)
-        rc = try_reload(s, &err);
+        rc = try_reload(s, before, &err);
+    chela_gateway_trouble(s->gateway, rc == 0 ? NULL : err.message);
     if (rc == 0) {
         chela_config_free(before);
         free(path);
@@ -318,8 +326,9 @@ const struct ch_cmd ch_cmd_serve = {
         "Every caller must show a token: it is taken from CHELA_TOKEN, or the variable or "
         "file that gateway.tokenEnv or gateway.tokenFile names.\n\n"
         "SIGTERM lets what is under way end, for ten seconds or gateway.drainSec; SIGHUP reads "
-        "the configuration again. A socket that systemd opened is used instead of --listen, and "
-        "systemd is told when the gateway is ready, reloads and stops.",
+        "the configuration and the files of secrets again; if something is wrong there, the last "
+        "good one holds, and /readyz tells. A socket that systemd opened is used instead of "
+        "--listen, and systemd is told when the gateway is ready, reloads and stops.",
     .opts = opts,
     .run = run,
 };

@@ -162,13 +162,15 @@ struct ch_conf_gateway {
 
 struct ch_conf_feishu {
     const char *app_id, *secret_env, *token_env, *encrypt_key_env, *mode, *domain, *agent;
+    const char *secret_file, *token_file, *encrypt_key_file;
     const char *dm_policy, *group_policy, *group_session;
     const char *const *allow_from, *const *groups, *const *owners; /* NULL-terminated */
     bool unasked;
 };
 
 struct ch_conf_telegram {
-    const char *token_env, *domain, *agent, *dm_policy, *group_policy, *group_session;
+    const char *token_env, *token_file, *domain, *agent, *dm_policy, *group_policy,
+        *group_session;
     const char *const *allow_from, *const *groups, *const *owners; /* NULL-terminated */
     bool unasked;
 };

@@ -513,24 +513,26 @@ static bool feishu_channel(const struct ch_conf *c, struct chela_channel_opts *o
         .mode = f->mode, .owners = f->owners);
     bool called = !f->mode || strcmp(f->mode, "webhook") == 0; /* only then others must prove it */
     *env = (struct chela_channel_env){
-        .secret = f->secret_env ? f->secret_env : "FEISHU_APP_SECRET",
-        .token = !called        ? NULL
-                 : f->token_env ? f->token_env
-                                : "FEISHU_VERIFICATION_TOKEN",
-        .encrypt_key = called ? f->encrypt_key_env : NULL};
+        .secret = f->secret_file  ? NULL
+                  : f->secret_env ? f->secret_env
+                                  : "FEISHU_APP_SECRET",
+        .token = !called || f->token_file ? NULL
+                 : f->token_env           ? f->token_env
+                                          : "FEISHU_VERIFICATION_TOKEN",
+        .encrypt_key = called && !f->encrypt_key_file ? f->encrypt_key_env : NULL};
     return true;
 }
 
 static bool telegram_channel(const struct ch_conf *c, struct chela_channel_opts *out,
                              struct chela_channel_env *env) {
     const struct ch_conf_telegram *t = &c->telegram;
-    if (!t->token_env)
+    if (!t->token_env && !t->token_file)
         return false;
     *out = (struct chela_channel_opts)CHELA_CHANNEL_OPTS(
         .name = "telegram", .agent = t->agent, .domain = t->domain, .dm_policy = t->dm_policy,
         .group_policy = t->group_policy, .allow_from = t->allow_from, .groups = t->groups,
         .unasked = t->unasked, .group_session = t->group_session, .owners = t->owners);
-    *env = (struct chela_channel_env){.secret = t->token_env};
+    *env = (struct chela_channel_env){.secret = t->token_file ? NULL : t->token_env};
     return true;
 }
 
@@ -547,6 +549,30 @@ int chela_config_channel(const chela_config *cfg, size_t i, struct chela_channel
             return CHELA_OK;
         }
     return CHELA_ENOENT;
+}
+
+/* path NULL: it is not in a file. */
+static int read_secret(const chela_config *cfg, const char *path, const char **out,
+                       struct chela_error *err) {
+    CH_BUF_AUTO secret = {0};
+    int rc = path ? read_key(path, &secret, err) : 0;
+    if (path && rc == 0)
+        *out = ch_arena_str(cfg->arena, ch_buf_sv(&secret));
+    return rc;
+}
+
+int chela_config_channel_secrets(const chela_config *cfg, struct chela_channel_opts *channel,
+                                 struct chela_error *err) {
+    const struct ch_conf_feishu *f = &cfg->conf.feishu;
+    bool called = !channel->mode || strcmp(channel->mode, "webhook") == 0;
+    if (strcmp(channel->name, "feishu") != 0)
+        return read_secret(cfg, cfg->conf.telegram.token_file, &channel->secret, err);
+    int rc = read_secret(cfg, f->secret_file, &channel->secret, err);
+    if (rc == 0 && called)
+        rc = read_secret(cfg, f->token_file, &channel->token, err);
+    if (rc == 0 && called)
+        rc = read_secret(cfg, f->encrypt_key_file, &channel->encrypt_key, err);
+    return rc;
 }
 
 void chela_config_gateway(const chela_config *cfg, struct chela_gateway_opts *opts,

@@ -65,8 +65,9 @@ void ch_parcel_answer(struct ch_parcel *p, const char *text) {
 
 /* --- at work */
 
-static void working(struct ch_parcel *p, bool at_work) {
+void ch_parcel_working(struct ch_parcel *p, bool at_work) {
     const struct ch_channel_ops *ops = p->chat->channel->ops;
+    p->at_work = at_work;
     if (ops->working)
         ops->working(p->chat->channel, &p->in, at_work);
 }
@@ -76,7 +77,7 @@ static void on_event(struct ch_watcher *w, const struct chela_event *ev) {
     struct ch_parcel *p = CH_CONTAINER(w, struct ch_parcel, watcher);
     if (ev->type != CHELA_EV_RUN_END)
         return;
-    working(p, false);
+    ch_parcel_working(p, false);
     ch_parcel_drop(p);
 }
 
@@ -106,7 +107,7 @@ static void on_ready(struct ch_lane_wait *w, struct ch_lane *l, const struct che
     }
     int rc = failed ? err.code : send_in(p, l, ch_buf_sv(&words), &err);
     if (rc == 0) {
-        working(p, true);
+        ch_parcel_working(p, true);
         p->watcher.event = on_event;
         ch_lane_watch(l, &p->watcher);
         return;
@@ -219,7 +220,7 @@ static void consider(struct ch_parcel *p) {
 static void on_channel_ready(struct ch_channel *c, void *user) {
     struct ch_chat *chat = user;
     struct ch_link *k = chat->parcels.head.next, *next;
-    for (; k != &chat->parcels.head; k = next) {
+    for (; c == chat->channel && k != &chat->parcels.head; k = next) {
         struct ch_parcel *p = CH_CONTAINER(k, struct ch_parcel, link);
         next = k->next;
         if (!p->later)
@@ -314,6 +315,12 @@ static struct ch_chat *find(const chela_gateway *gw, struct ch_sv name) {
     return NULL;
 }
 
+struct ch_channel_host ch_chat_host(struct ch_chat *chat, bool listens) {
+    return (struct ch_channel_host){.rt = chat->gw->rt, .arrived = on_arrived,
+                                    .decide = ch_desk_decide, .workspace = workspace,
+                                    .ready = on_channel_ready, .user = chat, .listens = listens};
+}
+
 void ch_channel_call(struct ch_visit *v) {
     struct ch_chat *chat = find(v->gw, v->param);
     const struct ch_inbound *in = ch_exchange_inbound(v->x);
@@ -323,7 +330,8 @@ void ch_channel_call(struct ch_visit *v) {
                                .json = v->json,
                                .now = ch_now_ms(ch_loop_clock(v->gw->rt->loop))};
     struct ch_verdict verdict = {.status = 401, .why = "there is no such channel"};
-    struct ch_parcel *p = chat && chat->channel->ops->receive ? new_parcel(chat) : NULL;
+    bool open = chat && !chat->leaving && chat->channel->ops->receive;
+    struct ch_parcel *p = open ? new_parcel(chat) : NULL;
     if (p)
         chat->channel->ops->receive(chat->channel, &call, &p->arena, &verdict);
     if (verdict.arrived) {
@@ -574,6 +582,11 @@ static void take_up(chela_gateway *gw, const struct found *f) {
         ch_log(CH_LOG_WARN, "gateway", "message %s is not sent: %s", f->id, err.message);
 }
 
+void ch_channels_forget_recovery(chela_gateway *gw) {
+    if (gw->channel_recovery)
+        gw->channel_recovery->gw = NULL;
+}
+
 static void looked(struct ch_work *w) {
     struct ch_recovery *r = CH_CONTAINER(w, struct ch_recovery, work);
     for (struct found *f; r->gw && (f = CH_LIST_FIRST(&r->found, struct found, link));) {
@@ -599,86 +612,15 @@ void ch_channels_recover(chela_gateway *gw) {
     r->since = r->now - LOOK_BACK_MS;
     r->first = ch_lookout_is_first(gw->lookout);
     ch_list_init(&r->found);
+    r->names = ch_alloc(sizeof(*r->names));
     for (CH_LIST_EACH(k, &gw->chats)) {
+        const struct ch_chat *chat = CH_CONTAINER(k, struct ch_chat, link);
+        if (chat->leaving)
+            continue;
         r->names = ch_realloc(r->names, (n + 2) * sizeof(*r->names));
-        r->names[n++] = ch_strdup(CH_CONTAINER(k, struct ch_chat, link)->channel->ops->name);
+        r->names[n++] = ch_strdup(chat->channel->ops->name);
         r->names[n] = NULL;
     }
     gw->channel_recovery = r;
     ch_work_submit(gw->rt->workers, &r->work);
-}
-
-/* --- life */
-
-static void send_out(chela_runtime *rt, const struct chela_outbound *m, void *user) {
-    struct ch_chat *chat = user;
-    (void)rt;
-    chat->channel->ops->deliver(chat->channel, m);
-}
-
-static void close_chat(struct ch_chat *chat) {
-    ch_rooms_release(chat);
-    for (struct ch_parcel *p; (p = CH_LIST_FIRST(&chat->parcels, struct ch_parcel, link));) {
-        ch_list_del(&p->link);
-        if (p->accepting)
-            p->chat = NULL; /* the inbox will say so, later */
-        else
-            ch_parcel_drop(p);
-    }
-    ch_desks_release(chat);
-    ch_wishes_release(chat);
-    if (chat->channel) {
-        chela_outbox_channel(chat->gw->rt, chat->channel->ops->name, NULL, NULL, NULL);
-        chat->channel->ops->close(chat->channel);
-    }
-    ch_list_del(&chat->link);
-    ch_free(chat->agent);
-    ch_free(chat);
-}
-
-static int open_chat(chela_gateway *gw, const struct chela_channel_opts *given,
-                     struct chela_error *err) {
-    struct chela_channel_opts o = {0};
-    memcpy(&o, given, CH_MIN(given->size, sizeof(o)));
-    const struct ch_channel_ops *ops = ch_channel_find(o.name);
-    if (!ops)
-        return ch_fail(err, CHELA_ECONFIG, "there is no channel '%s'", o.name);
-    if (!gw->rt->journal || !gw->store)
-        return ch_fail(err, CHELA_ECONFIG,
-                       "channel %s needs a store: a message must not be lost", o.name);
-    if (o.agent && !ch_gateway_agent(gw, ch_sv_str(o.agent)))
-        return ch_fail(err, CHELA_ECONFIG, "channel %s: there is no agent '%s'", o.name, o.agent);
-    struct ch_chat *chat = ch_alloc(sizeof(*chat));
-    chat->gw = gw;
-    chat->agent = ch_strdup(o.agent ? o.agent : "");
-    struct ch_channel_host host = {.rt = gw->rt, .arrived = on_arrived, .decide = ch_desk_decide,
-                                   .workspace = workspace, .ready = on_channel_ready, .user = chat,
-                                   .listens = ch_chat_agent(chat)->companion != NULL};
-    ch_list_init(&chat->parcels);
-    ch_list_init(&chat->wishes);
-    ch_list_init(&chat->rooms);
-    ch_desks_init(chat);
-    ch_list_add(&gw->chats, &chat->link);
-    ch_redact_add(o.secret ? o.secret : "");
-    ch_redact_add(o.token ? o.token : "");
-    ch_redact_add(o.encrypt_key ? o.encrypt_key : "");
-    int rc = ops->open(&host, &o, &chat->channel, err);
-    if (rc == 0)
-        rc = chela_outbox_channel(gw->rt, ops->name, send_out, chat, err);
-    return rc;
-}
-
-int ch_channels_init(chela_gateway *gw, const struct chela_gateway_opts *o,
-                     struct chela_error *err) {
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && o->channels && o->channels[i]; i++)
-        rc = open_chat(gw, o->channels[i], err);
-    return rc;
-}
-
-void ch_channels_release(chela_gateway *gw) {
-    if (gw->channel_recovery)
-        gw->channel_recovery->gw = NULL;
-    for (struct ch_chat *c; (c = CH_LIST_FIRST(&gw->chats, struct ch_chat, link));)
-        close_chat(c);
 }

@@ -15,6 +15,10 @@ struct ch_chat {
     struct ch_list wishes; /* wishes.c */
     struct ch_list rooms;  /* rooms.c */
     size_t nasks, nwishes;
+    /* chats.c */
+    unsigned char made_of[CH_SHA256_SIZE]; /* digest of its options */
+    struct ch_list formers; /* channels that were replaced and still have something to do */
+    bool leaving; /* no longer configured: it takes nothing in, and goes after its last answer */
 };
 
 /* The agent that a chat service's messages are for. */
@@ -36,6 +40,7 @@ struct ch_parcel {
     struct ch_arena arena;
     struct ch_arrival in; /* in the arena */
     bool accepting;       /* on its way into the inbox */
+    bool at_work;         /* people are shown that it is worked on */
     bool later;           /* its channel cannot judge yet */
     bool preparing;       /* its channel completes it */
     bool behind;          /* waits for one of its session that is */
@@ -46,6 +51,10 @@ void ch_parcel_settle(struct ch_parcel *p);
 void ch_parcel_drop(struct ch_parcel *p); /* it stays in the inbox */
 void ch_parcel_answer(struct ch_parcel *p, const char *text);
 void ch_parcel_take_in(struct ch_parcel *p); /* its sender may: to the agent with it */
+void ch_parcel_working(struct ch_parcel *p, bool at_work); /* show people that it is worked on */
+
+/* What a channel is told about its surroundings. listens: its agent takes part in chats. */
+struct ch_channel_host ch_chat_host(struct ch_chat *chat, bool listens);
 
 /* --- rooms.c: a line of a chat that the agent listens to */
 void ch_room_hear(struct ch_parcel *p);

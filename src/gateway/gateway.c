@@ -146,6 +146,7 @@ struct fresh {
     struct ch_hooks hooks;
     struct ch_schedules *schedules;
     struct ch_identity *identity; /* NULL: no TLS */
+    struct ch_chats_plan *chats;
 };
 
 static int make_fresh(chela_gateway *gw, const struct chela_gateway_opts *o, struct fresh *f,
@@ -165,6 +166,8 @@ static int make_fresh(chela_gateway *gw, const struct chela_gateway_opts *o, str
         rc = ch_send_init(gw, f->agents, err);
     if (rc == 0 && !gw->headless)
         rc = identify(gw, o, &f->identity, err);
+    if (rc == 0 && !gw->headless)
+        rc = ch_chats_plan(gw, o, &f->chats, err);
     gw->agents = before;
     return rc;
 }
@@ -188,17 +191,20 @@ static void drop_fresh(struct fresh *f) {
     ch_hooks_release(&f->hooks);
     ch_schedules_free(f->schedules);
     ch_identity_unref(f->identity);
+    ch_chats_drop(f->chats);
     ch_free(f->agents);
 }
 
 static void use_fresh(chela_gateway *gw, struct fresh *f) {
-    struct fresh before = {gw->door, NULL, gw->hooks, gw->schedules, NULL};
+    struct fresh before = {.door = gw->door, .hooks = gw->hooks, .schedules = gw->schedules};
     if (gw->agents)
         retire(gw);
     gw->door = f->door;
     gw->agents = f->agents;
     gw->hooks = f->hooks;
     gw->schedules = f->schedules;
+    if (f->chats)
+        ch_chats_use(gw, CH_TAKE(f->chats));
     drop_fresh(&before);
 }
 
@@ -219,6 +225,7 @@ int chela_gateway_reload(chela_gateway *gw, const struct chela_gateway_opts *giv
     use_fresh(gw, &f);
     ch_schedules_start(gw->schedules);
     ch_retention_set(gw, opts.retention_days);
+    ch_channels_recover(gw); /* of a channel that is new, or was off for a while */
     return 0;
 }
 
@@ -253,9 +260,7 @@ static int fill(chela_gateway *gw, const struct chela_gateway_opts *o, struct ch
                                     .head = ch_visit_head,
                                     .request = ch_visit_request,
                                     .user = gw};
-    rc = ch_channels_init(gw, o, err);
-    if (rc == 0)
-        rc = ch_server_new(gw->rt->loop, &server, &gw->server, err);
+    rc = ch_server_new(gw->rt->loop, &server, &gw->server, err);
     if (rc < 0)
         ch_identity_unref(identity);
     else
@@ -322,7 +327,7 @@ void chela_gateway_close(chela_gateway *gw) {
     ch_knocks_forget(gw);
     ch_deliveries_free(gw);
     ch_hooks_release(&gw->hooks);
-    ch_channels_release(gw);
+    ch_chats_close(gw);
     ch_ui_talks_close(gw);
     ch_lanes_close(gw);
     for (struct ch_visit *v; (v = CH_LIST_FIRST(&gw->visits, struct ch_visit, link));) {

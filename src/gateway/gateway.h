@@ -50,7 +50,8 @@ struct chela_gateway {
     bool headless;                  /* it serves nobody: schedule_run.c */
     chela_event_fn *on_event;       /* of all lanes; NULL: nobody listens */
     void *user;
-    struct ch_list chats; /* channels.c */
+    struct ch_list chats; /* chats.c */
+    struct ch_timer farewell; /* ... look for those that can go */
     struct ch_recovery *channel_recovery; /* ... what was left is being read; NULL */
     size_t nlanes, nvisits;
     size_t ninvocations; /* of single tools, which use their agent directly */
@@ -134,9 +135,15 @@ bool ch_hooks_own(const chela_gateway *gw, const char *session); /* it is for ev
 void ch_hooks_release(struct ch_hooks *hooks);
 void ch_knocks_forget(chela_gateway *gw); /* whom nobody answers any more */
 
+/* --- chats.c */
+struct ch_chats_plan; /* the channels that a configuration asks for, made but not in use */
+int ch_chats_plan(chela_gateway *gw, const struct chela_gateway_opts *o,
+                  struct ch_chats_plan **out, struct chela_error *err);
+void ch_chats_use(chela_gateway *gw, struct ch_chats_plan *plan); /* which is taken */
+void ch_chats_drop(struct ch_chats_plan *plan);
+void ch_chats_close(chela_gateway *gw);
+
 /* --- channels.c */
-int ch_channels_init(chela_gateway *gw, const struct chela_gateway_opts *o,
-                     struct chela_error *err);
 void ch_channels_recover(chela_gateway *gw); /* take up what other processes left */
 bool ch_channels_own(const chela_gateway *gw, const char *session); /* it is of a chat */
 /* For a run that begins by itself: in the session of a chat its answer goes where
@@ -144,7 +151,7 @@ bool ch_channels_own(const chela_gateway *gw, const char *session); /* it is of 
 struct ch_lane;
 int ch_channels_furnish(struct ch_lane *l, const char **to, const char **approve,
                         struct chela_error *err);
-void ch_channels_release(chela_gateway *gw);
+void ch_channels_forget_recovery(chela_gateway *gw); /* the gateway is closed */
 
 /* --- route.c */
 /* The path, decoded once, in the arena; p NULL: it is no proper path. */

@@ -6,8 +6,9 @@
  *   store     a question is put to it. Without it nothing can be promised: 503
  *   model     how the last model call went
  *   channels  whether messages of a chat service cannot be sent
+ *   config    whether a new configuration was refused, and the last good one holds
  *
- * The last two do not make it unready: another node would fare no better.
+ * The last three do not make it unready: another node would fare no better.
  *
  * Both routes are open, so they name what fails and say no more; why it does is
  * told to those who show the token. Anybody may ask as often as they like: the
@@ -17,6 +18,7 @@
 
 #include "agent/mailbox.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "gateway/channels.h"
 #include "gateway/routes.h"
 #include "io/worker.h"
@@ -36,6 +38,7 @@ struct ch_health {
     int64_t asked;            /* when the store had answered; 0: never */
     struct chela_error store; /* what is wrong with it; code 0: nothing */
     struct ch_buf model;      /* likewise, in words */
+    struct ch_buf config;     /* likewise */
 };
 
 struct waiting {
@@ -88,6 +91,8 @@ static void tell(struct ch_visit *v) {
         row(&c, "store", bad ? h->store.message : NULL, may_know);
     row(&c, "model", poor ? ch_buf_str(&h->model) : NULL, may_know);
     poor = add_channels(&c, v->gw, may_know) || poor;
+    row(&c, "config", h->config.n ? ch_buf_str(&h->config) : NULL, may_know);
+    poor = h->config.n || poor;
     ch_jw_end(&c, ']');
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "status", bad ? "failing" : poor ? "degraded" : "ok");
@@ -211,6 +216,12 @@ void ch_health_hear(struct ch_health *h, const struct chela_event *ev) {
     }
 }
 
+void chela_gateway_trouble(chela_gateway *gw, const char *why) {
+    struct ch_buf *told = &gw->health->config;
+    ch_buf_clear(told);
+    ch_redact_copy(told, ch_sv_str(why ? why : ""));
+}
+
 /* --- life */
 
 struct ch_health *ch_health_new(chela_gateway *gw) {
@@ -227,5 +238,6 @@ void ch_health_free(struct ch_health *h) {
         h->probe->health = NULL;
     ch_timer_stop(h->gw->rt->loop, &h->patience);
     ch_buf_release(&h->model);
+    ch_buf_release(&h->config);
     ch_free(h);
 }

@@ -27,10 +27,10 @@ doctor() { # FLAG...; with a token as the gateway's
 serve
 anon GET /readyz
 answers "ready" 200
-tells "in all parts" "$statuses" "ok: store ok, model ok"
+tells "in all parts" "$statuses" "ok: store ok, model ok, config ok"
 doctor --url "$gateway" --json
 exits "doctor finds nothing" 0
-same "wherever it looks" "file reach token agents ready store model" "$(jq -r '[.[].name] | join(" ")' "$out")"
+same "wherever it looks" "file reach token agents ready store model config" "$(jq -r '[.[].name] | join(" ")' "$out")"
 same "and all is well" ok "$(jq -r '[.[].status] | unique | join(" ")' "$out")"
 same "the agents are named" coder "$(jq -r '.[] | select(.name == "agents") | .detail' "$out")"
 
@@ -40,7 +40,7 @@ ask break
 answers "a model call fails" 502
 anon GET /readyz
 answers "it goes on" 200
-tells "with less" "$statuses" "degraded: store ok, model failing"
+tells "with less" "$statuses" "degraded: store ok, model failing, config ok"
 tells "a stranger is not told why" '[.checks[].detail // empty] | length' 0
 call GET /readyz
 check "who may know is" grep -q 'no such thing' "$out"
@@ -51,7 +51,7 @@ exits "doctor warns" 0
 check "and says why" grep -qE '^warn  gateway  model .*no such thing' "$out"
 ask hello
 anon GET /readyz
-tells "the next one works" "$statuses" "ok: store ok, model ok"
+tells "the next one works" "$statuses" "ok: store ok, model ok, config ok"
 call GET /metrics
 check "metrics too" grep -qx 'chela_model_up 1' "$out"
 
@@ -88,7 +88,7 @@ if start_redis; then
     check "with a server it is ready" until_ready 200
     freeze_server "$redis_pid"
     check "one that does not answer is not waited for" until_ready 503
-    tells "and named" "$statuses" "failing: store failing, model ok"
+    tells "and named" "$statuses" "failing: store failing, model ok, config ok"
     doctor --url "$gateway"
     exits "doctor fails" 1
     check "for that" grep -qE '^fail  gateway  store ' "$out"
