@@ -206,7 +206,7 @@ endif
 check-long-now: check-now
 	@CRASH_ALL=1 tests/run -b $(BUILD) -t 10 e2e/crash unit/store && tests/run -t 3 -b $(BUILD)-$(subst $(comma),-,$(SANITIZED)) e2e
 	@$(MAKE) --no-print-directory CC=clang BUILD=$(BUILD)-clang tests && $(MAKE) --no-print-directory SANITIZE=thread tests
-	@tests/run -b $(BUILD)-thread unit scenario e2e
+	@cp $(BOX) $(BUILD)-thread && tests/run -t 5 -b $(BUILD)-thread unit scenario e2e
 	@tests/run -b $(BUILD) -w 'valgrind -q --error-exitcode=99 --leak-check=full' -t 20 unit scenario
 	@$(MAKE) --no-print-directory fuzz deb && packaging/try-deb $(BUILD)/deb | tee /dev/stderr | { ! grep -q '^not ok'; }
 fuzz-now: $(FUZZ)

@@ -265,7 +265,7 @@ static void test_time(void **state) {
     assert_int_equal(ch_patch_read(&p, ch_buf_sv(&patch), &err), 0);
     assert_int_equal(ch_patch_apply(&p, &p.files[0], ch_buf_sv(&text), &out, &st, &err),
                      CHELA_EINVAL);
-    assert_true(kit_ms() - from < 5000);
+    assert_true(kit_ms() - from < 60000); /* line by line it would be an hour */
     ch_patch_release(&p);
 }
 

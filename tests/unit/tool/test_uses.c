@@ -73,6 +73,7 @@ static void test_pairs(void **state) {
 /* --- in a batch ---------------------------------------------------------- */
 
 static atomic_int running, most; /* of the tool below, at once */
+static atomic_int awaited;        /* so many are waited for, however slow the machine */
 
 /* Takes a moment: {"keys": "!a b", "ms": 30}. */
 static int work(chela_call *call, void *user) {
@@ -83,6 +84,8 @@ static int work(chela_call *call, void *user) {
     for (int seen = atomic_load(&most);
          now > seen && !atomic_compare_exchange_weak(&most, &seen, now);)
         ;
+    for (int i = 0; i < 10000 && atomic_load(&most) < atomic_load(&awaited); i++)
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
     chela_arg_int_opt(call, "ms", &ms);
     nanosleep(&(struct timespec){0, (long)ms * 1000000}, NULL);
     atomic_fetch_sub(&running, 1);
@@ -154,6 +157,7 @@ static void test_batches(void **state) {
             calls[n] = (struct kit_call){ids[n], "work", arguments[n], 0};
         }
         atomic_store(&most, 0);
+        atomic_store(&awaited, batches[i].most);
         kit_start(&k, calls, n);
         kit_wait(&k);
         for (size_t p = 0; batches[i].order[p]; p += 2)
@@ -163,6 +167,7 @@ static void test_batches(void **state) {
             fail_msg("%s: %d at once", batches[i].what, atomic_load(&most));
         kit_free(&k);
     }
+    atomic_store(&awaited, 0);
 }
 
 /* Whatever was named, at most `parallel` run, and one marked sequential runs
