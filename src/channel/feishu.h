@@ -15,6 +15,7 @@
 #ifndef CH_CHANNEL_FEISHU_H
 #define CH_CHANNEL_FEISHU_H
 #include "base/limits.h"
+#include "channel/parts.h"
 #include "channel/rules.h"
 #include "chela/sys/tls.h"
 
@@ -73,14 +74,8 @@ struct ch_author ch_feishu_author(const struct ch_feishu_message *m, const char 
 
 /* --- feishu_post.c */
 
-/* The next part of a text as the `content` of a post; false: there is none.
- * *rest goes on behind it; *fence (NULL at first) says what block of code a
- * part was cut in. */
-struct ch_feishu_rest {
-    struct ch_sv text;
-    struct ch_sv fence; /* the line that opened it; n 0: none is open */
-};
-bool ch_feishu_part(struct ch_feishu_rest *rest, struct ch_buf *content);
+/* The next part of a text as the `content` of a post; false: there is none. */
+bool ch_feishu_part(struct ch_parts *rest, struct ch_buf *content);
 
 /* --- feishu_card.c */
 

@@ -33,7 +33,7 @@ struct sending {
     size_t file;
     struct ch_feishu_upload *upload; /* of one of them; NULL */
     const char *kind;                /* msg_type of the content, if it is one */
-    struct ch_feishu_rest rest;
+    struct ch_parts rest;
     struct ch_buf content; /* of the part that is under way */
     unsigned part;
 };

@@ -15,7 +15,7 @@
 
 /* The parts of a text, "" behind the last. */
 static size_t split(struct ch_arena *a, struct ch_sv text, struct ch_sv parts[MOST_PARTS]) {
-    struct ch_feishu_rest rest = {.text = text};
+    struct ch_parts rest = {.text = text};
     size_t n = 0;
     for (;; n++) {
         CH_BUF_AUTO content = {0}, body = {0};
