@@ -1,46 +1,25 @@
 /* feishu_upload.c -- a file of the workspace to the service: what it gives for
- * it, a key, is what a message shows.
- *
- *   worker: read --> POST multipart --> key
- *
- * The file is opened beneath the workspace, whatever its path says. Pictures go
- * in as such where the service takes them. */
-#include <errno.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "base/error.h"
+ * it, a key, is what a message shows. Pictures go in as such where the service
+ * takes them. */
 #include "base/limits.h"
+#include "channel/attach.h"
 #include "channel/feishu.h"
 #include "channel/files.h"
-#include "io/worker.h"
-#include "tool/path.h"
 
 struct ch_feishu_upload {
-    struct ch_work work;
-    chela_runtime *rt;
-    struct ch_feishu_api *api; /* NULL: nobody waits */
-    bool reading;              /* on a worker */
-    char *workspace, *path;    /* owned */
-    struct ch_buf bytes;
-    char why[200];
+    struct ch_feishu_api *api;
+    struct ch_attachment *reading; /* NULL: it was read */
+    char *path;                    /* owned */
+    struct ch_form form;
     bool picture;
-    char boundary[24]; /* at random: no file holds it */
-    char type[64];
     ch_feishu_key_fn *fn;
     void *user;
 };
 
 static void free_upload(struct ch_feishu_upload *u) {
-    ch_free(u->workspace);
+    ch_form_release(&u->form);
     ch_free(u->path);
-    ch_buf_release(&u->bytes);
     ch_free(u);
-}
-
-static void dropped(struct ch_work *w) {
-    free_upload(CH_CONTAINER(w, struct ch_feishu_upload, work));
 }
 
 static void finish(struct ch_feishu_upload *u, const char *key, bool again, const char *why) {
@@ -50,71 +29,6 @@ static void finish(struct ch_feishu_upload *u, const char *key, bool again, cons
     CH_AUTOFREE char *reason = ch_strdup(why ? why : "");
     free_upload(u);
     fn(key, picture, again, reason, user);
-}
-
-static int read_all(int fd, struct ch_buf *out) {
-    for (;;) {
-        char *at = ch_buf_reserve(out, 64 * CH_KB);
-        if (!at)
-            return -EFBIG;
-        ssize_t n = read(fd, at, 64 * CH_KB);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return n < 0 ? -errno : 0;
-        ch_buf_commit(out, (size_t)n);
-    }
-}
-
-static void run(struct ch_work *w) {
-    struct ch_feishu_upload *u = CH_CONTAINER(w, struct ch_feishu_upload, work);
-    int fd = ch_path_open(u->workspace, u->path, O_CLOEXEC), rc = fd;
-    struct stat st;
-    if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)))
-        rc = -EINVAL;
-    else if (fd >= 0)
-        rc = read_all(fd, &u->bytes);
-    if (fd >= 0)
-        close(fd);
-    if (rc < 0)
-        snprintf(u->why, sizeof(u->why), "%s", strerror(-rc));
-    else if (!u->bytes.n)
-        snprintf(u->why, sizeof(u->why), "it is empty");
-    u->picture = u->bytes.n <= CH_LIMIT_CHANNEL_PICTURE && ch_picture_ending(ch_buf_sv(&u->bytes));
-}
-
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-static void add_field(const struct ch_feishu_upload *u, struct ch_buf *out, const char *name,
-                      const char *value) {
-    ch_buf_addf(out, "--%s\r\nContent-Disposition: form-data; name=\"%s\"\r\n\r\n%s\r\n",
-                u->boundary, name, value);
-}
-
-/* Names of files are what the model chose: no quotes, no line breaks. */
-static void add_name(struct ch_buf *out, const char *path) {
-    for (const char *p = base_name(path); *p; p++)
-        ch_buf_addc(out, (unsigned char)*p < ' ' || *p == '"' || *p == '\\' ? '_' : *p);
-}
-
-static void write_form(const struct ch_feishu_upload *u, struct ch_buf *out) {
-    CH_BUF_AUTO name = {0};
-    add_name(&name, u->path);
-    if (u->picture) {
-        add_field(u, out, "image_type", "message");
-    } else {
-        add_field(u, out, "file_type", "stream");
-        add_field(u, out, "file_name", ch_buf_str(&name));
-    }
-    ch_buf_addf(out,
-                "--%s\r\nContent-Disposition: form-data; name=\"%s\"; filename=\"%s\"\r\n"
-                "Content-Type: application/octet-stream\r\n\r\n",
-                u->boundary, u->picture ? "image" : "file", ch_buf_str(&name));
-    ch_buf_add_sv(out, ch_buf_sv(&u->bytes));
-    ch_buf_addf(out, "\r\n--%s--\r\n", u->boundary);
 }
 
 static void on_key(const struct ch_feishu_answer *a, void *user) {
@@ -128,46 +42,47 @@ static void on_key(const struct ch_feishu_answer *a, void *user) {
            good ? NULL : a->why ? a->why : "the service gave no key");
 }
 
-static void done(struct ch_work *w) {
-    struct ch_feishu_upload *u = CH_CONTAINER(w, struct ch_feishu_upload, work);
-    struct ch_buf form;
-    u->reading = false;
-    if (!u->api) {
-        free_upload(u);
+static void write_form(struct ch_feishu_upload *u, struct ch_sv bytes) {
+    CH_BUF_AUTO name = {0};
+    ch_form_name(&name, u->path);
+    if (u->picture) {
+        ch_form_field(&u->form, "image_type", "message");
+    } else {
+        ch_form_field(&u->form, "file_type", "stream");
+        ch_form_field(&u->form, "file_name", ch_buf_str(&name));
+    }
+    ch_form_file(&u->form, u->picture ? "image" : "file", u->path, bytes);
+    ch_form_end(&u->form);
+}
+
+static void on_read(struct ch_sv bytes, const char *why, void *user) {
+    struct ch_feishu_upload *u = user;
+    u->reading = NULL;
+    if (!bytes.n) {
+        finish(u, NULL, false, why);
         return;
     }
-    if (*u->why) {
-        finish(u, NULL, false, u->why);
-        return;
-    }
-    ch_buf_init(&form, CH_LIMIT_CHANNEL_FILE + 4 * CH_KB);
-    write_form(u, &form);
-    ch_buf_release(&u->bytes);
+    u->picture = bytes.n <= CH_LIMIT_CHANNEL_PICTURE && ch_picture_ending(bytes);
+    write_form(u, bytes);
     ch_feishu_send_form(u->api, u->picture ? "/open-apis/im/v1/images" : "/open-apis/im/v1/files",
-                        u->type, &form, on_key, u);
+                        u->form.type, &u->form.body, on_key, u);
 }
 
 struct ch_feishu_upload *ch_feishu_upload(chela_runtime *rt, struct ch_feishu_api *api,
                                           const char *workspace, const char *path,
                                           ch_feishu_key_fn *fn, void *user) {
     struct ch_feishu_upload *u = ch_alloc(sizeof(*u));
-    u->work = (struct ch_work){.run = run, .done = done, .dropped = dropped};
-    u->rt = rt;
     u->api = api;
-    u->workspace = ch_strdup(workspace);
     u->path = ch_strdup(path);
     u->fn = fn;
     u->user = user;
-    ch_buf_init(&u->bytes, CH_LIMIT_CHANNEL_FILE);
-    ch_random_id("chela-", u->boundary);
-    snprintf(u->type, sizeof(u->type), "multipart/form-data; boundary=%s", u->boundary);
-    u->reading = true;
-    ch_work_submit(rt->workers, &u->work);
+    ch_form_init(&u->form);
+    u->reading = ch_attach(rt, workspace, path, on_read, u);
     return u;
 }
 
 void ch_feishu_upload_drop(struct ch_feishu_upload *u) {
-    u->api = NULL;
-    if (!u->reading)
-        free_upload(u);
+    if (u->reading)
+        ch_attach_drop(u->reading);
+    free_upload(u);
 }
