@@ -364,6 +364,8 @@ int ch_agent_derive(chela_agent *base, const struct ch_agent_patch *p, chela_age
                     struct chela_error *err);
 /* The one that it was derived from in the end, which outlives it; or itself. */
 chela_agent *ch_agent_root(chela_agent *a);
+/* The newest of that id; NULL: none has it. */
+chela_agent *ch_agent_find(const chela_runtime *rt, const char *id);
 /* A tool that the other side of the conversation runs; it takes the place of
  * one of the same name. Only for a derived agent. */
 int ch_agent_client_tool(chela_agent *a, const struct chela_tool_opts *tool,

@@ -124,6 +124,16 @@ int ch_agent_derive(chela_agent *base, const struct ch_agent_patch *p, chela_age
     return rc;
 }
 
+chela_agent *ch_agent_find(const chela_runtime *rt, const char *id) {
+    chela_agent *found = NULL;
+    for (CH_LIST_EACH(i, &rt->agents)) {
+        chela_agent *a = CH_CONTAINER(i, chela_agent, link);
+        if (!a->base && strcmp(a->id, id) == 0)
+            found = a;
+    }
+    return found;
+}
+
 chela_agent *ch_agent_root(chela_agent *a) {
     while (a->base)
         a = a->base;

@@ -16,16 +16,6 @@ struct takers {
     struct ch_buf ids; /* each with its NUL */
 };
 
-static chela_agent *find_agent(const chela_runtime *rt, const char *id) {
-    chela_agent *found = NULL;
-    for (CH_LIST_EACH(i, &rt->agents)) {
-        chela_agent *a = CH_CONTAINER(i, chela_agent, link);
-        if (!a->base && strcmp(a->id, id) == 0)
-            found = a;
-    }
-    return found;
-}
-
 /* --- the session changes hands --------------------------------------------------------- */
 
 /* What was made for the agent before is of no use to this one. */
@@ -58,7 +48,7 @@ static bool tell(chela_run *run, const char *from, struct ch_sv note) {
 
 bool ch_handoff(chela_run *run) {
     CH_AUTOFREE char *to = CH_TAKE(run->handoff);
-    chela_agent *agent = to ? find_agent(run->session->agent->rt, to) : NULL;
+    chela_agent *agent = to ? ch_agent_find(run->session->agent->rt, to) : NULL;
     CH_AUTOFREE char *from = ch_strdup(run->session->agent->id);
     struct chela_error err = {0};
     if (!agent || agent == run->session->agent)
@@ -74,7 +64,8 @@ bool ch_handoff(chela_run *run) {
 }
 
 void ch_handoff_recall(chela_session *s, const char *id) {
-    chela_agent *agent = *id && strcmp(id, s->agent->id) != 0 ? find_agent(s->agent->rt, id) : NULL;
+    chela_agent *agent =
+        *id && strcmp(id, s->agent->id) != 0 ? ch_agent_find(s->agent->rt, id) : NULL;
     struct chela_error err = {0};
     s->handed = *id != '\0';
     if (*id && !agent && strcmp(id, s->agent->id) != 0)
@@ -102,22 +93,26 @@ static bool may_take(const struct takers *t, struct ch_sv id) {
     return false;
 }
 
+static void take_note(chela_run *run, struct ch_sv id, struct ch_sv note) {
+    ch_free(run->handoff);
+    run->handoff = ch_strndup(id.p, id.n);
+    ch_buf_clear(&run->handoff_note);
+    ch_buf_add_sv(&run->handoff_note, note);
+    run->handoffs++;
+}
+
 static void start(chela_call *call) {
     const struct takers *t = call->tool->impl;
     struct ch_sv id = ch_json_get_str(call->args, "agent");
     chela_run *run = ch_run_find(t->rt, call->env->run);
     CH_AUTOFREE char *name = ch_strndup(id.p, id.n);
-    if (!run || !may_take(t, id) || !find_agent(t->rt, name)) {
+    if (!run || !may_take(t, id) || !ch_agent_find(t->rt, name)) {
         chela_result_error(call, "not_found", "There is no agent \"%s\" to hand over to.", name);
     } else if (run->handoffs >= CH_LIMIT_HANDOFFS) {
         chela_result_error(call, "permission_denied",
                            "This conversation changed hands often enough. Answer it yourself.");
     } else {
-        run->handoffs++;
-        ch_free(run->handoff);
-        run->handoff = CH_TAKE(name);
-        ch_buf_clear(&run->handoff_note);
-        ch_buf_add_sv(&run->handoff_note, ch_json_get_str(call->args, "note"));
+        take_note(run, id, ch_json_get_str(call->args, "note"));
         chela_result_printf(call,
                             "The conversation was handed over. From here on %.*s answers: go on "
                             "with what the user asked for.",
@@ -134,6 +129,19 @@ static void free_takers(void *impl) {
 
 static const struct ch_tool_ops ops = {.name = "handoff", .start = start, .free = free_takers};
 
+void ch_handoff_settled(chela_run *run, const struct ch_block *call, unsigned flags) {
+    const struct ch_registry *tools = &run->session->agent->registry;
+    const struct ch_tool *t = ch_registry_find(tools, call->name);
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *args;
+    if (!t || t->ops != &ops || flags & (CH_F_ERROR | CH_F_DENIED) ||
+        ch_json_parse(&arena, call->text, CH_JSON_REPLACE, &args, NULL, NULL) < 0)
+        return;
+    struct ch_sv id = ch_json_get_str(args, "agent");
+    if (may_take(t->impl, id))
+        take_note(run, id, ch_json_get_str(args, "note"));
+}
+
 /* Names as an enum, and beside each what it is for. */
 static void describe(const struct takers *t, struct ch_buf *schema, struct ch_buf *about) {
     struct ch_jw w = ch_jw(schema);
@@ -145,7 +153,7 @@ static void describe(const struct takers *t, struct ch_buf *schema, struct ch_bu
     while (rest.n) {
         struct ch_sv id = ch_sv_split(&rest, '\0');
         CH_AUTOFREE char *name = ch_strndup(id.p, id.n);
-        const chela_agent *a = find_agent(t->rt, name);
+        const chela_agent *a = ch_agent_find(t->rt, name);
         ch_jw_cstr(&w, name);
         ch_buf_addf(about, "%s%s", name, a && a->description ? " (" : "");
         if (a && a->description)

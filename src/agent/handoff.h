@@ -15,6 +15,9 @@
 /* The calls are answered: move the session, if one of them asked for that. False:
  * the run is over or gone. */
 bool ch_handoff(chela_run *run);
+/* A call that ended in an earlier life, perhaps before the session was moved; flags:
+ * of its result. */
+void ch_handoff_settled(chela_run *run, const struct ch_block *call, unsigned flags);
 /* The journal of a session says whose it is; "": whoever opened it. */
 void ch_handoff_recall(chela_session *s, const char *agent);
 

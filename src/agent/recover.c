@@ -17,6 +17,7 @@
 #include <stdio.h>
 
 #include "agent/beat.h"
+#include "agent/handoff.h"
 #include "agent/keep.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -131,6 +132,21 @@ static void count_results(const struct ch_msg *m, struct ch_input *in) {
     }
 }
 
+/* A reply that handed the conversation over may have been its agent's last. */
+static void recall_handoff(chela_run *run, const struct ch_msg *reply,
+                           const struct ch_msg *results) {
+    uint32_t at = 0;
+
+    for (uint32_t i = 0; i < reply->nblocks; i++) {
+        if (reply->blocks[i].type != CH_BLOCK_TOOL_CALL)
+            continue;
+        while (at < results->nblocks && results->blocks[at].type != CH_BLOCK_TOOL_RESULT)
+            at++;
+        if (at < results->nblocks)
+            ch_handoff_settled(run, &reply->blocks[i], results->blocks[at++].flags);
+    }
+}
+
 static void resume_with_results(chela_run *run) {
     const struct ch_transcript *t = &run->session->transcript;
     size_t last = t->n - 1; /* messages may have been delivered behind them */
@@ -142,8 +158,11 @@ static void resume_with_results(chela_run *run) {
     while (last > 0 && t->msgs[last]->kind != CH_MSG_RESULTS)
         last--;
     count_results(t->msgs[last], &in);
+    if (last > 0)
+        recall_handoff(run, t->msgs[last - 1], t->msgs[last]);
     ch_past_free(CH_TAKE(run->past));
-    ch_drive(run, &in);
+    if (ch_handoff(run))
+        ch_drive(run, &in);
 }
 
 static bool ends_with_reply(const struct ch_transcript *t) {
@@ -168,28 +187,31 @@ void ch_recover_begin(chela_run *run) {
     }
 }
 
-void ch_recover_batch(chela_run *run) {
-    const struct ch_past *p = run->past;
-
-    for (size_t i = 0; i < p->ncalls; i++) {
-        const struct ch_past_call *c = &p->calls[i];
-        if (c->result)
-            ch_batch_settle(run->batch, i, c->result, c->ran);
-        else if (c->started && c->once)
-            ch_batch_interrupt(run->batch, i);
-        else if (c->approval)
-            ch_batch_recall(run->batch, i, c->approval, c->digest);
-    }
-}
-
-/* --- answers before it goes on ---------------------------------------------------------- */
-
 static const struct ch_block *block_of(const struct ch_past *p, size_t index) {
     for (uint32_t i = 0; i < p->reply->nblocks; i++)
         if (p->reply->blocks[i].type == CH_BLOCK_TOOL_CALL && index-- == 0)
             return &p->reply->blocks[i];
     CH_UNREACHABLE();
 }
+
+void ch_recover_batch(chela_run *run) {
+    const struct ch_past *p = run->past;
+
+    for (size_t i = 0; i < p->ncalls; i++) {
+        const struct ch_past_call *c = &p->calls[i];
+        if (c->result) {
+            ch_batch_settle(run->batch, i, c->result, c->ran);
+            if (c->result->nblocks)
+                ch_handoff_settled(run, block_of(p, i), c->result->blocks[0].flags);
+        } else if (c->started && c->once) {
+            ch_batch_interrupt(run->batch, i);
+        } else if (c->approval) {
+            ch_batch_recall(run->batch, i, c->approval, c->digest);
+        }
+    }
+}
+
+/* --- answers before it goes on ---------------------------------------------------------- */
 
 int ch_recover_answer(chela_session *s, struct ch_sv id, struct ch_sv content, bool is_error,
                       struct chela_error *err) {

@@ -291,12 +291,13 @@ void ch_setup_forget(struct ch_setup *s) {
 static int gather(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
                   chela_agent *agent, struct chela_error *err);
 
-/* One that is only called: what the command line says about models and tools is
- * for the first; what it forbids, and who is asked, holds for all. */
+/* One that is called, or takes over: what the command line says about models and
+ * tools is for the first; what it forbids, who is asked and how much a run may use
+ * holds for all. */
 static int make_member(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
                        chela_agent **out, struct chela_error *err) {
     struct chela_agent_opts opts =
-        CHELA_AGENT_OPTS(.deny = s->flags->deny, .approve = caller->approve);
+        CHELA_AGENT_OPTS(.deny = s->flags->deny, .approve = caller->approve, .limits = s->limits);
     if (chela_config_agent(s->config, id, &opts, err) < 0)
         return err->code = CHELA_ECONFIG;
     struct chela_sandbox_opts sandbox = CHELA_SANDBOX_OPTS(.mode = NULL);
@@ -439,6 +440,7 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
                           s->flags->agent);
     if (s->flags->agent && (*out = member(s, s->flags->agent)))
         return CHELA_OK; /* another one calls it */
+    s->limits = opts->limits;
     opts->workspace = s->flags->workspace;
     opts->tools = "*";
     opts->allow = s->flags->tools;

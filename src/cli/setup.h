@@ -57,6 +57,7 @@ struct ch_setup {
     chela_log_fn *log; /* likewise: instead of lines for people; its user is the console */
     void *uv_loop;                      /* likewise: a host's loop */
     bool nobody; /* can answer: ask_user is offered only where a list allows it; by the caller */
+    struct chela_limits limits; /* that the command line gives, for all agents */
     chela_runtime *rt;                  /* owned; owns the agent */
     chela_config *config;               /* owned; NULL: there is no file */
     char *config_path;                  /* owned; NULL: there is no file */
