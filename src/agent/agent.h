@@ -253,6 +253,7 @@ struct chela_agent {
     struct ch_list sessions;
     chela_session *own; /* of chela_ask */
     enum ch_mode mode;
+    bool can_plan; /* it has the tools of plans: its mode needs them, or a run did */
     unsigned max_depth, max_children;  /* of agents below it; resolved */
     const char *send_to;               /* likewise: sessions it may write to; NULL: none */
     const char *description;           /* in the arena, for those who may call it; NULL */

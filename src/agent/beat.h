@@ -29,8 +29,7 @@ struct ch_companion {
 };
 
 static inline bool ch_beat_is(const chela_run *run) {
-    return run->session->agent->companion != NULL &&
-           run->session->agent->mode == CH_MODE_HEARTBEAT;
+    return run->session->agent->companion != NULL && run->mode == CH_MODE_HEARTBEAT;
 }
 
 /* Copies what o->heartbeat says; bounds the agent's limits. */

@@ -1,4 +1,5 @@
-/* delegate.h -- an agent as a tool of another: runs below a run.
+/* delegate.h -- runs below a run: an agent as a tool of another, and a step of a
+ * plan that is a run of its own.
  *
  *   run --- calls `researcher` ---> child session, a run of the same machine
  *    ^                                | events, questions, what it used: up
@@ -23,8 +24,16 @@ struct ch_spent {
     unsigned turns, tool_calls;
 };
 
+struct ch_child;
+
+struct ch_child_kind { /* static */
+    bool level; /* an agent that was called: a level of delegation, and told of as such */
+    void (*write_task)(const struct ch_child *c, struct ch_buf *out); /* what it is to do */
+};
+
 struct ch_child {
     struct ch_link link;    /* in its caller's children */
+    const struct ch_child_kind *kind;
     chela_run *run;         /* the caller */
     chela_call *call;
     chela_session *session; /* owned: the child's */
@@ -43,12 +52,31 @@ static inline chela_session *ch_run_root(const chela_run *run) {
     return run->session;
 }
 
-/* Key of the session of a call of this tool, in the arena; NULL: it is no agent. */
+/* --- child.c */
+/* Key of the session of a call of this tool, in the arena; NULL: its calls are no
+ * runs. */
 const char *ch_child_key(const char *session, const struct ch_tool *t, const char *call_key,
                          struct ch_arena *a);
 
+/* For the ch_tool_ops of calls that are runs, which wind down. In `start`: open
+ * one, or go on with the one that call->doing is. Each leads to a result. */
+void ch_child_open(const struct ch_child_kind *kind, chela_call *call, chela_run *run,
+                   chela_agent *to);
+void ch_child_go_on(chela_call *call);
+void ch_child_refuse(chela_call *call, const char *type, const char *why);
+void ch_child_cancel(chela_call *call);
+void ch_child_abandon(chela_call *call);
+
 /* Nobody who is bound above is less bound below. */
 void ch_child_bind(const chela_run *above, chela_run *run);
+void ch_child_free(chela_session *s); /* what s knows of its caller */
+
+/* --- delegate.c */
+/* Tools that the child must not have, after those that are `denied` (NULL: none):
+ * who must not call others is not told that it could. */
+void ch_delegate_withhold(const struct ch_child *c, const char *denied, struct ch_buf *out);
+
+/* --- upward.c */
 /* Before a step: no more than what is left above. */
 void ch_child_bound(chela_run *run);
 /* What live children used is not the run's yet, as far as the journal goes: they
@@ -57,9 +85,6 @@ struct ch_spent ch_children_spent(const chela_run *run);
 
 /* An event from below is told to whoever hears those of `run`. */
 void ch_child_tell(chela_run *run, const struct chela_event *ev);
-/* The same for a run that another one is a part of (role.c): what the event says
- * was used counts for it and all above it. */
-void ch_child_heard(chela_run *run, const struct chela_event *ev);
 /* What an event says was used; false: nothing. */
 bool ch_child_used(const struct chela_event *ev, struct ch_spent *out);
 /* The child used it: it counts for all above. */
@@ -79,7 +104,5 @@ int ch_children_approve(chela_run *run, const char *approval_id, enum chela_deci
                         const char *reason, struct chela_error *err);
 int ch_children_answer(chela_run *run, const char *call_id, struct ch_sv content, bool is_error,
                        struct chela_error *err);
-
-void ch_child_free(chela_session *s); /* what s knows of its caller */
 
 #endif

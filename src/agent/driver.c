@@ -85,7 +85,7 @@ static bool emit_start(chela_run *run) {
     struct chela_event ev = {
         .type = CHELA_EV_RUN_START,
         .start = {run->session->key, a->id, a->targets[run->m.model]->spec,
-                  ch_mode_name(a->mode), ch_run_prompt(run)}};
+                  ch_mode_name(run->mode), ch_run_prompt(run)}};
     return ch_emit(run, &ev);
 }
 
@@ -587,6 +587,7 @@ int ch_run_rebind(chela_run *run, struct chela_error *err) {
     ch_policy_release(&run->policy);
     ch_free(CH_TAKE(run->bounds));
     run->m.limits = a->limits;
+    run->mode = a->mode;
     ch_bounds_apply(&run->session->bounds, &run->m.limits);
     run->m.model = 0;
     run->target = NULL;
@@ -609,6 +610,7 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, chela_run *
     atomic_init(&run->left, false);
     run->session = s;
     run->loop = s->agent->rt->loop;
+    run->mode = s->agent->mode;
     run->on_event = opts->on_event;
     run->user = opts->user;
     run->may_redo = opts->may_redo;

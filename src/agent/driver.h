@@ -22,6 +22,7 @@ struct chela_run {
     struct ch_loop *loop;
     char id[24];
     struct ch_run m;
+    enum ch_mode mode; /* its agent's, or the one that it began in, in another process */
     chela_event_fn *on_event;
     void *user;
     struct ch_policy policy; /* within `bounds`, or the agent's */

@@ -43,9 +43,9 @@
  *               "seen":[event..],["usage"]}: from here
  *               on it is these messages, whatever was before. Who goes on with
  *               the session needs no record before `keep`; 0: none before this.
- *   STATE       the machine after a step: {"run","state","status","reason",
- *               counters, "usage", "seq", ["goal","error_log","model",
- *               "recoveries","plan","error"]}; error_log: the newest errors of
+ *   STATE       the machine after a step: {"run","state","status","reason","mode",
+ *               counters, "usage", "seq", ["agent","asks_plans","goal",
+ *               "error_log","model","recoveries","plan","error"]}; error_log: the newest errors of
  *               tools and models, [{"turn","of","class","text"}]
  *   OUTBOUND    for channels: an answer is to be sent. {"run","id"}; what it
  *               says is in the outbox

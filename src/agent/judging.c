@@ -108,7 +108,7 @@ static void on_reflector(const struct ch_answered *a, void *user) {
     struct ch_reflect_decision d = decide(k, &j);
     if (!emit_reflection(run, &j, d.action))
         return;
-    if (run->session->agent->mode == CH_MODE_REACT)
+    if (run->mode == CH_MODE_REACT)
         tell(run, &j, &d);
     else
         act_on(run, &j, &d);

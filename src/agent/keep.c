@@ -4,6 +4,7 @@
 #include "agent/delegate.h"
 #include "agent/handoff.h"
 #include "agent/mailbox.h"
+#include "agent/mode.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"
@@ -582,6 +583,9 @@ uint64_t ch_keep_state(chela_run *run, enum ch_past_status status, enum ch_sync 
     ch_jw_kcstr(&w, "status", word);
     if (run->session->handed)
         ch_jw_kcstr(&w, "agent", run->session->agent->id);
+    ch_jw_kcstr(&w, "mode", ch_mode_name(run->mode));
+    if (ch_mode_asks(run))
+        ch_jw_kbool(&w, "asks_plans", true);
     ch_behalf_write(&run->behalf, &w);
     write_machine(&w, run);
     ch_course_write(&run->course, &w);

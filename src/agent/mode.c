@@ -14,6 +14,8 @@ static const char answer_text[] =
     "The plan was carried out as far as it could be. Answer the request now, from the results "
     "above, in the user's language. Say plainly what was not done or failed.";
 
+static const char unwanted_text[] = "No plan was accepted. What should be done differently?";
+
 static const char *const mode_names[] = {"react", "plan", "route", "heartbeat"};
 
 const char *ch_mode_name(enum ch_mode m) {
@@ -47,8 +49,36 @@ int ch_reflecting_read(const char *word, const char *tools, struct ch_reflecting
                    "unknown reflection '%s' (known: implicit, on_error, explicit)", word);
 }
 
-static bool plans(const chela_agent *a) {
-    return a->mode == CH_MODE_PLAN || a->mode == CH_MODE_ROUTE;
+static bool plans(const chela_run *run) {
+    return run->mode == CH_MODE_PLAN || run->mode == CH_MODE_ROUTE;
+}
+
+static struct ch_tool *plan_tool(const chela_agent *a) {
+    return a->can_plan ? ch_registry_find(&a->registry, CH_SV(CH_PLAN_TOOL)) : NULL;
+}
+
+bool ch_mode_asks(const chela_run *run) {
+    const struct ch_tool *t = plan_tool(run->session->agent);
+    return plans(run) && t && t->flags & CHELA_TOOL_CONFIRM;
+}
+
+/* A companion is made of more than its mode: it neither takes another one nor
+ * can somebody else be one. */
+int ch_mode_recall(chela_agent *a, const char *word, bool asks, enum ch_mode *out,
+                   struct chela_error *err) {
+    enum ch_mode mode;
+    *out = a->mode;
+    if (!*word || a->mode == CH_MODE_HEARTBEAT || ch_mode_read(word, &mode, NULL) < 0 ||
+        mode == CH_MODE_HEARTBEAT)
+        return 0;
+    *out = mode;
+    if (mode == CH_MODE_REACT)
+        return 0;
+    if (!a->can_plan)
+        return ch_mode_tools(a, asks, err);
+    if (asks) /* somebody wanted to see the plans of this run: better all than none */
+        plan_tool(a)->flags |= CHELA_TOOL_CONFIRM;
+    return 0;
 }
 
 static struct ch_moding *moding(chela_run *run) {
@@ -94,11 +124,11 @@ bool ch_mode_answers(const chela_run *run) {
 
 bool ch_mode_reviews(const chela_run *run) {
     const chela_agent *a = run->session->agent;
-    return a->mode == CH_MODE_REACT && a->reflection.answers && run->m.closing == CH_REASON_NONE;
+    return run->mode == CH_MODE_REACT && a->reflection.answers && run->m.closing == CH_REASON_NONE;
 }
 
 bool ch_mode_acts(const chela_run *run) {
-    return run->moding && !run->moding->answering && plans(run->session->agent);
+    return run->moding && !run->moding->answering && plans(run);
 }
 
 /* --- events ----------------------------------------------------------------------- */
@@ -127,7 +157,7 @@ static bool emit_plan(chela_run *run) {
 }
 
 void ch_mode_call(chela_run *run, const struct ch_block *call, bool ended, bool failed) {
-    if (!plans(run->session->agent) || run->dead)
+    if (!plans(run) || run->dead)
         return;
     struct ch_moding *k = moding(run);
     if (!k->read)
@@ -298,7 +328,11 @@ static bool leave_to_model(chela_run *run) {
 static bool take_turn(chela_run *run) {
     struct ch_moding *k = run->moding;
     const struct ch_round *r = &k->round;
-    if (!r->planned && run->session->agent->mode == CH_MODE_ROUTE && !k->plans) {
+    if (r->refusals >= CH_LIMIT_PLANS) {
+        ch_moding_say(run, CH_SV(""), unwanted_text, CH_REASON_COMPLETED);
+        return true;
+    }
+    if (!r->planned && run->mode == CH_MODE_ROUTE && !k->plans) {
         ch_routing_ask(run);
         return true;
     }
@@ -329,8 +363,8 @@ static bool reflects(const chela_agent *a) {
 bool ch_mode_turn(chela_run *run) {
     const struct ch_run *m = &run->m;
     const chela_agent *a = run->session->agent;
-    bool reacts = a->mode == CH_MODE_REACT;
-    if (a->mode == CH_MODE_HEARTBEAT) {
+    bool reacts = run->mode == CH_MODE_REACT;
+    if (run->mode == CH_MODE_HEARTBEAT) {
         moding(run);
         return ch_beat_turn(run);
     }

@@ -27,7 +27,14 @@ int ch_reflecting_read(const char *word, const char *tools, struct ch_reflecting
 int ch_mode_read(const char *word, enum ch_mode *out, struct chela_error *err);
 const char *ch_mode_name(enum ch_mode m); /* "plan" */
 
-/* Tools that the modes of an agent need. */
+/* The mode that a run of this agent began in, by its word in the journal (empty:
+ * it does not say), and whether people wanted to see its plans. The agent gets the
+ * tools for it. */
+int ch_mode_recall(chela_agent *a, const char *word, bool asks, enum ch_mode *out,
+                   struct chela_error *err);
+bool ch_mode_asks(const chela_run *run); /* a person must agree to its plans */
+
+/* Tools that the modes of an agent need. asks: as ch_mode_asks. */
 int ch_mode_tools(chela_agent *a, bool asks, struct chela_error *err);
 /* Their names, for ch_policy.own; NULL: the agent needs none. */
 const char *ch_mode_own(const chela_agent *a);

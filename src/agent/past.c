@@ -86,6 +86,7 @@ void ch_past_free(struct ch_past *p) {
     ch_buf_release(&p->state);
     ch_buf_release(&p->plan);
     ch_buf_release(&p->agent);
+    ch_buf_release(&p->mode);
     ch_course_release(&p->course);
     ch_behalf_release(&p->behalf);
     ch_free(p);
@@ -586,6 +587,9 @@ static int fold_state(struct reading *r) {
     p->course = ch_course_read(v);
     ch_buf_clear(&p->agent);
     ch_buf_add_sv(&p->agent, ch_json_get_str(v, "agent"));
+    ch_buf_clear(&p->mode);
+    ch_buf_add_sv(&p->mode, ch_json_get_str(v, "mode"));
+    p->asks_plans = ch_json_bool(ch_json_get(v, "asks_plans"), false);
     ch_buf_clear(&p->plan);
     const struct ch_json *plan = ch_json_get(v, "plan");
     struct ch_jw w = ch_jw(&p->plan);

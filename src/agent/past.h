@@ -100,6 +100,8 @@ struct ch_past {
     struct ch_arena arena; /* of the record that is being read */
     struct ch_course course; /* of the last run */
     struct ch_buf agent;   /* whose it is, of the last STATE; empty: not said */
+    struct ch_buf mode;    /* of its run, likewise */
+    bool asks_plans;       /* ...and whether a person must agree to its plans */
     struct ch_buf plan;    /* of the last STATE; empty: none */
     struct ch_buf state;   /* the last STATE of this run, unread: only that one counts */
 };

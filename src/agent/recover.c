@@ -19,6 +19,7 @@
 #include "agent/beat.h"
 #include "agent/handoff.h"
 #include "agent/keep.h"
+#include "agent/mode.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "tool/consent.h"
@@ -94,9 +95,13 @@ int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_ru
     ch_behalf_apply(&p->behalf, &bound); /* as it began */
     if (opts->approve)
         bound.approve = opts->approve;
-    int rc = ch_run_new(s, &bound, &run, err);
+    enum ch_mode mode;
+    int rc = ch_mode_recall(s->agent, ch_buf_str(&p->mode), p->asks_plans, &mode, err);
+    if (rc == 0)
+        rc = ch_run_new(s, &bound, &run, err);
     if (rc < 0)
         return rc;
+    run->mode = mode;
     run->past = CH_TAKE(s->keep->past);
     snprintf(run->id, sizeof(run->id), "%s", p->run);
     run->told = p->status;

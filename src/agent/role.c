@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "agent/beat.h"
-#include "agent/delegate.h"
 #include "agent/round.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -15,13 +14,13 @@
 
 struct ch_role {
     struct ch_role *next;
-    char *key; /* owned: the prompt's fingerprint, or what ch_ask_agent depends on */
+    char *key; /* owned: the prompt's fingerprint, or what ch_role_worker depends on */
     chela_agent *agent;
 };
 
 struct ch_asked {
     chela_run *run; /* the one it works for */
-    const char *role; /* NULL: it has tools and answers in words */
+    const char *role;
     chela_session *session;
     ch_answered_fn *fn;
     void *user;
@@ -66,6 +65,7 @@ static int make_agent(chela_agent *base, const struct ch_agent_patch *patch, che
         return rc;
     a->output = NULL;
     a->mode = CH_MODE_REACT;
+    a->can_plan = false;
     a->reflection = (struct ch_reflecting){.never = true};
     a->timeout_ms = -1; /* the run has one */
     a->limits.sums_up = false;
@@ -126,20 +126,14 @@ static void charge(chela_run *run, const struct chela_usage *u) {
 
 static void answer(struct ch_asked *q, const struct chela_event *ev) {
     CH_ARENA_AUTO arena = {0};
-    CH_BUF_AUTO json = {0};
     struct ch_answered a = {.reason = ch_reason_of(ch_sv_str(ev->end.reason)),
                             .error = ch_arena_str(&arena, ch_unstr(ev->end.error))};
     ch_answered_fn *fn = q->fn;
     void *user = q->user;
-    if (a.reason == CH_REASON_COMPLETED && q->role)
-        ch_buf_add_sv(&json, ch_unstr(ev->end.text));
-    else if (a.reason == CH_REASON_COMPLETED || a.reason == CH_REASON_LENGTH)
-        ch_json_quote(&json, ch_unstr(ev->end.text));
-    if (json.n)
-        ch_json_parse(&arena, ch_buf_sv(&json), CH_JSON_REPLACE, &a.v, NULL, NULL);
-    a.text = ch_buf_sv(&json);
-    if (!q->role)
-        q->run->m.tool_calls += ev->end.tool_calls;
+    if (a.reason == CH_REASON_COMPLETED)
+        a.text = ch_arena_sv(&arena, ch_unstr(ev->end.text));
+    if (a.text.n)
+        ch_json_parse(&arena, a.text, CH_JSON_REPLACE, &a.v, NULL, NULL);
     ch_ask_close(q);
     fn(&a, user);
 }
@@ -148,7 +142,7 @@ static void pass_on(struct ch_asked *q, const struct chela_event *ev) {
     struct chela_event copy = *ev;
     if (ev->type == CHELA_EV_MODEL_REQUEST) {
         copy.request.turn = q->run->m.turns;
-        copy.request.role = q->role ? q->role : "executor";
+        copy.request.role = q->role;
     }
     ch_emit(q->run, &copy);
 }
@@ -161,17 +155,6 @@ static void on_event(const struct chela_event *ev, void *user) {
         return;
     case CHELA_EV_RUN_END:
         answer(q, ev);
-        return;
-    case CHELA_EV_TOOL_CALL:
-    case CHELA_EV_TOOL_START:
-    case CHELA_EV_TOOL_PROGRESS:
-    case CHELA_EV_TOOL_RESULT:
-    case CHELA_EV_APPROVAL_REQUIRED:
-        if (!q->role)
-            pass_on(q, ev);
-        return;
-    case CHELA_EV_CHILD:
-        ch_child_heard(q->run, ev);
         return;
     case CHELA_EV_MODEL_REQUEST:
     case CHELA_EV_RETRY:
@@ -198,24 +181,21 @@ static void bound(const chela_run *run, struct ch_run *inner) {
         inner->limits.max_tool_calls = (int64_t)ch_run_calls_left(m);
 }
 
-/* prompt: what the role is told, NULL: it is the agent's own business. */
 static struct ch_asked *start(chela_run *run, chela_agent *agent, const struct ch_prompt *prompt,
                               const char *system, struct ch_sv text, ch_answered_fn *fn, void *user,
                               struct chela_error *err) {
     struct ch_asked *q = ch_alloc(sizeof(*q));
     chela_run *inner;
     struct chela_run_opts opts = CHELA_RUN_OPTS(
-            .on_event = on_event, .user = q, .may_redo = 1,
-            .prompt = prompt ? prompt->fingerprint : NULL);
-    *q = (struct ch_asked){
-        .run = run, .role = prompt ? prompt->name : NULL, .fn = fn, .user = user};
+            .on_event = on_event, .user = q, .may_redo = 1, .prompt = prompt->fingerprint);
+    *q = (struct ch_asked){.run = run, .role = prompt->name, .fn = fn, .user = user};
     ch_behalf_apply(&run->behalf, &opts);
     if (ch_session_open(agent, NULL, false, &q->session, err) < 0 ||
         chela_run_start(q->session, text.p, text.n, &opts, &inner, err) < 0) {
         ch_ask_close(q);
         return NULL;
     }
-    q->session->system = system ? ch_strdup(system) : NULL;
+    q->session->system = ch_strdup(system);
     inner->ask_means = run->ask_means;
     inner->forgets = run->forgets;
     bound(run, &inner->m);
@@ -248,30 +228,12 @@ struct ch_asked *ch_ask_role(chela_run *run, enum ch_role_kind role,
                  err);
 }
 
-static chela_agent *find_agent(chela_run *run, struct ch_sv id, struct chela_error *err) {
-    chela_agent *own = run->session->agent;
-    if (!id.n)
-        return own;
-    for (CH_LIST_EACH(i, &own->rt->agents)) {
-        chela_agent *a = CH_CONTAINER(i, chela_agent, link);
-        if (!a->base && ch_sv_is(id, a->id))
-            return a;
-    }
-    ch_fail(err, CHELA_ENOENT, "there is no agent '%.*s'", CH_SV_FMT(id));
-    return NULL;
-}
-
-struct ch_asked *ch_ask_agent(chela_run *run, struct ch_sv id, struct ch_sv task,
-                              ch_answered_fn *fn, void *user, struct chela_error *err) {
-    chela_agent *base = find_agent(run, id, err);
+chela_agent *ch_role_worker(chela_agent *base, struct chela_error *err) {
     char key[48]; /* tools, policy and hooks may change from run to run */
-    if (!base)
-        return NULL;
     struct ch_agent_patch patch = {.model = base->role_models[CH_ROLE_EXECUTOR]};
     snprintf(key, sizeof(key), "%llu/%zu", (unsigned long long)base->registry.revision,
              base->nhooks);
-    chela_agent *agent = agent_for(base, key, &patch, err);
-    return agent ? start(run, agent, NULL, NULL, task, fn, user, err) : NULL;
+    return agent_for(base, key, &patch, err);
 }
 
 void ch_ask_close(struct ch_asked *q) {

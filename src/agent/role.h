@@ -29,12 +29,12 @@ struct ch_asked *ch_ask_role(chela_run *run, enum ch_role_kind role,
                              const struct ch_prompt_value *values, size_t n, ch_answered_fn *fn,
                              void *user, struct chela_error *err);
 
-/* A piece of work with tools, in a session of its own: for an agent like run's
- * own, or like the one of that id, if id is not empty. The answer is a string. */
-struct ch_asked *ch_ask_agent(chela_run *run, struct ch_sv id, struct ch_sv task,
-                              ch_answered_fn *fn, void *user, struct chela_error *err);
-
 void ch_ask_close(struct ch_asked *q); /* NULL is a no-op */
+
+/* The agent that carries out a step of a plan which is a run of its own: like
+ * base, but that it reacts, in words, with the executor's model. base's; NULL and
+ * err: it could not be made. */
+chela_agent *ch_role_worker(chela_agent *base, struct chela_error *err);
 
 void ch_roles_free(chela_agent *a);
 

@@ -115,7 +115,7 @@ static void take_plan(const struct ch_transcript *t, struct ch_round *r,
     r->planned = true;
     r->id = result->id;
     r->steps = steps;
-    r->tries = 0;
+    r->tries = r->refusals = 0;
     r->refused = ch_sv(NULL, 0);
     memset(r->past, 0, sizeof(r->past));
 }
@@ -124,10 +124,12 @@ static void take_result(const struct ch_transcript *t, struct ch_round *r,
                         const struct ch_block *b, size_t at) {
     unsigned step, try;
     if (ch_sv_is(b->name, CH_PLAN_TOOL)) {
-        if (b->flags & (CH_F_ERROR | CH_F_DENIED))
+        if (b->flags & (CH_F_ERROR | CH_F_DENIED)) {
             r->refused = b->text;
-        else
+            r->refusals++;
+        } else {
             take_plan(t, r, b);
+        }
         return;
     }
     if (!r->planned || !read_step_id(b->id, r->id, &step, &try))
@@ -163,7 +165,7 @@ void ch_round_read(const struct ch_transcript *t, struct ch_round *r) {
         const struct ch_msg *m = t->msgs[i];
         if (is_input(m)) { /* whatever was planned before */
             r->planned = false;
-            r->retries = r->tries = 0;
+            r->retries = r->tries = r->refusals = 0;
             r->refused = ch_sv(NULL, 0);
         }
         for (uint32_t k = 0; m->kind == CH_MSG_RESULTS && k < m->nblocks; k++)

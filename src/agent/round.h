@@ -42,6 +42,7 @@ struct ch_round { /* points into the conversation it was read from */
     unsigned tries;         /* times that steps of this plan were done again */
     unsigned retries;       /* the same for all plans of the round, new plans included */
     struct ch_sv refused;   /* why nobody wanted the last plan; p NULL: it was accepted */
+    unsigned refusals;      /* plans in a row that nobody wanted */
 };
 
 /* What it holds goes with ch_round_release. */

@@ -2,14 +2,16 @@
  *
  *   make_plan    takes a plan into the conversation; a person may have to agree
  *   think_step   a step without a tool: answered from the results it depends on
- *   react_step   a step that is a run of its own, with tools
+ *   react_step   a step that is a run of its own, with tools: a child (delegate.h)
  *
  * They take the way of all calls, so they are journalled, cancelled and run side
  * by side like any other. No request describes them to a model. */
 #include "agent/beat.h"
+#include "agent/delegate.h"
 #include "agent/mode.h"
 #include "agent/role.h"
 #include "agent/round.h"
+#include "base/error.h"
 #include "json/writer.h"
 #include "tool/call.h"
 
@@ -56,8 +58,6 @@ static void on_answer(const struct ch_answered *a, void *user) {
     struct ch_sv action = ch_json_get_str(v, "action");
     if (!v)
         chela_result_error(call, "unavailable", "%s: %s", ch_reason_name(a->reason), a->error);
-    else if (v->type == CH_JSON_STRING)
-        give(call, v);
     else if (ch_sv_is(action, "answer"))
         give(call, ch_json_get(v, "answer"));
     else if (ch_sv_is(action, "clarify"))
@@ -112,28 +112,6 @@ static void think(chela_call *call) {
         finish(call, err.message);
 }
 
-static void react(chela_call *call) {
-    chela_run *run = run_of(call);
-    struct chela_error err = {0};
-    CH_BUF_AUTO results = {0};
-    CH_BUF_AUTO task = {0};
-    if (!run) {
-        finish(call, "there is no run that this belongs to");
-        return;
-    }
-    read_results(run, ch_sv_str(call->id), &results);
-    ch_buf_add_sv(&task, ch_json_get_str(call->args, "task"));
-    if (!ch_sv_is(ch_buf_sv(&results), "{}")) {
-        struct ch_prompt_value v = {.text = ch_buf_sv(&results), .untrusted = true};
-        ch_buf_add_str(&task, "\n\nWhat is known already:\n");
-        ch_prompt_add_value(&task, &v);
-    }
-    call->doing = ch_ask_agent(run, ch_json_get_str(call->args, "agent"), ch_buf_sv(&task),
-                               on_answer, call, &err);
-    if (!call->doing)
-        finish(call, err.message);
-}
-
 static void stop(chela_call *call) {
     struct ch_asked *q = CH_TAKE(call->doing);
     if (!q)
@@ -148,8 +126,52 @@ static void abandon(chela_call *call) {
 
 static const struct ch_tool_ops think_ops = {
     .name = "role", .start = think, .cancel = stop, .abandon = abandon};
-static const struct ch_tool_ops react_ops = {
-    .name = "role", .start = react, .cancel = stop, .abandon = abandon};
+
+/* --- a step that is a run ------------------------------------------------------------ */
+
+static void write_task(const struct ch_child *c, struct ch_buf *out) {
+    CH_BUF_AUTO results = {0};
+    read_results(c->run, ch_sv_str(c->call->id), &results);
+    ch_buf_add_sv(out, ch_json_get_str(c->call->args, "task"));
+    if (ch_sv_is(ch_buf_sv(&results), "{}"))
+        return;
+    struct ch_prompt_value v = {.text = ch_buf_sv(&results), .untrusted = true};
+    ch_buf_add_str(out, "\n\nWhat is known already:\n");
+    ch_prompt_add_value(out, &v);
+}
+
+static const struct ch_child_kind step_kind = {.write_task = write_task};
+
+/* The run's own agent, or the one that the router chose. */
+static chela_agent *agent_of(const chela_run *run, struct ch_sv id, struct chela_error *err) {
+    chela_agent *own = run->session->agent;
+    CH_AUTOFREE char *name = ch_strndup(id.p, id.n);
+    chela_agent *a = id.n ? ch_agent_find(own->rt, name) : own;
+    if (!a)
+        ch_fail(err, CHELA_ENOENT, "there is no agent '%s'", name);
+    return a;
+}
+
+static void react(chela_call *call) {
+    chela_run *run = run_of(call);
+    struct chela_error err = {.message = "there is no run that this belongs to"};
+    if (call->doing) {
+        ch_child_go_on(call);
+        return;
+    }
+    chela_agent *base = run ? agent_of(run, ch_json_get_str(call->args, "agent"), &err) : NULL;
+    chela_agent *worker = base ? ch_role_worker(base, &err) : NULL;
+    if (worker)
+        ch_child_open(&step_kind, call, run, worker);
+    else
+        ch_child_refuse(call, "internal", err.message);
+}
+
+static const struct ch_tool_ops react_ops = {.name = "step",
+                                             .start = react,
+                                             .cancel = ch_child_cancel,
+                                             .abandon = ch_child_abandon,
+                                             .winds_down = true};
 
 /* --- the plan ----------------------------------------------------------------------- */
 
@@ -197,9 +219,10 @@ int ch_mode_tools(chela_agent *a, bool asks, struct chela_error *err) {
             .name = CH_REACT_TOOL,
             .description = "A piece of work whose steps are not known beforehand: it is done by "
                            "calling tools as the need arises, and gives a text.",
-            .schema = TASK, .effect = CHELA_EFFECT_ONCE, .permission = CHELA_PERM_READ,
-            .timeout_ms = -1);
+            .schema = TASK, .effect = CHELA_EFFECT_KEYED, .permission = CHELA_PERM_READ,
+            .timeout_ms = -1, .max_retries = -1);
     int rc = ch_registry_add(&a->registry, &plan, &plan_ops, a->rt, err);
+    a->can_plan = rc == 0;
     if (rc == 0)
         rc = ch_registry_add(&a->registry, &think_step, &think_ops, a->rt, err);
     return rc < 0 ? rc : ch_registry_add(&a->registry, &react_step, &react_ops, a->rt, err);
@@ -208,5 +231,5 @@ int ch_mode_tools(chela_agent *a, bool asks, struct chela_error *err) {
 const char *ch_mode_own(const chela_agent *a) {
     if (a->mode == CH_MODE_HEARTBEAT)
         return CH_BEAT_ACTIONS;
-    return a->mode == CH_MODE_REACT ? NULL : CH_PLAN_TOOL "," CH_THINK_TOOL "," CH_REACT_TOOL;
+    return a->can_plan ? CH_PLAN_TOOL "," CH_THINK_TOOL "," CH_REACT_TOOL : NULL;
 }

@@ -33,7 +33,7 @@ void ch_child_bound(chela_run *run) {
     struct ch_run *m = &run->m;
     if (!above)
         return;
-    ch_child_bound(above); /* CH_LIMIT_DELEGATE_DEPTH deep at most */
+    ch_child_bound(above); /* twice CH_LIMIT_DELEGATE_DEPTH deep at most */
     const struct ch_run *up = &above->m;
     const struct ch_spent *told = &run->session->child->spent;
     m->limits.token_budget = tighter(own->token_budget, tokens(&told->usage),
@@ -105,15 +105,6 @@ void ch_child_tell(chela_run *run, const struct chela_event *ev) {
         run->on_event(ev, run->user);
 }
 
-void ch_child_heard(chela_run *run, const struct chela_event *ev) {
-    struct ch_spent s;
-    if (ch_child_used(ev->child.event, &s)) {
-        charge(run, &s);
-        ch_child_charge(run->session->child, &s);
-    }
-    ch_child_tell(run, ev);
-}
-
 /* --- questions ---------------------------------------------------------------------- */
 
 static size_t index_of(const struct ch_child *c) {
@@ -137,6 +128,11 @@ static void settle_above(const chela_run *run, const struct chela_approval *a) {
         ch_keep_answered(r->session, id, a->decision, a->reason);
 }
 
+/* A step of a plan has the hooks of its plan's agent: they were asked. */
+static bool hooks_asked(const struct ch_child *c) {
+    return c->session->agent->base == c->run->session->agent;
+}
+
 void ch_child_ask(chela_run *run, struct chela_approval *a,
                   const unsigned char digest[CH_SHA256_SIZE]) {
     for (struct ch_child *c = run->session->child; c; c = c->run->session->child) {
@@ -146,7 +142,7 @@ void ch_child_ask(chela_run *run, struct chela_approval *a,
         ch_keep_asked_below(above, index_of(c), c->session->key, a, digest);
         if (!ch_emit_approval(above, a))
             return;
-        if (!ch_hook_approve(above, a)) {
+        if (!hooks_asked(c) && !ch_hook_approve(above, a)) {
             ch_interrupt(above, CH_IN_CANCEL, "stopped by a hook");
             return;
         }

@@ -189,12 +189,20 @@ static void put_question(struct run *r, const struct chela_event *ev) {
     free(id);
 }
 
+static void on_start(struct run *r, const struct chela_event *ev) {
+    if (r->resume && r->flags.mode && strcmp(r->flags.mode, ev->start.mode) != 0)
+        ch_console_note(&r->console, "note: the run goes on in mode %s, in which it began",
+                        ev->start.mode);
+}
+
 static void on_event(const struct chela_event *ev, void *user) {
     struct run *r = user;
     if (!r->id)
         r->id = ch_dup(ev->run);
     r->seq = ev->seq + 1;
     ch_status_event(r->status, ev);
+    if (ev->type == CHELA_EV_RUN_START)
+        on_start(r, ev);
     if (r->format == JSONL)
         ch_json_event(&r->console, ev);
     else
@@ -331,25 +339,24 @@ static const char *waits_for(const char *reason) {
     return "an answer that only a program using the library can give";
 }
 
-/* " --mode MODE" of the command that goes on, if this one had it. */
-static const char *mode_again(const struct run *r, const char **mode) {
-    *mode = r->flags.mode ? r->flags.mode : "";
-    return r->flags.mode ? " --mode " : "";
+/* For the command that goes on. A run keeps its mode, but a companion needs its
+ * agent to be one. */
+static const char *mode_again(const struct run *r) {
+    bool companion = r->flags.mode && strcmp(r->flags.mode, "heartbeat") == 0;
+    return companion ? " --mode heartbeat" : "";
 }
 
 static void say_left(struct run *r) {
-    const char *mode, *flag = mode_again(r, &mode);
-    ch_console_error(&r->console, "told to end; 'chela sessions resume%s%s %s' goes on", flag, mode,
-                     chela_session_key(r->session));
+    ch_console_error(&r->console, "told to end; 'chela sessions resume%s %s' goes on",
+                     mode_again(r), chela_session_key(r->session));
 }
 
 static void say_paused(struct run *r, const chela_store *store, const char *session) {
     const char *what = waits_for(chela_run_reason(r->handle));
-    const char *mode, *flag = mode_again(r, &mode);
     if (store)
         ch_console_error(&r->console,
-                         "session %s waits for %s; 'chela sessions resume%s%s %s' goes on", session,
-                         what, flag, mode, session);
+                         "session %s waits for %s; 'chela sessions resume%s %s' goes on", session,
+                         what, mode_again(r), session);
     else
         ch_console_error(&r->console,
                          "session %s waits for %s (on a terminal you would be asked; --session "
