@@ -8,17 +8,20 @@
  * calls. Nothing is called and nothing is written.
  *
  * Calls of a model that failed are not in a journal: what they used is taken
- * from the states. */
+ * from the states. So are the agent that a conversation was handed to, which is
+ * what it is compared with from there on, and what roles decided (mode.h): that a
+ * turn was theirs, or that it was the last. */
 #include <stdio.h>
 
-#include "agent/driver.h"
+#include "agent/mode.h"
 #include "base/error.h"
 #include "json/json.h"
 #include "store/store.h"
 
 struct replaying {
-    chela_agent *agent;
-    chela_session *session; /* not kept, without a run */
+    chela_agent *agent;     /* that has the conversation */
+    chela_session *session; /* its, not kept, without a run */
+    bool orphan;            /* it was handed to one that is not there */
     struct ch_past *past; /* owned: the history up to the record */
     const struct chela_store_record *record;
     struct ch_run m;
@@ -26,6 +29,9 @@ struct replaying {
     unsigned waiting;       /* messages accepted and not delivered */
     size_t calls, done;     /* of the last reply */
     struct ch_input results; /* of its calls, so far */
+    bool due;               /* they are all there, and are fed before the next record */
+    struct ch_input reply;  /* likewise */
+    bool replied;
     chela_replay_fn *fn;
     void *user;
     int rc;
@@ -148,7 +154,8 @@ static void feed_reply(struct replaying *r, const struct ch_json *v) {
     r->calls = in.calls;
     r->done = 0;
     r->results = (struct ch_input){.kind = CH_IN_RESULTS, .calls = in.calls};
-    feed(r, &in);
+    r->reply = in;
+    r->replied = true;
 }
 
 static void feed_done(struct replaying *r, const struct ch_json *v) {
@@ -164,8 +171,97 @@ static void feed_done(struct replaying *r, const struct ch_json *v) {
     r->results.calls -= refused;
     r->results.over_limit |= refused;
     r->results.terminated |= ch_json_bool(ch_json_get(v, "terminates"), false);
-    if (++r->done == r->calls)
+    r->due = ++r->done == r->calls;
+}
+
+/* --- whose it is -------------------------------------------------------------------- */
+
+static void follow(struct replaying *r, struct ch_sv id) {
+    CH_BUF_AUTO before = {0}, after = {0};
+    CH_AUTOFREE char *name = ch_strndup(id.p, id.n);
+    chela_session *s;
+
+    if (!id.n || ch_sv_is(id, r->agent->id))
+        return;
+    chela_agent *a = ch_agent_find(r->agent->rt, name);
+    ch_buf_addf(&before, "the agent %s has the conversation", name);
+    if (!a || ch_session_open(a, NULL, false, &s, NULL) < 0) {
+        ch_buf_add_str(&after, "there is no such agent");
+        if (!r->orphan) /* told once */
+            tell(r, &before, &after, false);
+        r->orphan = true;
+        return;
+    }
+    chela_session_close(r->session);
+    r->session = s;
+    r->agent = a;
+    r->orphan = false;
+    r->m.limits = a->limits;
+    r->m.model = 0;
+    tell(r, &before, &before, true);
+}
+
+/* The agent of a run that was begun in another mode has the tools for it. */
+static void take_mode(const struct replaying *r, struct ch_sv word) {
+    CH_AUTOFREE char *name = ch_strndup(word.p, word.n);
+    enum ch_mode mode;
+
+    ch_mode_recall(r->agent, name, false, &mode, NULL);
+}
+
+/* --- what roles decided --------------------------------------------------------------- */
+
+static bool has_roles(const struct replaying *r, const struct ch_json *state) {
+    const struct ch_reflecting *f = &r->agent->reflection;
+    struct ch_sv mode = ch_json_get_str(state, "mode");
+
+    return ch_sv_is(mode, "plan") || ch_sv_is(mode, "route") || f->answers || f->errors || f->tools;
+}
+
+static bool is_next_turn(const struct replaying *r, const struct ch_json *state) {
+    return ch_sv_is(ch_json_get_str(state, "state"), "THINK") && r->m.state == CH_RUN_THINK &&
+           ch_json_int(ch_json_get(state, "turns"), 0) == (int64_t)r->m.turns + 1;
+}
+
+/* An answer that was looked at by somebody, or that is a role's own words. */
+static void mark_reply(struct replaying *r, const struct ch_json *state) {
+    struct ch_sv reason = ch_json_get_str(state, "reason");
+
+    if (r->reply.calls || !r->reply.has_text || !has_roles(r, state))
+        return;
+    r->reply.review = is_next_turn(r, state);
+    if (ch_sv_is(reason, "refused") && r->reply.stop == CH_STOP_STOP)
+        r->reply = (struct ch_input){.kind = CH_IN_DECIDED, .reason = CH_REASON_REFUSED};
+}
+
+static void feed_role(struct replaying *r, const struct ch_json *state) {
+    struct ch_sv reason = ch_json_get_str(state, "reason");
+
+    if (!has_roles(r, state))
+        return;
+    if (is_next_turn(r, state))
+        feed(r, &(struct ch_input){.kind = CH_IN_ROLE});
+    else if (r->m.state == CH_RUN_THINK && ch_sv_is(reason, "task_completed"))
+        feed(r, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = CH_REASON_COMPLETED});
+}
+
+/* What came before this record and could not be judged without it. A conversation
+ * changes hands between the results that say so and what the machine makes of
+ * them. */
+static void feed_pending(struct replaying *r, const struct ch_json *v) {
+    bool state = r->record->type == CH_REC_STATE;
+
+    if (state) {
+        follow(r, ch_json_get_str(v, "agent"));
+        take_mode(r, ch_json_get_str(v, "mode"));
+    }
+    if (r->replied && state)
+        mark_reply(r, v);
+    if (r->replied)
+        feed(r, &r->reply);
+    if (r->due)
         feed(r, &r->results);
+    r->replied = r->due = false;
 }
 
 /* Outside of a run it was one of its own. */
@@ -265,6 +361,7 @@ static void feed_state(struct replaying *r, const struct ch_json *v) {
         feed(r, &(struct ch_input){.kind = CH_IN_UNANSWERED,
                                    .approvals = ch_sv_is(reason, "approval_required")});
     feed_end(r, reason);
+    feed_role(r, v);
     compare(r, v);
 }
 
@@ -285,6 +382,7 @@ static int replay_record(const struct chela_store_record *record, void *user) {
     r->rc = ch_json_parse(&arena, ch_sv(record->data, record->n), CH_JSON_STRICT, &v, NULL, r->err);
     if (r->rc < 0)
         return 1;
+    feed_pending(r, v);
     bool start = ch_sv_is(ch_json_get_str(v, "mode"), "start");
     struct ch_sv role = ch_json_str(ch_json_path(v, "message", "role", NULL));
     if (record->type == CH_REC_INBOUND && start)

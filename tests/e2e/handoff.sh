@@ -10,6 +10,7 @@ program=$(realpath "$program")
 cat >"$space/front.yaml" <<'YAML'
 rules:
   - { when: { user: "bill", after: none }, call: { tool: handoff, args: { agent: billing, note: "about a bill" } } }
+  - { when: { user: "slow", after: none }, call: [{ tool: handoff, args: { agent: billing } }, { tool: t_wait, args: {} }] }
   - { when: { user: "boss", after: none }, call: { tool: handoff, args: { agent: boss } } }
   - { when: { user: "round", turn: 1 }, call: { tool: handoff, args: { agent: billing } } }
   - { when: { user: "round", is_error: false }, call: { tool: handoff, args: { agent: billing } } }
@@ -25,15 +26,19 @@ rules:
   - { say: "billing: {{user}}" }
 YAML
 printf '#!/bin/sh\necho ran\n' >"$space/asker"
-chmod +x "$space/asker"
+printf '#!/bin/sh\ntouch waits\nwhile [ ! -e go ]; do sleep 0.02; done\necho waited\n' >"$space/waiter"
+chmod +x "$space/asker" "$space/waiter"
 cat >"$space/chela.yaml" <<'YAML'
 store: sqlite:./chela.db
 sandbox: { mode: off }
 agents:
   list:
-    - { id: front, model: scripted/front.yaml, handoff: [billing], tools: { allow: [calculate] } }
+    - { id: front, model: scripted/front.yaml, handoff: [billing], tools: { allow: [calculate, t_wait] } }
     - { id: billing, description: Bills., model: scripted/billing.yaml, handoff: [front], tools: { allow: [t_ask] }, limits: { maxTurns: 40 } }
-tools: { custom: [{ name: t_ask, description: Asks., command: [./asker], effect: once, permission: write, confirm: true }] }
+tools:
+  custom:
+    - { name: t_ask, description: Asks., command: [./asker], effect: once, permission: write, confirm: true }
+    - { name: t_wait, description: Waits., command: [./waiter], effect: read, permission: read, timeoutSec: 60 }
 YAML
 says() { # NAME KEY WORDS WANT
     chela run --session "$2" "$3"
@@ -58,6 +63,58 @@ chela run --session d --approve ask "ask"
 exits "consent after a change of hands" 5
 chela sessions resume d --allow all
 same "consent after a change of hands: it goes on there" "billing: ask" "$(cat "$out")"
+
+# --- killed after it was said, before it was done
+# shellcheck disable=SC2016
+(cd "$space" && with_env sh -c 'echo $$ >"$1"; shift; exec "$@"' sh "$tmp/pid" \
+    "$program" run --session k "slow" >"$tmp/life" 2>&1 </dev/null) &
+background=$!
+for _ in {1..600}; do [ -e "$space/waits" ] && break; sleep 0.05; done
+kill -9 "$(cat "$tmp/pid")"
+wait $background 2>/dev/null
+touch "$space/go"
+chela sessions resume k
+same "killed in the middle: it is handed over all the same" "billing: slow" "$(cat "$out")"
+
+# --- played again, it is compared with whoever had the conversation
+for session in a c d; do
+    chela replay $session
+    exits "replay of $session" 0
+done
+sed 's/scripted\/billing.yaml/scripted\/other.yaml/' "$space/chela.yaml" >"$space/other-model.yaml"
+cp "$space/billing.yaml" "$space/other.yaml"
+chela replay --config other-model.yaml a
+exits "replay with another model of the second one" 1
+check "replay with another model: whose it was" grep -q 'then scripted/.*billing.yaml is asked .*; now scripted/.*other.yaml' "$out"
+cat >"$space/alone.yaml" <<'YAML'
+store: sqlite:./chela.db
+agents: { list: [{ id: front, model: scripted/front.yaml, tools: { allow: [calculate] } }] }
+YAML
+chela replay --config alone.yaml a
+exits "replay without the second one" 1
+check "replay without the second one: it is missed, once" test "$(grep -c 'now there is no such agent' "$out")" = 1
+
+# --- limits hold over it: what the run used counts, whoever used it
+limits() { # NAME REASON FLAG...
+    local name=$1 reason=$2
+    shift 2
+    chela run --no-session --output jsonl "$@" "round and round"
+    exits "$name" 3
+    holds "$name: where the run used it up" ".[-1].reason == \"$reason\" and ([.[] | select(.type == \"handoff\")] | length >= 1)"
+}
+limits "turns" max_turns_exceeded --max-turns 3
+holds "turns: three, and one to sum up" '.[-1].turns <= 4'
+limits "tool calls" max_tool_calls_exceeded --max-tool-calls 2
+chela run --no-session --output jsonl "round and round"
+tokens=$(jq -s '[.[] | select(.type == "turn_end") | .usage.input + .usage.output] | .[0] + .[1] + .[2]' "$out")
+limits "tokens" token_budget_exceeded --token-budget "$tokens"
+holds "tokens: not in the hands of one" '[.[] | select(.type == "model_request") | .model] | unique | length == 2'
+cat >>"$space/chela.yaml" <<YAML
+providers: { scripted: { models: [ { id: $space/front.yaml, price: { input: 1000, output: 1000 } }, { id: $space/billing.yaml, price: { input: 1000, output: 1000 } } ] } }
+YAML
+chela run --no-session --output jsonl "round and round"
+cost=$(jq -s '[.[] | select(.type == "turn_end") | .usage.cost_usd] | .[0] + .[1] + .[2]' "$out")
+limits "dollars" cost_budget_exceeded --cost-budget "$cost"
 
 serve
 until_idle() {

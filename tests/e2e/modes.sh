@@ -108,12 +108,38 @@ holds "a plan to agree to: the run waits before any step" \
     '.[-1].reason == "approval_required" and ([.[] | select(.type == "approval_required")][0].arguments.steps | length == 4) and ([.[] | select(.type == "tool_start")] | length == 0)'
 chela run --model scripted/plan.yaml --store sqlite:w.db --mode plan --review-plan --approve ask --session w "2+2 times 3"
 exits "a plan that waits" 5
-check "a plan that waits: how to go on" grep -q 'sessions resume --mode plan w' "$err"
-chela sessions resume --model scripted/plan.yaml --store sqlite:w.db --mode plan --allow all --output jsonl w
+check "a plan that waits: how to go on" grep -q 'sessions resume w' "$err"
+chela sessions resume --model scripted/plan.yaml --store sqlite:w.db --allow all --output jsonl w
 exits "a plan that waited" 0
+holds "a plan that waited: its mode is known" '.[0].mode == "plan"'
 holds "a plan that waited: it is carried out" '.[-1].status == "done" and ([.[] | select(.type == "tool_result" and .id == "plan_1_s3")] | length == 1)'
+chela run --model scripted/plan.yaml --store sqlite:w.db --mode plan --review-plan --approve ask --session w2 "2+2 times 3"
+chela sessions show --store sqlite:w.db --json w2
+id=$(jq -r '.waiting[0].approval_id' "$out")
+chela sessions resume --model scripted/plan.yaml --store sqlite:w.db --refuse "$id" --mode react --output jsonl w2
+exits "a plan that was refused: the next one waits, too" 5
+holds "a plan that was refused: another was made" '[.[] | select(.type == "model_request") | .role] == ["planner"]'
+check "a plan that was refused: the mode stays" grep -q 'goes on in mode plan' "$err"
 chela run --model scripted/plan.yaml --mode plan --review-plan --approve auto --output jsonl "2+2 times 3"
 exits "a plan that nobody need agree to" 0
+chela run --model scripted/plan.yaml --mode plan --review-plan --approve deny --output jsonl "2+2 times 3"
+exits "plans that nobody wants" 0
+holds "plans that nobody wants: three, then a question" \
+    '([.[] | select(.type == "model_request") | .role] == ["planner","planner","planner"]) and (.[-1].text | test("^No plan was accepted"))'
+
+# A session of any mode goes the same way when it is played again.
+plays_again() { # NAME RULES KEY FLAG...
+    local name=$1 rules=$2 session=$3
+    shift 3
+    chela run --model "scripted/$rules" --store sqlite:w.db --session "$session" "$@"
+    chela replay --model "scripted/$rules" --store sqlite:w.db "$session"
+    exits "played again: $name" 0
+}
+chela replay --model scripted/plan.yaml --store sqlite:w.db w
+exits "played again: a plan that waited" 0
+plays_again "a plan that is mended" wrong.yaml p1 --mode plan "a number"
+plays_again "a plan that cannot be made" bad.yaml p2 --mode plan "never"
+plays_again "a refusal" exits.yaml p3 --mode plan "fly to the moon"
 
 # Route mode: one call, the planner, or a question.
 routed() { # NAME INPUT CONFIDENCE
@@ -146,6 +172,7 @@ for request in vague invented; do
 done
 chela run --model scripted/route.yaml --mode route --output jsonl "something"
 holds "the router's own question" '.[-1].text == "Which file?" and .[-1].reason == "task_completed"'
+plays_again "a request that was routed" route.yaml r1 --mode route "complex"
 chela run --model scripted/route.yaml --mode route --output jsonl "evil"
 holds "the router refuses" '.[-1].text == "That must not be done." and .[-1].reason == "refused"'
 
@@ -169,6 +196,7 @@ chela run --output jsonl "a number"
 exits "an answer that is judged" 0
 holds "an answer that is judged: not before it is good" \
     '.[-1].text == "seven" and ([.[] | select(.type == "reflection") | .action] == ["replan","accept"])'
+plays_again "an answer that was judged" reflect.yaml j1 "a number"
 reflecting on_error
 chela run --output jsonl "a number"
 holds "only errors are judged" '.[-1].text == "six" and ([.[] | select(.type == "reflection")] | length == 0)'
