@@ -5,7 +5,12 @@
  * is at work is told at once, or after that if it works within other bounds, and
  * answers in its own time: so two that write to each other never wait for each
  * other. Which sessions may be written to is the agent's `sendTo`; how often a run
- * may, and how many messages may follow from one another, is bounded. */
+ * may, and how many messages may follow from one another, is bounded.
+ *
+ * A call that is made again after a crash sends nothing twice: its key is the id of
+ * the event that the message is, by which the other session knows it. What became
+ * of it is then looked for there: a run that was cut off is taken up and waited
+ * for, an answer that was given is the result. */
 #include "agent/behalf.h"
 #include "agent/driver.h"
 #include "base/error.h"
@@ -21,6 +26,7 @@ struct sending {
     struct ch_buf text;
     struct ch_behalf behalf; /* of who sends */
     unsigned hops;           /* this message is the so-manyth in a row */
+    char event[sizeof("send:") + 2 * CH_SHA256_SIZE]; /* what the message is known by */
 };
 
 /* --- the end of a call */
@@ -77,6 +83,7 @@ static int deliver(const struct sending *s, struct ch_lane *l, bool *waits,
     size_t before = ch_inflow_waiting(l->session);
     ch_behalf_apply(&s->behalf, &o);
     o.approve = o.approve ? o.approve : "ask";
+    o.event_id = l->session->keep ? s->event : NULL;
     int rc = ch_lane_send(l, ch_buf_sv(&s->text), &o, err);
     if (rc < 0)
         return rc;
@@ -97,22 +104,88 @@ static void leave_it(struct sending *s, bool waits) {
     worked(call);
 }
 
+static void wait_for_answer(struct sending *s, struct ch_lane *l) {
+    s->watcher.event = on_event;
+    ch_lane_watch(l, &s->watcher);
+}
+
+/* --- its way, once more after a crash */
+
+static bool is_message(const struct ch_msg *m, struct ch_sv text) {
+    return m->kind == CH_MSG_USER && m->nblocks && ch_sv_eq(m->blocks[0].text, text);
+}
+
+/* The last words said there before somebody else wrote; NULL: none. */
+static const struct ch_msg *answer_to(const struct ch_transcript *t, struct ch_sv text) {
+    const struct ch_msg *answer = NULL;
+    size_t i = t->n;
+    while (i > 0 && !is_message(t->msgs[i - 1], text))
+        i--;
+    for (; i > 0 && i < t->n && t->msgs[i]->kind != CH_MSG_USER; i++)
+        if (t->msgs[i]->kind == CH_MSG_ASSISTANT)
+            answer = t->msgs[i];
+    return answer;
+}
+
+static void give_known(struct sending *s, const struct ch_lane *l) {
+    const struct ch_msg *m = answer_to(&l->session->transcript, ch_buf_sv(&s->text));
+    CH_BUF_AUTO text = {0};
+    bool calls = false;
+    for (uint32_t i = 0; m && i < m->nblocks; i++) {
+        calls |= m->blocks[i].type == CH_BLOCK_TOOL_CALL;
+        if (m->blocks[i].type == CH_BLOCK_TEXT)
+            ch_buf_add_sv(&text, m->blocks[i].text);
+    }
+    if (!m || calls) {
+        fail(s, "interrupted", "Outcome unknown: the message was delivered, and then the program "
+                               "was interrupted. It is not known here what was answered.");
+        return;
+    }
+    chela_call *call = s->call;
+    chela_result_text(call, text.p, text.n);
+    drop(s);
+    worked(call);
+}
+
+/* The message is there. took_up: with the run that is in progress since now. */
+static void look_for_answer(struct sending *s, struct ch_lane *l, bool took_up) {
+    struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
+    bool begins = !l->running && ch_inflow_waiting(l->session) > 0 &&
+                  ch_lane_send(l, ch_sv(NULL, 0), &o, NULL) == 0;
+    if (took_up || begins)
+        wait_for_answer(s, l);
+    else if (l->running)
+        leave_it(s, false);
+    else if (strcmp(chela_session_status(l->session), "paused") == 0)
+        fail(s, "unavailable", "The other session has the message, and waits for a person.");
+    else
+        give_known(s, l);
+}
+
 static void on_ready(struct ch_lane_wait *w, struct ch_lane *l, const struct chela_error *failed) {
     struct sending *s = CH_CONTAINER(w, struct sending, wait);
     struct chela_error err = failed ? *failed : (struct chela_error){0};
-    bool at_work = !failed && l->running, waits = false;
-    if (failed || deliver(s, l, &waits, &err) < 0) {
+    bool waits = false;
+    if (failed) {
         fail(s, "unavailable", err.message);
-    } else if (at_work) {
-        leave_it(s, waits);
-    } else {
-        s->watcher.event = on_event;
-        ch_lane_watch(l, &s->watcher);
+        return;
     }
+    bool took_up = ch_lane_was_cut_off(l) && ch_lane_resume(l, "ask", &err) == 0;
+    bool at_work = l->running;
+    int rc = deliver(s, l, &waits, &err);
+    if (rc == CHELA_EEXIST)
+        look_for_answer(s, l, took_up);
+    else if (rc < 0)
+        fail(s, "unavailable", err.message);
+    else if (at_work)
+        leave_it(s, waits);
+    else
+        wait_for_answer(s, l);
 }
 
 static struct sending *new_sending(chela_call *call, const struct ch_lane *from) {
     struct sending *s = ch_alloc(sizeof(*s));
+    unsigned char digest[CH_SHA256_SIZE];
     struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
     s->call = call;
     s->hops = from->hops + 1;
@@ -121,6 +194,9 @@ static struct sending *new_sending(chela_call *call, const struct ch_lane *from)
     s->behalf = ch_behalf_of(&o);
     ch_buf_addf(&s->text, "[from session %s] %.*s", from->session->key,
                 CH_SV_FMT(ch_json_get_str(call->args, "message")));
+    ch_sha256_of(ch_sv_str(call->key), digest);
+    memcpy(s->event, "send:", 5);
+    ch_sha256_hex(digest, s->event + 5);
     call->doing = s;
     return s;
 }
@@ -199,8 +275,8 @@ int ch_send_init(chela_gateway *gw, chela_agent *const *agents, struct chela_err
                       "\"description\":\"its key\"},\"message\":{\"type\":\"string\","
                       "\"minLength\":1,\"maxLength\":65536}},\"required\":[\"session\","
                       "\"message\"],\"additionalProperties\":false}",
-            .effect = CHELA_EFFECT_ONCE, .permission = CHELA_PERM_WRITE,
-            .timeout_ms = CH_DEFAULT_SEND_MS);
+            .effect = CHELA_EFFECT_KEYED, .permission = CHELA_PERM_WRITE,
+            .timeout_ms = CH_DEFAULT_SEND_MS, .max_retries = -1);
     int rc = 0;
     for (; rc == 0 && *agents; agents++) {
         const char *to = (*agents)->send_to;

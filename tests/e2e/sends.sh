@@ -18,6 +18,7 @@ rules:
   - { when: { user: "^ask oneself", after: none }, call: { tool: sessions_send, args: { session: team-me, message: "how many" } } }
   - { when: { user: "^ask the busy", after: none }, call: { tool: sessions_send, args: { session: team-busy, message: "hurry" } } }
   - { when: { user: "ask to press$", after: none }, call: { tool: sessions_send, args: { session: team-desk, message: "press it" } } }
+  - { when: { user: "^ask the slow(.*)", after: none }, call: { tool: sessions_send, args: { session: "team-slow{{1}}", message: "wait" } } }
   - { when: { user: "^ask the chat", after: none }, call: { tool: sessions_send, args: { session: "feishu:oc_ann", message: "wait" } } }
   - { when: { user: "press it$", after: none }, call: { tool: t_press, args: {} } }
   - { when: { user: "wait$", after: none }, call: { tool: t_wait, args: {} } }
@@ -101,6 +102,31 @@ check "a chat is at work for another session" until_waiting
 push "$(event om_2 oc_ann p2p /new)"
 check "a chat that begins anew: who waits for it hears so" until_says six "^refused: .*did not answer: cancelled"
 touch "$space/go"
+
+# --- killed while the other session works on its answer
+for n in 1 2; do
+    rm -f "$space/go" "$space/waiting"
+    post /api/sessions/slow$n/messages "{\"text\":\"ask the slow$n\"}"
+    check "killed: the other session $n is at work" until_waiting
+done
+stop_serving 9
+touch "$space/go"
+serve
+resume() { # KEY
+    post "/api/sessions/$1/messages" '{"resume":true}'
+    answers "killed: $1 goes on" 202
+    check "killed: $1 ends" until_idle "$1"
+}
+resume slow1
+tells "killed: the sender gets the answer" "$last | test(\"^heard heard waited\")" true
+until_idle team-slow1
+tells "killed: the other session got one message" '[.transcript[] | select(.role == "user")] | length' 1
+resume team-slow2
+says "killed: the other session is written to meanwhile" team-slow2 "how many" "^seven$"
+resume slow2
+tells "killed: an answer that was there already" "$last | test(\"^heard heard waited\")" true
+call GET /api/sessions/team-slow2
+tells "killed: nothing was sent twice" '[.transcript[] | select(.role == "user")] | length' 2
 stop_serving
 chela run "ask them"
 check "elsewhere there is no such tool" grep -q '^refused: .*no tool named' "$out"
