@@ -190,6 +190,7 @@ void line_serve(int fd, const struct request *r) {
     pthread_mutex_lock(&lock);
     if (line_fd == fd)
         line_fd = -1;
+    pthread_cond_broadcast(&acked); /* who waits need not: nothing will come */
     pthread_mutex_unlock(&lock);
     free(p);
 }
@@ -221,7 +222,8 @@ static void push(int fd, const struct request *r) {
     unsigned parts = number(r->path, "parts=", 1), cut = number(r->path, "cut=", 0);
     struct timespec until;
     char id[64];
-    if (line_fd < 0) {
+    int line = line_fd;
+    if (line < 0) {
         answer(fd, 503, "{\"error\":\"nobody is connected\"}");
         return;
     }
@@ -235,7 +237,7 @@ static void push(int fd, const struct request *r) {
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += cut ? 0 : 3;
     while (strcmp(ack_id, id) != 0)
-        if (pthread_cond_timedwait(&acked, &lock, &until) != 0) {
+        if (line_fd != line || pthread_cond_timedwait(&acked, &lock, &until) != 0) {
             answer(fd, 504, "{\"error\":\"no acknowledgement\"}");
             return;
         }

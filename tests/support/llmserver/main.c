@@ -266,10 +266,43 @@ static struct json *load(const char *name) {
     return v;
 }
 
-/* The n-th reply; the last one again if the file says so. */
-static const struct json *pick(const struct json *conversation, unsigned n) {
-    const struct json *list = json_get(conversation, "replies"), *r = list ? list->first : NULL;
+static bool mentions(const struct json *v, const char *words) {
+    if (v->type == JSON_STRING)
+        return strstr(v->text, words) != NULL;
+    for (const struct json *one = v->first; one; one = one->next)
+        if (mentions(one, words))
+            return true;
+    return false;
+}
 
+/* In what came after the last reply? */
+static bool is_news(const struct json *request, const char *words) {
+    const struct json *all = json_get(request, "messages");
+    bool found = false;
+
+    for (const struct json *m = all ? all->first : NULL; m; m = m->next)
+        found = strcmp(json_str(m, "role", ""), "assistant") != 0 && (found || mentions(m, words));
+    return found;
+}
+
+/* The first reply whose words are news, or that has none. It does not go by how
+ * often the client asked: one that died asks again. */
+static const struct json *pick_by_words(const struct json *r, const struct json *request) {
+    for (; r; r = r->next) {
+        const char *words = json_str(r, "when", NULL);
+        if (!words || is_news(request, words))
+            return r;
+    }
+    return NULL;
+}
+
+/* The n-th reply; the last one again if the file says so. */
+static const struct json *pick(const struct json *conversation, const struct request *rq) {
+    const struct json *list = json_get(conversation, "replies"), *r = list ? list->first : NULL;
+    unsigned n = rq->number;
+
+    if (json_get(r, "when"))
+        return pick_by_words(r, rq->json);
     for (; r && n > 0; n--) {
         if (!r->next && json_true(conversation, "repeat"))
             break;
@@ -469,7 +502,7 @@ static bool serve_one(struct conn *c) {
     log_request(c, &rq, &problems);
 
     struct json *conversation = rq.api == API_NONE ? NULL : load(rq.scenario);
-    const struct json *reply = pick(conversation, rq.number);
+    const struct json *reply = pick(conversation, &rq);
     out_init(&o, c->fd, reply);
     if (c->trap)
         refuse(&o, &rq, 400, "nobody should have come here");
