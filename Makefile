@@ -191,7 +191,7 @@ fuzz: ## fuzz every parser for FUZZ_SECONDS each
 deps: ## install what is missing, for everything above
 	@scripts/install-deps build test node long
 
-demo-now: all
+demo-now: all $(BUILD)/tests/support/larkserver
 	@scripts/demo $(BUILD)/chela
 TIER1 := lint unit fuzz replay scenario e2e
 TIER3 := unit fuzz replay scenario $(addprefix e2e/,answers approval attack cancel feishu feishu_line modes relief serve sessions tools)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What `make demo` shows, and the same job asked for in English.
+# What `make demo` shows, on the command line and in a chat, and the same job asked
+# for in English.
 cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
 . tests/support/e2e.sh
@@ -13,6 +14,10 @@ if command -v python3 >/dev/null; then
 else
     skip "the demo's program works" "python3 is not installed"
 fi
+check "in a chat: an event comes in" grep -q '^Feishu -> .* om_1 "帮我写一个' "$out"
+check "in a chat: the agent works" bash -c "grep -A 20 '^\$ chela trace' '$out' | grep -c 'tool .* \(read\|ls\|write\) ' | grep -qx 3"
+check "in a chat: the answer goes out" bash -c "sed -n '/^Feishu <-/,\$p' '$out' | grep -q '\`list_files.py\`'"
+check "whatever proxies its user has" env http_proxy=http://127.0.0.1:9 all_proxy=http://127.0.0.1:9 scripts/demo "$program"
 
 mkdir -p "$space/skills/create-python-script" && echo '# skill' >"$space/skills/create-python-script/SKILL.md"
 chela run --model scripted/demo --output jsonl "write a Python script that lists all files in this directory"
