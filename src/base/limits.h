@@ -328,6 +328,7 @@
 #define CH_DEFAULT_LANE_MS 60000     /* a session in memory that nobody uses */
 #define CH_DEFAULT_SHARED_LANE_MS 1000 /* ... where another gateway may want it */
 #define CH_DEFAULT_LOOKOUT_MS 2000   /* between two looks for what others left */
+#define CH_DEFAULT_SHARED_LOOKOUT_MS 500 /* ... where they may have left it for us */
 #define CH_DEFAULT_DRAIN_LOOK_MS 50  /* while stopping: is anybody left */
 #define CH_DEFAULT_RETENTION_LOOK_MS 3600000 /* old sessions are looked for */
 #define CH_DEFAULT_MAX_TURNS 25

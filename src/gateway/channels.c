@@ -81,6 +81,17 @@ static void on_event(struct ch_watcher *w, const struct chela_event *ev) {
     ch_parcel_drop(p);
 }
 
+/* Somebody else has its session. Who that is takes it from the inbox, or we do
+ * once they have let go: what comes first. */
+static void put_off(struct ch_parcel *p, const struct chela_error *why) {
+    p->put_off = why->code == CHELA_EBUSY;
+    if (p->tries++ == 0)
+        ch_log(p->put_off ? CH_LOG_INFO : CH_LOG_WARN, "gateway", "message %s waits: %s", p->in.id,
+               why->message);
+    if (!p->put_off)
+        ch_parcel_drop(p);
+}
+
 static int send_in(struct ch_parcel *p, struct ch_lane *l, struct ch_sv text,
                    struct chela_error *err) {
     const char *approve = ch_chat_approve(p->chat);
@@ -116,9 +127,10 @@ static void on_ready(struct ch_lane_wait *w, struct ch_lane *l, const struct che
         ch_parcel_answer(p, "Too many messages wait here already. Please say it again later.");
         return;
     }
-    if (rc != CHELA_EEXIST)
-        ch_log(CH_LOG_WARN, "gateway", "message %s waits: %s", p->in.id, err.message);
-    ch_parcel_drop(p);
+    if (rc == CHELA_EEXIST)
+        ch_parcel_drop(p);
+    else
+        put_off(p, &err);
 }
 
 chela_agent *ch_chat_agent(const struct ch_chat *chat) {
@@ -145,8 +157,7 @@ static void to_lane(struct ch_parcel *p) {
         ch_lane_when_ready(lane, &p->wait);
         return;
     }
-    ch_log(CH_LOG_WARN, "gateway", "message %s waits: %s", p->in.id, err.message);
-    ch_parcel_drop(p);
+    put_off(p, &err);
 }
 
 /* The oldest of a session that is being completed, or waits for one that is. */
@@ -371,6 +382,7 @@ struct ch_recovery {
     char **names; /* owned: of the channels; NULL-terminated */
     int64_t since, now;
     bool first; /* at the start: what rests is looked at, too */
+    int rc;
     struct ch_list found;
 };
 
@@ -441,7 +453,8 @@ static int see_if_held(const struct chela_store_session *s, void *user) {
 static void look(struct ch_work *w) {
     struct ch_recovery *r = CH_CONTAINER(w, struct ch_recovery, work);
     struct chela_error err = {0}, gone = {0};
-    struct chela_store_filter all = {.limit = CH_LIMIT_LISTED};
+    struct chela_store_filter all = {.limit = CH_LIMIT_LISTED,
+                                     .status = r->first ? NULL : "running"};
     int rc = chela_store_items(r->store, CHELA_STORE_NOTES, found_note, r, &err);
     if (rc == 0)
         rc = chela_store_list(r->store, &all, found_session, r, &err);
@@ -449,6 +462,7 @@ static void look(struct ch_work *w) {
         rc = chela_store_items(r->store, CHELA_STORE_OUTBOX, found_message, r, &err);
     if (rc == 0)
         rc = chela_store_items(r->store, CHELA_STORE_INBOX, found_event, r, &err);
+    r->rc = rc;
     if (rc < 0)
         ch_log(CH_LOG_ERROR, "gateway", "what channels left cannot be read: %s", err.message);
     for (CH_LIST_EACH(k, &r->found)) {
@@ -587,8 +601,36 @@ void ch_channels_forget_recovery(chela_gateway *gw) {
         gw->channel_recovery->gw = NULL;
 }
 
+static bool is_in_inbox(const struct ch_recovery *r, const char *id) {
+    for (CH_LIST_EACH(k, &r->found)) {
+        const struct found *f = CH_CONTAINER(k, struct found, link);
+        if (f->kind == EVENT && strcmp(f->id, id) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What was put off: again, unless it has been dealt with elsewhere. */
+static void try_again(const struct ch_recovery *r, struct ch_chat *chat) {
+    struct ch_link *k = chat->parcels.head.next, *next;
+    for (; k != &chat->parcels.head; k = next) {
+        struct ch_parcel *p = CH_CONTAINER(k, struct ch_parcel, link);
+        next = k->next;
+        if (!p->sought)
+            continue;
+        p->sought = p->put_off = false;
+        if (is_in_inbox(r, p->in.id))
+            to_lane(p);
+        else
+            ch_parcel_drop(p);
+    }
+}
+
 static void looked(struct ch_work *w) {
     struct ch_recovery *r = CH_CONTAINER(w, struct ch_recovery, work);
+    if (r->gw && !r->gw->draining && r->rc == 0)
+        for (CH_LIST_EACH(k, &r->gw->chats))
+            try_again(r, CH_CONTAINER(k, struct ch_chat, link));
     for (struct found *f; r->gw && (f = CH_LIST_FIRST(&r->found, struct found, link));) {
         struct ch_chat *chat = chat_of(r->gw, f->key);
         if (chat && !r->gw->draining && !is_under_way(chat, f) && is_ours(r, f))
@@ -620,6 +662,10 @@ void ch_channels_recover(chela_gateway *gw) {
         r->names = ch_realloc(r->names, (n + 2) * sizeof(*r->names));
         r->names[n++] = ch_strdup(chat->channel->ops->name);
         r->names[n] = NULL;
+        for (CH_LIST_EACH(i, &chat->parcels)) {
+            struct ch_parcel *p = CH_CONTAINER(i, struct ch_parcel, link);
+            p->sought = p->put_off;
+        }
     }
     gw->channel_recovery = r;
     ch_work_submit(gw->rt->workers, &r->work);

@@ -44,6 +44,9 @@ struct ch_parcel {
     bool later;           /* its channel cannot judge yet */
     bool preparing;       /* its channel completes it */
     bool behind;          /* waits for one of its session that is */
+    bool put_off;         /* its session is in use elsewhere */
+    bool sought;          /* put off when a look at the inbox began */
+    unsigned tries;       /* that it was */
 };
 
 /* Each ends the parcel: it needs no agent, or it was answered without one. */

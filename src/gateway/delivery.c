@@ -101,6 +101,8 @@ struct ch_delivery *ch_delivery_recall(chela_gateway *gw, const char *id, const 
 
 static void rest(struct ch_delivery *d, const struct chela_error *why) {
     int64_t ms = CH_MIN(1000LL << CH_MIN(d->failures, 10u), (int64_t)LONGEST_REST_MS);
+    if (why->code == CHELA_EBUSY) /* it will be let go soon */
+        ms = CH_DEFAULT_SHARED_LOOKOUT_MS;
     d->not_before = ch_mono_ms(ch_loop_clock(d->gw->rt->loop)) + ms;
     if ((d->failures & (d->failures + 1)) == 0) /* less and less often */
         ch_log(why->code == CHELA_EBUSY ? CH_LOG_INFO : CH_LOG_WARN, "gateway",

@@ -239,7 +239,9 @@ static void on_looked(struct ch_work *w) {
         ch_deliveries_retry(gw);
     forget_gone(s);
     free_look(w);
-    ch_timer_start(gw->rt->loop, &s->timer, CH_DEFAULT_LOOKOUT_MS, on_timer);
+    ch_timer_start(gw->rt->loop, &s->timer,
+                   ch_gateway_is_shared(gw) ? CH_DEFAULT_SHARED_LOOKOUT_MS : CH_DEFAULT_LOOKOUT_MS,
+                   on_timer);
 }
 
 static void look(struct ch_lookout *s) {

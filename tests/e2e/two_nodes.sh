@@ -6,6 +6,7 @@ cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
 . tests/support/e2e.sh
 . tests/support/serve.sh
+. tests/support/lark.sh
 . tests/support/servers.sh
 
 program=$(realpath "$program")
@@ -15,9 +16,10 @@ if ! start_postgres; then
     tap_done
     exit
 fi
-eval "plain_$(declare -f with_env)"
-with_env() { plain_with_env DEPLOY_SECRET=$secret "$@"; }
-trap 'for p in "$pid_a" "$pid_b"; do [ -z "$p" ] || kill -9 "$p"; done 2>/dev/null; stop_servers; rm -rf "$tmp"' EXIT
+start_lark
+eval "lark_$(declare -f with_env)"
+with_env() { lark_with_env DEPLOY_SECRET=$secret "$@"; }
+trap 'for p in "$pid_a" "$pid_b" "$server_pid"; do [ -z "$p" ] || kill -9 "$p"; done 2>/dev/null; stop_servers; rm -rf "$tmp"' EXIT
 
 # --- the two: alike, but that a model never answers the first when it is slow
 for node in a b; do
@@ -42,6 +44,8 @@ gateway:
   hooks:
     deploy: { secretEnv: DEPLOY_SECRET }
     joined: { secretEnv: DEPLOY_SECRET, session: all-of-them }
+channels:
+  feishu: { appId: $app, domain: "$lark", dmPolicy: open }
 schedules:
   tick: { when: "every 1s", prompt: tick, timezone: UTC }
 YAML
@@ -135,12 +139,27 @@ eventually "and to the other" said
 ask b call GET /api/sessions/shared
 tells "are one conversation" '[.transcript[] | select(.role == "user").content[0].text] | join(" ")' 'first second'
 
+# --- a chat: the platform tells either of them, or both
+ask a push "$(event om_1 oc_1 p2p 'to a')"
+ask b push "$(event om_1 oc_1 p2p 'to a')"
+ask b push "$(event om_2 oc_2 p2p 'to b')"
+check "both answer" hears 2
+for i in 3 4 5 6; do
+    ask "${nodes[i % 2]}" push "$(event om_$i oc_3 p2p "line $i")"
+    check "line $i of one chat is answered" hears $i
+done
+same "each once" "$(printf 'heard: %s\n' 'line '{3..6} 'to a' 'to b')" "$(texts | sed 's/\[message_id: om_.\] //' | sort)"
+
 # --- killed in the middle of a turn
 ask a post /api/sessions/job/messages '{"text":"slow job"}'
 answers "a long job" 202
 run=$(jq -r .run "$out")
 eventually "has done its first step" test -s "$tmp/notes"
 for i in 7 8 9; do ask a knock deploy "{\"n\":$i}"; done
+ask a push "$(event om_7 oc_4 p2p 'slow job in a chat')"
+noted() { grep -q 'in a chat' "$tmp/notes"; }
+eventually "another one, asked for in a chat" noted
+ask a push "$(event om_8 oc_5 p2p 'not begun, perhaps')"
 kill -9 "$pid_a"
 pid_a=
 ended() {
@@ -149,7 +168,10 @@ ended() {
 }
 eventually "the other one takes over" ended
 tells "and ends it" '.transcript[-1].content[0].text' 'ended by b'
-same "what was done is not done again" 1 "$(grep -c 'slow job' "$tmp/notes")"
+eventually "the chats are answered" hears 8
+same "with what the other one says" "$(printf '%s\n' 'ended by b' 'heard: not begun, perhaps')" \
+    "$(texts | sed -n '7,$p' | sed 's/\[message_id: om_.\] //' | sort)"
+same "what was done is not done again" "1 1" "$(grep -c '"slow job"' "$tmp/notes") $(grep -c 'in a chat' "$tmp/notes")"
 same "it is the same run" "$run" "$(postgres_sql "SELECT DISTINCT r.data::json->>'run' FROM chela.records r
     JOIN chela.sessions s ON s.id = r.session WHERE s.key = 'job'")"
 eventually "events that it had accepted are not lost" all_told hook:deploy: 9
