@@ -52,6 +52,8 @@
  *   RECEIPT     and was, or was not. {"id","state"}
  *   DROPPED     the run had nothing to say: its messages leave the transcript.
  *               {"run"}
+ *   ROLE        a role was asked (role.h): {"run","turn","role","model","usage",
+ *               "answer"}; no part of the transcript. answer: cut if it is long
  *
  * A reader ignores members it does not know, and types above the last. */
 #ifndef CH_AGENT_JOURNAL_H
@@ -73,7 +75,8 @@
     X(STATE, "state")          \
     X(OUTBOUND, "outbound")    \
     X(RECEIPT, "receipt")      \
-    X(DROPPED, "dropped")
+    X(DROPPED, "dropped")      \
+    X(ROLE, "role")
 
 enum ch_record_type {
     CH_REC_NONE, /* so that 0 is no type */

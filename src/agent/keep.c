@@ -347,6 +347,20 @@ void ch_keep_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply
     end(run->session, &w, CH_REC_MESSAGE, CH_SYNC_COMMIT);
 }
 
+void ch_keep_role(chela_run *run, const char *role, const char *model, const struct ch_usage *u,
+                  struct ch_sv answer) {
+    struct ch_keep *k = ch_kept(run);
+
+    if (!k)
+        return;
+    struct ch_jw w = begin(k, run);
+    ch_jw_kcstr(&w, "role", role);
+    ch_jw_kcstr(&w, "model", model);
+    write_usage(&w, u);
+    ch_jw_kstr(&w, "answer", ch_utf8_cut(answer, CH_LIMIT_ROLE_RESULT));
+    end(run->session, &w, CH_REC_ROLE, CH_SYNC_LATER);
+}
+
 uint64_t ch_keep_started(chela_run *run, size_t call, const struct ch_block *block,
                          enum chela_effect effect, const char *key) {
     struct ch_keep *k = ch_kept(run);

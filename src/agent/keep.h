@@ -65,6 +65,9 @@ void ch_keep_taken(chela_session *s, uint64_t seq);     /* delivered, outside of
 void ch_keep_delivered(chela_run *run, uint64_t seq, bool dropped);
 void ch_keep_message(chela_run *run, const struct ch_msg *m);
 void ch_keep_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply *r);
+/* A role was asked on the run's behalf, and said this. */
+void ch_keep_role(chela_run *run, const char *role, const char *model, const struct ch_usage *u,
+                  struct ch_sv answer);
 uint64_t ch_keep_started(chela_run *run, size_t call, const struct ch_block *block,
                          enum chela_effect effect, const char *key);
 struct ch_keep_done {

@@ -67,7 +67,13 @@ static void take_plan(chela_run *run, const struct ch_json *v) {
         return;
     }
     CH_BUF_AUTO text = {0};
-    ch_buf_addf(&text, "the planner made no plan that can be carried out: %s", ch_buf_str(&why));
+    struct ch_sv rest = ch_buf_sv(&why);
+    ch_buf_add_str(&text, "the planner made no plan that can be carried out");
+    for (const char *mark = ": "; rest.n; mark = "; ") { /* an error is one line */
+        struct ch_sv line = ch_sv_split(&rest, '\n');
+        size_t skip = ch_sv_starts(line, "- ") ? 2 : 0;
+        ch_buf_addf(&text, "%s%.*s", mark, (int)(line.n - skip), line.p + skip);
+    }
     ch_moding_fail(run, CH_REASON_MODEL_ERROR, ch_buf_str(&text));
 }
 

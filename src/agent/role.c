@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "agent/beat.h"
+#include "agent/keep.h"
 #include "agent/round.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -109,12 +110,16 @@ void ch_roles_free(chela_agent *a) {
 
 /* --- its events, as the run's ------------------------------------------------------ */
 
+static struct ch_usage own_usage(const struct chela_usage *u) {
+    return (struct ch_usage){.input = u->input,
+                             .output = u->output,
+                             .cache_read = u->cache_read,
+                             .cache_write = u->cache_write,
+                             .reasoning = u->reasoning};
+}
+
 static void charge(chela_run *run, const struct chela_usage *u) {
-    struct ch_usage used = {.input = u->input,
-                            .output = u->output,
-                            .cache_read = u->cache_read,
-                            .cache_write = u->cache_write,
-                            .reasoning = u->reasoning};
+    struct ch_usage used = own_usage(u);
     ch_run_spend(&run->m, &used, u->cost_usd);
     run->turn_usage.input += u->input;
     run->turn_usage.output += u->output;
@@ -122,6 +127,13 @@ static void charge(chela_run *run, const struct chela_usage *u) {
     run->turn_usage.cache_write += u->cache_write;
     run->turn_usage.reasoning += u->reasoning;
     run->turn_cost = u->cost_usd < 0 || run->turn_cost < 0 ? -1 : run->turn_cost + u->cost_usd;
+}
+
+static void keep(const struct ch_asked *q, const struct chela_event *end) {
+    const chela_session *s = q->session;
+    struct ch_usage used = own_usage(&end->end.usage);
+    ch_keep_role(q->run, q->role, s->agent->targets[s->run->m.model]->model, &used,
+                 ch_unstr(end->end.text));
 }
 
 static void answer(struct ch_asked *q, const struct chela_event *ev) {
@@ -154,6 +166,7 @@ static void on_event(const struct chela_event *ev, void *user) {
         charge(q->run, &ev->turn.usage);
         return;
     case CHELA_EV_RUN_END:
+        keep(q, ev);
         answer(q, ev);
         return;
     case CHELA_EV_MODEL_REQUEST:

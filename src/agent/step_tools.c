@@ -135,7 +135,8 @@ static void write_task(const struct ch_child *c, struct ch_buf *out) {
     ch_buf_add_sv(out, ch_json_get_str(c->call->args, "task"));
     if (ch_sv_is(ch_buf_sv(&results), "{}"))
         return;
-    struct ch_prompt_value v = {.text = ch_buf_sv(&results), .untrusted = true};
+    struct ch_prompt_value v = {
+        .name = "results", .text = ch_buf_sv(&results), .untrusted = true};
     ch_buf_add_str(out, "\n\nWhat is known already:\n");
     ch_prompt_add_value(out, &v);
 }

@@ -364,6 +364,12 @@ static void say_paused(struct run *r, const chela_store *store, const char *sess
                          session, what);
 }
 
+/* A limit ends the run, not the conversation. */
+static void say_stopped(struct run *r) {
+    ch_console_note(&r->console, "'chela run --session %s \"go on\"' goes on from there",
+                    chela_session_key(r->session));
+}
+
 /* Where only the end of the run is printed, half a reply was shown to nobody. */
 static bool can_take_back(const struct run *r) {
     return r->format == JSON || (r->format == TEXT && !ch_text_streams(&r->text));
@@ -589,6 +595,8 @@ static int converse(struct run *r, const struct ch_setup *setup, chela_agent *ag
         say_left(r);
     else if (r->code == CH_EXIT_PAUSED)
         say_paused(r, setup->store, chela_session_key(r->session));
+    else if (r->code == CH_EXIT_STOPPED && setup->store)
+        say_stopped(r);
     r->code = left ? CH_EXIT_DONE : r->code;
     chela_run_free(r->handle);
     r->handle = NULL;

@@ -70,7 +70,8 @@ static int64_t number(const struct chela_store_record *r, const char *pointer) {
     return n;
 }
 
-static struct sum *place(struct usage *u, const struct chela_store_record *r) {
+static struct sum *place(struct usage *u, const struct chela_store_record *r,
+                         const char *model) {
     const char *by = u->flags.by ? u->flags.by : "day";
     char day[16] = "?";
     time_t t = (time_t)(r->ts / 1000);
@@ -82,25 +83,27 @@ static struct sum *place(struct usage *u, const struct chela_store_record *r) {
             strftime(day, sizeof(day), "%Y-%m-%d", &tm);
         return sum_of(u, day);
     }
-    char *model = chela_json_get(r->data, r->n, "/message/model", NULL);
-    struct sum *s = sum_of(u, model && model[0] ? model : "?");
-    chela_free(model);
-    return s;
+    return sum_of(u, model);
 }
 
+/* What no model said, such as the calls of a plan's steps, used nothing. */
 static int add_record(const struct chela_store_record *r, void *user) {
     struct usage *u = user;
-    if (r->ts < u->since || strcmp(chela_store_record_name(r->type), "message") != 0)
+    const char *type = chela_store_record_name(r->type);
+    bool role = strcmp(type, "role") == 0;
+    if (r->ts < u->since || (!role && strcmp(type, "message") != 0))
         return 0;
     char *usage = chela_json_get(r->data, r->n, "/usage", NULL);
-    if (usage) {
-        struct sum *s = place(u, r);
+    char *model = chela_json_get(r->data, r->n, role ? "/model" : "/message/model", NULL);
+    if (usage && model && *model) {
+        struct sum *s = place(u, r, model);
         s->calls++;
         s->input += number(r, "/usage/input");
         s->cached += number(r, "/usage/cache_read");
         s->output += number(r, "/usage/output");
     }
     chela_free(usage);
+    chela_free(model);
     return 0;
 }
 

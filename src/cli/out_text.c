@@ -93,12 +93,21 @@ static char *brief(const struct ch_text *t, struct chela_str s, size_t taken) {
     return d.p;
 }
 
+/* A plan is shown as a checklist; the call that it is says nothing more. */
+static bool is_plan(struct chela_str tool) {
+    static const char name[] = "make_plan";
+    return tool.n == sizeof(name) - 1 && memcmp(tool.p, name, tool.n) == 0;
+}
+
 static void on_call(struct ch_text *t, const struct chela_event *ev) {
     if (t->said_n > 0)
         show_as_progress(t);
     t->calls = true;
     char *arguments = brief(t, ev->call.arguments, strlen("[tool]  ") + ev->call.name.n);
-    ch_console_note(t->console, "[tool] %.*s %s", STR(ev->call.name), arguments);
+    if (is_plan(ev->call.name))
+        ch_console_verbose(t->console, "[tool] %.*s %s", STR(ev->call.name), arguments);
+    else
+        ch_console_note(t->console, "[tool] %.*s %s", STR(ev->call.name), arguments);
     free(arguments);
 }
 
@@ -119,7 +128,7 @@ static void on_result(struct ch_text *t, const struct chela_event *ev) {
     char *content = brief(t, ev->result.content, strlen("[tool] : ") + ev->result.name.n);
     if (ev->result.is_error) {
         on_failure(t, ev);
-    } else {
+    } else if (!is_plan(ev->result.name)) {
         ch_console_note(t->console, "[tool] %.*s done: %zu bytes in %lld ms%s",
                         STR(ev->result.name), ev->result.content.n,
                         (long long)ev->result.duration_ms,
@@ -313,9 +322,11 @@ static void stopped(struct ch_console *c, const struct chela_event *end) {
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
         if (strcmp(limits[i].reason, end->end.reason) == 0)
             flag = limits[i].flag;
-    ch_console_error(c, "stopped: %s after %u turn%s and %u tool call%s%s%s%s", end->end.reason,
-                     end->end.turns, S(end->end.turns), end->end.tool_calls, S(end->end.tool_calls),
-                     flag ? " (" : "", flag ? flag : "", flag ? " sets the limit)" : "");
+    ch_console_error(c, "stopped: %s after %u turn%s and %u tool call%s%s%s%s%s%.*s",
+                     end->end.reason, end->end.turns, S(end->end.turns), end->end.tool_calls,
+                     S(end->end.tool_calls), flag ? " (" : "", flag ? flag : "",
+                     flag ? " sets the limit)" : "", end->end.error.n ? ": " : "",
+                     STR(end->end.error));
 }
 
 static void done(struct ch_console *c, const struct chela_event *end) {

@@ -155,6 +155,12 @@ static char *reply_text(struct reading *rd) {
     return d.p;
 }
 
+static void add_usage(const struct reading *rd, struct ch_span *s) {
+    s->input = number(rd, "/usage/input");
+    s->output = number(rd, "/usage/output");
+    s->cached = number(rd, "/usage/cache_read");
+}
+
 static void add_message(struct reading *rd) {
     char *of = text(rd, "/of");
     if (of) { /* delivers what waited; its own record has been shown */
@@ -169,15 +175,23 @@ static void add_message(struct reading *rd) {
     }
     struct ch_span *s = add(rd, CH_SPAN_MODEL, rd->last);
     char *model = text(rd, "/message/model"), *stop = text(rd, "/stop");
-    s->title = ch_format("%s%s%s", model ? model : "model", stop ? ", " : "", stop ? stop : "");
+    s->title = ch_format("%s%s%s", model ? model : "runtime", stop ? ", " : "", stop ? stop : "");
     s->sent = joined(rd, "reasoning");
     forget_calls(rd);
     s->got = reply_text(rd);
-    s->input = number(rd, "/usage/input");
-    s->output = number(rd, "/usage/output");
-    s->cached = number(rd, "/usage/cache_read");
+    add_usage(rd, s);
     free(model);
     free(stop);
+}
+
+static void add_role(struct reading *rd) {
+    struct ch_span *s = add(rd, CH_SPAN_MODEL, rd->last);
+    char *role = text(rd, "/role"), *model = text(rd, "/model");
+    s->title = ch_format("%s: %s", role ? role : "role", model ? model : "?");
+    s->got = text(rd, "/answer");
+    add_usage(rd, s);
+    free(role);
+    free(model);
 }
 
 /* An effect has a record of its own for its start. */
@@ -239,9 +253,7 @@ static void add_state(struct reading *rd) {
         s->got = troubles(rd);
         s->failed = strcmp(status, "error") == 0 || strcmp(status, "stopped") == 0;
         s->turn = (unsigned)number(rd, "/turns");
-        s->input = number(rd, "/usage/input");
-        s->output = number(rd, "/usage/output");
-        s->cached = number(rd, "/usage/cache_read");
+        add_usage(rd, s);
         s->cost = cost ? strtod(cost, NULL) : -1;
     }
     free(status);
@@ -280,6 +292,8 @@ static int add_record(const struct chela_store_record *r, void *user) {
         note_start(rd);
     } else if (strcmp(type, "state") == 0) {
         add_state(rd);
+    } else if (strcmp(type, "role") == 0) {
+        add_role(rd);
     } else if (strcmp(type, "asked") == 0) {
         add_question(rd);
     } else if (strcmp(type, "answered") == 0) {

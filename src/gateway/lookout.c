@@ -108,8 +108,8 @@ static int on_event(const struct chela_store_item *i, void *user) {
 
 static int on_session(const struct chela_store_session *s, void *user) {
     struct look *k = user;
-    if (ch_session_is_held(s, k->now))
-        return 0;
+    if (ch_session_is_held(s, k->now) || s->key[chela_session_root(s->key)])
+        return 0; /* the latter goes on with the one that called it */
     struct found *f = add_found(&k->sessions, s->key);
     f->agent = ch_strdup(s->agent);
     f->served = ch_owner_serves(s->owner);

@@ -40,7 +40,8 @@ static void add_call(struct usage *u, const struct chela_store_record *r,
     const struct ch_json *used = ch_json_get(data, "usage");
     struct ch_buf *out = &u->lookup->out;
     struct ch_jw w = ch_jw(out);
-    struct ch_sv model = ch_json_get_str(ch_json_get(data, "message"), "model");
+    const struct ch_json *message = ch_json_get(data, "message");
+    struct ch_sv model = ch_json_get_str(message ? message : data, "model");
     if (!used || !model.n || u->ncalls == CH_LIMIT_USAGE_CALLS)
         return; /* the steps of a plan are calls that no model made */
     if (u->ncalls++)
@@ -72,7 +73,8 @@ static int read_record(const struct chela_store_record *r, void *user) {
     struct usage *u = user;
     const char *type = chela_store_record_name(r->type);
     const struct ch_json *data;
-    bool call = strcmp(type, "message") == 0, state = strcmp(type, "state") == 0;
+    bool call = strcmp(type, "message") == 0 || strcmp(type, "role") == 0;
+    bool state = strcmp(type, "state") == 0;
     if ((call || state) && r->ts >= u->since &&
         ch_json_parse(&arena, ch_sv(r->data, r->n), CH_JSON_REPLACE, &data, NULL, NULL) == 0) {
         if (call)

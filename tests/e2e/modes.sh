@@ -137,6 +137,10 @@ plays_again() { # NAME RULES KEY FLAG...
 }
 chela replay --model scripted/plan.yaml --store sqlite:w.db w
 exits "played again: a plan that waited" 0
+chela trace --store sqlite:w.db --json w
+holds "who was asked is in the trace" '[.[0][] | select(.kind == "model") | .title | split(":")[0] | select(test("^(planner|executor|reflector)$"))] == ["planner","executor","reflector"]'
+holds "what roles used is in the trace" \
+    '.[0] | ([.[] | select(.kind == "model") | .input] | add) == ([.[] | select(.kind == "end")] | last | .input)'
 plays_again "a plan that is mended" wrong.yaml p1 --mode plan "a number"
 plays_again "a plan that cannot be made" bad.yaml p2 --mode plan "never"
 plays_again "a refusal" exits.yaml p3 --mode plan "fly to the moon"

@@ -119,19 +119,31 @@ post /api/sessions/gw/messages '{"text":"write to them"}'
 answers "over HTTP" 202
 check "over HTTP: its call waits, under the conversation" until_waits 1
 tells "over HTTP: what waits" '.approvals[0] | .session + " " + .name' "gw t_send"
+rm -f "$space/go" "$space/waits" "$space/count.log"
+post /api/sessions/schedule:x/messages '{"text":"hold"}'
+for _ in {1..400}; do [ -e "$space/waits" ] && break; sleep 0.05; done
 stop_serving 9
 wait
+touch "$space/go"
 serve
 check "killed while it waits: it still does" until_waits 1
 id=$(jq -r '.approvals[0].approval_id' "$out")
 post "/api/approvals/$id" '{"decision":"allow-once"}'
 answers "killed while it waits: decided" 200
-for _ in {1..400}; do
-    call GET /api/sessions/gw
-    [ "$(jq -r .status "$out")" = idle ] && break
-    sleep 0.05
-done
-tells "killed while it waits: it goes on to the end" '[.transcript[] | select(.role == "assistant")] | last | .content[0].text == "So: it said sent it\n"' true
+until_idle() { # KEY
+    for _ in {1..400}; do
+        call GET "/api/sessions/$1"
+        [ "$(jq -r .status "$out")" = idle ] && return 0
+        sleep 0.05
+    done
+    return 1
+}
+last='[.transcript[] | select(.role == "assistant")] | last | .content[0].text'
+check "killed while it waits: it goes on" until_idle gw
+tells "killed while it waits: to the end" "$last == \"So: it said sent it\\n\"" true
 same "killed while it waits: done once" 1 "$(wc -l <"$space/sent.log")"
+check "what began by itself is taken up, its step with it" until_idle schedule:x
+tells "what began by itself: to the end" "$last | test(\"^So: it said \")" true
+same "what began by itself: nothing twice" 2 "$(wc -l <"$space/count.log")"
 stop_serving
 tap_done
