@@ -120,6 +120,14 @@ chela sessions resume --model scripted/plan.yaml --store sqlite:w.db --refuse "$
 exits "a plan that was refused: the next one waits, too" 5
 holds "a plan that was refused: another was made" '[.[] | select(.type == "model_request") | .role] == ["planner"]'
 check "a plan that was refused: the mode stays" grep -q 'goes on in mode plan' "$err"
+chela sessions export --store sqlite:w.db w2
+jq -c 'if .type == "state" then .data |= del(.mode, .asks_plans) else . end' "$out" >"$space/old.jsonl"
+check "a journal without modes" grep -q '"type":"state"' "$space/old.jsonl"
+chela sessions import --store sqlite:old.db old.jsonl
+exits "a journal without modes: it loads" 0
+chela sessions resume --model scripted/plan.yaml --store sqlite:old.db --mode plan --allow all --output jsonl w2
+exits "a journal without modes: the mode is what is said" 0
+holds "a journal without modes: the plan is carried out" '.[0].mode == "plan" and ([.[] | select(.type == "tool_result" and (.id | endswith("_s3")))] | length == 1)'
 chela run --model scripted/plan.yaml --mode plan --review-plan --approve auto --output jsonl "2+2 times 3"
 exits "a plan that nobody need agree to" 0
 chela run --model scripted/plan.yaml --mode plan --review-plan --approve deny --output jsonl "2+2 times 3"

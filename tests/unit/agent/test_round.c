@@ -130,8 +130,27 @@ static void test_changed_plan(void **state) {
     ch_transcript_release(&t);
 }
 
+static void test_refusals(void **state) {
+    static const struct {
+        const char *words;
+        unsigned refusals;
+    } cases[] = {{"u1 p1- p3! p5-", 3}, {"u1 p1- p3", 0}, {"u1 p1 p3-", 1}, {"u1 p1- u2 p5-", 1},
+                 {"u1 p1- a u2", 0}};
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        struct ch_transcript t = {0};
+        struct ch_round r;
+        converse(&t, cases[i].words);
+        ch_round_read(&t, &r);
+        assert_int_equal(r.refusals, cases[i].refusals);
+        ch_round_release(&r);
+        ch_transcript_release(&t);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rounds),
-                                       cmocka_unit_test(test_changed_plan)};
+                                       cmocka_unit_test(test_changed_plan),
+                                       cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
