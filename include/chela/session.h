@@ -286,6 +286,7 @@ struct chela_agent_opts { /* all strings are copied */
     /* In a gateway: sessions that it may write to with the tool `sessions_send`, keys
      * and globs; NULL: none. */
     const char *send_to;
+    int chat_actions; /* in a gateway: offer chat_react and the like in the chats of channels */
 };
 #define CHELA_AGENT_OPTS(...) {.size = sizeof(struct chela_agent_opts), __VA_ARGS__}
 

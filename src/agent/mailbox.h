@@ -8,6 +8,11 @@ struct ch_outbox;
 
 void ch_outbox_free(struct ch_outbox *box); /* the journal was shut */
 
+/* Of each message of a channel that was sent; note: the id that the other side gave.
+ * Both are borrowed. fn NULL: nobody wants to know. */
+typedef void ch_sent_fn(const struct chela_outbound *m, const char *note, void *user);
+void ch_outbox_on_sent(chela_runtime *rt, const char *channel, ch_sent_fn *fn, void *user);
+
 /* How many messages of that channel could not be sent so far. */
 size_t ch_outbox_stuck(const chela_runtime *rt, const char *channel);
 

@@ -44,6 +44,8 @@ struct channel {
     char *name;
     chela_send_fn *send; /* NULL: nobody */
     void *user;
+    ch_sent_fn *sent; /* who wants to know what was; NULL */
+    void *sent_user;
 };
 
 struct ch_outbox {
@@ -328,6 +330,9 @@ int chela_outbox_receipt(chela_runtime *rt, const char *key, enum chela_receipt 
         return 0;
     }
     store_receipt(l, what == CHELA_RECEIPT_SENT ? "sent" : "failed", note);
+    const struct channel *c = find_channel(l->box, l->m.channel);
+    if (what == CHELA_RECEIPT_SENT && c && c->sent)
+        c->sent(&l->m, note ? note : "", c->sent_user);
     if (what != CHELA_RECEIPT_SENT)
         ch_log(CH_LOG_ERROR, "outbox", "%s is not sent: %s", key, note ? note : "it was refused");
     drop_letter(l);
@@ -337,23 +342,35 @@ int chela_outbox_receipt(chela_runtime *rt, const char *key, enum chela_receipt 
 
 /* --- for channels --------------------------------------------------------------------------- */
 
+static struct channel *need_channel(struct ch_outbox *box, const char *name) {
+    struct channel *c = find_channel(box, name);
+
+    if (c)
+        return c;
+    c = ch_alloc(sizeof(*c));
+    c->name = ch_strdup(name);
+    c->next = box->channels;
+    return box->channels = c;
+}
+
 int chela_outbox_channel(chela_runtime *rt, const char *name, chela_send_fn *fn, void *user,
                          struct chela_error *err) {
     struct ch_outbox *box = outbox(rt);
 
     if (!name || !*name)
         return ch_fail(err, CHELA_EINVAL, "a channel needs a name");
-    struct channel *c = find_channel(box, name);
-    if (!c) {
-        c = ch_alloc(sizeof(*c));
-        c->name = ch_strdup(name);
-        c->next = box->channels;
-        box->channels = c;
-    }
+    struct channel *c = need_channel(box, name);
     c->send = fn;
     c->user = user;
     wake(box);
     return 0;
+}
+
+void ch_outbox_on_sent(chela_runtime *rt, const char *channel, ch_sent_fn *fn, void *user) {
+    struct channel *c = need_channel(outbox(rt), channel);
+
+    c->sent = fn;
+    c->sent_user = user;
 }
 
 static int check(const chela_runtime *rt, const struct chela_outbound *m,

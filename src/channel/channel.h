@@ -133,6 +133,14 @@ struct ch_channel_ops {
      * called once, later, with why it did not work or NULL; not after close. */
     void (*react)(struct ch_channel *c, const char *chat, const char *message, const char *emoji,
                   ch_acted_fn *done, void *tag);
+    /* Optional, likewise: take a message back, our own or somebody else's; let a member of
+     * a group write nothing for so long; remove one. The ids were seen in that chat. */
+    void (*unsend)(struct ch_channel *c, const char *chat, const char *message,
+                   ch_acted_fn *done, void *tag);
+    void (*mute)(struct ch_channel *c, const char *chat, const char *member, int64_t seconds,
+                 ch_acted_fn *done, void *tag);
+    void (*remove)(struct ch_channel *c, const char *chat, const char *member,
+                   ch_acted_fn *done, void *tag);
     /* May sender decide about calls, and change how the agent works? sender NULL:
      * may anybody? Without, calls that need consent are refused. */
     bool (*is_owner)(struct ch_channel *c, const char *sender);

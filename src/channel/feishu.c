@@ -24,6 +24,7 @@ struct feishu {
     int64_t ask_ms;
     struct ch_feishu_out *out;     /* owned */
     struct ch_feishu_fetch *fetch; /* owned */
+    struct ch_feishu_acts *acts;   /* owned */
     struct ch_feishu_line *line; /* owned; NULL: callbacks come to us */
 };
 
@@ -242,6 +243,17 @@ static void feishu_react(struct ch_channel *c, const char *chat, const char *mes
     ch_feishu_react(self(c)->out, message, emoji, done, tag);
 }
 
+static void feishu_unsend(struct ch_channel *c, const char *chat, const char *message,
+                          ch_acted_fn *done, void *tag) {
+    (void)chat;
+    ch_feishu_unsend(self(c)->acts, message, done, tag);
+}
+
+static void feishu_remove(struct ch_channel *c, const char *chat, const char *member,
+                          ch_acted_fn *done, void *tag) {
+    ch_feishu_remove(self(c)->acts, chat, member, done, tag);
+}
+
 /* --- life */
 
 static int need(const char *value, const char *what, struct chela_error *err) {
@@ -280,6 +292,7 @@ static void feishu_close(struct ch_channel *c) {
     ch_feishu_api_close(f->api);
     ch_feishu_fetch_free(f->fetch);
     ch_feishu_out_free(f->out);
+    ch_feishu_acts_free(f->acts);
     ch_rules_release(&f->rules);
     ch_free((char *)f->keys.app_id);
     ch_free((char *)f->keys.token);
@@ -314,6 +327,7 @@ static int feishu_open(const struct ch_channel_host *host, const struct chela_ch
     ch_rules_init(&f->rules, o);
     f->api = ch_feishu_api_new(host->rt, base_of(o->domain), o->account, o->secret);
     f->out = ch_feishu_out_new(host, f->api);
+    f->acts = ch_feishu_acts_new(f->api);
     f->fetch = ch_feishu_fetch_new(host->rt, f->api);
     if (is_line(o))
         f->line = ch_feishu_line_new(host->rt, f->api, o->account, o->secret, on_event, f);
@@ -334,6 +348,8 @@ const struct ch_channel_ops ch_feishu_channel = {
     .prepare = feishu_prepare,
     .deliver = feishu_deliver,
     .react = feishu_react,
+    .unsend = feishu_unsend,
+    .remove = feishu_remove,
     .is_owner = feishu_is_owner,
     .decided = feishu_decided,
     .working = feishu_working,

@@ -11,6 +11,7 @@
  *   feishu_fetch.c    names, what is quoted, files
  *   feishu_upload.c   files to the service
  *   feishu_out.c      answers, and that somebody is at work
+ *   feishu_act.c      messages taken back, members removed
  *   feishu.c          the channel made of these */
 #ifndef CH_CHANNEL_FEISHU_H
 #define CH_CHANNEL_FEISHU_H
@@ -186,5 +187,16 @@ void ch_feishu_react(struct ch_feishu_out *o, const char *message, const char *e
                      ch_acted_fn *done, void *tag);
 /* Mark a message that was written at ts, or no longer. */
 void ch_feishu_working(struct ch_feishu_out *o, const char *message, int64_t ts, bool at_work);
+
+/* --- feishu_act.c: struct ch_channel_ops' unsend and remove */
+
+struct ch_feishu_acts;
+
+/* api, borrowed, is closed first. */
+struct ch_feishu_acts *ch_feishu_acts_new(struct ch_feishu_api *api);
+void ch_feishu_acts_free(struct ch_feishu_acts *s);
+void ch_feishu_unsend(struct ch_feishu_acts *s, const char *message, ch_acted_fn *done, void *tag);
+void ch_feishu_remove(struct ch_feishu_acts *s, const char *chat, const char *member,
+                      ch_acted_fn *done, void *tag);
 
 #endif

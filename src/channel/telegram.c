@@ -558,6 +558,58 @@ static void telegram_react(struct ch_channel *c, const char *chat, const char *m
     call(t, "setMessageReaction", &body, CALL_MS, on_reaction, r);
 }
 
+/* --- what an administrator of a group may do */
+
+static void act(struct telegram *t, const char *method, const struct ch_buf *body,
+                ch_acted_fn *done, void *tag) {
+    struct reaction *r = ch_alloc(sizeof(*r));
+    r->done = done;
+    r->tag = tag;
+    ch_list_add(&t->reactions, &r->link);
+    call(t, method, body, CALL_MS, on_reaction, r);
+}
+
+static void telegram_unsend(struct ch_channel *c, const char *chat, const char *message,
+                            ch_acted_fn *done, void *tag) {
+    CH_BUF_AUTO body = {0};
+    struct ch_jw w = ch_jw(&body);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "chat_id", chat);
+    ch_jw_kraw(&w, "message_id", ch_sv_str(message));
+    ch_jw_end(&w, '}');
+    act(self(c), "deleteMessage", &body, done, tag);
+}
+
+/* One that is left out of the permissions is taken away as well. */
+static void telegram_mute(struct ch_channel *c, const char *chat, const char *member,
+                          int64_t seconds, ch_acted_fn *done, void *tag) {
+    struct telegram *t = self(c);
+    int64_t until = ch_now_ms(ch_loop_clock(t->host.rt->loop)) / 1000 + seconds;
+    CH_BUF_AUTO body = {0};
+    struct ch_jw w = ch_jw(&body);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "chat_id", chat);
+    ch_jw_kraw(&w, "user_id", ch_sv_str(member));
+    ch_jw_key(&w, "permissions");
+    ch_jw_begin(&w, '{');
+    ch_jw_kbool(&w, "can_send_messages", false);
+    ch_jw_end(&w, '}');
+    ch_jw_kint(&w, "until_date", until);
+    ch_jw_end(&w, '}');
+    act(t, "restrictChatMember", &body, done, tag);
+}
+
+static void telegram_remove(struct ch_channel *c, const char *chat, const char *member,
+                            ch_acted_fn *done, void *tag) {
+    CH_BUF_AUTO body = {0};
+    struct ch_jw w = ch_jw(&body);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "chat_id", chat);
+    ch_jw_kraw(&w, "user_id", ch_sv_str(member));
+    ch_jw_end(&w, '}');
+    act(self(c), "banChatMember", &body, done, tag);
+}
+
 /* --- buttons */
 
 struct press {
@@ -726,6 +778,9 @@ const struct ch_channel_ops ch_telegram_channel = {
     .judge = telegram_judge,
     .deliver = telegram_deliver,
     .react = telegram_react,
+    .unsend = telegram_unsend,
+    .mute = telegram_mute,
+    .remove = telegram_remove,
     .is_owner = telegram_is_owner,
     .decided = telegram_decided,
     .working = telegram_working,

@@ -209,6 +209,8 @@ static const char *with_calls(const chela_config *cfg, const char *allow,
     add_name(&list, allow);
     if (EITHER(a, d, send_to))
         add_name(&list, "sessions_send");
+    if (EITHER(a, d, chat_actions))
+        add_name(&list, "chat_*");
     for (; calls && *calls; calls++)
         add_name(&list, *calls);
     if (takers && *takers)
@@ -361,6 +363,7 @@ static void fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(allow, with_calls(cfg, EITHER(a, d, allow), a, d));
     FILL(description, a->description);
     FILL(send_to, EITHER(a, d, send_to));
+    FILL(chat_actions, EITHER(a, d, chat_actions));
     FILL(max_depth, (unsigned)EITHER(a, d, max_depth));
     FILL(max_children, (unsigned)EITHER(a, d, max_children));
     FILL(skills, EITHER(a, d, skills));

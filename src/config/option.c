@@ -312,6 +312,9 @@ const struct ch_option ch_options[] = {
      .help = "have the service hold the model to the tools' schemas, where both can"},
     {CH_SCOPE_AGENT, "tools.schedule", CH_CFG_BOOL, 0, AGENT(schedule_tool), .otherwise = "false",
      .help = "offer `schedule`, with which it makes schedules for its session; see schedules.md"},
+    {CH_SCOPE_AGENT, "tools.chat", CH_CFG_BOOL, 0, AGENT(chat_actions), .otherwise = "false",
+     .help = "in chats of a channel offer `chat_react`, `chat_recall`, `chat_mute` and "
+             "`chat_remove`; see tools.md"},
     {CH_SCOPE_AGENT, "tools.choice", CH_CFG_TEXT, 0, AGENT(choice), .otherwise = "auto",
      .help = "`auto`, `any`, `none`, or the tool that must be called"},
     {CH_SCOPE_AGENT, "agents", CH_CFG_TEXTS, 0, AGENT(calls), .otherwise = "[]",

@@ -238,11 +238,15 @@ static int walk_mapping(struct ch_cfg_parser *p, const struct ch_json *v, const 
 /* --- what only the whole file can tell ------------------------------------------ */
 
 static void warn_unknown_tool(struct ch_cfg_parser *p, const struct ch_json *v) {
+    static const char *const others[] = {"schedule",  "sessions_send", "handoff",     "chat_react",
+                                         "chat_recall", "chat_mute",   "chat_remove", "gateway"};
     const struct ch_conf_list *custom = &p->cfg->conf.tools;
     const struct ch_conf_tool *tools = custom->items;
     struct ch_nearest near = ch_nearest(ch_json_str(v));
     for (const struct chela_tool_opts *t = ch_builtin_tools; t->name; t++)
         ch_nearest_try(&near, ch_sv_str(t->name));
+    for (size_t i = 0; i < CH_LEN(others); i++)
+        ch_nearest_try(&near, ch_sv_str(others[i]));
     for (size_t i = 0; i < custom->n; i++)
         ch_nearest_try(&near, ch_sv_str(tools[i].item.name));
     if (near.best.n && ch_sv_eq(near.best, near.word))

@@ -140,7 +140,7 @@ chela_agent *ch_chat_agent(const struct ch_chat *chat) {
 
 int ch_chat_lane(struct ch_chat *chat, const char *key, struct ch_lane **out,
                  struct chela_error *err) {
-    struct ch_lane_opts o = {.agent = ch_chat_agent(chat), .key = key};
+    struct ch_lane_opts o = {.agent = ch_chat_agent(chat), .key = key, .equip = ch_actions_equip};
     ch_wish_patch(chat, key, &o.patch);
     return ch_lane_use(chat->gw, &o, out, err);
 }
@@ -148,6 +148,7 @@ int ch_chat_lane(struct ch_chat *chat, const char *key, struct ch_lane **out,
 static void to_lane(struct ch_parcel *p) {
     struct chela_error err = {0};
     struct ch_lane *lane;
+    ch_actions_see(p->chat, &p->in);
     if (ch_chat_agent(p->chat)->companion) {
         ch_room_hear(p);
         return;
@@ -509,7 +510,7 @@ static void on_taken_up(struct ch_lane_wait *w, struct ch_lane *l,
     ch_parcel_drop(p);
 }
 
-static struct ch_chat *chat_of(const chela_gateway *gw, const char *key) {
+struct ch_chat *ch_chat_of(const chela_gateway *gw, const char *key) {
     struct ch_sv rest = ch_sv_str(key);
     return find(gw, ch_sv_split(&rest, ':'));
 }
@@ -544,7 +545,7 @@ static void take_up_event(struct ch_chat *chat, const struct found *f) {
 
 int ch_channels_furnish(struct ch_lane *l, const char **to, const char **approve,
                         struct chela_error *err) {
-    struct ch_chat *chat = chat_of(l->gw, l->session->key);
+    struct ch_chat *chat = ch_chat_of(l->gw, l->session->key);
     const char *place = l->session->answers_to;
     if (!chat || !place)
         return 0;
@@ -554,7 +555,7 @@ int ch_channels_furnish(struct ch_lane *l, const char **to, const char **approve
 }
 
 bool ch_channels_own(const chela_gateway *gw, const char *session) {
-    return chat_of(gw, session) != NULL;
+    return ch_chat_of(gw, session) != NULL;
 }
 
 static bool is_under_way(const struct ch_chat *chat, const struct found *f) {
@@ -582,7 +583,7 @@ static bool is_ours(const struct ch_recovery *r, const struct found *f) {
 }
 
 static void take_up(chela_gateway *gw, const struct found *f) {
-    struct ch_chat *chat = chat_of(gw, f->key);
+    struct ch_chat *chat = ch_chat_of(gw, f->key);
     struct chela_error err = {0};
     struct chela_store_item item = {.id = f->id, .key = f->key, .state = f->state, .data = f->data,
                                     .n = f->n, .attempts = f->attempts};
@@ -632,7 +633,7 @@ static void looked(struct ch_work *w) {
         for (CH_LIST_EACH(k, &r->gw->chats))
             try_again(r, CH_CONTAINER(k, struct ch_chat, link));
     for (struct found *f; r->gw && (f = CH_LIST_FIRST(&r->found, struct found, link));) {
-        struct ch_chat *chat = chat_of(r->gw, f->key);
+        struct ch_chat *chat = ch_chat_of(r->gw, f->key);
         if (chat && !r->gw->draining && !is_under_way(chat, f) && is_ours(r, f))
             take_up(r->gw, f);
         free_found(f);

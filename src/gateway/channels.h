@@ -11,7 +11,8 @@ struct ch_chat {
     struct ch_channel *channel; /* owned */
     char *agent;                /* owned; "": the first */
     struct ch_list parcels;
-    struct ch_list desks, asks, decidings, reactings; /* desk.c */
+    struct ch_list desks, asks, decidings; /* desk.c */
+    struct ch_list actings, places;        /* actions.c */
     struct ch_list wishes; /* wishes.c */
     struct ch_list rooms;  /* rooms.c */
     size_t nasks, nwishes;
@@ -62,6 +63,21 @@ struct ch_channel_host ch_chat_host(struct ch_chat *chat, bool listens);
 /* --- rooms.c: a line of a chat that the agent listens to */
 void ch_room_hear(struct ch_parcel *p);
 void ch_rooms_release(struct ch_chat *chat);
+
+/* --- actions.c: what can be done in a chat beside writing there */
+
+void ch_actions_init(struct ch_chat *chat);
+void ch_actions_release(struct ch_chat *chat);
+/* A message of the chat that an agent gets to see: it may be spoken of. */
+void ch_actions_see(struct ch_chat *chat, const struct ch_arrival *in);
+/* ch_sent_fn: the same of one of ours; user is the chat. */
+void ch_actions_sent(const struct chela_outbound *m, const char *note, void *user);
+/* struct ch_lane_opts' equip. */
+int ch_actions_equip(chela_gateway *gw, chela_agent *agent, const char *key,
+                     struct chela_error *err);
+/* A call whose answer comes from the service: ch_acted, with this as its tag. */
+struct ch_acting *ch_acting_new(struct ch_chat *chat, chela_call *call);
+void ch_acted(const struct chela_error *err, void *acting);
 
 /* --- pairing.c */
 void ch_parcel_meet(struct ch_parcel *p); /* take it in if its sender is paired, else give a code */

@@ -81,6 +81,7 @@ static struct ch_chat *new_chat(chela_gateway *gw) {
     ch_list_init(&chat->rooms);
     ch_list_init(&chat->formers);
     ch_desks_init(chat);
+    ch_actions_init(chat);
     return chat;
 }
 
@@ -200,10 +201,12 @@ static void close_chat(struct ch_chat *chat) {
             ch_parcel_drop(p);
     }
     ch_desks_release(chat);
+    ch_actions_release(chat);
     ch_wishes_release(chat);
     for (struct former *f; (f = CH_LIST_FIRST(&chat->formers, struct former, link));)
         free_former(f);
     chela_outbox_channel(chat->gw->rt, chat->channel->ops->name, NULL, NULL, NULL);
+    ch_outbox_on_sent(chat->gw->rt, chat->channel->ops->name, NULL, NULL);
     chat->channel->ops->close(chat->channel);
     ch_list_del(&chat->link);
     ch_free(chat->agent);
@@ -291,6 +294,7 @@ static void use(chela_gateway *gw, struct planned *p) {
     ch_free(chat->agent);
     chat->agent = CH_TAKE(p->agent);
     if (p->fresh) {
+        ch_outbox_on_sent(gw->rt, fresh->ops->name, ch_actions_sent, chat);
         chat->channel = fresh;
         ch_list_add(&gw->chats, &chat->link);
         p->fresh = false;

@@ -28,12 +28,6 @@ struct desk {
     size_t next;
 };
 
-/* A reaction that is on its way. */
-struct reacting {
-    struct ch_link link; /* in the chat's reactings */
-    chela_call *call;    /* NULL: it was cancelled */
-};
-
 /* A question that was asked. */
 struct ask {
     struct ch_link link; /* in the chat's asks */
@@ -117,26 +111,6 @@ static int answer(chela_call *call, const struct chela_message *m, void *user) {
     return put(call, d, m, ch_buf_str(&to));
 }
 
-static void on_reacted(const struct chela_error *err, void *tag) {
-    struct reacting *r = tag;
-    ch_list_del(&r->link);
-    if (r->call && err)
-        chela_result_error(r->call, err->code == CHELA_ENET ? "network" : "invalid_arguments", "%s",
-                           err->message);
-    else if (r->call)
-        chela_result_text(r->call, "Done.", 5);
-    if (r->call)
-        chela_call_finish(r->call);
-    ch_free(r);
-}
-
-static void on_reaction_cancelled(chela_call *call, void *user) {
-    struct reacting *r = user;
-    r->call = NULL;
-    chela_result_error(call, "cancelled", "It may have been made.");
-    chela_call_finish(call);
-}
-
 static int react(chela_call *call, const struct chela_message *m, void *user) {
     const struct desk *d = user;
     struct ch_channel *c = d->chat->channel;
@@ -144,12 +118,7 @@ static int react(chela_call *call, const struct chela_message *m, void *user) {
     if (!id.n)
         return refuse(call);
     CH_AUTOFREE char *message = ch_strndup(id.p, id.n);
-    struct reacting *r = ch_alloc(sizeof(*r));
-    r->call = call;
-    ch_list_add(&d->chat->reactings, &r->link);
-    chela_call_defer(call);
-    chela_call_on_cancel(call, on_reaction_cancelled, r);
-    c->ops->react(c, d->conversation, message, m->emoji, on_reacted, r);
+    c->ops->react(c, d->conversation, message, m->emoji, ch_acted, ch_acting_new(d->chat, call));
     return 0;
 }
 
@@ -497,7 +466,6 @@ void ch_desks_init(struct ch_chat *chat) {
     ch_list_init(&chat->desks);
     ch_list_init(&chat->asks);
     ch_list_init(&chat->decidings);
-    ch_list_init(&chat->reactings);
 }
 
 void ch_desks_release(struct ch_chat *chat) {
@@ -505,11 +473,6 @@ void ch_desks_release(struct ch_chat *chat) {
         if (g->in_words)
             g->done(ch_sv("", 0), g->tag); /* a parcel, which is no longer of the chat */
         free_deciding(g);
-    }
-    for (struct reacting *r; (r = CH_LIST_FIRST(&chat->reactings, struct reacting, link));) {
-        struct chela_error err = {0};
-        ch_fail(&err, CHELA_ENET, "the gateway is stopping");
-        on_reacted(&err, r);
     }
     for (struct ask *a; (a = CH_LIST_FIRST(&chat->asks, struct ask, link));)
         free_ask(chat, a);

@@ -145,6 +145,8 @@ void ch_chats_close(chela_gateway *gw);
 
 /* --- channels.c */
 void ch_channels_recover(chela_gateway *gw); /* take up what other processes left */
+struct ch_chat;
+struct ch_chat *ch_chat_of(const chela_gateway *gw, const char *session); /* NULL: of none */
 bool ch_channels_own(const chela_gateway *gw, const char *session); /* it is of a chat */
 /* For a run that begins by itself: in the session of a chat its answer goes where
  * the last one went, and who may agree to its calls is asked there. */

@@ -117,13 +117,16 @@ void ch_lane_unwatch(struct ch_watcher *w) {
 
 /* --- life */
 
-static int make_agent(const struct ch_lane_opts *o, chela_agent **out, struct chela_error *err) {
+static int make_agent(chela_gateway *gw, const struct ch_lane_opts *o, chela_agent **out,
+                      struct chela_error *err) {
     chela_agent *a;
     int rc = ch_agent_derive(o->agent, &o->patch, &a, err);
     if (rc < 0)
         return rc;
     for (size_t i = 0; rc == 0 && i < o->ntools; i++)
         rc = ch_agent_client_tool(a, &o->tools[i], err);
+    if (rc == 0 && o->equip)
+        rc = o->equip(gw, a, o->key, err);
     if (rc < 0)
         ch_agent_free(a);
     else
@@ -152,6 +155,7 @@ static void digest(const struct ch_lane_opts *o, unsigned char out[CH_SHA256_SIZ
                 (int)p->reasoning, p->tool_choice ? p->tool_choice : "",
                 p->output_schema ? p->output_schema : "", p->model ? p->model : "",
                 p->system ? p->system : "");
+    ch_buf_addc(&text, o->equip ? 4 : 5);
     for (size_t i = 0; p->stop && p->stop[i]; i++)
         ch_buf_addf(&text, "%c%s", 1, p->stop[i]);
     for (size_t i = 0; i < o->ntools; i++)
@@ -190,7 +194,7 @@ void ch_lane_when_ready(struct ch_lane *l, struct ch_lane_wait *w) {
 static void bury(struct ch_task *t);
 
 static int furnish(struct ch_lane *l, const struct ch_lane_opts *o, struct chela_error *err) {
-    int rc = make_agent(o, &l->agent, err);
+    int rc = make_agent(l->gw, o, &l->agent, err);
     if (rc == 0)
         rc = ch_session_open(l->agent, o->key, o->key != NULL, &l->session, err);
     if (rc < 0) {
@@ -199,6 +203,7 @@ static int furnish(struct ch_lane *l, const struct ch_lane_opts *o, struct chela
         return rc;
     }
     digest(o, l->wants);
+    l->equipped = o->equip && l->agent->chat_actions;
     l->ready = !l->session->keep;
     chela_session_on_ready(l->session, on_ready, l);
     return 0;
@@ -333,9 +338,16 @@ static int recall(struct ch_lane *l, struct ch_msg *m, struct chela_error *err) 
     return rc < 0 ? ch_fail(err, rc, "the history is too long") : 0;
 }
 
+/* Who does not write in the chat does not act there either. */
+static void bound(const struct ch_lane *l, struct chela_run_opts *opts) {
+    if (l->equipped && !opts->channel && !opts->deny)
+        opts->deny = "chat_*,gateway";
+}
+
 int ch_lane_begin(struct ch_lane *l, struct ch_msg *input, struct chela_run_opts *opts,
                   struct chela_error *err) {
     chela_run *run;
+    bound(l, opts);
     opts->on_event = on_event;
     opts->user = l;
     int rc = ch_run_start(l->session, input, opts, &run, err);
@@ -366,6 +378,8 @@ int ch_lane_resume(struct ch_lane *l, const char *approve, struct chela_error *e
 
 int ch_lane_send(struct ch_lane *l, struct ch_sv text, struct chela_run_opts *opts,
                  struct chela_error *err) {
+    if (text.p)
+        bound(l, opts);
     opts->on_event = on_event;
     opts->user = l;
     int rc = chela_session_send(l->session, text.p, text.n, opts, err);

@@ -41,6 +41,9 @@ struct ch_lane_opts {
     struct ch_agent_patch patch;
     const struct chela_tool_opts *tools; /* that its sender runs */
     size_t ntools;
+    /* Gives its agent tools that belong to where the conversation takes place; NULL:
+     * there are none. The same function gives the same ones for a key. */
+    int (*equip)(chela_gateway *gw, chela_agent *agent, const char *key, struct chela_error *err);
 };
 
 struct ch_lane {
@@ -59,6 +62,7 @@ struct ch_lane {
     bool kept;
     bool ready; /* its journal was read */
     bool running;
+    bool equipped; /* its agent has tools of a chat: for runs that come from there */
     bool unfinished; /* when it was closed: a run was */
     unsigned hops;  /* messages between sessions that led to its run; send.c */
     unsigned due;   /* the same of those that wait for a run: the most of any */

@@ -141,6 +141,13 @@ static void resolve(chela_call *call, struct ch_bound *b) {
     b->obstacle = find_obstacle(b);
 }
 
+static const char *show(chela_call *call) {
+    CH_BUF_AUTO text = {0};
+
+    call->tool->show(call, &text);
+    return text.n ? ch_arena_str(&call->arena, ch_buf_sv(&text)) : NULL;
+}
+
 void ch_bind(chela_call *call, struct ch_bound *out) {
     CH_BUF_AUTO arguments = {0};
     struct ch_sha256 h;
@@ -150,6 +157,8 @@ void ch_bind(chela_call *call, struct ch_bound *out) {
         call->tool->plan(call, &out->plan);
         resolve(call, out);
     }
+    if (call->tool->show)
+        out->shown = show(call);
     write_arguments(&call->arena, call->args, &arguments);
     ch_sha256_init(&h);
     add(&h, ch_sv_str(call->tool->name));
@@ -157,6 +166,8 @@ void ch_bind(chela_call *call, struct ch_bound *out) {
     add(&h, out->plan.command);
     if (out->cwd)
         add_program(&h, &call->arena, out);
+    if (out->shown)
+        add(&h, ch_sv_str(out->shown));
     ch_sha256_end(&h, out->digest);
 }
 
@@ -202,4 +213,8 @@ void ch_bound_show(chela_call *call, const struct ch_bound *b, struct ch_buf *ou
         show_lines(out, b->plan.command);
     if (command && !b->plan.plain)
         show_line(out, "arguments", ch_buf_str(&arguments));
+    if (b->shown) {
+        ch_buf_addc(out, '\n');
+        show_cut(out, ch_sv_str(b->shown));
+    }
 }

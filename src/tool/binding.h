@@ -23,6 +23,7 @@ struct ch_bound { /* texts live in the call's arena */
     /* NULL, or why nothing but a person's look at this very call can vouch for
      * it, as in "it uses ..."; static */
     const char *obstacle;
+    const char *shown; /* what the tool says about the call; NULL: nothing */
 };
 
 /* The call's arguments must have been read. */

@@ -17,7 +17,7 @@ static const struct {
     {"group:net", "web_search,web_fetch"},
     {"group:data", "query_database"},
     {"group:memory", "memory_search,memory_write"},
-    {"group:messaging", "message,send_email"},
+    {"group:messaging", "message,send_email,chat_react,chat_recall,chat_mute,chat_remove"},
     {"group:basic", "calculate,time,todo,ask_user"},
 };
 

@@ -53,6 +53,10 @@ struct ch_tool {
      * to judge; *out is zeroed. Called on the loop thread, once the arguments
      * were checked and again right before the start. Set after adding. */
     void (*plan)(chela_call *call, struct ch_plan *out);
+    /* NULL, or what a person should see beside the arguments before they agree to a
+     * call, as text. It is part of what they agree to: should it be another one right
+     * before the start, the call is not made. Likewise. */
+    void (*show)(chela_call *call, struct ch_buf *out);
     const struct ch_tool_ops *ops; /* NULL: the host runs it */
     void *impl;                    /* owned through ops->free */
 };
