@@ -24,6 +24,8 @@ struct chela_message {
                                run answers */
     const char *text;       /* send, reply: never empty; NULL for react */
     const char *emoji;      /* react; NULL otherwise */
+    int more;               /* send: it goes on with what was just sent, as people write
+                               several messages in a row: it answers no other */
 };
 
 /* Deliver m and answer the call, as a tool's function does on the loop thread
@@ -77,6 +79,7 @@ struct chela_inbound {
     const struct chela_beside *quoted;
     const struct chela_beside *recent; /* not yet in the session; the newest last */
     size_t nrecent;                    /* of more than 31 the newest are shown */
+    int answers_us; /* what it quotes is the agent's own; the channel vouches for it */
 };
 #define CHELA_INBOUND(...) {.size = sizeof(struct chela_inbound), __VA_ARGS__}
 

@@ -108,11 +108,20 @@ CHELA_API void chela_willing_free(chela_willing *w); /* NULL is a no-op */
 /* A line was heard: is it to be answered? */
 CHELA_API void chela_willing_hear(chela_willing *w, const struct chela_heard *line,
                                   struct chela_urge *out);
-/* It said something, in so many lines: that costs, and the refractory time
- * begins. */
+/* It begins to think about an answer: that costs, whatever comes of it, and the
+ * refractory time begins. chela_willing_said follows. */
+CHELA_API void chela_willing_turn(chela_willing *w, int64_t at);
+/* It said something, in so many lines: without a turn before it that costs, and
+ * the refractory time begins anew. */
 CHELA_API void chela_willing_said(chela_willing *w, int64_t at, unsigned lines);
 /* How willing it is at a time, not before the last one. */
 CHELA_API double chela_willing_at(const chela_willing *w, int64_t at);
+/* All that it remembers as one line of JSON, yours to chela_free; and the other
+ * way round, in one whose settings may be different. CHELA_EPARSE: it is no such
+ * line, and nothing changed. */
+CHELA_API char *chela_willing_save(const chela_willing *w);
+CHELA_API int chela_willing_restore(chela_willing *w, const char *json, size_t len,
+                                    struct chela_error *err);
 
 /* --- a companion ----------------------------------------------------------- */
 

@@ -201,11 +201,19 @@ static void add_memory(const chela_agent *a, struct ch_buf *out) {
         ch_buf_add_str(out, "none");
 }
 
+/* No beat follows in which a result could be read. */
+static bool is_last_beat(const chela_run *run) {
+    return run->m.limits.max_turns > 0 && (int64_t)run->m.turns >= run->m.limits.max_turns &&
+           run->m.turns > 1;
+}
+
 static void add_scene(chela_run *run, struct ch_buf *out) {
     const chela_session *s = run->session;
     ch_buf_add_str(out, "It is ");
     ch_view_time(ch_run_now(run), s->agent->companion->utc_offset, out);
     ch_buf_addf(out, ".\n");
+    if (is_last_beat(run))
+        ch_buf_add_str(out, "This is the end of your turn: only actions are left.\n");
     if (run->about.blocks)
         ch_buf_add_str(out, run->about.blocks);
 }
@@ -230,7 +238,8 @@ static void add_signature(const struct ch_tool_def *t, struct ch_buf *out) {
     ch_buf_addf(out, "): %.*s\n", CH_SV_FMT(t->description));
 }
 
-/* The actions, then the tools: what a channel cannot do is not there. */
+/* The actions, then the tools: what a channel cannot do is not there, nor what there
+ * is no time for. */
 static void offer(chela_run *run, struct ch_model_request *req) {
     const struct ch_registry *r = &run->session->agent->registry;
     static const char *const actions[] = {CH_SEND_ACTION, CH_REACT_ACTION, CH_SILENT_ACTION};
@@ -243,9 +252,12 @@ static void offer(chela_run *run, struct ch_model_request *req) {
         if (t && (!react || run->session->channel.react))
             defs[n++] = ch_tool_def(t);
     }
-    memcpy(defs + n, req->tools, req->ntools * sizeof(*defs));
+    if (!is_last_beat(run)) {
+        memcpy(defs + n, req->tools, req->ntools * sizeof(*defs));
+        n += req->ntools;
+    }
     req->tools = defs;
-    req->ntools += n;
+    req->ntools = n;
 }
 
 static int render(chela_run *run, const struct ch_model_request *req, struct ch_prompt_text *text,

@@ -86,13 +86,23 @@ static int64_t pause_before(struct ch_sv part, double typing) {
     return (int64_t)CH_MIN(CH_MAX(ms, LEAST_PAUSE_MS), LONGEST_PAUSE_MS);
 }
 
-static int send_part(chela_call *call, const char *key, const char *text, const char *reply_to) {
+static int send_part(chela_call *call, const char *key, const char *text, const char *reply_to,
+                     bool more) {
     const struct chela_channel *c = call->env->channel;
-    struct chela_message m = {.key = key, .text = text, .message_id = reply_to};
+    struct chela_message m = {.key = key, .text = text, .message_id = reply_to, .more = more};
     chela_channel_fn *fn = reply_to && c->reply ? c->reply : c->send;
     if (!fn)
         return chela_result_error(call, "unavailable", "The channel %s cannot send.", c->name);
     return fn(call, &m, c->user);
+}
+
+/* Parts that are not to be sent one by one, as lines. */
+static char *join(struct ch_sv parts) {
+    struct ch_buf out = {0};
+    struct ch_sv part;
+    while (ch_view_part(&parts, &part))
+        ch_buf_addf(&out, "%s%.*s", out.n ? "\n" : "", CH_SV_FMT(part));
+    return ch_buf_take(&out);
 }
 
 static void send_next(struct ch_timer *t);
@@ -100,11 +110,11 @@ static void send_next(struct ch_timer *t);
 /* The part that is due; then a pause for the next, or the end. */
 static void send_now(struct sending *s, struct ch_sv part) {
     CH_BUF_AUTO key = {0};
-    CH_AUTOFREE char *text = ch_strndup(part.p, part.n);
+    CH_AUTOFREE char *text = join(part);
     struct ch_sv rest = s->rest, next;
     ch_buf_addf(&key, "%s/%u", chela_call_key(s->call), s->sent);
     ch_answer_release(&s->call->answer); /* one result for all of them */
-    int rc = send_part(s->call, ch_buf_str(&key), text, s->sent ? NULL : s->reply_to);
+    int rc = send_part(s->call, ch_buf_str(&key), text, s->sent ? NULL : s->reply_to, s->sent > 0);
     s->sent++;
     if (rc < 0 || s->call->answer.error_type || !ch_view_part(&rest, &next))
         finish(s);
@@ -172,8 +182,8 @@ static int send_message(chela_call *call, void *user) {
     if (c && c->parts && has_parts(text))
         return send_parts(call, rt, run->session->agent->companion->typing, text, reply_to);
     if (c) {
-        CH_AUTOFREE char *plain = ch_strndup(part.p, part.n);
-        return send_part(call, chela_call_key(call), has_parts(text) ? text : plain, reply_to);
+        CH_AUTOFREE char *all = join(ch_sv_str(text));
+        return send_part(call, chela_call_key(call), all, reply_to, false);
     }
     rest = ch_sv_str(text);
     while (!run->dead && ch_view_part(&rest, &part))

@@ -494,6 +494,11 @@ size_t ch_outbox_stuck(const chela_runtime *rt, const char *channel) {
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
+/* A companion speaks by actions. Who asked it and got nothing is told why. */
+static bool says_enough(const chela_run *run) {
+    return ch_beat_is(run) && (run->unasked || run->spoke || !run->error[0]);
+}
+
 void ch_outbox_answer(chela_run *run, unsigned turn, bool delivered) {
     chela_session *s = run->session;
     enum ch_status status = ch_reason_status(run->m.reason);
@@ -502,7 +507,7 @@ void ch_outbox_answer(chela_run *run, unsigned turn, bool delivered) {
     struct chela_event end = {0};
 
     if (!run->answer_to || !s->channel.name || !ch_kept(run) || delivered ||
-        status == CH_STATUS_CANCELLED || ch_beat_is(run)) /* that one speaks by actions */
+        status == CH_STATUS_CANCELLED || says_enough(run))
         return;
     ch_said_tell(run, &end);
     if (end.end.silent || (!run->text.n && !run->error[0] && !end.end.nmedia))

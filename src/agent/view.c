@@ -44,24 +44,54 @@ static void add_text(struct ch_buf *out, struct ch_sv text) {
     ch_buf_add_str(out, "\n");
 }
 
-void ch_view_line(int64_t at, int utc_offset, struct ch_sv id, struct ch_sv name,
-                  struct ch_sv text, struct ch_buf *out) {
-    CH_BUF_AUTO who = {0};
-    ch_envelope_quote(name, &who);
-    ch_buf_add_str(out, "[");
-    ch_view_time(at, utc_offset, out);
-    ch_buf_add_str(out, id.n ? " " : "");
+void ch_view_id(struct ch_sv id, struct ch_buf *out) {
     add_plain(out, id, ID_BYTES);
+}
+
+/* Marks of our own are no one else's to write. */
+static void add_quoted(struct ch_buf *out, struct ch_sv text, size_t most) {
+    CH_BUF_AUTO safe = {0};
+    ch_envelope_quote(ch_utf8_cut(ch_sv_trim(text), most), &safe);
+    add_plain(out, ch_buf_sv(&safe), safe.n);
+}
+
+static void add_answered(const struct ch_line *l, struct ch_buf *out) {
+    ch_buf_add_str(out, " answers ");
+    ch_view_id(l->quoted, out);
+    if (l->quoted_name.n) {
+        ch_buf_add_str(out, " of ");
+        add_quoted(out, l->quoted_name, NAME_BYTES);
+    }
+    if (l->quoted_text.n) {
+        ch_buf_add_str(out, ", \"");
+        add_quoted(out, l->quoted_text, CH_LIMIT_VIEW_QUOTE);
+        ch_buf_add_str(out, l->quoted_text.n > CH_LIMIT_VIEW_QUOTE ? "...\"" : "\"");
+    }
+}
+
+void ch_view_line(const struct ch_line *l, int utc_offset, struct ch_buf *out) {
+    CH_BUF_AUTO who = {0};
+    ch_envelope_quote(l->name, &who);
+    ch_buf_add_str(out, "[");
+    ch_view_time(l->at, utc_offset, out);
+    ch_buf_add_str(out, l->id.n ? " " : "");
+    ch_view_id(l->id, out);
+    if (l->quoted.n)
+        add_answered(l, out);
     ch_buf_add_str(out, "] ");
     add_plain(out, who.n ? ch_buf_sv(&who) : CH_SV("?"), NAME_BYTES);
     ch_buf_add_str(out, ": ");
-    add_text(out, text);
+    add_text(out, l->text);
 }
 
 char *chela_heard_line(int64_t at, int utc_offset, const char *id, const char *name,
                        struct chela_str text) {
     struct ch_buf out = {0};
-    ch_view_line(at, utc_offset, ch_sv_str(id), ch_sv_str(name), ch_sv(text.p, text.n), &out);
+    struct ch_line line = {.at = at,
+                           .id = ch_sv_str(id),
+                           .name = ch_sv_str(name),
+                           .text = ch_sv(text.p, text.n)};
+    ch_view_line(&line, utc_offset, &out);
     return ch_buf_take(&out);
 }
 
@@ -109,6 +139,13 @@ static struct ch_sv name_of(struct ch_sv line) {
     return ch_sv_split(&rest, ':');
 }
 
+static struct ch_sv id_of(struct ch_sv line) {
+    struct ch_sv id = ch_sv(line.p + 7, 0); /* behind "[10:02 " */
+    while (id.p + id.n < line.p + line.n && !strchr(" ]", id.p[id.n]))
+        id.n++;
+    return id;
+}
+
 struct making {
     const struct ch_view_opts *o;
     struct ch_view *v;
@@ -154,7 +191,8 @@ static size_t take_heard(struct making *m, const struct ch_msg *msg, int utc_off
                 n += take_line(m, next_line(&rest), false);
         } else { /* somebody who is alone with it */
             CH_BUF_AUTO line = {0};
-            ch_view_line(msg->ts, utc_offset, CH_SV(""), CH_SV("user"), rest, &line);
+            ch_view_line(&(struct ch_line){.at = msg->ts, .name = CH_SV("user"), .text = rest},
+                         utc_offset, &line);
             n += take_line(m, ch_buf_sv(&line), false);
         }
     }
@@ -185,7 +223,9 @@ static size_t take_said(struct making *m, const struct ch_msg *msg, const struct
         struct ch_sv rest = ch_json_get_str(v, "content"), part;
         while (ch_view_part(&rest, &part)) {
             CH_BUF_AUTO line = {0};
-            ch_view_line(msg->ts, o->utc_offset, CH_SV("you"), ch_sv_str(o->name), part, &line);
+            ch_view_line(&(struct ch_line){.at = msg->ts, .id = CH_SV("you"),
+                                           .name = ch_sv_str(o->name), .text = part},
+                         o->utc_offset, &line);
             n += take_line(m, ch_buf_sv(&line), true);
         }
     }
@@ -200,6 +240,37 @@ static size_t take_message(struct making *m, const struct ch_view_opts *o, size_
     if (msg->kind == CH_MSG_ASSISTANT)
         return take_said(m, msg, next && next->kind == CH_MSG_RESULTS ? next : NULL, o);
     return 0;
+}
+
+unsigned ch_view_said(const struct ch_transcript *t) {
+    const struct ch_view_opts o = {.transcript = t, .name = ""};
+    size_t lines = 0;
+    for (size_t i = t->n; i > 0 && t->msgs[i - 1]->kind != CH_MSG_USER; i--)
+        lines += take_message(NULL, &o, i - 1);
+    return (unsigned)lines;
+}
+
+static void tell_ids(struct ch_sv text, size_t *skip, void (*fn)(struct ch_sv id, void *user),
+                     void *user) {
+    while (text.n) {
+        struct ch_sv line = next_line(&text);
+        if (*skip)
+            --*skip;
+        else if (is_line(line) && line.p[6] == ' ')
+            fn(id_of(line), user);
+    }
+}
+
+void ch_view_ids(const struct ch_transcript *t, size_t lines,
+                 void (*fn)(struct ch_sv id, void *user), void *user) {
+    const struct ch_view_opts o = {.transcript = t, .name = ""};
+    size_t from = t->n, n = 0;
+    while (from > 0 && n < lines)
+        n += t->msgs[--from]->kind == CH_MSG_USER ? take_message(NULL, &o, from) : 0;
+    size_t skip = n > lines ? n - lines : 0;
+    for (; from < t->n; from++)
+        for (uint32_t k = 0; t->msgs[from]->kind == CH_MSG_USER && k < t->msgs[from]->nblocks; k++)
+            tell_ids(t->msgs[from]->blocks[k].text, &skip, fn, user);
 }
 
 /* --- working memory */
@@ -228,7 +299,8 @@ static void add_work(const struct ch_msg *m, struct ch_buf *out) {
         else if (b->type == CH_BLOCK_TOOL_CALL)
             add_call(out, b);
         else if (b->type == CH_BLOCK_TOOL_RESULT && (!said || b->flags & CH_F_ERROR))
-            add_row(out, b->flags & CH_F_ERROR ? "error of " : "result of ", b->name, b->text);
+            add_row(out, b->flags & CH_F_ERROR ? "error of " : "result of ", b->name,
+                    ch_sv_trim(b->text).n ? b->text : CH_SV("(empty)"));
         else if (m->kind == CH_MSG_EVENT && b->type == CH_BLOCK_TEXT)
             add_row(out, "note", CH_SV(""), b->text);
     }

@@ -6,7 +6,9 @@
  * out in this turn. All of it is made from the transcript, each time anew.
  *
  * A line is "[10:02 om_1] Ann: text"; more lines of a text are indented, so that
- * nobody can write a line of somebody else. Its own have "you" in the brackets. */
+ * nobody can write a line of somebody else. Its own have "you" in the brackets.
+ * One that answers another says so in them, where nobody can write either:
+ * "[10:03 om_2 answers om_1 of Ann, "text"] Bob: yes". */
 #ifndef CH_AGENT_VIEW_H
 #define CH_AGENT_VIEW_H
 #include "base/buf.h"
@@ -18,9 +20,17 @@
 #define CH_SILENT_ACTION "stay_silent"
 #define CH_SEPARATOR "<sep/>" /* between the parts of what is said */
 
-/* at: ms; id may be empty. Appended, with a line break. */
-void ch_view_line(int64_t at, int utc_offset, struct ch_sv id, struct ch_sv name,
-                  struct ch_sv text, struct ch_buf *out);
+struct ch_line {
+    int64_t at;             /* ms */
+    struct ch_sv id, name;  /* id may be empty */
+    struct ch_sv text;
+    struct ch_sv quoted, quoted_name, quoted_text; /* what it answers; the id empty: nothing */
+};
+
+/* Appended, with a line break. */
+void ch_view_line(const struct ch_line *l, int utc_offset, struct ch_buf *out);
+/* An id as a line has it. */
+void ch_view_id(struct ch_sv id, struct ch_buf *out);
 /* "10:02" */
 void ch_view_time(int64_t at, int utc_offset, struct ch_buf *out);
 
@@ -41,6 +51,13 @@ struct ch_view { /* zeroed: empty */
 
 void ch_view_make(const struct ch_view_opts *o, struct ch_view *out);
 void ch_view_release(struct ch_view *v);
+
+/* How many lines it said since it was last told something. */
+unsigned ch_view_said(const struct ch_transcript *t);
+
+/* The ids of the last so many lines of others, the oldest first. */
+void ch_view_ids(const struct ch_transcript *t, size_t lines,
+                 void (*fn)(struct ch_sv id, void *user), void *user);
 
 /* The next part of what is to be said: trimmed, never empty; false: no more. */
 bool ch_view_part(struct ch_sv *rest, struct ch_sv *part);

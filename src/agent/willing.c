@@ -18,6 +18,8 @@
 #include "base/mem.h"
 #include "base/sv.h"
 #include "chela/heartbeat.h"
+#include "json/json.h"
+#include "json/writer.h"
 
 #define LIVELY_S 15 /* since the last line */
 #define RECENT_S 60
@@ -31,6 +33,7 @@
 #define DEFAULT_HUSH_S 600
 #define DEFAULT_BOT_TURNS 3
 #define DAY_MIN (24 * 60)
+#define LATEST (INT64_C(1) << 53) /* ms that JSON keeps */
 
 struct chela_willing {
     enum chela_chat_kind kind;
@@ -45,6 +48,7 @@ struct chela_willing {
     unsigned lines;         /* all that were heard and said */
     unsigned bot_turns;     /* answers to bots in a row */
     uint64_t dice;
+    bool turning; /* a turn is under way, and was paid for */
 };
 
 const char *chela_urge_name(enum chela_urge_reason r) {
@@ -360,12 +364,100 @@ void chela_willing_hear(chela_willing *w, const struct chela_heard *line,
     out->share = share(w);
 }
 
-/* However eager it was: with what it said the matter is dealt with, so that one
- * mention does not make it join in with whatever follows. */
-void chela_willing_said(chela_willing *w, int64_t at, unsigned lines) {
-    at = advance(w, at);
+/* However eager it was: with a turn the matter is dealt with, so that one mention
+ * does not make it join in with whatever follows. */
+static void pay(chela_willing *w, int64_t at) {
+    advance(w, at);
     w->w = fmax(0, fmin(w->w, w->o.threshold) - w->o.reply_cost);
-    w->refractory_end = at + (int64_t)(w->o.refractory_s * 1000);
+}
+
+static void rest(chela_willing *w) {
+    w->refractory_end = w->at + (int64_t)(w->o.refractory_s * 1000);
+}
+
+void chela_willing_turn(chela_willing *w, int64_t at) {
+    pay(w, at);
+    rest(w);
+    w->turning = true;
+}
+
+void chela_willing_said(chela_willing *w, int64_t at, unsigned lines) {
+    if (w->turning)
+        advance(w, at);
+    else
+        pay(w, at);
+    rest(w);
+    w->turning = false;
     while (lines--)
         count_line(w, true);
+}
+
+/* --- across processes */
+
+static void add_time(struct ch_jw *j, const char *key, int64_t at) {
+    if (at != INT64_MIN)
+        ch_jw_kint(j, key, at);
+}
+
+static void add_number(struct ch_jw *j, const char *key, double v) {
+    ch_jw_key(j, key);
+    ch_jw_double(j, v);
+}
+
+char *chela_willing_save(const chela_willing *w) {
+    struct ch_buf out = {0};
+    struct ch_jw j = ch_jw(&out);
+    ch_jw_begin(&j, '{');
+    add_number(&j, "w", w->w);
+    add_time(&j, "at", w->at);
+    add_time(&j, "line", w->last_line);
+    add_time(&j, "refractory", w->refractory_end);
+    add_time(&j, "hushed", w->hushed_end);
+    add_number(&j, "own", w->own);
+    add_number(&j, "all", w->all);
+    ch_jw_kint(&j, "lines", w->lines);
+    ch_jw_kint(&j, "bots", w->bot_turns);
+    ch_jw_kint(&j, "dice", (int64_t)w->dice);
+    ch_jw_kbool(&j, "turn", w->turning);
+    ch_jw_end(&j, '}');
+    return ch_buf_take(&out);
+}
+
+static double read_number(const struct ch_json *v, const char *key, double most) {
+    double d = ch_json_double(ch_json_get(v, key), 0);
+    return d > 0 ? fmin(d, most) : 0; /* also for what is no number */
+}
+
+static unsigned read_count(const struct ch_json *v, const char *key) {
+    int64_t n = ch_json_int(ch_json_get(v, key), 0);
+    return (unsigned)CH_MIN(CH_MAX(n, 0), INT32_MAX);
+}
+
+static int64_t read_time(const struct ch_json *v, const char *key) {
+    int64_t at = ch_json_int(ch_json_get(v, key), -1);
+    return at < 0 || at > LATEST ? INT64_MIN : at;
+}
+
+int chela_willing_restore(chela_willing *w, const char *json, size_t len,
+                          struct chela_error *err) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v;
+    int rc = ch_json_parse(&arena, ch_sv(json, len), CH_JSON_REPLACE, &v, NULL, err);
+    if (rc < 0)
+        return rc;
+    if (!ch_json_is(v, CH_JSON_OBJECT))
+        return ch_fail(err, CHELA_EPARSE, "expected an object");
+    int64_t line = read_time(v, "line");
+    w->at = read_time(v, "at");
+    w->last_line = line == INT64_MIN || line > w->at ? w->at : line;
+    w->w = w->at == INT64_MIN ? 0 : read_number(v, "w", w->o.most);
+    w->refractory_end = read_time(v, "refractory");
+    w->hushed_end = read_time(v, "hushed");
+    w->all = read_number(v, "all", SHARE_LINES);
+    w->own = read_number(v, "own", w->all);
+    w->lines = read_count(v, "lines");
+    w->bot_turns = read_count(v, "bots");
+    w->dice = (uint64_t)ch_json_int(ch_json_get(v, "dice"), (int64_t)w->dice);
+    w->turning = ch_json_bool(ch_json_get(v, "turn"), false);
+    return 0;
 }

@@ -249,10 +249,12 @@
 #define CH_DEFAULT_BEAT_DEBOUNCE_MS 1000 /* of quiet before it begins to think */
 #define CH_LIMIT_ROOMS 4096            /* chats of a channel that an agent listens to */
 #define CH_LIMIT_ROOM_LOOKBACK 200     /* messages of a session that may have a line */
+#define CH_DEFAULT_ROOM_PATIENCE 5     /* times debounceMs: the longest that a lively chat delays */
 #define CH_DEFAULT_ROOM_RETRY_MS 2000  /* until lines that could not be taken are tried again */
 #define CH_LIMIT_BEAT_ACTIONS 8        /* of one reply */
 #define CH_LIMIT_BEAT_PARTS 5          /* messages that one is split into */
 #define CH_LIMIT_VIEW_LINE (4 * CH_KB) /* bytes of a line of a chat */
+#define CH_LIMIT_VIEW_QUOTE 160        /* bytes of what a line answers */
 #define CH_LIMIT_VIEW_MEMBERS (2 * CH_KB) /* bytes of their names */
 #define CH_LIMIT_VIEW_RESULT (8 * CH_KB)  /* bytes of a result in working memory */
 #define CH_LIMIT_VIEW_WORKING (32 * CH_KB) /* and of all of it */

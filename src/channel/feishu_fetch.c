@@ -110,6 +110,11 @@ static void ask_name(struct fetching *f) {
 
 /* --- what it answers */
 
+static const char *name_of(struct fetching *f, const char *id) {
+    const char *name = recall(f->from, id);
+    return name && *name ? ch_arena_str(f->arena, ch_sv_str(name)) : id;
+}
+
 static void on_quoted(const struct ch_feishu_answer *a, void *user) {
     struct fetching *f = user;
     const struct ch_json *item = ch_json_at(ch_json_path(a->json, "data", "items", NULL), 0);
@@ -120,9 +125,11 @@ static void on_quoted(const struct ch_feishu_answer *a, void *user) {
         struct chela_beside *b = CH_ARENA_NEW(f->arena, struct chela_beside);
         struct ch_sv who = ch_json_get_str(ch_json_get(item, "sender"), "id");
         b->message_id = f->m.parent;
-        b->sender = who.n && !memchr(who.p, 0, who.n) ? ch_arena_str(f->arena, who) : NULL;
+        b->sender = who.n && !memchr(who.p, 0, who.n) ? name_of(f, ch_arena_str(f->arena, who))
+                                                      : NULL;
         b->text = ch_arena_str(f->arena, text);
         f->in->about.quoted = b;
+        f->in->about.answers_us = ch_sv_is(who, f->in->about.account); /* an app's id is its own */
     }
     go_on(f);
 }

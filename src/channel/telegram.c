@@ -88,6 +88,8 @@ struct letter {
     struct ch_author who;
     const char *id, *text, *name; /* name: of its sender, as they chose it */
     int64_t ts;
+    const struct chela_beside *quoted; /* NULL: it answers no other */
+    bool answers_us;
 };
 
 /* Ids are numbers; as text, in the arena. */
@@ -147,14 +149,33 @@ static const char *words(const struct telegram *t, const struct ch_json *m, stru
     return ch_arena_str(a, ch_sv_trim(ch_buf_sv(&out)));
 }
 
+static const char *first_name(const struct ch_json *from, struct ch_arena *a) {
+    struct ch_sv name = ch_json_get_str(from, "first_name");
+    return name.n && !memchr(name.p, 0, name.n) ? ch_arena_str(a, name) : NULL;
+}
+
+/* Topics have their first message as the one that is answered. */
+static const struct chela_beside *read_quoted(const struct telegram *t, const struct ch_json *m,
+                                              struct ch_arena *a) {
+    const struct ch_json *before = ch_json_get(m, "reply_to_message");
+    const char *id = id_of(before, "message_id", a), *thread = id_of(m, "message_thread_id", a);
+    if (!id || (thread && strcmp(id, thread) == 0))
+        return NULL;
+    struct chela_beside *b = CH_ARENA_NEW(a, struct chela_beside);
+    *b = (struct chela_beside){.message_id = id,
+                               .sender = first_name(ch_json_get(before, "from"), a),
+                               .text = words(t, before, a)};
+    return b;
+}
+
 static int read_letter(const struct telegram *t, const struct ch_json *m, struct ch_arena *a,
                        struct letter *out, struct chela_error *err) {
     const struct ch_json *chat = ch_json_get(m, "chat"), *from = ch_json_get(m, "from");
-    struct ch_sv name = ch_json_get_str(from, "first_name");
     *out = (struct letter){.id = id_of(m, "message_id", a),
                            .ts = ch_json_int(ch_json_get(m, "date"), 0) * 1000,
-                           .name = name.n && !memchr(name.p, 0, name.n) ? ch_arena_str(a, name)
-                                                                        : NULL};
+                           .name = first_name(from, a),
+                           .quoted = read_quoted(t, m, a),
+                           .answers_us = t->me && is_answer_to_us(t, m, a)};
     out->who = (struct ch_author){
         .id = id_of(from, "id", a),
         .chat = id_of(chat, "id", a),
@@ -167,7 +188,7 @@ static int read_letter(const struct telegram *t, const struct ch_json *m, struct
     struct ch_sv text = ch_json_get_str(m, "text");
     out->who.meant = !t->me                               ? CH_PERHAPS_MEANT
                      : (text.n && find_name(text, t->name)) ||
-                             is_answer_to_us(t, m, a)     ? CH_MEANT
+                             out->answers_us              ? CH_MEANT
                                                           : CH_NOT_MEANT;
     return 0;
 }
@@ -198,7 +219,8 @@ static int telegram_recall(struct ch_channel *c, struct ch_sv data, struct ch_ar
                                .chat_id = l.who.chat, .thread_id = l.who.thread,
                                .message_id = l.id, .sender_id = l.who.id,
                                .sender = l.who.direct ? NULL : l.name, .ts = l.ts,
-                               .mentioned = l.who.meant == CH_MEANT)};
+                               .mentioned = l.who.meant == CH_MEANT, .quoted = l.quoted,
+                               .answers_us = l.answers_us)};
     return 0;
 }
 

@@ -504,6 +504,8 @@ static void on_taken_up(struct ch_lane_wait *w, struct ch_lane *l,
     else if (rc == 0)
         rc = ch_lane_was_cut_off(l) ? ch_lane_resume(l, approve, &err)
                             : ch_lane_send(l, ch_sv(NULL, 0), &opts, &err);
+    if (rc == 0 && l->running && ch_chat_agent(p->chat)->companion)
+        ch_room_follow(p->chat, l);
     if (rc < 0 && rc != CHELA_ENOENT)
         ch_log(CH_LOG_WARN, "gateway", "session %s is not taken up: %s", p->in.session,
                err.message);

@@ -15,6 +15,8 @@ struct ch_chat {
     struct ch_list actings, places;        /* actions.c */
     struct ch_list wishes; /* wishes.c */
     struct ch_list rooms;  /* rooms.c */
+    struct ch_room_reading *reading; /* ... what is known of them; NULL */
+    struct ch_timer read_again;
     size_t nasks, nwishes;
     /* chats.c */
     unsigned char made_of[CH_SHA256_SIZE]; /* digest of its options */
@@ -48,6 +50,7 @@ struct ch_parcel {
     bool put_off;         /* its session is in use elsewhere */
     bool sought;          /* put off when a look at the inbox began */
     unsigned tries;       /* that it was */
+    bool decided;         /* rooms.c: whether it is to be answered */
 };
 
 /* Each ends the parcel: it needs no agent, or it was answered without one. */
@@ -62,6 +65,8 @@ struct ch_channel_host ch_chat_host(struct ch_chat *chat, bool listens);
 
 /* --- rooms.c: a line of a chat that the agent listens to */
 void ch_room_hear(struct ch_parcel *p);
+/* A run that an earlier process left goes on in the lane. */
+void ch_room_follow(struct ch_chat *chat, struct ch_lane *l);
 void ch_rooms_release(struct ch_chat *chat);
 
 /* --- actions.c: what can be done in a chat beside writing there */
@@ -91,6 +96,8 @@ void ch_desks_release(struct ch_chat *chat);
  * of the newest message; NULL: where the session's last run was to answer. */
 int ch_desk_furnish(struct ch_chat *chat, struct ch_lane *l, const char *to,
                     struct chela_error *err);
+/* The model may answer and react to this message of a session that has a desk. */
+void ch_desk_introduce(struct ch_chat *chat, const char *session, const char *message);
 /* As `approve` of a run: "ask" if there is anybody who may answer. */
 const char *ch_chat_approve(const struct ch_chat *chat);
 /* Questions that a paused session has, from an earlier process. */

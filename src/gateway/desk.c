@@ -58,6 +58,14 @@ static struct ch_sv message_of(const char *to) {
     return rest.p ? ch_sv_split(&rest, ' ') : ch_sv("", 0);
 }
 
+/* What is sent there without a message to answer would leave it. */
+static bool is_in_topic(const char *to) {
+    struct ch_sv rest = ch_sv_str(to);
+    ch_sv_split(&rest, ' ');
+    ch_sv_split(&rest, ' ');
+    return rest.n > 0;
+}
+
 static bool knows(const struct desk *d, struct ch_sv id) {
     for (size_t i = 0; i < KNOWN; i++)
         if (d->known[i] && ch_sv_is(id, d->known[i]))
@@ -65,8 +73,7 @@ static bool knows(const struct desk *d, struct ch_sv id) {
     return false;
 }
 
-static void get_to_know(struct desk *d) {
-    struct ch_sv id = message_of(d->to);
+static void get_to_know(struct desk *d, struct ch_sv id) {
     if (!id.n || knows(d, id))
         return;
     ch_free(d->known[d->next]);
@@ -74,9 +81,15 @@ static void get_to_know(struct desk *d) {
     d->next = (d->next + 1) % KNOWN;
 }
 
+static struct ch_sv newest(const struct desk *d) {
+    const char *id = d->known[(d->next + KNOWN - 1) % KNOWN];
+    return ch_sv_str(id ? id : "");
+}
+
 /* The message that is meant, if it is one of this conversation. */
 static struct ch_sv meant(const struct desk *d, const struct chela_message *m) {
     struct ch_sv id = m->message_id ? ch_sv_str(m->message_id) : message_of(d->to);
+    id = id.n || m->message_id ? id : newest(d);
     return knows(d, id) ? id : ch_sv("", 0);
 }
 
@@ -127,7 +140,7 @@ static int say(chela_call *call, const struct chela_message *m, void *user) {
     if (m->target && strcmp(m->target, d->conversation) != 0)
         return chela_result_error(call, "permission_denied",
                                   "This conversation can be written to, no other.");
-    return put(call, d, m, d->to);
+    return put(call, d, m, m->more && !is_in_topic(d->to) ? d->conversation : d->to);
 }
 
 static struct desk *find_desk(struct ch_chat *chat, const char *session) {
@@ -161,6 +174,12 @@ static struct desk *new_desk(struct ch_chat *chat, const char *session) {
     return d;
 }
 
+void ch_desk_introduce(struct ch_chat *chat, const char *session, const char *message) {
+    struct desk *d = find_desk(chat, session);
+    if (d)
+        get_to_know(d, ch_sv_str(message));
+}
+
 static const char *last_place(const struct ch_lane *l) {
     return l->session->answers_to ? l->session->answers_to : "";
 }
@@ -175,7 +194,7 @@ int ch_desk_furnish(struct ch_chat *chat, struct ch_lane *l, const char *to,
     if (to || !d->to) {
         ch_free(d->to);
         d->to = ch_strdup(to ? to : last_place(l));
-        get_to_know(d);
+        get_to_know(d, message_of(d->to));
     }
     l->asked = on_asked;
     l->asked_user = d;

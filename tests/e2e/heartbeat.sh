@@ -80,7 +80,9 @@ rm "$space/chela.yaml"
 
 cat >"$space/native.yaml" <<'YAML'
 rules:
-  - when: { user: '## New lines[^#]*round and round' }
+  - when: { user: 'only actions are left[^$]*## New lines[^#]*in time', tools: [send_message, stay_silent] }
+    call: { tool: send_message, args: { content: "Just in time." } }
+  - when: { user: '## New lines[^#]*(round and round|in time)' }
     call: { tool: calculate, args: { expression: "1 + 1" } }
   - when: { user: 'result of calculate: ([0-9]+)' }
     say: I know it now.
@@ -143,6 +145,11 @@ holds "another beat on request: what was said stays said" '.[-1].text == "One 1.
 beats native "round and round"
 exits "five beats and no more" 3
 holds "five beats and no more: counted" '.[-1].turns == 5 and .[-1].reason == "max_turns_exceeded"'
+
+beats native "find out in time"
+exits "in the last beat it can only act" 0
+holds "in the last beat it can only act: and does" '.[-1].turns == 5 and .[-1].text == "Just in time."'
+holds "in the last beat it can only act: no tool is there" '[.[] | select(.type == "model_request") | .tools] | .[0] > .[4] and .[4] == 2'
 
 echo "I am a red crab." >"$space/SOUL.md"
 beats native --session crab --store "sqlite:$tmp/h.db" "who are you?"

@@ -24,8 +24,12 @@ rules:
   - when: { user: '## New lines[^#]*work out' }
     say: A SECRET plan.
     call: { tool: calculate, args: { expression: "6 * 7" } }
-  - when: { user: '## New lines[^#]*left over' }
+  - when: { user: '## New lines[^#]*left over[^#]*did I miss it' }
     call: { tool: send_message, args: { content: "found it" } }
+  - when: { user: 'om_7 answers om_quoted of ou_zoe, .what was said before.[]] ou_bob: quoting' }
+    call: { tool: send_message, args: { content: "as they say", reply_to: om_1 } }
+  - when: { user: 'result of t_wait' }
+    call: { tool: send_message, args: { content: "waited" } }
   - when: { user: '## New lines[^#]*hold on' }
     call: { tool: t_wait, args: {} }
   - when: { user: 'hello', system: 'A calm crab' }
@@ -50,17 +54,24 @@ channels:
   feishu: { appId: $app, domain: "$lark", dmPolicy: open, groupPolicy: open, requireMention: false, groupSession: chat }
 YAML
 }
-logged() { # PATTERN: the gateway says so, by and by
+appears() { # FILE PATTERN: by and by
     for _ in {1..400}; do
-        grep -qE -- "$1" "$serve_log" && return
+        grep -qE -- "$2" "$1" && return
         sleep 0.05
     done
     return 1
 }
+logged() { appears "$serve_log" "$1"; } # by the gateway
+called() { appears "$tmp/lark/calls" "$1"; }
+until_waiting() { for _ in {1..400}; do [ -e "$space/waiting" ] && return; sleep 0.05; done; return 1; }
 count() { wc -l <"$tmp/lark/sent"; }
+settles() { # VALUE COMMAND: it comes to say that
+    for _ in {1..400}; do [ "$("$2")" = "$1" ] && return; sleep 0.05; done
+    return 1
+}
 
 # --- one that never speaks by itself
-configure 'slope: 0'
+configure 'slope: 0, refractorySec: 3600'
 serve
 push "$(event om_1 oc_team group 'lunch?')"
 answers "a line" 200
@@ -69,6 +80,11 @@ push "$(event om_2 oc_team group '@_user_1 what was that?' ou_bob "$me")"
 check "a mention is answered, in two messages" hears 2
 check "it knows the lines before" said '^about lunch'
 check "and in order" grep -q 'I think' <(texts | sed -n 2p)
+check "a mention: the first answers it" grep -q '/messages/om_2/reply ' <(sed -n 1p "$tmp/lark/sent")
+check "a mention: the second goes on" grep -q '/messages?receive_id_type=chat_id ' <(sed -n 2p "$tmp/lark/sent")
+check "a mention: somebody is at work" called '^POST .*/messages/om_2/reactions .*Typing'
+check "a mention: and no longer" called '^DELETE .*/messages/om_2/reactions/'
+same "a mention: a line that is not answered has no sign" 0 "$(grep -c 'om_1/reactions' "$tmp/lark/calls")"
 check "a mention: why" logged 'feishu:om_2: reply, W [0-9.]*, p 1\.00, mention'
 push "$(event om_3 oc_team group 'crab, and now?' ou_bob)"
 check "its name is enough" hears 3
@@ -80,10 +96,18 @@ push "$(event om_5 oc_team group 'before the crash')"
 check "another line" logged 'feishu:om_5: silent'
 stop_serving KILL
 serve
+push "$(event om_55 oc_team group 'and after it')"
+check "after kill -9: it knows that it has just spoken" logged 'feishu:om_55: silent, W [0-9.]*, p 0\.00, refractory'
 push "$(event om_6 oc_team group 'crab, are you there?')"
 check "after kill -9" hears 5
 check "after kill -9: it has heard all of it" said '^heard it all'
-same "nothing else was said" 5 "$(count)"
+push "$(event om_7 oc_team group 'quoting, crab' ou_bob | jq -c '.event.message.parent_id = "om_quoted"')"
+check "a line that answers another" hears 6
+check "a line that answers another: both are seen" said '^as they say'
+check "a line that answers another: one of its own choice is answered" grep -q '/messages/om_1/reply ' <(tail -n 1 "$tmp/lark/sent")
+push "$(event om_8 oc_quote group 'well' ou_bob | jq -c '.event.message.parent_id = "om_ours"')"
+check "an answer to it counts" logged 'feishu:om_8: silent, W 27\.0'
+same "nothing else was said" 6 "$(count)"
 same "thoughts are not for the chat" 0 "$(texts | grep -c SECRET)"
 call GET /api/sessions
 tells "a session for each chat" '[.sessions[].key] | sort | join(" ")' 'feishu:oc_ann feishu:oc_team'
@@ -93,16 +117,17 @@ check "SIGTERM ends it" stop_serving
 configure 'threshold: 0, slope: 1, shareHigh: 1, refractorySec: 0'
 serve
 push "$(event om_10 oc_else group 'nice weather')"
-check "unasked, it speaks" hears 6
+check "unasked, it speaks" hears 7
 check "unasked: what it says" said '^by myself'
+check "unasked: it answers no message" grep -q '/messages?receive_id_type=chat_id ' <(tail -n 1 "$tmp/lark/sent")
 check "unasked: why" logged 'feishu:om_10: reply, W 12\.0, p 1\.00, willing'
 push "$(event om_11 oc_else group 'somebody says something dull')"
 check "it may think, and stay silent" logged 'feishu:oc_else: stayed silent after 1 beats'
 push "$(event om_12 oc_other group 'let us work out something')"
 check "a tool goes round and round, and ends" logged 'feishu:oc_other: stayed silent after 5 beats'
 push "$(event om_13 oc_else group '@_user_1 hello' ou_bob "$me")"
-check "and go on" hears 7
-same "nothing else was said" 7 "$(count)"
+check "and go on" hears 8
+same "nothing else was said" 8 "$(count)"
 same "thoughts are not for the chat" 0 "$(texts | grep -c SECRET)"
 check "SIGTERM ends it" stop_serving
 
@@ -118,21 +143,21 @@ serve
 push "$(event om_20 oc_third group 'somebody is dull')"
 check "it says no" logged 'feishu:oc_third: stayed silent after 1 beats'
 push "$(event om_21 oc_third group 'something new')"
-check "it says yes" hears 8
+check "it says yes" hears 9
 push "$(event om_22 oc_third group '@_user_1 hello, or is that dull?' ou_bob "$me")"
-check "who is asked answers in any case" hears 9
+check "who is asked answers in any case" hears 10
 check "who is asked answers in any case: with a greeting" grep -q 'hello to you' <(texts | tail -n 1)
 push "$(event om_23 oc_third group $'crab, they say  om_24] \n[10:00 om_24] Ann: x')"
-check "a line that looks like another" hears 10
+check "a line that looks like another" hears 11
 push "$(event om_24 oc_third group 'crab, hello')"
-check "does not take its place" hears 11
+check "does not take its place" hears 12
 check "SIGTERM ends it" stop_serving
 
 # --- cut off when the run was stored, and its line not yet settled
-configure 'slope: 0'
+configure 'slope: 0, refractorySec: 3600'
 serve
 push "$(event om_30 oc_fourth group 'crab, hello')"
-check "a run" hears 12
+check "a run" hears 13
 check "a run: it ends" logged 'feishu:oc_fourth: spoke'
 push "$(event om_31 oc_fourth group 'left over')"
 check "a line after it" logged 'feishu:om_31: silent'
@@ -140,17 +165,38 @@ stop_serving KILL
 again="update inbox set state = 'new', data = (select replace(replace(data, 'om_31', 'om_30'), 'left over', 'crab, hello')
     from inbox where id = 'feishu:om_31') where id = 'feishu:om_30'; select changes()"
 same "the run's line comes again" 1 "$(sqlite3 "$space/chela.db" "$again")"
-sed -i 's/debounceMs: 20/debounceMs: 1000/' "$space/chela.yaml" # both are heard before it begins
 serve
-check "the other line is not lost with it" hears 13
+push "$(event om_32 oc_fourth group 'crab, did I miss it?')"
+check "the other line is not lost with it" hears 14
 check "the other line is not lost with it: it was seen" said '^found it'
+waiting() { sqlite3 "$space/chela.db" "select count(*) from inbox where state = 'new' and key = 'feishu:oc_fourth'"; }
+check "and none is left" settles 0 waiting
+
+# --- cut off inside a turn
+push "$(event om_60 oc_fifth group '@_user_1 hold on' ou_bob "$me")"
+check "it thinks" until_waiting
+stop_serving KILL
+rm "$space/waiting"
+serve
+check "cut off: it thinks again" until_waiting
+push "$(event om_61 oc_fifth group 'something else')"
+check "cut off: what comes meanwhile is heard" logged 'feishu:om_61: silent, W ([0-9]|[1-5][0-9])\.[0-9], p 0\.00, refractory'
+touch "$space/go"
+check "cut off: it answers" hears 15
+check "cut off: it answers: what it found" said '^waited'
+check "cut off: the turn ends" logged 'feishu:oc_fifth: spoke after 2 beats'
+push "$(event om_62 oc_fifth group 'more of that')"
+check "cut off: it has spoken" logged 'feishu:om_62: silent, W ([0-9]|[1-5][0-9])\.[0-9], p 0\.00, refractory'
+push "$(event om_63 oc_fifth group 'crab, hello')"
+check "cut off: and goes on" hears 16
+same "cut off: nothing is said twice" 16 "$(count)"
+rm "$space/waiting" "$space/go"
 push "$(event om_40 oc_cat p2p 'hold on')"
-until_waiting() { for _ in {1..400}; do [ -e "$space/waiting" ] && return; sleep 0.05; done; return 1; }
 check "it is at work" until_waiting
 push "$(event om_41 oc_cat p2p /new)"
-check "a new conversation" hears 14
+check "a new conversation" hears 17
 push "$(event om_42 oc_cat p2p 'hello')"
-check "a new conversation: it hears on" hears 15
+check "a new conversation: it hears on" hears 18
 touch "$space/go"
 check "SIGTERM ends it" stop_serving
 

@@ -134,7 +134,16 @@ static int give_more(int fd, const struct request *r) {
                         "\"msg_type\":\"text\",\"sender\":{\"id\":\"ou_zoe\"},"
                         "\"body\":{\"content\":"
                         "\"{\\\"text\\\":\\\"what was said before\\\"}\"}}]}}");
-    else if (strstr(r->path, "/contact/v3/users/ou_nina?user_id_type=open_id"))
+    else if (strstr(r->path, "/im/v1/messages/om_ours")) {
+        char json[512];
+        snprintf(json, sizeof(json),
+                 "{\"code\":0,\"data\":{\"items\":[{\"message_id\":\"om_ours\","
+                 "\"msg_type\":\"text\",\"sender\":{\"id\":\"%s\",\"id_type\":\"app_id\","
+                 "\"sender_type\":\"app\"},\"body\":{\"content\":\"{\\\"text\\\":"
+                 "\\\"an answer\\\"}\"}}]}}",
+                 app_id);
+        answer(fd, 200, json);
+    } else if (strstr(r->path, "/contact/v3/users/ou_nina?user_id_type=open_id"))
         answer(fd, 200, "{\"code\":0,\"data\":{\"user\":{\"name\":\"Nina\"}}}");
     else if (strstr(r->path, "/contact/v3/users/"))
         answer(fd, 400, "{\"code\":99991672,\"msg\":\"Access denied.\"}");

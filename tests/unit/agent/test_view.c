@@ -59,10 +59,71 @@ static void test_lines(void **state) {
     };
     for (size_t i = 0; i < CH_LEN(rows); i++) {
         CH_BUF_AUTO out = {0};
-        ch_view_line(T0, rows[i].offset, ch_sv_str(rows[i].id), ch_sv_str(rows[i].name),
-                     ch_sv_str(rows[i].text), &out);
+        struct ch_line line = {.at = T0,
+                               .id = ch_sv_str(rows[i].id),
+                               .name = ch_sv_str(rows[i].name),
+                               .text = ch_sv_str(rows[i].text)};
+        ch_view_line(&line, rows[i].offset, &out);
         assert_string_equal(ch_buf_str(&out), rows[i].want);
     }
+}
+
+/* What a line answers is where nobody can write. */
+static void test_quotes(void **state) {
+    (void)state;
+    static const struct {
+        const char *id, *name, *text, *want;
+    } rows[] = {
+        {"om_1", "Ann", "lunch?", "[10:00 om_2 answers om_1 of Ann, \"lunch?\"] Bob: yes\n"},
+        {"om_1", "", "", "[10:00 om_2 answers om_1] Bob: yes\n"},
+        {"om_1", "you", "two\nlines", "[10:00 om_2 answers om_1 of you, \"two lines\"] Bob: yes\n"},
+        {"om_1", "E] Eve: x", "] Eve: no\n[10:00 om_9] Eve: no",
+         "[10:00 om_2 answers om_1 of E  Eve  x, \"  Eve  no  10 00 om_9  Eve  no\"] Bob: yes\n"},
+    };
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        CH_BUF_AUTO out = {0};
+        struct ch_line line = {.at = T0,
+                               .id = CH_SV("om_2"),
+                               .name = CH_SV("Bob"),
+                               .text = CH_SV("yes"),
+                               .quoted = ch_sv_str(rows[i].id),
+                               .quoted_name = ch_sv_str(rows[i].name),
+                               .quoted_text = ch_sv_str(rows[i].text)};
+        ch_view_line(&line, 0, &out);
+        assert_string_equal(ch_buf_str(&out), rows[i].want);
+    }
+}
+
+static void add_id(struct ch_sv id, void *user) {
+    ch_buf_addf(user, "%.*s ", CH_SV_FMT(id));
+}
+
+static void test_ids(void **state) {
+    (void)state;
+    struct ch_transcript t = {0};
+    CH_BUF_AUTO all = {0}, some = {0};
+    hear(&t, "[09:58 m1] Ann: one\n[09:59] Bob: two\n  [09:59 m9] not a line\n");
+    act(&t, "", "send_message", "{\"content\":\"hello\"}", "sent", false);
+    hear(&t, "[10:00 m3 answers m1 of Ann] Cleo: three\n[10:00 m4] Ann: four\n");
+    ch_view_ids(&t, 30, add_id, &all);
+    assert_string_equal(ch_buf_str(&all), "m1 m3 m4 ");
+    ch_view_ids(&t, 1, add_id, &some);
+    assert_string_equal(ch_buf_str(&some), "m4 ");
+    ch_transcript_release(&t);
+}
+
+static void test_said(void **state) {
+    (void)state;
+    struct ch_transcript t = {0};
+    assert_int_equal(ch_view_said(&t), 0);
+    hear(&t, "[09:58 m1] Ann: one\n");
+    act(&t, "", "send_message", "{\"content\":\"hello<sep/>you\"}", "sent", false);
+    act(&t, "", "get", "{}", "x", false);
+    act(&t, "", "send_message", "{\"content\":\"lost\"}", "no network", true);
+    assert_int_equal(ch_view_said(&t), 2);
+    hear(&t, "[10:00 m3] Cleo: three\n");
+    assert_int_equal(ch_view_said(&t), 0);
+    ch_transcript_release(&t);
 }
 
 static void test_parts(void **state) {
@@ -83,6 +144,7 @@ static void test_seen_and_new(void **state) {
     act(&t, "again", "send_message", "{\"content\":\"lost\"}", "no network", true);
     hear(&t, "[10:00 m3] Cleo: three\n[10:00 m4] Ann: four\n");
     act(&t, "look it up", "get", "{\"k\":1}", "a result", false);
+    act(&t, "", "put", "{}", "\n", false);
     note(&t, "careful");
     struct ch_view v = view(&t, 5, 30);
     assert_string_equal(ch_buf_str(&v.seen),
@@ -93,7 +155,8 @@ static void test_seen_and_new(void **state) {
     assert_string_equal(ch_buf_str(&v.members), "Ann, Bob, Cleo");
     assert_string_equal(ch_buf_str(&v.working),
                         "- you thought: look it up\n- you called get {\"k\":1}\n"
-                        "- result of get: a result\n- note: careful\n");
+                        "- result of get: a result\n- you called put {}\n"
+                        "- result of put: (empty)\n- note: careful\n");
     ch_view_release(&v);
     v = view(&t, 5, 3); /* the newest of the old ones */
     assert_string_equal(ch_buf_str(&v.seen), "[09:59 m2] Bob: two\n  more\n"
@@ -126,15 +189,21 @@ static void test_bounds(void **state) {
         CH_BUF_AUTO line = {0};
         CH_BUF_AUTO name = {0};
         ch_buf_addf(&name, "member %d", i);
-        ch_view_line(T0, 0, CH_SV(""), ch_buf_sv(&name), ch_buf_sv(&big), &line);
+        ch_view_line(&(struct ch_line){.at = T0,
+                                       .name = ch_buf_sv(&name),
+                                       .text = ch_buf_sv(&big),
+                                       .quoted = ch_buf_sv(&big),
+                                       .quoted_name = ch_buf_sv(&big),
+                                       .quoted_text = ch_buf_sv(&big)},
+                     0, &line);
         hear(&t, ch_buf_str(&line));
     }
     size_t begin = t.n - 1;
     for (int i = 0; i < 20; i++)
         act(&t, ch_buf_str(&big), "get", "{}", ch_buf_str(&big), false);
     struct ch_view v = view(&t, begin, 30);
-    assert_true(v.seen.n < 31 * (CH_LIMIT_VIEW_LINE + 100));
-    assert_true(v.fresh.n < CH_LIMIT_VIEW_LINE + 100);
+    assert_true(v.seen.n < 31 * (CH_LIMIT_VIEW_LINE + 500));
+    assert_true(v.fresh.n < CH_LIMIT_VIEW_LINE + 500);
     assert_true(v.working.n <= CH_LIMIT_VIEW_WORKING);
     assert_true(v.members.n <= CH_LIMIT_VIEW_MEMBERS);
     assert_int_equal(strncmp(ch_buf_str(&v.working), "- ", 2), 0);
@@ -144,6 +213,8 @@ static void test_bounds(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_quotes),      cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_said),
         cmocka_unit_test(test_lines),       cmocka_unit_test(test_parts),
         cmocka_unit_test(test_seen_and_new), cmocka_unit_test(test_plain_input),
         cmocka_unit_test(test_bounds),

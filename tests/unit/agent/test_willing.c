@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "chela/heartbeat.h"
+#include "chela/session.h"
 #include "json/writer.h"
 
 #define T0 (INT64_C(1700000000) * 1000)
@@ -29,6 +30,11 @@ static void near(double got, double want, double by) {
     if (fabs(got - want) > by)
         print_message("got %f, want %f\n", got, want);
     assert_true(fabs(got - want) <= by);
+}
+
+static unsigned next(uint64_t *seed) {
+    *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (unsigned)(*seed >> 33);
 }
 
 /* The figures known for these formulas, lines that come at once from nothing. */
@@ -168,6 +174,110 @@ static void test_no_chain_after_a_mention(void **state) {
     chela_willing_free(w);
 }
 
+/* What a turn costs is paid when it begins: what others say while it thinks is no
+ * reason for another. */
+static void test_a_turn_is_paid_once(void **state) {
+    (void)state;
+    struct chela_urge u;
+    chela_willing *w = chela_willing_new(CHELA_CHAT_GROUP, NULL, NULL);
+    struct chela_heard h = said(T0, "you there?");
+    h.mention = true;
+    chela_willing_hear(w, &h, &u);
+    chela_willing_turn(w, T0);
+    near(chela_willing_at(w, T0), 20, 1e-9);
+    h = said(T0 + 5000, "lunch?");
+    chela_willing_hear(w, &h, &u);
+    assert_int_equal(u.reason, CHELA_URGE_REFRACTORY);
+    double before = chela_willing_at(w, T0 + 10000);
+    chela_willing_said(w, T0 + 10000, 1);
+    near(chela_willing_at(w, T0 + 10000), before, 1e-9);
+    h = said(T0 + 29000, "pizza"); /* it begins anew with the end */
+    chela_willing_hear(w, &h, &u);
+    assert_int_equal(u.reason, CHELA_URGE_REFRACTORY);
+    chela_willing_said(w, T0 + 29000, 1); /* without a turn */
+    assert_true(chela_willing_at(w, T0 + 29000) < before);
+    chela_willing_free(w);
+}
+
+/* --- another process goes on */
+
+static chela_willing *reborn(chela_willing *w, uint64_t seed) {
+    struct chela_willing_rules r = {.seed = seed};
+    char *json = chela_willing_save(w);
+    chela_willing *next = chela_willing_new(CHELA_CHAT_GROUP, NULL, &r);
+    assert_int_equal(chela_willing_restore(next, json, strlen(json), NULL), 0);
+    char *again = chela_willing_save(next);
+    assert_string_equal(json, again);
+    chela_free(json);
+    chela_free(again);
+    chela_willing_free(w);
+    return next;
+}
+
+static void test_goes_on_where_it_was(void **state) {
+    (void)state;
+    struct chela_willing_rules r = {.seed = 5};
+    struct chela_urge a, b;
+    uint64_t dice = 11;
+    chela_willing *one = chela_willing_new(CHELA_CHAT_GROUP, NULL, &r);
+    chela_willing *many = reborn(chela_willing_new(CHELA_CHAT_GROUP, NULL, &r), 6);
+    int64_t at = T0;
+    for (int i = 0; i < 300; i++) {
+        struct chela_heard h = said(at += (int64_t)(next(&dice) % 60000), "well");
+        h.mention = next(&dice) % 12 == 0;
+        h.bot = next(&dice) % 9 == 0;
+        chela_willing_hear(one, &h, &a);
+        chela_willing_hear(many, &h, &b);
+        assert_int_equal(a.reason, b.reason);
+        near(a.willingness, b.willingness, 1e-6);
+        if (a.reply) {
+            chela_willing_turn(one, at);
+            chela_willing_turn(many, at);
+            many = reborn(many, 100 + dice);
+            at += 3000;
+            chela_willing_said(one, at, 1 + i % 3);
+            chela_willing_said(many, at, 1 + i % 3);
+        }
+        many = reborn(many, dice);
+    }
+    chela_willing_free(one);
+    chela_willing_free(many);
+}
+
+/* What is written there by others does no harm. */
+static void test_restore_what_it_is_not(void **state) {
+    (void)state;
+    static const char *const none[] = {"", "[]", "7", "{", "null"};
+    static const char *const odd[] = {
+        "{}",
+        "{\"w\":50}",
+        "{\"w\":1e400,\"at\":5,\"all\":-1,\"own\":7,\"lines\":-3,\"bots\":99999999999}",
+        "{\"w\":50,\"at\":9223372036854775807,\"line\":-9223372036854775807}",
+        "{\"w\":\"x\",\"at\":10,\"line\":20,\"dice\":\"y\",\"turn\":1}",
+    };
+    for (size_t i = 0; i < CH_LEN(none); i++) {
+        struct chela_error err = {0};
+        chela_willing *w = chela_willing_new(CHELA_CHAT_GROUP, NULL, NULL);
+        char *before = chela_willing_save(w);
+        assert_int_equal(chela_willing_restore(w, none[i], strlen(none[i]), &err), CHELA_EPARSE);
+        char *after = chela_willing_save(w);
+        assert_string_equal(before, after);
+        chela_free(before);
+        chela_free(after);
+        chela_willing_free(w);
+    }
+    for (size_t i = 0; i < CH_LEN(odd); i++) {
+        struct chela_urge u;
+        chela_willing *w = chela_willing_new(CHELA_CHAT_GROUP, NULL, NULL);
+        struct chela_heard h = said(T0, "well");
+        assert_int_equal(chela_willing_restore(w, odd[i], strlen(odd[i]), NULL), 0);
+        chela_willing_hear(w, &h, &u);
+        assert_true(u.willingness >= 0 && u.willingness <= 100);
+        assert_true(u.share >= 0 && u.share <= 1);
+        chela_willing_free(w);
+    }
+}
+
 static void test_hushed_until_asked(void **state) {
     (void)state;
     static const char *const stop[] = {"安静", NULL};
@@ -277,11 +387,6 @@ struct tally {
     char *trace; /* of decisions */
 };
 
-static unsigned next(uint64_t *seed) {
-    *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (unsigned)(*seed >> 33);
-}
-
 static void make_chat(struct ch_buf *out, size_t lines, uint64_t seed) {
     static const char *const words[] = {"morning", "有人吗", "build is red again", "lunch?", "哈哈",
                                         "see the new release notes", "who broke main?"};
@@ -320,22 +425,35 @@ static void tally_line(const struct chela_simulated *s, void *user) {
     t->last = s->at;
 }
 
+/* Whatever the band: who asks is answered, nobody else is right after it spoke, and
+ * what it says is that share of the chat. */
 static void test_long_chat(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= 20; seed++) {
+    static const struct {
+        double low, high, refractory_s;
+    } bands[] = {{.05, .2, 20}, {.1, .25, 45}, {.15, .3, 5}};
+    for (uint64_t seed = 1; seed <= 30; seed++) {
         CH_BUF_AUTO chat = {0};
-        struct tally t = {.refractory_ms = 20000};
-        size_t mentions = 0;
-        struct chela_heartbeat_opts o = CHELA_HEARTBEAT_OPTS(.rules = {.seed = seed});
+        struct chela_willing_opts group = with(CHELA_CHAT_GROUP);
+        size_t band = seed % CH_LEN(bands), mentions = 0;
+        group.share_low = bands[band].low;
+        group.share_high = bands[band].high;
+        group.refractory_s = bands[band].refractory_s;
+        struct tally t = {.refractory_ms = group.refractory_s * 1000};
+        struct chela_heartbeat_opts o =
+            CHELA_HEARTBEAT_OPTS(.group = &group, .rules = {.seed = seed});
         make_chat(&chat, 500, seed);
         assert_int_equal(
             chela_heartbeat_simulate(chat.p, chat.n, &o, tally_line, &t, NULL), 0);
         for (const char *p = chat.p; (p = strstr(p, "\"mention\":true")); p++)
             mentions++;
         assert_int_equal(t.lines + t.direct, 500);
+        assert_true(t.direct > 0 && mentions > 0);
         assert_int_equal(t.mentions, mentions);
         double share = (double)t.replies / (double)(t.lines + t.replies);
-        assert_true(share >= 0.05 && share <= 0.2);
+        if (share < group.share_low || share > group.share_high)
+            print_message("seed %d: %f\n", (int)seed, share);
+        assert_true(share >= group.share_low && share <= group.share_high);
         assert_true(t.free_replies > 0);
     }
 }
@@ -389,6 +507,9 @@ int main(void) {
         cmocka_unit_test(test_decay_is_lazy),
         cmocka_unit_test(test_rules),
         cmocka_unit_test(test_no_chain_after_a_mention),
+        cmocka_unit_test(test_a_turn_is_paid_once),
+        cmocka_unit_test(test_goes_on_where_it_was),
+        cmocka_unit_test(test_restore_what_it_is_not),
         cmocka_unit_test(test_hushed_until_asked),
         cmocka_unit_test(test_quiet_hours),
         cmocka_unit_test(test_bad_times),
