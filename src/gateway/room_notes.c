@@ -122,30 +122,17 @@ static void make_willing(struct ch_room *r) {
     chela_willing_free(r->willing);
     r->willing = chela_willing_new(r->direct ? CHELA_CHAT_DIRECT : CHELA_CHAT_GROUP,
                                    r->direct ? c->opts.direct : c->opts.group, &rules);
+    r->settings = c;
 }
 
-/* One that was written after ours, or at the same time by another gateway. */
-static bool is_news(const struct ch_room *r, const struct ch_json *v, uint64_t digest) {
-    int64_t n = ch_json_int(ch_json_get(v, "n"), 0);
-    return v && digest != r->kept && n >= (int64_t)r->version;
-}
-
-/* data.n 0: there is no note. */
-static void recall(struct ch_room *r, struct ch_sv data) {
-    CH_ARENA_AUTO arena = {0};
+/* v NULL: there is no note. */
+static void take_note(struct ch_room *r, const struct ch_json *v) {
     CH_BUF_AUTO willing = {0};
     struct ch_jw w = ch_jw(&willing);
-    const struct ch_json *v = NULL;
-    uint64_t digest = ch_hash(0, data);
-    if (data.n)
-        ch_json_parse(&arena, data, CH_JSON_REPLACE, &v, NULL, NULL);
-    bool news = is_news(r, v, digest);
-    if (r->willing && !news)
-        return;
     r->direct = ch_json_bool(ch_json_get(v, "direct"), r->direct);
     make_willing(r);
     forget_all(r);
-    if (!news)
+    if (!v)
         return;
     ch_jw_value(&w, ch_json_get(v, "willing"));
     chela_willing_restore(r->willing, willing.p, willing.n, NULL);
@@ -154,6 +141,34 @@ static void recall(struct ch_room *r, struct ch_sv data) {
     r->asked = (uint64_t)ch_json_int(ch_json_get(v, "asked"), 0);
     r->why = read_reason(ch_json_get_str(v, "why"));
     r->version = (uint64_t)ch_json_int(ch_json_get(v, "n"), 0);
+}
+
+void ch_room_renew(struct ch_room *r) {
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO note = {0};
+    const struct ch_json *v = NULL;
+    if (r->settings == ch_chat_agent(r->chat)->companion)
+        return;
+    write_note(r, &note);
+    ch_json_parse(&arena, ch_buf_sv(&note), CH_JSON_REPLACE, &v, NULL, NULL);
+    take_note(r, v);
+}
+
+/* Was it written after ours, or at the same time by another gateway? */
+static bool is_news(const struct ch_room *r, const struct ch_json *v, uint64_t digest) {
+    int64_t n = ch_json_int(ch_json_get(v, "n"), 0);
+    return digest != r->kept && n >= (int64_t)r->version;
+}
+
+static void recall(struct ch_room *r, struct ch_sv data) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v = NULL;
+    uint64_t digest = ch_hash(0, data);
+    if (data.n)
+        ch_json_parse(&arena, data, CH_JSON_REPLACE, &v, NULL, NULL);
+    if (r->willing && (!v || !is_news(r, v, digest)))
+        return;
+    take_note(r, v);
     r->kept = digest;
 }
 
@@ -218,7 +233,8 @@ static void tell_rooms(struct ch_room_reading *g, struct ch_chat *chat) {
         if (!r->reading)
             continue;
         r->reading = false;
-        recall(r, note_of(g, r->session));
+        if (ch_chat_agent(chat)->companion)
+            recall(r, note_of(g, r->session));
         r->fresh = mono(r);
         ch_room_ready(r);
     }

@@ -30,8 +30,13 @@ static int64_t mono(const struct ch_room *r) {
     return ch_mono_ms(ch_loop_clock(r->chat->gw->rt->loop));
 }
 
+/* NULL: by a reload the agent of the chat has become one that answers everything. */
 static const struct ch_companion *companion_of(const struct ch_room *r) {
     return ch_chat_agent(r->chat)->companion;
+}
+
+static int64_t debounce_of(const struct ch_room *r) {
+    return companion_of(r) ? companion_of(r)->opts.debounce_ms : 0;
 }
 
 /* --- life */
@@ -117,7 +122,7 @@ static void ask(struct ch_room *r, struct ch_parcel *p, const struct chela_urge 
     if (r->asking && !is_asked(u) && is_asked(&r->urge))
         return;
     if (!r->asking)
-        r->patience = mono(r) + CH_DEFAULT_ROOM_PATIENCE * companion_of(r)->opts.debounce_ms;
+        r->patience = mono(r) + CH_DEFAULT_ROOM_PATIENCE * debounce_of(r);
     r->asking = p;
     r->urge = *u;
 }
@@ -153,16 +158,33 @@ static void decide(struct ch_room *r, struct ch_parcel *p) {
 }
 
 static void settle_down(struct ch_room *r) {
-    int64_t debounce = companion_of(r)->opts.debounce_ms;
     while (r->nheard > companion_of(r)->history)
         forget_oldest(r);
     if (r->asking && !r->running)
-        begin_later(r, CH_MAX(0, CH_MIN(debounce, r->patience - mono(r))));
+        begin_later(r, CH_MAX(0, CH_MIN(debounce_of(r), r->patience - mono(r))));
 }
 
 static void end_turn(struct ch_room *r);
 
+/* Its lines are not what the agent listens to any more: the one that is to be
+ * answered is a message like others. */
+static void retire(struct ch_room *r) {
+    struct ch_parcel *asking = CH_TAKE(r->asking);
+    for (struct ch_parcel *p; (p = CH_LIST_FIRST(&r->heard, struct ch_parcel, room));) {
+        ch_list_del(&p->room);
+        if (p == asking)
+            ch_parcel_take_in(p);
+        else
+            ch_parcel_settle(p);
+    }
+    r->nheard = 0;
+}
+
 void ch_room_ready(struct ch_room *r) {
+    if (!companion_of(r)) {
+        retire(r);
+        return;
+    }
     for (CH_LIST_EACH(k, &r->heard))
         decide(r, CH_CONTAINER(k, struct ch_parcel, room));
     if (r->ended)
@@ -178,6 +200,7 @@ void ch_room_hear(struct ch_parcel *p) {
     r->nheard++;
     if (ch_room_read(r))
         return;
+    ch_room_renew(r);
     decide(r, p);
     settle_down(r);
 }
@@ -192,6 +215,10 @@ static void begin(struct ch_timer *t) {
     struct ch_lane *lane;
     if (!r->asking || r->running || r->waiting || r->reading)
         return;
+    if (!companion_of(r)) {
+        retire(r);
+        return;
+    }
     if (ch_chat_lane(r->chat, r->session, &lane, &err) < 0) {
         ch_log(CH_LOG_WARN, "heartbeat", "%s: lines wait: %s", r->session, err.message);
         begin_later(r, CH_DEFAULT_ROOM_RETRY_MS);
@@ -292,19 +319,16 @@ static void let_go(struct ch_room *r, bool back) {
 
 /* One that was asked will answer; another one may yet think better of it. */
 static void show(struct ch_room *r) {
-    const struct ch_channel_ops *ops = r->chat->channel->ops;
-    if (r->shown || !r->answering || !ops->working)
-        return;
-    ops->working(r->chat->channel, &r->answering->in, true);
-    r->shown = true;
+    if (r->answering && !r->answering->at_work)
+        ch_parcel_working(r->answering, true);
 }
 
 static void show_no_more(struct ch_room *r) {
-    if (r->shown)
-        r->chat->channel->ops->working(r->chat->channel, &r->answering->in, false);
-    r->shown = false;
-    if (r->answering)
-        ch_parcel_drop(CH_TAKE(r->answering));
+    struct ch_parcel *p = CH_TAKE(r->answering);
+    if (p && p->at_work)
+        ch_parcel_working(p, false);
+    if (p)
+        ch_parcel_drop(p);
 }
 
 static void end_turn(struct ch_room *r) {
@@ -331,7 +355,7 @@ static void on_event(struct ch_watcher *w, const struct chela_event *ev) {
     show_no_more(r);
     end_turn(r);
     if (r->asking)
-        begin_later(r, companion_of(r)->opts.debounce_ms);
+        begin_later(r, debounce_of(r));
 }
 
 static void watch(struct ch_room *r, struct ch_lane *l) {
@@ -422,7 +446,7 @@ static void on_ready(struct ch_lane_wait *w, struct ch_lane *l, const struct che
         try_again(r, failed);
         return;
     }
-    if (l->running) { /* one that somebody began in another way */
+    if (l->running || !companion_of(r)) { /* somebody began it in another way */
         begin_later(r, CH_DEFAULT_ROOM_RETRY_MS);
         return;
     }

@@ -18,6 +18,7 @@ struct ch_room {
     char *session; /* owned */
     bool direct;
     chela_willing *willing; /* NULL: its note was not read yet */
+    const struct ch_companion *settings; /* that it was made with; to be compared alone */
     struct ch_had had;
     struct ch_list heard;     /* parcels that no run has, oldest first */
     size_t nheard;
@@ -31,7 +32,6 @@ struct ch_room {
     struct ch_lane_wait wait;
     struct ch_watcher watcher;
     struct ch_parcel *answering; /* what the run is about; NULL: an earlier process knew */
-    bool shown;   /* that it is at work */
     bool waiting; /* for the lane */
     bool running;
     bool ended;   /* before its note was read */
@@ -45,6 +45,7 @@ struct ch_room {
  * written it since): then ch_room_ready. False: they need not wait. */
 bool ch_room_read(struct ch_room *r);
 void ch_room_ready(struct ch_room *r);
+void ch_room_renew(struct ch_room *r); /* a reload may have changed the agent's settings */
 /* Write its note: with what is stored next, in no hurry. */
 void ch_room_keep(struct ch_room *r);
 void ch_room_keep_later(struct ch_room *r); /* once for all that happens now */

@@ -103,9 +103,8 @@ static int64_t clock_now(void *user) {
 }
 
 static void send_out(chela_runtime *rt, const struct chela_outbound *m, void *user) {
-    struct ch_chat *chat = user;
     (void)rt;
-    chat->channel->ops->deliver(chat->channel, m);
+    pigeon_deliver(user, m);
 }
 
 /* All that can happen without time passing. */
@@ -114,18 +113,25 @@ static void settle(struct world *w) {
     assert_int_equal(ch_loop_run(w->rt->loop, &never), CHELA_ESTATE);
 }
 
-static void begin(struct world *w) {
+static chela_agent *new_agent(struct world *w, struct chela_heartbeat_opts *opts) {
     struct chela_error err = {0};
     chela_agent *agent;
     CH_BUF_AUTO model = {0};
     ch_buf_addf(&model, "scripted/%s", w->rules);
+    struct chela_agent_opts o =
+        CHELA_AGENT_OPTS(.id = "crab", .model = ch_buf_str(&model),
+                         .mode = opts ? "heartbeat" : "react", .tools = "calculate",
+                         .heartbeat = opts);
+    if (chela_agent_new(w->rt, &o, &agent, &err) < 0)
+        fail_msg("%s", err.message);
+    return agent;
+}
+
+static void begin(struct world *w) {
+    struct chela_error err = {0};
     assert_int_equal(ch_runtime_open(NULL, &w->clock, &w->rt, &err), 0);
     assert_int_equal(chela_runtime_store(w->rt, w->store, NULL, &err), 0);
-    struct chela_agent_opts opts =
-        CHELA_AGENT_OPTS(.id = "crab", .model = ch_buf_str(&model), .mode = "heartbeat",
-                         .tools = "calculate", .heartbeat = w->opts);
-    if (chela_agent_new(w->rt, &opts, &agent, &err) < 0)
-        fail_msg("%s", err.message);
+    chela_agent *agent = new_agent(w, w->opts);
     struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(
             .agents = (chela_agent *const[]){agent, NULL}, .store = w->store);
     if (ch_gateway_headless(w->rt, &o, &w->gw, &err) < 0)
@@ -138,9 +144,10 @@ static void begin(struct world *w) {
     ch_list_init(&w->chat->parcels);
     ch_list_init(&w->chat->wishes);
     ch_list_init(&w->chat->rooms);
+    ch_list_init(&w->chat->formers);
     ch_desks_init(w->chat);
     ch_list_add(&w->gw->chats, &w->chat->link);
-    assert_int_equal(chela_outbox_channel(w->rt, "pigeon", send_out, w->chat, &err), 0);
+    assert_int_equal(chela_outbox_channel(w->rt, "pigeon", send_out, &w->channel, &err), 0);
     ch_channels_recover(w->gw);
     settle(w);
 }
@@ -606,6 +613,34 @@ static void test_two_gateways(void **state) {
     close_world(&a);
 }
 
+/* --- a reload */
+
+static void test_reload(void **state) {
+    (void)state;
+    struct chela_willing_opts group = eager();
+    struct chela_heartbeat_opts o = CHELA_HEARTBEAT_OPTS(.debounce_ms = 1000, .group = &group,
+                                                         .rules = {.names = names});
+    struct world w;
+    group.slope = 0;
+    group.text = 20;
+    open_world(&w, &o, SAYS);
+    ARRIVE(&w, .id = "m1", .text = "well");
+    group.slope = 1;
+    group.text = 40;
+    w.gw->agents[0] = new_agent(&w, &o);
+    ARRIVE(&w, .id = "m2", .text = "well"); /* by the new settings, from where it was */
+    assert_true(willingness(&w) > 80 && willingness(&w) < 86);
+    pass(&w, 1000);
+    expect(&w, "+m2-m2", "team:ok;");
+    ARRIVE(&w, .id = "m3", .text = "crab?");
+    write_rules(&w, "rules: [{ say: as anybody }]");
+    w.gw->agents[0] = new_agent(&w, NULL);
+    pass(&w, 10000);
+    expect(&w, "+m3-m3", "team m3:as anybody;"); /* it is answered all the same */
+    assert_int_equal(in_inbox(&w), 0);
+    close_world(&w);
+}
+
 /* --- a long chat, all the way through */
 
 struct tally {
@@ -685,6 +720,7 @@ int main(void) {
         cmocka_unit_test(test_restart_before_the_turn),
         cmocka_unit_test(test_restart_inside_the_turn),
         cmocka_unit_test(test_two_gateways),
+        cmocka_unit_test(test_reload),
         cmocka_unit_test(test_long_chat),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
