@@ -24,6 +24,9 @@ struct ch_chat {
     bool leaving; /* no longer configured: it takes nothing in, and goes after its last answer */
 };
 
+/* chats.c: one that has no channel yet and is in no list; it is freed with ch_free. */
+struct ch_chat *ch_chat_new(chela_gateway *gw);
+
 /* The agent that a chat service's messages are for. */
 chela_agent *ch_chat_agent(const struct ch_chat *chat);
 /* The lane of a session, with the chat's agent. */

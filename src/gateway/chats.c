@@ -73,7 +73,7 @@ static void digest(const struct chela_channel_opts *o, bool listens,
     ch_sha256_of(ch_buf_sv(&all), out);
 }
 
-static struct ch_chat *new_chat(chela_gateway *gw) {
+struct ch_chat *ch_chat_new(chela_gateway *gw) {
     struct ch_chat *chat = ch_alloc(sizeof(*chat));
     chat->gw = gw;
     ch_list_init(&chat->parcels);
@@ -130,7 +130,7 @@ static int plan_one(chela_gateway *gw, const struct chela_channel_opts *given,
     bool listens = agent->companion != NULL;
     p->chat = find_chat(gw, o.name);
     p->fresh = !p->chat;
-    p->chat = p->fresh ? new_chat(gw) : p->chat;
+    p->chat = p->fresh ? ch_chat_new(gw) : p->chat;
     p->agent = ch_strdup(o.agent ? o.agent : "");
     digest(&o, listens, p->made_of);
     ch_list_add(&plan->list, &p->link);

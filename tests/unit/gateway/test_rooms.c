@@ -136,16 +136,10 @@ static void begin(struct world *w) {
             .agents = (chela_agent *const[]){agent, NULL}, .store = w->store);
     if (ch_gateway_headless(w->rt, &o, &w->gw, &err) < 0)
         fail_msg("%s", err.message);
-    w->chat = ch_alloc(sizeof(*w->chat));
-    w->chat->gw = w->gw;
+    w->chat = ch_chat_new(w->gw);
     w->chat->agent = ch_strdup("");
     w->chat->channel = &w->channel;
     w->channel.ops = &pigeon;
-    ch_list_init(&w->chat->parcels);
-    ch_list_init(&w->chat->wishes);
-    ch_list_init(&w->chat->rooms);
-    ch_list_init(&w->chat->formers);
-    ch_desks_init(w->chat);
     ch_list_add(&w->gw->chats, &w->chat->link);
     assert_int_equal(chela_outbox_channel(w->rt, "pigeon", send_out, &w->channel, &err), 0);
     ch_channels_recover(w->gw);
