@@ -43,6 +43,7 @@ struct chela_channel_opts {
      * agent works; NULL: nobody, such calls are refused. NULL-terminated. */
     const char *const *owners;
     const char *mode;          /* how events come: "webhook" (NULL), "websocket" */
+    int streaming;             /* answers are shown while they grow, where the service can */
 };
 #define CHELA_CHANNEL_OPTS(...) {.size = sizeof(struct chela_channel_opts), __VA_ARGS__}
 

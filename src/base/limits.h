@@ -311,6 +311,7 @@
 #define CH_LIMIT_FRAGMENTS 256       /* that an event comes in there */
 #define CH_LIMIT_FRAGMENT_SETS 16    /* events of which some are missing */
 #define CH_LIMIT_FRAGMENT_MS 10000   /* that they are waited for */
+#define CH_LIMIT_CARD_MS 3600000     /* that an answer may take which is shown while it grows */
 #define CH_LIMIT_UNACKED 1024        /* events on their way into the inbox, of one channel */
 #define CH_LIMIT_SEEN 64              /* messages of a chat that a model may act upon... */
 #define CH_LIMIT_SEEN_CHATS 256      /* ...and chats of a channel of which that is known */

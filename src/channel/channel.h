@@ -51,6 +51,11 @@ struct ch_channel_host {
     /* The same for a decision, which is copied: it is carried out, then done is
      * called, at once or later; not after close. */
     void (*decide)(const struct ch_decision *d, ch_decided_fn *done, void *tag, void *user);
+    /* Keep a note in the store until it is replaced, or forgotten (p NULL); id: one
+     * of the service's own. `remind` gives back those that an earlier process left.
+     * done, which may be NULL, is called once, later; not after close. */
+    void (*note)(const char *id, struct ch_sv data, chela_accepted_fn *done, void *tag,
+                 void *user);
     /* Where the files are that an answer may attach. */
     const char *(*workspace)(void *user);
     /* The channel now knows what it said CH_LATER for. */
@@ -151,6 +156,12 @@ struct ch_channel_ops {
                     const struct chela_error *err, struct ch_buf *answer);
     /* Optional. Show that somebody is at work on a message, or no longer is. */
     void (*working)(struct ch_channel *c, const struct ch_arrival *in, bool at_work);
+    /* Optional. Show what the answer to a message says so far, or says instead of
+     * what was shown before. It is no more than a preview: `deliver` follows, after
+     * `working` with at_work false or before, unless there is no answer. */
+    void (*stream)(struct ch_channel *c, const struct ch_arrival *in, struct ch_sv text);
+    /* Optional. A note of an earlier process, or another one. May come again. */
+    void (*remind)(struct ch_channel *c, const char *id, struct ch_sv data);
 };
 
 /* channels.c: NULL if there is none of that name. */

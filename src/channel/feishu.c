@@ -26,6 +26,8 @@ struct feishu {
     struct ch_feishu_fetch *fetch; /* owned */
     struct ch_feishu_acts *acts;   /* owned */
     struct ch_feishu_line *line; /* owned; NULL: callbacks come to us */
+    struct ch_feishu_stream *stream; /* owned */
+    bool streams; /* people see answers grow; what began so is finished so in any case */
 };
 
 static struct feishu *self(struct ch_channel *c) {
@@ -234,7 +236,19 @@ static void feishu_deliver(struct ch_channel *c, const struct chela_outbound *m)
 }
 
 static void feishu_working(struct ch_channel *c, const struct ch_arrival *in, bool at_work) {
-    ch_feishu_working(self(c)->out, in->about.message_id, in->about.ts, at_work);
+    const struct feishu *f = self(c);
+    ch_feishu_working(f->out, in->about.message_id, in->about.ts, at_work);
+    if (!at_work)
+        ch_feishu_stream_over(f->stream, in->to);
+}
+
+static void feishu_stream(struct ch_channel *c, const struct ch_arrival *in, struct ch_sv text) {
+    if (self(c)->streams)
+        ch_feishu_stream_text(self(c)->stream, in, text);
+}
+
+static void feishu_remind(struct ch_channel *c, const char *id, struct ch_sv data) {
+    ch_feishu_stream_recall(self(c)->stream, id, data);
 }
 
 static void feishu_react(struct ch_channel *c, const char *chat, const char *message,
@@ -291,6 +305,7 @@ static void feishu_close(struct ch_channel *c) {
     ch_feishu_line_close(f->line);
     ch_feishu_api_close(f->api);
     ch_feishu_fetch_free(f->fetch);
+    ch_feishu_stream_free(f->stream);
     ch_feishu_out_free(f->out);
     ch_feishu_acts_free(f->acts);
     ch_rules_release(&f->rules);
@@ -326,8 +341,10 @@ static int feishu_open(const struct ch_channel_host *host, const struct chela_ch
                                       .cipher = cipher};
     ch_rules_init(&f->rules, o);
     f->api = ch_feishu_api_new(host->rt, base_of(o->domain), o->account, o->secret);
-    f->out = ch_feishu_out_new(host, f->api);
     f->acts = ch_feishu_acts_new(f->api);
+    f->streams = o->streaming;
+    f->stream = ch_feishu_stream_new(host, f->api);
+    f->out = ch_feishu_out_new(host, f->api, f->stream);
     f->fetch = ch_feishu_fetch_new(host->rt, f->api);
     if (is_line(o))
         f->line = ch_feishu_line_new(host->rt, f->api, o->account, o->secret, on_event, f);
@@ -353,4 +370,6 @@ const struct ch_channel_ops ch_feishu_channel = {
     .is_owner = feishu_is_owner,
     .decided = feishu_decided,
     .working = feishu_working,
+    .stream = feishu_stream,
+    .remind = feishu_remind,
 };

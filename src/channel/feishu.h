@@ -12,6 +12,7 @@
  *   feishu_upload.c   files to the service
  *   feishu_out.c      answers, and that somebody is at work
  *   feishu_act.c      messages taken back, members removed
+ *   feishu_stream.c   answers that people see grow
  *   feishu.c          the channel made of these */
 #ifndef CH_CHANNEL_FEISHU_H
 #define CH_CHANNEL_FEISHU_H
@@ -19,6 +20,7 @@
 #include "channel/parts.h"
 #include "channel/rules.h"
 #include "chela/sys/tls.h"
+#include "json/writer.h"
 
 /* --- feishu_seal.c */
 
@@ -77,6 +79,8 @@ struct ch_author ch_feishu_author(const struct ch_feishu_message *m, const char 
 
 /* The next part of a text as the `content` of a post; false: there is none. */
 bool ch_feishu_part(struct ch_parts *rest, struct ch_buf *content);
+/* The same as Markdown. */
+bool ch_feishu_cut(struct ch_parts *rest, struct ch_buf *part);
 
 /* --- feishu_card.c */
 
@@ -124,6 +128,9 @@ void ch_feishu_download(struct ch_feishu_api *api, const char *path, ch_feishu_f
 /* POST of a form; body is taken, type borrowed until fn. */
 void ch_feishu_send_form(struct ch_feishu_api *api, const char *path, const char *type,
                          struct ch_buf *body, ch_feishu_fn *fn, void *user);
+/* What failed is not about this call: the network, the service, our token, or
+ * that there were too many. */
+bool ch_feishu_may_pass(const struct ch_feishu_answer *a);
 /* POST without a token. */
 void ch_feishu_ask(struct ch_feishu_api *api, const char *path, const char *body,
                    ch_feishu_fn *fn, void *user);
@@ -173,13 +180,54 @@ struct ch_feishu_upload *ch_feishu_upload(chela_runtime *rt, struct ch_feishu_ap
 /* No callback after this; api was closed. */
 void ch_feishu_upload_drop(struct ch_feishu_upload *u);
 
+/* --- feishu_stream.c */
+
+struct ch_feishu_stream;
+
+/* api, borrowed, is closed first. */
+struct ch_feishu_stream *ch_feishu_stream_new(const struct ch_channel_host *host,
+                                              struct ch_feishu_api *api);
+void ch_feishu_stream_free(struct ch_feishu_stream *st);
+/* struct ch_channel_ops' stream: all that the answer to `in` says so far; and that
+ * there will be no more of it. */
+void ch_feishu_stream_text(struct ch_feishu_stream *st, const struct ch_arrival *in,
+                           struct ch_sv text);
+void ch_feishu_stream_over(struct ch_feishu_stream *st, const char *to);
+/* struct ch_channel_ops' remind. */
+void ch_feishu_stream_recall(struct ch_feishu_stream *st, const char *id, struct ch_sv data);
+
+enum ch_feishu_ended {
+    CH_ENDED_SHOWN, /* the card shows it; note: id of its message */
+    CH_ENDED_LATER, /* it did not work, and may, later; note: why */
+    CH_ENDED_NONE,  /* there is no card any more: send it as any other */
+};
+typedef void ch_feishu_ended_fn(enum ch_feishu_ended what, const char *note, int64_t wait_ms,
+                                void *user);
+/* The answer that goes to `to` begins with text: that becomes what its card shows,
+ * and fn is called once, later. false: there is no card. */
+bool ch_feishu_stream_end(struct ch_feishu_stream *st, const char *to, struct ch_sv text,
+                          ch_feishu_ended_fn *fn, void *user);
+/* It was sent, or never will be. */
+void ch_feishu_stream_forget(struct ch_feishu_stream *st, const char *to);
+
 /* --- feishu_out.c */
 
 struct ch_feishu_out;
 
-/* api, borrowed, is closed first. */
+/* Where a message goes, of "CHAT MESSAGE thread"; all but the first may be missing. */
+struct ch_feishu_place {
+    struct ch_sv chat, message;
+    bool thread;
+};
+struct ch_feishu_place ch_feishu_place(const char *to);
+/* An id under which the service takes a message once: of part `part` of what has
+ * this key. */
+void ch_feishu_add_uuid(struct ch_jw *w, const char *key, unsigned part);
+
+/* api and stream, which are borrowed, go first. */
 struct ch_feishu_out *ch_feishu_out_new(const struct ch_channel_host *host,
-                                        struct ch_feishu_api *api);
+                                        struct ch_feishu_api *api,
+                                        struct ch_feishu_stream *stream);
 void ch_feishu_out_free(struct ch_feishu_out *o);
 void ch_feishu_deliver(struct ch_feishu_out *o, const struct chela_outbound *m);
 /* struct ch_channel_ops' react. */

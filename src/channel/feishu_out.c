@@ -18,6 +18,7 @@ struct ch_feishu_out {
     struct ch_channel_host host;
     chela_runtime *rt;
     struct ch_feishu_api *api; /* borrowed */
+    struct ch_feishu_stream *stream; /* borrowed */
     struct ch_list sendings, typings, reactions;
 };
 
@@ -26,14 +27,16 @@ struct ch_feishu_out {
 struct sending {
     struct ch_link link;
     struct ch_feishu_out *o;
-    char *key, *chat, *message, *text; /* owned */
+    char *key, *to, *chat, *message, *text; /* owned */
     bool thread, top, plain;
+    bool is_answer; /* of a run */
     char *approval; /* owned: it is a question about a call; NULL */
     char **files;   /* owned, NULL-terminated: of the workspace, to be sent behind the words */
     size_t file;
     struct ch_feishu_upload *upload; /* of one of them; NULL */
     const char *kind;                /* msg_type of the content, if it is one */
     struct ch_parts rest;
+    struct ch_parts after; /* the same behind what a card shows */
     struct ch_buf content; /* of the part that is under way */
     unsigned part;
 };
@@ -42,6 +45,7 @@ static void free_sending(struct sending *s) {
     ch_list_del(&s->link);
     ch_buf_release(&s->content);
     ch_free(s->key);
+    ch_free(s->to);
     ch_free(s->chat);
     ch_free(s->message);
     ch_free(s->text);
@@ -58,14 +62,16 @@ static void receipt(struct sending *s, enum chela_receipt what, const char *note
         ch_log(CH_LOG_WARN, "feishu", "an answer in chat %s %s: %s", s->chat,
                what == CHELA_RECEIPT_REFUSED ? "was refused" : "is sent again later", note);
     chela_outbox_receipt(s->o->rt, s->key, what, note, wait_ms, &err);
+    if (what != CHELA_RECEIPT_UNCERTAIN && s->is_answer)
+        ch_feishu_stream_forget(s->o->stream, s->to);
     free_sending(s);
 }
 
-static void add_uuid(struct ch_jw *w, const struct sending *s) {
+void ch_feishu_add_uuid(struct ch_jw *w, const char *key, unsigned part) {
     unsigned char digest[CH_SHA256_SIZE];
     char hex[2 * CH_SHA256_SIZE + 1];
     CH_BUF_AUTO text = {0};
-    ch_buf_addf(&text, "%s#%u", s->key, s->part);
+    ch_buf_addf(&text, "%s#%u", key, part);
     ch_sha256_of(ch_buf_sv(&text), digest);
     ch_sha256_hex(digest, hex);
     ch_jw_kstr(w, "uuid", ch_sv(hex, 40));
@@ -111,7 +117,7 @@ static void send_part(struct sending *s) {
         ch_jw_kstr(&w, "content", ch_buf_sv(&s->content));
     if (!s->top && s->thread)
         ch_jw_kbool(&w, "reply_in_thread", true);
-    add_uuid(&w, s);
+    ch_feishu_add_uuid(&w, s->key, s->part);
     ch_jw_end(&w, '}');
     if (s->top)
         ch_buf_addf(&path, "/open-apis/im/v1/messages?receive_id_type=chat_id");
@@ -159,9 +165,9 @@ static bool comes_too_fast(const struct ch_feishu_answer *a) {
     return a->status == 429 || a->code == 99991400 || a->code == 230020 || a->code == 11232;
 }
 
-/* The network, the service, or our token: none of it is about this message. */
-static bool may_pass(const struct ch_feishu_answer *a) {
-    return a->status == 0 || a->status >= 500 || a->code == -1 || a->code == 230049 ||
+bool ch_feishu_may_pass(const struct ch_feishu_answer *a) {
+    return comes_too_fast(a) || a->status == 0 || a->status >= 500 || a->code == -1 ||
+           a->code == 230049 ||
            (a->code >= 10000 && a->code < 10100) || (a->code >= 99991661 && a->code <= 99991671);
 }
 
@@ -185,8 +191,8 @@ static void on_sent(const struct ch_feishu_answer *a, void *user) {
         s->plain = true;
         send_part(s);
     } else {
-        receipt(s, may_pass(a) ? CHELA_RECEIPT_UNCERTAIN : CHELA_RECEIPT_REFUSED, a->why,
-                a->wait_ms);
+        receipt(s, ch_feishu_may_pass(a) ? CHELA_RECEIPT_UNCERTAIN : CHELA_RECEIPT_REFUSED,
+                a->why, a->wait_ms);
     }
 }
 
@@ -214,21 +220,53 @@ static char **files_of(const struct chela_outbound *m) {
     return out;
 }
 
+/* --- an answer that people saw grow */
+
+static void on_card(enum ch_feishu_ended what, const char *note, int64_t wait_ms, void *user) {
+    struct sending *s = user;
+    CH_AUTOFREE char *said = ch_strdup(note ? note : "");
+    if (what == CH_ENDED_LATER) {
+        receipt(s, CHELA_RECEIPT_UNCERTAIN, said, wait_ms);
+        return;
+    }
+    if (what == CH_ENDED_SHOWN) {
+        s->rest = s->after;
+        s->part++;
+    }
+    send_next(s, said);
+}
+
+static bool is_in_card(struct sending *s) {
+    CH_BUF_AUTO part = {0};
+    s->after = s->rest;
+    return s->is_answer && ch_feishu_cut(&s->after, &part) &&
+           ch_feishu_stream_end(s->o->stream, s->to, ch_buf_sv(&part), on_card, s);
+}
+
+/* --- all of them */
+
+struct ch_feishu_place ch_feishu_place(const char *to) {
+    struct ch_sv rest = ch_sv_str(to), chat = ch_sv_split(&rest, ' ');
+    struct ch_sv message = rest.p ? ch_sv_split(&rest, ' ') : ch_sv("", 0);
+    return (struct ch_feishu_place){chat, message, rest.p && ch_sv_is(rest, "thread")};
+}
+
 void ch_feishu_deliver(struct ch_feishu_out *o, const struct chela_outbound *m) {
     struct sending *s = ch_alloc(sizeof(*s));
-    struct ch_sv rest = ch_sv_str(m->to ? m->to : ""), chat = ch_sv_split(&rest, ' ');
-    struct ch_sv message = rest.p ? ch_sv_split(&rest, ' ') : ch_sv("", 0);
+    struct ch_feishu_place at = ch_feishu_place(m->to ? m->to : "");
     s->o = o;
     s->key = ch_strdup(m->key);
-    s->chat = ch_strndup(chat.p, chat.n);
-    s->message = ch_strndup(message.p, message.n);
-    s->thread = rest.p && ch_sv_is(rest, "thread");
-    s->top = !message.n;
+    s->to = ch_strdup(m->to ? m->to : "");
+    s->chat = ch_strndup(at.chat.p, at.chat.n);
+    s->message = ch_strndup(at.message.p, at.message.n);
+    s->thread = at.thread;
+    s->top = !at.message.n;
+    s->is_answer = m->run != NULL;
     s->text = words(m);
     s->files = files_of(m);
     s->kind = m->approval ? "interactive" : "post";
     ch_list_add(&o->sendings, &s->link);
-    if (!chat.n) {
+    if (!at.chat.n) {
         receipt(s, CHELA_RECEIPT_REFUSED, "it does not say where to", 0);
     } else if (m->approval) {
         s->approval = ch_strdup(m->approval);
@@ -236,7 +274,8 @@ void ch_feishu_deliver(struct ch_feishu_out *o, const struct chela_outbound *m) 
         send_part(s);
     } else {
         s->rest.text = ch_sv_str(s->text);
-        send_next(s, "nothing to say");
+        if (!is_in_card(s))
+            send_next(s, "nothing to say");
     }
 }
 
@@ -335,7 +374,7 @@ static void on_reaction(const struct ch_feishu_answer *a, void *user) {
     void *tag = r->tag;
     struct chela_error err = {0};
     if (a->code != 0)
-        ch_fail(&err, comes_too_fast(a) || may_pass(a) ? CHELA_ENET : CHELA_EINVAL, "%s", a->why);
+        ch_fail(&err, ch_feishu_may_pass(a) ? CHELA_ENET : CHELA_EINVAL, "%s", a->why);
     ch_list_del(&r->link);
     ch_free(r);
     done(a->code != 0 ? &err : NULL, tag);
@@ -362,11 +401,13 @@ void ch_feishu_react(struct ch_feishu_out *o, const char *message, const char *e
 /* --- life */
 
 struct ch_feishu_out *ch_feishu_out_new(const struct ch_channel_host *host,
-                                        struct ch_feishu_api *api) {
+                                        struct ch_feishu_api *api,
+                                        struct ch_feishu_stream *stream) {
     struct ch_feishu_out *o = ch_alloc(sizeof(*o));
     o->host = *host;
     o->rt = host->rt;
     o->api = api;
+    o->stream = stream;
     ch_list_init(&o->sendings);
     ch_list_init(&o->typings);
     ch_list_init(&o->reactions);

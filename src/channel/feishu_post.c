@@ -60,11 +60,15 @@ static void add_line(struct ch_buf *part, struct ch_sv line, struct ch_sv rest) 
     ch_buf_add_str(part, ends ? "\n" : "");
 }
 
-bool ch_feishu_part(struct ch_parts *rest, struct ch_buf *content) {
+bool ch_feishu_cut(struct ch_parts *rest, struct ch_buf *part) {
     static const struct ch_parts_ops ops = {4 * PART_CHARS, fits, add_line};
+    return ch_parts_next(rest, &ops, part);
+}
+
+bool ch_feishu_part(struct ch_parts *rest, struct ch_buf *content) {
     struct ch_jw w = ch_jw(content);
     CH_BUF_AUTO part = {0};
-    if (!ch_parts_next(rest, &ops, &part))
+    if (!ch_feishu_cut(rest, &part))
         return false;
     ch_buf_add_str(content, "{\"zh_cn\":{\"title\":\"\",\"content\":[[{\"tag\":\"md\",\"text\":");
     ch_jw_str(&w, ch_buf_sv(&part));

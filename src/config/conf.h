@@ -166,7 +166,7 @@ struct ch_conf_feishu {
     const char *secret_file, *token_file, *encrypt_key_file;
     const char *dm_policy, *group_policy, *group_session;
     const char *const *allow_from, *const *groups, *const *owners; /* NULL-terminated */
-    bool unasked;
+    bool unasked, streaming;
 };
 
 struct ch_conf_telegram {

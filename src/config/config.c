@@ -513,7 +513,7 @@ static bool feishu_channel(const struct ch_conf *c, struct chela_channel_opts *o
         .name = "feishu", .agent = f->agent, .account = f->app_id, .domain = f->domain,
         .dm_policy = f->dm_policy, .group_policy = f->group_policy, .allow_from = f->allow_from,
         .groups = f->groups, .unasked = f->unasked, .group_session = f->group_session,
-        .mode = f->mode, .owners = f->owners);
+        .mode = f->mode, .owners = f->owners, .streaming = f->streaming);
     bool called = !f->mode || strcmp(f->mode, "webhook") == 0; /* only then others must prove it */
     *env = (struct chela_channel_env){
         .secret = f->secret_file  ? NULL

@@ -245,6 +245,8 @@ const struct ch_option ch_options[] = {
      .words = "topic|chat|sender", .otherwise = "topic",
      .help = "who shares a session: a topic, or the group where there is none; the whole group; "
              "nobody"},
+    {CH_SCOPE_FILE, "channels.feishu.streaming", CH_CFG_BOOL, 0, FEISHU(streaming),
+     .otherwise = "false", .help = "show an answer while it grows, as a card"},
     {CH_SCOPE_FILE, "channels.telegram.tokenEnv", CH_CFG_ENV, 0, TELEGRAM(token_env),
      .help = "environment variable that holds the bot's token; with it the channel is served, see "
              "telegram.md"},

@@ -72,11 +72,25 @@ void ch_parcel_working(struct ch_parcel *p, bool at_work) {
         ops->working(p->chat->channel, &p->in, at_work);
 }
 
+/* Of several messages that a run is about the newest is answered. */
+static bool is_answered(const struct ch_parcel *p) {
+    const chela_run *run = p->lane->run;
+    return run && run->answer_to && strcmp(run->answer_to, p->in.to) == 0;
+}
+
+static void show_growing(struct ch_parcel *p, const struct chela_event *ev) {
+    const struct ch_channel_ops *ops = p->chat->channel->ops;
+    if (ops->stream && ev->type == CHELA_EV_TEXT_DELTA && is_answered(p))
+        ops->stream(p->chat->channel, &p->in, ch_unstr(ev->delta.so_far));
+}
+
 /* The parcel stays until the run that it is in has ended. */
 static void on_event(struct ch_watcher *w, const struct chela_event *ev) {
     struct ch_parcel *p = CH_CONTAINER(w, struct ch_parcel, watcher);
-    if (ev->type != CHELA_EV_RUN_END)
+    if (ev->type != CHELA_EV_RUN_END) {
+        show_growing(p, ev);
         return;
+    }
     ch_parcel_working(p, false);
     ch_parcel_drop(p);
 }
@@ -120,6 +134,7 @@ static void on_ready(struct ch_lane_wait *w, struct ch_lane *l, const struct che
     if (rc == 0) {
         ch_parcel_working(p, true);
         p->watcher.event = on_event;
+        p->lane = l;
         ch_lane_watch(l, &p->watcher);
         return;
     }
@@ -329,7 +344,8 @@ static struct ch_chat *find(const chela_gateway *gw, struct ch_sv name) {
 
 struct ch_channel_host ch_chat_host(struct ch_chat *chat, bool listens) {
     return (struct ch_channel_host){.rt = chat->gw->rt, .arrived = on_arrived,
-                                    .decide = ch_desk_decide, .workspace = workspace,
+                                    .decide = ch_desk_decide, .note = ch_chat_note,
+                                    .workspace = workspace,
                                     .ready = on_channel_ready, .user = chat, .listens = listens};
 }
 
@@ -369,7 +385,7 @@ void ch_channel_call(struct ch_visit *v) {
 
 struct found {
     struct ch_link link;
-    enum { EVENT, MESSAGE, SESSION, WISH } kind;
+    enum { EVENT, MESSAGE, SESSION, WISH, NOTE } kind;
     char *id, *key, *state, *data; /* owned; those that the kind has */
     size_t n;
     uint64_t attempts;
@@ -423,10 +439,11 @@ static int found_message(const struct chela_store_item *i, void *user) {
 }
 
 static int found_note(const struct chela_store_item *i, void *user) {
-    const char *session = ch_wish_session(i->id);
+    const char *wish = ch_wish_session(i->id);
+    const char *session = wish ? wish : ch_chat_note_owner(i->id);
     if (!session || !is_of_channel(user, session))
         return 0;
-    found_item(user, i, WISH);
+    found_item(user, i, wish ? WISH : NOTE);
     struct found *f = CH_CONTAINER(((struct ch_recovery *)user)->found.head.prev, struct found,
                                    link);
     ch_free(f->key);
@@ -574,6 +591,8 @@ static bool is_under_way(const struct ch_chat *chat, const struct found *f) {
 static bool is_ours(const struct ch_recovery *r, const struct found *f) {
     chela_gateway *gw = r->gw;
     bool open = ch_lane_find(gw, ch_sv_str(f->key));
+    if (f->kind == NOTE)
+        return true;
     if (f->kind == SESSION || f->kind == WISH)
         return f->kind == WISH ? r->first : !open;
     int64_t age = ch_lookout_sighted(gw->lookout, f->id);
@@ -591,6 +610,8 @@ static void take_up(chela_gateway *gw, const struct found *f) {
                                     .n = f->n, .attempts = f->attempts};
     if (chat && f->kind == WISH)
         ch_wish_recall(chat, f->key, ch_sv(f->data, f->n));
+    else if (chat && f->kind == NOTE)
+        ch_chat_remind(chat, f->key, ch_sv(f->data, f->n));
     else if (chat && f->kind == SESSION)
         take_up_session(chat, f);
     else if (chat && f->kind == EVENT)

@@ -17,6 +17,7 @@ struct ch_chat {
     struct ch_list rooms;  /* rooms.c */
     struct ch_room_reading *reading; /* ... what is known of them; NULL */
     struct ch_timer read_again;
+    struct ch_list notes, notings; /* chat_notes.c */
     size_t nasks, nwishes;
     /* chats.c */
     unsigned char made_of[CH_SHA256_SIZE]; /* digest of its options */
@@ -42,6 +43,7 @@ struct ch_parcel {
     void *tag;
     struct ch_lane_wait wait;
     struct ch_watcher watcher;
+    struct ch_lane *lane; /* that is watched */
     struct ch_link room; /* rooms.c: in a list of its room's */
     struct ch_arena arena;
     struct ch_arrival in; /* in the arena */
@@ -86,6 +88,16 @@ int ch_actions_equip(chela_gateway *gw, chela_agent *agent, const char *key,
 /* A call whose answer comes from the service: ch_acted, with this as its tag. */
 struct ch_acting *ch_acting_new(struct ch_chat *chat, chela_call *call);
 void ch_acted(const struct chela_error *err, void *acting);
+
+/* --- chat_notes.c: what a channel remembers beyond this process */
+/* struct ch_channel_host's note; user is the chat. */
+void ch_chat_note(const char *id, struct ch_sv data, chela_accepted_fn *done, void *tag,
+                  void *user);
+/* "CHANNEL:ID" of a note of the store; NULL: it is none of a channel. */
+const char *ch_chat_note_owner(const char *note);
+void ch_chat_remind(struct ch_chat *chat, const char *owner, struct ch_sv data);
+void ch_chat_remind_all(struct ch_chat *chat); /* of its own: another channel took over */
+void ch_chat_notes_release(struct ch_chat *chat);
 
 /* --- pairing.c */
 void ch_parcel_meet(struct ch_parcel *p); /* take it in if its sender is paired, else give a code */

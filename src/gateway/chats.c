@@ -69,7 +69,7 @@ static void digest(const struct chela_channel_opts *o, bool listens,
     add_texts(&all, o->allow_from);
     add_texts(&all, o->groups);
     add_texts(&all, o->owners);
-    ch_buf_addf(&all, "%d%d", o->unasked, listens);
+    ch_buf_addf(&all, "%d%d%d", o->unasked, listens, o->streaming);
     ch_sha256_of(ch_buf_sv(&all), out);
 }
 
@@ -79,6 +79,8 @@ struct ch_chat *ch_chat_new(chela_gateway *gw) {
     ch_list_init(&chat->parcels);
     ch_list_init(&chat->wishes);
     ch_list_init(&chat->rooms);
+    ch_list_init(&chat->notes);
+    ch_list_init(&chat->notings);
     ch_list_init(&chat->formers);
     ch_desks_init(chat);
     ch_actions_init(chat);
@@ -203,6 +205,7 @@ static void close_chat(struct ch_chat *chat) {
     ch_desks_release(chat);
     ch_actions_release(chat);
     ch_wishes_release(chat);
+    ch_chat_notes_release(chat);
     for (struct former *f; (f = CH_LIST_FIRST(&chat->formers, struct former, link));)
         free_former(f);
     chela_outbox_channel(chat->gw->rt, chat->channel->ops->name, NULL, NULL, NULL);
@@ -282,6 +285,7 @@ static void take_over(struct ch_chat *chat, struct ch_channel *fresh) {
     if (f->channel->ops->leave)
         f->channel->ops->leave(f->channel);
     chat->channel = fresh;
+    ch_chat_remind_all(chat);
     mark(chat, true);
     ch_log(CH_LOG_INFO, "gateway", "channel %s is set up anew", fresh->ops->name);
 }

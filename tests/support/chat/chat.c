@@ -26,7 +26,7 @@ void note(const char *file, const char *text) {
     }
 }
 
-int take_line(const char *file, char *out, size_t max) {
+int peek_line(const char *file, char *out, size_t max) {
     char path[1024];
     snprintf(path, sizeof(path), "%s/%s", folder, file);
     FILE *f = fopen(path, "r");
@@ -34,6 +34,13 @@ int take_line(const char *file, char *out, size_t max) {
         return 0;
     int got = fgets(out, (int)max, f) != NULL;
     fclose(f);
+    return got;
+}
+
+int take_line(const char *file, char *out, size_t max) {
+    char path[1024];
+    int got = peek_line(file, out, max);
+    snprintf(path, sizeof(path), "%s/%s", folder, file);
     unlink(path);
     return got;
 }

@@ -26,7 +26,8 @@ unsigned chat_port(void);
 
 /* Add a line to a file. */
 void note(const char *file, const char *text);
-/* The first line of a file, which is removed; 0: there is none. */
+/* The first line of a file; 0: there is none. take: the file is removed. */
+int peek_line(const char *file, char *out, size_t max);
 int take_line(const char *file, char *out, size_t max);
 
 /* The file DIR/IN/NAME, whose name has n bytes; NULL: there is none. Its

@@ -3,6 +3,9 @@
 #define LARKSERVER_H
 #include "../chat/chat.h"
 
+/* --- cards.c: 0: the request is about something else */
+int cards_take(int fd, const struct request *r);
+
 /* --- stored.c: what a test laid down; 0: nothing of the kind */
 int stored_give(int fd, const struct request *r);
 

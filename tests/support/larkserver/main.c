@@ -188,7 +188,7 @@ static void serve_one(int fd, const struct request *r) {
         give_address(fd, r);
     else if (!is_known(r))
         answer(fd, 400, "{\"code\":99991663,\"msg\":\"Invalid access token\"}");
-    else if (give_more(fd, r))
+    else if (give_more(fd, r) || cards_take(fd, r))
         return;
     else if (strstr(r->path, "/bot/v3/info"))
         answer(fd, 200, "{\"code\":0,\"msg\":\"ok\",\"bot\":{\"open_id\":\"ou_bot\"}}");

@@ -1,0 +1,594 @@
+/* feishu_stream.c -- an answer that people see grow: a card whose text is
+ * replaced, again and again, by all of it so far.
+ *
+ *   first words --> CREATING --> NOTING --> UNSENT --> SHOWN --text, text ...
+ *                       |           |          |          |
+ *                       |           |          |          +--answer--> done
+ *                       +-----------+----------+----------+--refused-> GONE
+ *
+ * A card is made when the first words come, and noted in the store before
+ * anybody sees it: so the process that comes after a crash knows which card the
+ * answer belongs into. It is sent under an id that the service takes once; so
+ * whoever is not sure sends it again. The answer itself is in the outbox, and
+ * whoever sends it asks here first (ch_feishu_stream_end). If it cannot be put
+ * into the card, that is noted, the card is taken back, and the answer is sent as
+ * any other: there is one, whatever happens.
+ *
+ * Operations on a card are numbered, and a number must be larger than all before,
+ * also than those of a process that died: they count the time since the card was
+ * made. */
+#include "agent/mailbox.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/utf8.h"
+#include "channel/feishu.h"
+#include "json/writer.h"
+
+#define ELEMENT "answer"
+#define STEP_MS 300         /* between two texts; the service takes ten operations a second */
+#define TICK_MS 250         /* operations are numbered by these: less than STEP_MS */
+#define SLOWEST_MS 5000     /* when it asks for fewer */
+#define PAUSE_MS 60000      /* after a card that could not be made */
+#define LEFT_MS 20000       /* the run is over, and no answer came */
+#define CLOSED 300309       /* code: it shows no growing text any more */
+#define OUT_OF_ORDER 300317 /* code: the number was too small */
+#define SUMMARY_CHARS 50
+
+struct card {
+    struct ch_link link;
+    struct ch_feishu_stream *st;
+    char *to, *session;   /* owned; the latter NULL: of an earlier process */
+    char *id, *message;   /* owned: the card's, and that of what shows it; NULL: not known yet */
+    enum { CREATING, NOTING, UNSENT, SHOWN, GONE } state;
+    struct ch_buf text;   /* what it should show */
+    struct ch_buf put;    /* what it was told to show last */
+    int64_t since, number;
+    int64_t step_ms;
+    bool busy;            /* a call, or a note, is under way */
+    bool still;           /* it takes no growing text any more */
+    bool over;            /* its run has ended */
+    bool retold;          /* with a larger number, once */
+    struct ch_timer timer;
+    ch_feishu_ended_fn *fn; /* of who waits for its end; NULL */
+    void *user;
+};
+
+struct ch_feishu_stream {
+    struct ch_channel_host host;
+    struct ch_feishu_api *api; /* borrowed */
+    struct ch_list cards;
+    int64_t not_before; /* monotonic: until then no card is made */
+};
+
+static struct ch_loop *loop_of(const struct card *c) {
+    return c->st->host.rt->loop;
+}
+
+static int64_t mono(const struct ch_feishu_stream *st) {
+    return ch_mono_ms(ch_loop_clock(st->host.rt->loop));
+}
+
+static int64_t wall(const struct ch_feishu_stream *st) {
+    return ch_now_ms(ch_loop_clock(st->host.rt->loop));
+}
+
+/* --- cards */
+
+static struct card *find(const struct ch_feishu_stream *st, const char *to) {
+    for (CH_LIST_EACH(k, &st->cards)) {
+        struct card *c = CH_CONTAINER(k, struct card, link);
+        if (strcmp(c->to, to) == 0)
+            return c;
+    }
+    return NULL;
+}
+
+static struct card *new_card(struct ch_feishu_stream *st, const char *to, const char *session) {
+    struct card *c = ch_alloc(sizeof(*c));
+    c->st = st;
+    c->to = ch_strdup(to);
+    c->session = session ? ch_strdup(session) : NULL;
+    c->since = wall(st);
+    c->step_ms = STEP_MS;
+    ch_list_add(&st->cards, &c->link);
+    return c;
+}
+
+static void free_card(struct card *c) {
+    ch_timer_stop(loop_of(c), &c->timer);
+    ch_list_del(&c->link);
+    ch_buf_release(&c->text);
+    ch_buf_release(&c->put);
+    ch_free(c->to);
+    ch_free(c->session);
+    ch_free(c->id);
+    ch_free(c->message);
+    ch_free(c);
+}
+
+static void end(struct card *c, enum ch_feishu_ended what, const struct ch_feishu_answer *a) {
+    ch_feishu_ended_fn *fn = CH_TAKE(c->fn);
+    if (fn)
+        fn(what, what == CH_ENDED_SHOWN ? c->message : a ? a->why : NULL, a ? a->wait_ms : 0,
+           c->user);
+}
+
+/* --- its note */
+
+/* "CHAT MESSAGE ...": the message. */
+static char *note_id(const struct card *c) {
+    struct ch_sv rest = ch_sv_str(c->to);
+    ch_sv_split(&rest, ' ');
+    struct ch_sv message = ch_sv_split(&rest, ' ');
+    return ch_strndup(message.p, message.n);
+}
+
+static void note(struct card *c, chela_accepted_fn *done) {
+    const struct ch_channel_host *h = &c->st->host;
+    CH_AUTOFREE char *id = note_id(c);
+    CH_BUF_AUTO data = {0};
+    struct ch_jw w = ch_jw(&data);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "to", c->to);
+    ch_jw_kcstr(&w, "card", c->id);
+    ch_jw_kint(&w, "since", c->since);
+    if (c->state == GONE)
+        ch_jw_kbool(&w, "gone", true);
+    if (c->message)
+        ch_jw_kcstr(&w, "message", c->message);
+    ch_jw_end(&w, '}');
+    h->note(id, ch_buf_sv(&data), done, c, h->user);
+}
+
+static void forget(struct card *c) {
+    const struct ch_channel_host *h = &c->st->host;
+    CH_AUTOFREE char *id = note_id(c);
+    if (c->id)
+        h->note(id, ch_sv(NULL, 0), NULL, NULL, h->user);
+    free_card(c);
+}
+
+/* Those of others, whose answers were not left to us. */
+static void forget_old(struct ch_feishu_stream *st) {
+    struct ch_link *k = st->cards.head.next, *next;
+    for (; k != &st->cards.head; k = next) {
+        struct card *c = CH_CONTAINER(k, struct card, link);
+        next = k->next;
+        if (!c->session && !c->busy && wall(st) - c->since > CH_LIMIT_CARD_MS)
+            free_card(c);
+    }
+}
+
+void ch_feishu_stream_recall(struct ch_feishu_stream *st, const char *id, struct ch_sv data) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v;
+    forget_old(st);
+    if (ch_json_parse(&arena, data, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
+        return;
+    struct ch_sv to = ch_json_get_str(v, "to"), card = ch_json_get_str(v, "card");
+    struct ch_sv message = ch_json_get_str(v, "message");
+    int64_t since = ch_json_int(ch_json_get(v, "since"), 0);
+    if (wall(st) - since > CH_LIMIT_CARD_MS || !to.n || !card.n) {
+        st->host.note(id, ch_sv(NULL, 0), NULL, NULL, st->host.user);
+        return;
+    }
+    if (find(st, ch_arena_str(&arena, to)))
+        return;
+    struct card *c = new_card(st, ch_arena_str(&arena, to), NULL);
+    c->id = ch_strndup(card.p, card.n);
+    c->message = message.n ? ch_strndup(message.p, message.n) : NULL;
+    c->since = since;
+    c->state = ch_json_bool(ch_json_get(v, "gone"), false) ? GONE : UNSENT;
+}
+
+/* --- calls */
+
+static int64_t next_number(struct card *c) {
+    return c->number = CH_MAX(c->number + 1, 1 + (wall(c->st) - c->since) / TICK_MS);
+}
+
+static void call(struct card *c, const char *method, const char *path, const struct ch_buf *body,
+                 ch_feishu_fn *fn) {
+    c->busy = true;
+    ch_feishu_call(c->st->api, method, path, body ? ch_buf_str(body) : NULL, fn, c);
+}
+
+/* sequence and uuid, of every operation on a card. */
+static void add_number(struct card *c, struct ch_jw *w) {
+    CH_BUF_AUTO uuid = {0};
+    int64_t n = next_number(c);
+    ch_buf_addf(&uuid, "c_%s_%lld", c->id, (long long)n);
+    ch_jw_kint(w, "sequence", n);
+    ch_jw_kstr(w, "uuid", ch_buf_sv(&uuid));
+}
+
+static void add_summary(struct ch_jw *w, struct ch_sv text) {
+    struct ch_sv line = ch_sv_trim(text);
+    line = ch_utf8_cut(ch_sv_split(&line, '\n'), 4 * SUMMARY_CHARS);
+    ch_jw_key(w, "summary");
+    ch_jw_begin(w, '{');
+    ch_jw_kstr(w, "content", line);
+    ch_jw_end(w, '}');
+}
+
+static void write_card(struct ch_buf *out, struct ch_sv text, bool grows) {
+    struct ch_jw w = ch_jw(out);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "schema", "2.0");
+    ch_jw_key(&w, "config");
+    ch_jw_begin(&w, '{');
+    ch_jw_kbool(&w, "update_multi", true);
+    ch_jw_kbool(&w, "streaming_mode", grows);
+    add_summary(&w, grows ? CH_SV("...") : text);
+    ch_jw_end(&w, '}');
+    ch_jw_key(&w, "body");
+    ch_jw_begin(&w, '{');
+    ch_jw_key(&w, "elements");
+    ch_jw_begin(&w, '[');
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "tag", "markdown");
+    ch_jw_kcstr(&w, "element_id", ELEMENT);
+    ch_jw_kstr(&w, "content", text);
+    ch_jw_end(&w, '}');
+    ch_jw_end(&w, ']');
+    ch_jw_end(&w, '}');
+    ch_jw_end(&w, '}');
+}
+
+static void put_text(struct card *c, ch_feishu_fn *fn) {
+    CH_BUF_AUTO path = {0}, body = {0};
+    struct ch_jw w = ch_jw(&body);
+    ch_buf_clear(&c->put);
+    ch_buf_add_sv(&c->put, ch_buf_sv(&c->text));
+    ch_jw_begin(&w, '{');
+    ch_jw_kstr(&w, "content", ch_buf_sv(&c->text));
+    add_number(c, &w);
+    ch_jw_end(&w, '}');
+    ch_buf_addf(&path, "/open-apis/cardkit/v1/cards/%s/elements/" ELEMENT "/content", c->id);
+    call(c, "PUT", ch_buf_str(&path), &body, fn);
+}
+
+/* All of the card, which grows no more. */
+static void put_whole(struct card *c, ch_feishu_fn *fn) {
+    CH_BUF_AUTO path = {0}, body = {0}, card = {0};
+    struct ch_jw w = ch_jw(&body);
+    write_card(&card, ch_buf_sv(&c->text), false);
+    ch_jw_begin(&w, '{');
+    ch_jw_key(&w, "card");
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "type", "card_json");
+    ch_jw_kstr(&w, "data", ch_buf_sv(&card));
+    ch_jw_end(&w, '}');
+    add_number(c, &w);
+    ch_jw_end(&w, '}');
+    ch_buf_addf(&path, "/open-apis/cardkit/v1/cards/%s", c->id);
+    call(c, "PUT", ch_buf_str(&path), &body, fn);
+}
+
+static void stop_growing(struct card *c, ch_feishu_fn *fn) {
+    CH_BUF_AUTO path = {0}, body = {0}, settings = {0};
+    struct ch_jw inner = ch_jw(&settings), w = ch_jw(&body);
+    ch_jw_begin(&inner, '{');
+    ch_jw_key(&inner, "config");
+    ch_jw_begin(&inner, '{');
+    ch_jw_kbool(&inner, "streaming_mode", false);
+    add_summary(&inner, ch_buf_sv(&c->text));
+    ch_jw_end(&inner, '}');
+    ch_jw_end(&inner, '}');
+    ch_jw_begin(&w, '{');
+    ch_jw_kstr(&w, "settings", ch_buf_sv(&settings));
+    add_number(c, &w);
+    ch_jw_end(&w, '}');
+    ch_buf_addf(&path, "/open-apis/cardkit/v1/cards/%s/settings", c->id);
+    call(c, "PATCH", ch_buf_str(&path), &body, fn);
+}
+
+/* --- it cannot be: the answer is sent without */
+
+static void on_taken_back(const struct ch_feishu_answer *a, void *user) {
+    struct card *c = user;
+    (void)a; /* it may be gone already */
+    c->busy = false;
+    ch_free(CH_TAKE(c->message));
+    end(c, CH_ENDED_NONE, NULL);
+}
+
+static void take_back(struct card *c) {
+    CH_BUF_AUTO path = {0};
+    if (!c->message) {
+        end(c, CH_ENDED_NONE, NULL);
+        return;
+    }
+    ch_buf_addf(&path, "/open-apis/im/v1/messages/%s", c->message);
+    call(c, "DELETE", ch_buf_str(&path), NULL, on_taken_back);
+}
+
+static void on_gone(int rc, const struct chela_error *err, void *user) {
+    struct card *c = user;
+    struct ch_feishu_answer later = {.why = err ? err->message : "the store cannot be written"};
+    c->busy = false;
+    if (rc < 0)
+        end(c, CH_ENDED_LATER, &later);
+    else
+        take_back(c);
+}
+
+static void give_up(struct card *c, const struct ch_feishu_answer *a) {
+    ch_log(CH_LOG_WARN, "feishu", "the card of an answer is given up: %s", a->why);
+    c->state = GONE;
+    c->busy = true;
+    note(c, on_gone);
+}
+
+/* --- its end */
+
+static void send_card(struct card *c);
+static void finish(struct card *c);
+
+static void on_stopped(const struct ch_feishu_answer *a, void *user) {
+    struct card *c = user;
+    c->busy = false;
+    if (a->code != 0) /* all of the answer is there: it stops growing by itself, too */
+        ch_log(CH_LOG_INFO, "feishu", "a card stays open for a while: %s", a->why);
+    end(c, CH_ENDED_SHOWN, NULL);
+}
+
+static void on_last(const struct ch_feishu_answer *a, void *user) {
+    struct card *c = user;
+    bool whole = c->still;
+    c->busy = false;
+    if (a->code == 0 && whole) {
+        end(c, CH_ENDED_SHOWN, NULL);
+    } else if (a->code == 0) {
+        stop_growing(c, on_stopped);
+    } else if (a->code == CLOSED && !whole) {
+        c->still = true;
+        finish(c);
+    } else if (a->code == OUT_OF_ORDER && !c->retold) {
+        c->retold = true;
+        c->number += CH_LIMIT_CARD_MS / TICK_MS;
+        finish(c);
+    } else if (ch_feishu_may_pass(a)) {
+        end(c, CH_ENDED_LATER, a);
+    } else {
+        give_up(c, a);
+    }
+}
+
+static void finish(struct card *c) {
+    if (c->busy)
+        return;
+    if (c->state == GONE)
+        take_back(c);
+    else if (c->state == UNSENT)
+        send_card(c);
+    else if (c->still)
+        put_whole(c, on_last);
+    else
+        put_text(c, on_last);
+}
+
+/* --- while it grows */
+
+static void on_put(const struct ch_feishu_answer *a, void *user);
+
+static void grow(struct ch_timer *t) {
+    struct card *c = CH_CONTAINER(t, struct card, timer);
+    if (c->busy || c->fn)
+        return;
+    if (c->state == UNSENT)
+        send_card(c);
+    else if (c->state == SHOWN && !c->still &&
+             !ch_sv_eq(ch_buf_sv(&c->text), ch_buf_sv(&c->put)))
+        put_text(c, on_put);
+}
+
+static void on_left(struct ch_timer *t);
+
+static void grow_later(struct card *c) {
+    if (c->over)
+        ch_timer_start(loop_of(c), &c->timer, LEFT_MS, on_left);
+    else
+        ch_timer_start(loop_of(c), &c->timer, c->step_ms, grow);
+}
+
+static void on_put(const struct ch_feishu_answer *a, void *user) {
+    struct card *c = user;
+    c->busy = false;
+    if (a->code != 0 && !ch_feishu_may_pass(a))
+        c->still = true; /* what is to become of it is seen at its end */
+    if (a->code != 0)
+        ch_log(CH_LOG_INFO, "feishu", "a card does not grow: %s", a->why);
+    c->step_ms = a->code == 0 ? STEP_MS : CH_MIN(2 * c->step_ms, SLOWEST_MS);
+    if (c->fn)
+        finish(c);
+    else
+        grow_later(c);
+}
+
+/* --- its beginning */
+
+static void on_shown(const struct ch_feishu_answer *a, void *user) {
+    struct card *c = user;
+    struct ch_sv id = ch_json_get_str(ch_json_get(a->json, "data"), "message_id");
+    c->busy = false;
+    if (a->code == 0 && id.n && !memchr(id.p, 0, id.n) && !memchr(id.p, '/', id.n)) {
+        ch_free(c->message);
+        c->message = ch_strndup(id.p, id.n);
+        c->state = SHOWN;
+        if (c->fn)
+            finish(c);
+        else
+            grow_later(c);
+    } else if (!ch_feishu_may_pass(a)) {
+        give_up(c, a->why ? a : &(struct ch_feishu_answer){.why = "it has no id"});
+    } else if (c->fn) {
+        end(c, CH_ENDED_LATER, a);
+    } else {
+        c->step_ms = CH_MIN(2 * c->step_ms, SLOWEST_MS);
+        grow_later(c);
+    }
+}
+
+static void send_card(struct card *c) {
+    CH_BUF_AUTO path = {0}, body = {0}, content = {0}, key = {0};
+    struct ch_jw w = ch_jw(&body);
+    struct ch_feishu_place at = ch_feishu_place(c->to);
+    ch_buf_addf(&content, "{\"type\":\"card\",\"data\":{\"card_id\":\"%s\"}}", c->id);
+    ch_buf_addf(&key, "card %s", c->id);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "msg_type", "interactive");
+    ch_jw_kstr(&w, "content", ch_buf_sv(&content));
+    if (at.thread)
+        ch_jw_kbool(&w, "reply_in_thread", true);
+    ch_feishu_add_uuid(&w, ch_buf_str(&key), 0);
+    ch_jw_end(&w, '}');
+    ch_buf_addf(&path, "/open-apis/im/v1/messages/%.*s/reply", CH_SV_FMT(at.message));
+    call(c, "POST", ch_buf_str(&path), &body, on_shown);
+}
+
+/* Nobody has seen it. */
+static void drop(struct card *c) {
+    ch_feishu_ended_fn *fn = c->fn;
+    void *user = c->user;
+    forget(c);
+    if (fn)
+        fn(CH_ENDED_NONE, NULL, 0, user);
+}
+
+static void on_noted(int rc, const struct chela_error *err, void *user) {
+    struct card *c = user;
+    c->busy = false;
+    if (rc < 0)
+        ch_log(CH_LOG_WARN, "feishu", "no card is shown: %s",
+               err ? err->message : chela_error_text(rc));
+    if (rc < 0 || c->fn || c->over) { /* the answer came first, or there is none */
+        drop(c);
+        return;
+    }
+    c->state = UNSENT;
+    send_card(c);
+}
+
+static void on_created(const struct ch_feishu_answer *a, void *user) {
+    struct card *c = user;
+    struct ch_sv id = ch_json_get_str(ch_json_get(a->json, "data"), "card_id");
+    bool good = a->code == 0 && id.n && id.n <= CH_LIMIT_CHANNEL_ID;
+    for (size_t i = 0; good && i < id.n; i++)
+        good = (id.p[i] >= '0' && id.p[i] <= '9') || id.p[i] == '_' ||
+               ((id.p[i] | 32) >= 'a' && (id.p[i] | 32) <= 'z');
+    c->busy = false;
+    if (!good) {
+        c->st->not_before = mono(c->st) + PAUSE_MS;
+        ch_log(CH_LOG_WARN, "feishu", "answers come without cards for a minute: %s",
+               a->why ? a->why : "a card has no id");
+    }
+    if (!good || c->fn || c->over) {
+        drop(c);
+        return;
+    }
+    c->id = ch_strndup(id.p, id.n);
+    c->state = NOTING;
+    c->busy = true;
+    note(c, on_noted);
+}
+
+static void create(struct card *c) {
+    CH_BUF_AUTO body = {0}, card = {0};
+    struct ch_jw w = ch_jw(&body);
+    write_card(&card, ch_buf_sv(&c->text), true);
+    ch_buf_add_sv(&c->put, ch_buf_sv(&c->text));
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "type", "card_json");
+    ch_jw_kstr(&w, "data", ch_buf_sv(&card));
+    ch_jw_end(&w, '}');
+    call(c, "POST", "/open-apis/cardkit/v1/cards", &body, on_created);
+}
+
+/* --- for the channel */
+
+void ch_feishu_stream_text(struct ch_feishu_stream *st, const struct ch_arrival *in,
+                           struct ch_sv text) {
+    struct ch_parts rest = {.text = text};
+    CH_BUF_AUTO part = {0};
+    struct card *c = find(st, in->to);
+    if ((!c && mono(st) < st->not_before) || (c && (c->fn || !c->session)))
+        return;
+    if (!ch_feishu_cut(&rest, &part)) /* what is longer than a card follows at the end */
+        return;
+    bool fresh = !c;
+    if (fresh)
+        c = new_card(st, in->to, in->session);
+    ch_buf_clear(&c->text);
+    ch_buf_add_sv(&c->text, ch_buf_sv(&part));
+    if (fresh)
+        create(c);
+    else if (c->state == SHOWN && !c->busy && !ch_timer_armed(&c->timer))
+        grow_later(c);
+}
+
+static void on_left_alone(const struct ch_feishu_answer *a, void *user) {
+    (void)a;
+    ((struct card *)user)->busy = false;
+    forget(user);
+}
+
+/* Its answer may still wait for others of its session. */
+static void on_left(struct ch_timer *t) {
+    struct card *c = CH_CONTAINER(t, struct card, timer);
+    if (c->fn || c->state == GONE)
+        return;
+    if (c->busy || ch_outbox_has(c->st->host.rt, c->session))
+        grow_later(c);
+    else if (c->state == SHOWN)
+        stop_growing(c, on_left_alone);
+    else
+        forget(c);
+}
+
+void ch_feishu_stream_over(struct ch_feishu_stream *st, const char *to) {
+    struct card *c = find(st, to);
+    if (!c || !c->session || c->fn)
+        return;
+    c->over = true;
+    grow_later(c);
+}
+
+bool ch_feishu_stream_end(struct ch_feishu_stream *st, const char *to, struct ch_sv text,
+                          ch_feishu_ended_fn *fn, void *user) {
+    struct card *c = find(st, to);
+    if (!c || c->fn || (c->state == GONE && !c->message))
+        return false;
+    ch_timer_stop(loop_of(c), &c->timer);
+    ch_buf_clear(&c->text);
+    ch_buf_add_sv(&c->text, text);
+    c->fn = fn;
+    c->user = user;
+    finish(c);
+    return true;
+}
+
+void ch_feishu_stream_forget(struct ch_feishu_stream *st, const char *to) {
+    struct card *c = find(st, to);
+    if (c && !c->busy)
+        forget(c);
+}
+
+struct ch_feishu_stream *ch_feishu_stream_new(const struct ch_channel_host *host,
+                                              struct ch_feishu_api *api) {
+    struct ch_feishu_stream *st = ch_alloc(sizeof(*st));
+    st->host = *host;
+    st->api = api;
+    ch_list_init(&st->cards);
+    return st;
+}
+
+void ch_feishu_stream_free(struct ch_feishu_stream *st) {
+    if (!st)
+        return;
+    for (struct card *c; (c = CH_LIST_FIRST(&st->cards, struct card, link));)
+        free_card(c);
+    ch_free(st);
+}
