@@ -23,16 +23,12 @@ LAYERS := base json io net model tool prompt agent store channel config gateway
 PKGS := libuv yaml-0.1 libpcre2-8
 LIBS := -lhttp_parser -ldl -lpthread -lm
 # A module (src/<dir>/) is loaded on use. ALONE: it has its own copy of base/.
-MODULE_tls_DIR := net/tls
+$(foreach m,tls h2,$(eval MODULE_$(m)_DIR := net/$(m)))
 MODULE_tls_PKGS := libssl libcrypto
-MODULE_sqlite_PKGS := sqlite3
-MODULE_postgres_PKGS := libpq
-MODULE_redis_PKGS := hiredis
-MODULE_html_PKGS := libxml-2.0
-MODULE_mail_PKGS := libcurl
+$(foreach m,h2=libnghttp2 sqlite=sqlite3 postgres=libpq redis=hiredis html=libxml-2.0 mail=libcurl,$(eval MODULE_$(subst =,_PKGS := ,$(m))))
 $(foreach m,sqlite postgres redis,$(eval MODULE_store-$(m)_PKGS := $(MODULE_$(m)_PKGS)))
 # Built where their packages are; `make deps` installs those.
-OPTIONAL := sqlite postgres html mail store-sqlite store-postgres store-redis
+OPTIONAL := h2 sqlite postgres html mail store-sqlite store-postgres store-redis
 MODULES := tls $(foreach m,$(OPTIONAL),$(if $(shell $(PKG_CONFIG) --exists $(MODULE_$(m)_PKGS) 2>/dev/null && echo yes),$(m)))
 LEFT_OUT := $(filter-out $(MODULES),$(OPTIONAL))
 $(foreach m,tls $(OPTIONAL),$(eval MODULE_$(m)_DIR ?= $(if $(filter store-%,$(m)),store/$(m:store-%=%),tool/$(m)))$(eval MODULE_$(m)_ALONE := yes))
@@ -127,7 +123,7 @@ UNIT := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*/test_*.c))
 WHOLE := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/replay/test_*.c tests/scenario/test_*.c))
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
 TOOLS := $(HELPERS:%=$(BUILD)/tests/support/%)
-TEST_PKGS := cmocka jansson libssl libcrypto sqlite3
+TEST_PKGS := cmocka jansson libnghttp2 libssl libcrypto sqlite3
 TEST_LIBS = $(LDLIBS) $(call pkg,--libs,$(TEST_PKGS))
 SUPPORT := $(BUILD)/lib/support.a
 
@@ -135,7 +131,7 @@ $(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests
 $(SUPPORT): $(call objs,$(filter-out tests/support/fuzz_main.c,$(wildcard tests/support/*.c)))
 	@mkdir -p $(@D); rm -f $@
 	$(Q)$(AR) rcs $@ $^
-$(filter $(BUILD)/tests/unit/net/test_tls $(BUILD)/tests/unit/net/test_ws $(BUILD)/tests/unit/tool/% $(BUILD)/tests/unit/store/%,$(UNIT)): | $(MODULE_SOS)
+$(filter $(addprefix $(BUILD)/tests/unit/net/test_,tls ws h2) $(BUILD)/tests/unit/tool/% $(BUILD)/tests/unit/store/%,$(UNIT)): | $(MODULE_SOS)
 $(filter $(BUILD)/tests/unit/tool/%,$(UNIT)): | $(BOX)
 tests: all examples $(UNIT) $(WHOLE) $(FUZZ) $(TOOLS)
 

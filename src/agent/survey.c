@@ -39,6 +39,7 @@ static const struct {
     {"sqlite", "database", "query_database", WARN},
     {"postgres", "database", "query_database", WARN},
     {"html", "html", "web_fetch, to read pages", WARN},
+    {"h2", "http2", "clients of `chela serve` that speak HTTP/2", WARN},
     {"mail", "mail", "send_email", WARN},
 };
 

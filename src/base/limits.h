@@ -72,6 +72,20 @@
 #define CH_LIMIT_CLIENT_BUFFER CH_MB       /* of a stream that its reader lags behind */
 #define CH_LIMIT_CLIENT_LINGER_MS 2000     /* to read the answer before we hang up */
 #define CH_LIMIT_CLIENT_STALL_MS 30000     /* without taking a byte of what it is sent */
+#define CH_LIMIT_H2_STREAMS 100            /* of HTTP/2, open at once on one connection */
+#define CH_LIMIT_H2_TABLE 4096             /* bytes of the table that compresses its headers */
+#define CH_LIMIT_H2_CONTINUATIONS 8        /* frames that headers go on in */
+#define CH_LIMIT_H2_BLOCK (64 * CH_KB)     /* of headers, compressed */
+#define CH_LIMIT_H2_UNANSWERED 300         /* requests that begin and are not answered to the end */
+#define CH_LIMIT_H2_UNANSWERED_S 20        /* and more of them in a second */
+#define CH_LIMIT_H2_CONTROL 1000           /* frames of neither request nor body */
+#define CH_LIMIT_H2_CONTROL_S 100          /* and more of them in a second */
+#define CH_LIMIT_H2_REFUSED 100            /* requests of who was never let in */
+#define CH_LIMIT_H2_WINDOW (256 * CH_KB)   /* of a body on its way to us */
+#define CH_LIMIT_H2_WINDOWS CH_MB          /* of all on one connection */
+#define CH_LIMIT_H2_BODIES (64 * CH_MB)    /* that lie here, of one connection */
+#define CH_LIMIT_H2_BUFFER (8 * CH_MB)     /* of answers that it lags behind */
+#define CH_LIMIT_H2_AHEAD (64 * CH_KB)     /* of frames before the kernel takes them */
 
 /* model */
 #define CH_LIMIT_REPLY (32 * CH_MB)    /* text, reasoning, arguments of a reply */

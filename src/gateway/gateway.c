@@ -257,6 +257,7 @@ static int fill(chela_gateway *gw, const struct chela_gateway_opts *o, struct ch
         return 0;
     struct ch_identity *identity = f.identity;
     struct ch_server_opts server = {.listen = o->listen ? o->listen : DEFAULT_LISTEN,
+                                    .module_path = gw->rt->module_path,
                                     .head = ch_visit_head,
                                     .request = ch_visit_request,
                                     .user = gw};

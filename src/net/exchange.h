@@ -3,10 +3,11 @@
  *
  * Three things meet here. server.c knows the clients: how many there are, who may
  * stay. exchange.c knows what the owner of a server is promised about an exchange,
- * whatever carries it. A carrier (h1.c) knows how it is said. */
+ * whatever carries it. A carrier (h1.c, h2.c) knows how it is said. */
 #ifndef CH_NET_EXCHANGE_H
 #define CH_NET_EXCHANGE_H
 #include "base/list.h"
+#include "chela/sys/http2.h"
 #include "net/server.h"
 #include "net/wire.h"
 
@@ -17,6 +18,10 @@ struct ch_server {
     struct ch_identity *identity; /* a reference; NULL: no TLS */
     char *address;                /* owned */
     char *bytes;            /* owned: what is read lies here, for all of them */
+    const struct chela_http2_ops *h2; /* NULL until a client speaks it */
+    bool no_h2;                   /* it cannot be loaded; that was said */
+    char *frames;                 /* owned: of HTTP/2, on their way out; NULL likewise */
+    size_t nstreams;              /* of HTTP/2, of all clients */
     struct ch_list clients; /* all */
     struct ch_list unknown; /* of those, which have not shown a request; oldest first */
     size_t nclients, nunknown;
@@ -40,6 +45,7 @@ struct ch_client {
     const struct ch_client_ops *ops;
     struct ch_link link, waiting; /* in clients; in unknown */
     struct ch_wire wire;
+    struct ch_h2 *h2;       /* of who speaks HTTP/2; owned by h2.c */
     bool trusted;           /* the owner has taken a request of it */
     unsigned char from[16]; /* the address of the other end; of IPv4 mapped into IPv6 */
 };
@@ -93,7 +99,14 @@ struct ch_client *ch_h1_new(struct ch_server *s);
 /* Take the listener's next connection. When this fails it is dropped. */
 int ch_h1_accept(struct ch_client *c, struct chela_error *err);
 
+/* --- h2.c */
+/* Can HTTP/2 be spoken? The first who asks has its module loaded. */
+bool ch_h2_available(struct ch_server *s);
+/* Speak it on a connection of which these were the first bytes. */
+void ch_h2_begin(struct ch_client *c, struct ch_sv bytes);
+
 /* --- server.c */
+const char *ch_server_peer(struct ch_client *c); /* see ch_exchange_peer */
 /* It asks for something; it asks for nothing, not yet or not any more, and may be
  * dropped at once to make room. */
 void ch_server_known(struct ch_client *c);

@@ -7,12 +7,14 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "net/exchange.h"
+#include "net/h2_meter.h" /* CH_H2_PREFACE */
 
 struct h1 {
     struct ch_client client; /* first: ch_server_closed frees it */
     struct ch_exchange x;
     struct ch_buf ahead; /* bytes that came before their turn */
     bool keep, chunked;
+    bool spoken; /* enough was said to know that this is HTTP/1.1 */
 };
 
 static void feed(struct h1 *h, struct ch_sv bytes);
@@ -234,8 +236,43 @@ static void feed(struct h1 *h, struct ch_sv bytes) {
         keep_ahead(h, bytes);
 }
 
+static void switch_to_h2(struct h1 *h, struct ch_sv bytes) {
+    if (!ch_h2_available(h->client.server)) {
+        ch_exchange_refuse(&h->x, 505, "HTTP/1.1 is spoken here");
+        return;
+    }
+    ch_exchange_release(&h->x);
+    ch_h2_begin(&h->client, bytes);
+}
+
+/* Who means to speak HTTP/2 says so with the first bytes, over TLS too: they are
+ * no request of HTTP/1.1, and were chosen for that. */
+static void recognise(struct h1 *h, struct ch_sv bytes) {
+    const struct ch_sv preface = CH_SV(CH_H2_PREFACE);
+    size_t at = h->ahead.n, n = CH_MIN(bytes.n, preface.n - at);
+    bool alike = memcmp(bytes.p, preface.p + at, n) == 0;
+    h->spoken = !alike || at + n == preface.n;
+    ch_buf_add_sv(&h->ahead, bytes);
+    if (!h->spoken)
+        return;
+    struct ch_buf said = h->ahead;
+    h->ahead = (struct ch_buf){0};
+    if (alike)
+        switch_to_h2(h, ch_buf_sv(&said));
+    else
+        feed(h, ch_buf_sv(&said));
+    ch_buf_release(&said);
+}
+
 static void on_bytes(struct ch_wire *w, struct ch_sv bytes) {
-    feed(of_wire(w), bytes);
+    struct h1 *h = of_wire(w);
+    bool may_be_h2 = bytes.p[0] == 'P' && (bytes.n == 1 || bytes.p[1] == 'R');
+    if (!h->spoken && (h->ahead.n || may_be_h2)) {
+        recognise(h, bytes);
+        return;
+    }
+    h->spoken = true;
+    feed(h, bytes);
 }
 
 static void on_lost(struct ch_wire *w) {

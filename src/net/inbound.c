@@ -20,7 +20,7 @@ static size_t span_count(const struct ch_inbound *in) {
     return in->spans.n / sizeof(struct span);
 }
 
-static int refuse(struct ch_inbound *in, int status, const char *why) {
+int ch_inbound_refuse(struct ch_inbound *in, int status, const char *why) {
     in->refused = status;
     in->why = why;
     return -1;
@@ -29,7 +29,7 @@ static int refuse(struct ch_inbound *in, int status, const char *why) {
 static int on_url(http_parser *p, const char *at, size_t n) {
     struct ch_inbound *in = p->data;
     if (in->text.n + n > CH_LIMIT_URL)
-        return refuse(in, 414, "the address is too long");
+        return ch_inbound_refuse(in, 414, "the address is too long");
     ch_buf_add(&in->text, at, n);
     in->target_n += n;
     return 0;
@@ -38,21 +38,21 @@ static int on_url(http_parser *p, const char *at, size_t n) {
 static int on_field(http_parser *p, const char *at, size_t n) {
     struct ch_inbound *in = p->data;
     if (in->has_head)
-        return refuse(in, 400, "trailers are not taken");
+        return ch_inbound_refuse(in, 400, "trailers are not taken");
     /* Debian's http-parser is built without its strict mode and lets spaces
      * pass: such a name means one thing to us and another to a proxy. */
     if (memchr(at, ' ', n))
-        return refuse(in, 400, "a header's name holds a space");
+        return ch_inbound_refuse(in, 400, "a header's name holds a space");
     if (in->in_value || in->spans.n == 0) {
         struct span s = {.name = (uint32_t)in->text.n};
         if (span_count(in) == CH_LIMIT_INBOUND_HEADER_COUNT)
-            return refuse(in, 431, "too many headers");
+            return ch_inbound_refuse(in, 431, "too many headers");
         ch_buf_add(&in->spans, &s, sizeof(s));
         in->in_value = false;
     }
     char *to = ch_buf_reserve(&in->text, n);
     if (!to)
-        return refuse(in, 431, "the headers are too large");
+        return ch_inbound_refuse(in, 431, "the headers are too large");
     for (size_t i = 0; i < n; i++)
         to[i] = (char)(at[i] >= 'A' && at[i] <= 'Z' ? at[i] + 32 : at[i]);
     ch_buf_commit(&in->text, n);
@@ -60,20 +60,41 @@ static int on_field(http_parser *p, const char *at, size_t n) {
     return 0;
 }
 
+static int check_value(struct ch_inbound *in, const char *at, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)at[i] < ' ' && at[i] != '\t')
+            return ch_inbound_refuse(in, 400, "a header holds a control character");
+    return 0;
+}
+
 static int on_value(http_parser *p, const char *at, size_t n) {
     struct ch_inbound *in = p->data;
     if (in->has_head)
-        return refuse(in, 400, "trailers are not taken");
-    for (size_t i = 0; i < n; i++)
-        if ((unsigned char)at[i] < ' ' && at[i] != '\t')
-            return refuse(in, 400, "a header holds a control character");
+        return ch_inbound_refuse(in, 400, "trailers are not taken");
+    if (check_value(in, at, n) < 0)
+        return -1;
     struct span *s = &spans(in)[span_count(in) - 1];
     if (!in->in_value)
         s->value = (uint32_t)in->text.n;
     in->in_value = true;
     if (ch_buf_add(&in->text, at, n) < 0)
-        return refuse(in, 431, "the headers are too large");
+        return ch_inbound_refuse(in, 431, "the headers are too large");
     s->value_n += (uint32_t)n;
+    return 0;
+}
+
+int ch_inbound_add(struct ch_inbound *in, struct ch_sv name, struct ch_sv value) {
+    struct span s = {.name = (uint32_t)in->text.n,
+                     .name_n = (uint32_t)name.n,
+                     .value = (uint32_t)(in->text.n + name.n),
+                     .value_n = (uint32_t)value.n};
+    if (in->refused || check_value(in, value.p, value.n) < 0)
+        return -1;
+    if (span_count(in) == CH_LIMIT_INBOUND_HEADER_COUNT)
+        return ch_inbound_refuse(in, 431, "too many headers");
+    if (ch_buf_add_sv(&in->text, name) < 0 || ch_buf_add_sv(&in->text, value) < 0)
+        return ch_inbound_refuse(in, 431, "the headers are too large");
+    ch_buf_add(&in->spans, &s, sizeof(s));
     return 0;
 }
 
@@ -82,14 +103,14 @@ static int check_framing(struct ch_inbound *in) {
     struct ch_sv coding = ch_inbound_header(in, "transfer-encoding");
     if (ch_inbound_count(in, "content-length") > 1 || ch_inbound_count(in, "host") > 1 ||
         ch_inbound_count(in, "transfer-encoding") > 1)
-        return refuse(in, 400, "a header came twice");
+        return ch_inbound_refuse(in, 400, "a header came twice");
     if (coding.p && !ch_sv_eq_nocase(ch_sv_trim(coding), CH_SV("chunked")))
-        return refuse(in, 501, "only the transfer coding chunked is understood");
+        return ch_inbound_refuse(in, 501, "only the transfer coding chunked is understood");
     if (coding.p && ch_inbound_header(in, "content-length").p)
-        return refuse(in, 400, "both Content-Length and Transfer-Encoding");
+        return ch_inbound_refuse(in, 400, "both Content-Length and Transfer-Encoding");
     if (!coding.p && in->parser.content_length != UINT64_MAX &&
         in->parser.content_length > CH_LIMIT_INBOUND_BODY)
-        return refuse(in, 413, "the body is too large");
+        return ch_inbound_refuse(in, 413, "the body is too large");
     return 0;
 }
 
@@ -97,9 +118,9 @@ static int on_head(http_parser *p) {
     struct ch_inbound *in = p->data;
     in->has_head = true;
     if (p->http_major != 1)
-        return refuse(in, 505, "HTTP/1.1 is spoken here");
+        return ch_inbound_refuse(in, 505, "HTTP/1.1 is spoken here");
     if (p->method == HTTP_CONNECT)
-        return refuse(in, 501, "this is no proxy");
+        return ch_inbound_refuse(in, 501, "this is no proxy");
     if (check_framing(in) < 0)
         return -1;
     http_parser_pause(p, 1);
@@ -109,7 +130,7 @@ static int on_head(http_parser *p) {
 static int on_body(http_parser *p, const char *at, size_t n) {
     struct ch_inbound *in = p->data;
     if (ch_buf_add(&in->body, at, n) < 0)
-        return refuse(in, 413, "the body is too large");
+        return ch_inbound_refuse(in, 413, "the body is too large");
     return 0;
 }
 
@@ -145,7 +166,7 @@ void ch_inbound_release(struct ch_inbound *in) {
 
 static int refuse_unread(struct ch_inbound *in) {
     if (!in->refused)
-        refuse(in, 400, http_errno_description(HTTP_PARSER_ERRNO(&in->parser)));
+        ch_inbound_refuse(in, 400, http_errno_description(HTTP_PARSER_ERRNO(&in->parser)));
     return CH_INBOUND_REFUSED;
 }
 
@@ -173,7 +194,7 @@ enum ch_inbound_state ch_inbound_feed(struct ch_inbound *in, struct ch_sv bytes,
     if (in->whole)
         return CH_INBOUND_WHOLE;
     if (is_folded(in, bytes)) {
-        refuse(in, 400, "a header goes over two lines");
+        ch_inbound_refuse(in, 400, "a header goes over two lines");
         return CH_INBOUND_REFUSED;
     }
     http_parser_pause(&in->parser, 0);
@@ -193,7 +214,7 @@ const char *ch_inbound_method(const struct ch_inbound *in) {
 }
 
 struct ch_sv ch_inbound_target(const struct ch_inbound *in) {
-    return ch_sv(ch_buf_str(&in->text), in->target_n);
+    return ch_sv(ch_buf_str(&in->text) + in->target, in->target_n);
 }
 
 static struct ch_sv text_at(const struct ch_inbound *in, uint32_t at, uint32_t n) {
@@ -218,7 +239,8 @@ size_t ch_inbound_count(const struct ch_inbound *in, const char *name) {
 
 bool ch_inbound_has_body(const struct ch_inbound *in) {
     struct ch_sv length = ch_inbound_header(in, "content-length");
-    return ch_inbound_header(in, "transfer-encoding").p || (length.n && !ch_sv_is(length, "0"));
+    return in->open || ch_inbound_header(in, "transfer-encoding").p ||
+           (length.n && !ch_sv_is(length, "0"));
 }
 
 bool ch_inbound_keeps_alive(const struct ch_inbound *in) {

@@ -1,6 +1,6 @@
 /* inbound.h -- the request that a client of ours is sending: head and body.
  *
- * A parser and nothing else: bytes go in as they come, the head is there once
+ * A parser of HTTP/1.1 and nothing else: bytes go in as they come, the head is there once
  * all of it is, the body once all of that is. Everything a client controls is
  * bounded; what passes a bound, or could be read in two ways, is refused with
  * the status to answer with. Names of headers are in lower case. */
@@ -13,12 +13,13 @@
 
 struct ch_inbound {
     struct http_parser parser;
-    struct ch_buf text;  /* the target, then names and values */
+    struct ch_buf text;  /* the target, names and values */
     struct ch_buf spans; /* where each header lies in it */
     struct ch_buf body;
-    size_t target_n;
+    size_t target, target_n;
     size_t lines, line_n; /* of the head, that have come; bytes of the one that comes */
     bool in_value, past_head, has_head, whole;
+    bool open; /* a body follows, of a length that nobody told */
     int refused;     /* the status to answer with; 0: nothing is wrong */
     const char *why; /* static */
 };
@@ -35,6 +36,11 @@ void ch_inbound_release(struct ch_inbound *in);
 
 /* Takes some of the bytes, *taken of them, and stops at each state but MORE. */
 enum ch_inbound_state ch_inbound_feed(struct ch_inbound *in, struct ch_sv bytes, size_t *taken);
+
+/* For who reads the head elsewhere: a header, its name in lower case. Both return
+ * a negative number once the request is refused. */
+int ch_inbound_add(struct ch_inbound *in, struct ch_sv name, struct ch_sv value);
+int ch_inbound_refuse(struct ch_inbound *in, int status, const char *why);
 
 /* Once the head is there. */
 const char *ch_inbound_method(const struct ch_inbound *in); /* "POST" */

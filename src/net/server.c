@@ -87,14 +87,17 @@ static void keep_address(struct ch_client *c) {
     memcpy(c->from + 12, &four->sin_addr, 4);
 }
 
-const char *ch_exchange_peer(struct ch_exchange *x) {
+const char *ch_server_peer(struct ch_client *c) {
     static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-    const unsigned char *from = x->client->from;
-    char *to = x->client->server->peer;
-    bool four = memcmp(from, mapped, sizeof(mapped)) == 0;
-    if (!inet_ntop(four ? AF_INET : AF_INET6, from + (four ? 12 : 0), to, INET6_ADDRSTRLEN))
+    char *to = c->server->peer;
+    bool four = memcmp(c->from, mapped, sizeof(mapped)) == 0;
+    if (!inet_ntop(four ? AF_INET : AF_INET6, c->from + (four ? 12 : 0), to, INET6_ADDRSTRLEN))
         *to = '\0';
     return to;
+}
+
+const char *ch_exchange_peer(struct ch_exchange *x) {
+    return ch_server_peer(x->client);
 }
 
 static void on_connection(uv_stream_t *listener, int status) {
@@ -124,6 +127,7 @@ static void free_server(struct ch_server *s) {
     ch_identity_unref(s->identity);
     ch_free(s->address);
     ch_free(s->bytes);
+    ch_free(s->frames);
     ch_free(s);
 }
 
@@ -232,9 +236,15 @@ size_t ch_server_clients(const struct ch_server *s) {
     return s->nclients;
 }
 
+static int may_speak_h2(void *user) {
+    return ch_h2_available(user);
+}
+
 void ch_server_identify(struct ch_server *s, struct ch_identity *id) {
     ch_identity_unref(s->identity);
     s->identity = id;
+    if (id)
+        ch_identity_offer_h2(id, may_speak_h2, s);
 }
 
 static void close_listener(struct ch_server *s) {

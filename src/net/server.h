@@ -1,4 +1,6 @@
-/* server.h -- HTTP/1.1 for those who call us, over TLS if we have a certificate.
+/* server.h -- HTTP for those who call us, over TLS if we have a certificate:
+ * HTTP/2 for who speaks it, a stream being an exchange like any other; else
+ * HTTP/1.1.
  *
  * A server listens and reads requests; what they mean is its owner's business.
  * An exchange is one request and its answer. It is handed to the owner twice:
@@ -8,7 +10,7 @@
  * nothing.
  *
  *   READ head, body --request--> ANSWER --respond, end--> READ the next one
- *      any --deadline, bound, client left--> closed
+ *      any --deadline, bound, client left--> closed       (a stream: closed)
  *
  * Slow clients: each phase has a deadline of its own that no trickle of bytes
  * extends. Connections that show no request, not yet or not any more, are bounded
@@ -27,6 +29,7 @@ struct ch_server_opts {
     /* "127.0.0.1:8787", "[::1]:8787", "localhost:0"; "fd:3": the socket that
      * this process was given under that number, bound already. */
     const char *listen;
+    const char *module_path; /* see io/module.h; may be NULL; borrowed */
     /* Both are called on the loop thread, never from inside a call below. */
     void (*head)(struct ch_exchange *x, void *user);
     void (*request)(struct ch_exchange *x, void *user);

@@ -54,6 +54,10 @@ void ch_identity_unref(struct ch_identity *id) {
     ch_free(id);
 }
 
+void ch_identity_offer_h2(struct ch_identity *id, int (*may)(void *user), void *user) {
+    id->tls->offer_h2(id->context, may, user);
+}
+
 /* --- sending */
 
 struct writing {

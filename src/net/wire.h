@@ -21,6 +21,8 @@ struct ch_identity;
 int ch_identity_new(const char *cert, const char *key, const char *path, struct ch_identity **out,
                     struct chela_error *err);
 void ch_identity_unref(struct ch_identity *id);
+/* To clients that offer HTTP/2 it is promised if `may` says so; it is asked then. */
+void ch_identity_offer_h2(struct ch_identity *id, int (*may)(void *user), void *user);
 
 struct ch_wire;
 

@@ -186,6 +186,37 @@ answers "nothing is kept by id" 400
 post /v1/responses '{"model":"coder","input":"break","stream":true}'
 answers "a failure before the first word" 502
 
+# --- HTTP/2, for who knows that it is spoken
+two=--http2-prior-knowledge
+call GET /v1/models $two
+answers "HTTP/2: a request" 200
+check "HTTP/2: it is" grep -q '^HTTP/2 200' "$err"
+anon GET /v1/models $two
+answers "HTTP/2: without a token" 401
+anon GET /healthz $two
+answers "HTTP/2: where none is needed" 200
+call GET /v1/models $two -H 'Host: evil.example'
+answers "HTTP/2: a name that is not ours" 421
+call GET /v1/models $two -H 'Origin: https://evil.example'
+answers "HTTP/2: a page that is not ours" 403
+call GET /v1/models $two -d x -H 'Content-Type: application/json'
+answers "HTTP/2: a body where none is due" 400
+call DELETE /v1/models $two
+answers "HTTP/2: another method" 405
+call POST /v1/chat/completions $two -d "$hello"
+answers "HTTP/2: a form is no JSON" 415
+post /v1/chat/completions '{"model":' $two
+answers "HTTP/2: broken JSON" 400
+call GET /healthz $two -H "X: $(head -c 40000 /dev/zero | tr '\0' x)"
+answers "HTTP/2: headers that are too large" 431
+truncate -s 34000000 "$tmp/large"
+call POST /v1/chat/completions $two -H 'Content-Type: application/json' --data-binary "@$tmp/large"
+answers "HTTP/2: a body that is too large" 413
+call POST /v1/chat/completions $two -H 'Content-Type: application/json' -H 'Expect:' -T - <"$tmp/large"
+answers "HTTP/2: the same, of a length that nobody told" 413
+post /v1/chat/completions '{"model":"coder","stream":true,"messages":[{"role":"user","content":"hello"}]}' $two
+same "HTTP/2: a stream" "you said: hello" "$(chunks | jq -j '.choices[0].delta.content // ""')"
+
 # --- the end
 check "the log has no token" bash -c "! grep -qF '$token' '$serve_log'"
 check "SIGTERM ends it" stop_serving

@@ -183,6 +183,35 @@ answers "when they are gone it goes on" 200
 kill "$follower"
 wait "$follower" 2>/dev/null
 
+# --- HTTP/2, frames by hand
+hex() { printf '%s' "$1" | od -An -v -tx1 | tr -d ' \n'; }
+frame() { # TYPE FLAGS STREAM [HEX]
+    printf '%06x%02x%02x%08x%s' $((${#4} / 2)) "$1" "$2" "$3" "${4-}"
+}
+field() { printf '00%02x%s%02x%s' ${#1} "$(hex "$1")" ${#2} "$(hex "$2")"; }
+bytes() { sed 's/../\\x&/g' | { read -r -d '' all; printf '%b' "$all"; }; } # of hex
+preface=$(hex 'PRI * HTTP/2.0')0d0a0d0a$(hex SM)0d0a0d0a
+asks=$(field :method GET)$(field :scheme http)$(field :path /v1/models)$(field :authority localhost)$(field authorization "Bearer $token")
+say_h2() { # HEX; what comes back is $heard
+    exec 4<>"/dev/tcp/${host%:*}/${host#*:}"
+    bytes <<<"$preface$(frame 4 0 0)$1" >&4
+    heard=$(timeout 10 cat <&4 2>/dev/null | od -An -v -tx1 | tr -d ' \n')
+    exec 4>&-
+}
+calm='070000000000........0000000b' # GOAWAY, ENHANCE_YOUR_CALM
+calms() { # NAME: hung up on, and nobody else
+    check "$1 is hung up on" grep -qE "${calm//./[0-9a-f]}" <<<"$heard"
+    call GET /v1/models
+    answers "and others are answered" 200
+}
+say_h2 "$(for i in {1..320}; do frame 1 5 $((2 * i - 1)) "$asks" && frame 3 0 $((2 * i - 1)) 00000008; done)"
+calms "who resets each request"
+more=$(field x y)
+say_h2 "$(frame 1 1 1 "$asks")$(for _ in {1..20}; do frame 9 0 1 "$more"; done)"
+calms "whose headers never end"
+say_h2 "$(for _ in {1..1100}; do frame 6 0 0 0123456789abcdef; done)"
+calms "who pings for ever"
+
 # --- a client that is gone in the middle of an answer
 for _ in {1..20}; do
     exec 4<>"/dev/tcp/${host%:*}/${host#*:}"

@@ -50,10 +50,20 @@ words=$(head -c 300000 /dev/zero | tr '\0' w)
 printf '{"model":"coder","messages":[{"role":"user","content":"%s"}]}' "$words" >"$tmp/long.json"
 post /v1/chat/completions "@$tmp/long.json"
 same "what is long comes whole, both ways" "you said: $words" "$(jq -r .choices[0].message.content "$out")"
+check "it was HTTP/2" grep -q '^HTTP/2 200' "$err"
+post /v1/chat/completions "@$tmp/long.json" --http1.1
+same "or HTTP/1.1" "HTTP/1.1 you said: $words" "$(head -c 8 "$err") $(jq -r .choices[0].message.content "$out")"
 call GET /v1/models --http1.0
 answers "an old client" 200
 code=$(curl -sS -m 20 -o /dev/null -o /dev/null -w '%{http_code} %{num_connects},' -H "Authorization: Bearer $token" "$gateway/v1/models" "$gateway/v1/models")
 same "two requests on one connection" "200 1,200 0," "$code"
+
+seq 100 | sed "s|.*|url = \"$gateway/v1/chat/completions?&\"\noutput = \"$tmp/one.&\"|" >"$tmp/urls"
+curl -sS -m 60 --parallel --parallel-max 100 -K "$tmp/urls" -w '%{http_code} %{num_connects}\n' -H "Authorization: Bearer $token" \
+    -H 'Content-Type: application/json' -d '{"model":"coder","stream":true,"messages":[{"role":"user","content":"hello"}]}' \
+    >"$tmp/parallel" 2>"$tmp/curl"
+same "a hundred streams on one connection" "100 1" "$(awk '$1 == 200 {n++; c += $2} END {print n, c}' "$tmp/parallel")"
+same "each of them whole" 100 "$(grep -lx 'data: \[DONE\]' "$tmp"/one.* | wc -l)"
 
 # --- what is not TLS, or not enough of it
 address=${gateway#https://}
@@ -62,7 +72,8 @@ same "plain HTTP is not answered" 000 "$code"
 shake() { openssl s_client -connect "$address" -CAfile "$tmp/first.pem" "$@" </dev/null 2>&1; }
 check "TLS 1.1 is refused" bash -c "! openssl s_client -connect $address -tls1_1 -cipher DEFAULT@SECLEVEL=0 </dev/null >/dev/null 2>&1"
 same "TLS 1.2 is taken" 1 "$(shake -tls1_2 | grep -c 'Verify return code: 0')"
-same "so is 1.3" 1 "$(shake -tls1_3 -alpn h2,http/1.1 | grep -c 'ALPN protocol: http/1.1')"
+same "so is 1.3" 1 "$(shake -tls1_3 -alpn http/1.1,http/1.0 | grep -c 'ALPN protocol: http/1.1')"
+same "HTTP/2 is chosen where it is offered" 1 "$(shake -alpn http/1.1,h2 | grep -c 'ALPN protocol: h2')"
 exec 4<>"/dev/tcp/${address%:*}/${address#*:}"
 printf '\x16\x03\x01' >&4
 call GET /v1/models
@@ -120,6 +131,17 @@ echo short >"$space/token"
 check "one that is too short is refused" read_again 'stays as it was: .*too short'
 call GET /v1/models
 answers "and the last good one stays" 200
+check "SIGHUP or not, HTTP/2 is spoken" grep -q '^HTTP/2 200' "$err"
 check "no token is in the log" bash -c "! grep -qE 'SENTINEL' '$serve_log'"
 check "SIGTERM ends it" stop_serving
+
+# --- without the module
+mkdir "$tmp/alone" && cp "$BUILD/chela" "$BUILD"/libchela.so* "$BUILD/libchela-tls.so" "$tmp/alone/"
+echo "$token" >"$space/token"
+program=$tmp/alone/chela serve
+call GET /v1/models
+same "without the module it is HTTP/1.1" "200 HTTP/1.1" "$code $(head -c 8 "$err")"
+call GET /v1/models
+same "which the log says once" 1 "$(grep -c 'would speak HTTP/2.*libchela-h2.so' "$serve_log")"
+check "SIGTERM ends that too" stop_serving
 tap_done

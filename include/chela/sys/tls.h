@@ -55,6 +55,10 @@ struct chela_tls_ops {
                         struct chela_tls_context **out, struct chela_error *err);
     int (*accept)(struct chela_tls_context *ctx, struct chela_tls **out, struct chela_error *err);
     void (*end)(struct chela_tls *tls);
+
+    /* Of an identity: a client that offers HTTP/2 (ALPN `h2`) is promised it if
+     * `may` says so then. Without this call it is HTTP/1.1 for all. */
+    void (*offer_h2)(struct chela_tls_context *ctx, int (*may)(void *user), void *user);
 };
 
 CHELA_END_DECLS

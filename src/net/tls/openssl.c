@@ -33,6 +33,8 @@
 struct chela_tls_context {
     SSL_CTX *ssl;
     BIO_METHOD *bio;
+    int (*may_h2)(void *user); /* of an identity; NULL: no */
+    void *user;
 };
 
 struct queue {
@@ -224,21 +226,25 @@ static int context_new(const char *ca_file, struct chela_tls_context **out,
 
 static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *outlen,
                            const unsigned char *in, unsigned inlen, void *user) {
-    static const unsigned char ours[] = "\x08http/1.1\x08http/1.0";
-    (void)ssl, (void)user;
-    int rc = SSL_select_next_proto((unsigned char **)(void *)out, outlen, ours, sizeof(ours) - 1,
-                                   in, inlen);
+    static const unsigned char second[] = "\x02h2", old[] = "\x08http/1.1\x08http/1.0";
+    struct chela_tls_context *ctx = user;
+    unsigned char **to = (unsigned char **)(void *)out;
+    (void)ssl;
+    int rc = SSL_select_next_proto(to, outlen, second, sizeof(second) - 1, in, inlen);
+    if (rc != OPENSSL_NPN_NEGOTIATED || !ctx->may_h2 || !ctx->may_h2(ctx->user))
+        rc = SSL_select_next_proto(to, outlen, old, sizeof(old) - 1, in, inlen);
     return rc == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
 /* A session ticket would outlive a certificate that was replaced; who reconnects
  * shakes hands again. */
-static int set_up_identity(SSL_CTX *ssl) {
+static int set_up_identity(struct chela_tls_context *ctx) {
+    SSL_CTX *ssl = ctx->ssl;
     SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_options(ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET |
                                  SSL_OP_CIPHER_SERVER_PREFERENCE);
     SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_alpn_select_cb(ssl, choose_protocol, NULL);
+    SSL_CTX_set_alpn_select_cb(ssl, choose_protocol, ctx);
     return SSL_CTX_set_min_proto_version(ssl, TLS1_2_VERSION) && SSL_CTX_set_num_tickets(ssl, 0) &&
            SSL_CTX_set_cipher_list(ssl, "ECDHE+AESGCM:ECDHE+CHACHA20");
 }
@@ -268,7 +274,7 @@ static int identity_new(const char *cert, const char *key, struct chela_tls_cont
     }
     if (ctx && ctx->ssl)
         SSL_CTX_set_default_passwd_cb(ctx->ssl, no_password);
-    if (!ctx || !ctx->ssl || !ctx->bio || !set_up_identity(ctx->ssl))
+    if (!ctx || !ctx->ssl || !ctx->bio || !set_up_identity(ctx))
         fail(err, "OpenSSL cannot be set up");
     else
         rc = load_identity(ctx->ssl, cert, key, err);
@@ -278,6 +284,11 @@ static int identity_new(const char *cert, const char *key, struct chela_tls_cont
     else
         *out = ctx;
     return rc;
+}
+
+static void offer_h2(struct chela_tls_context *ctx, int (*may)(void *user), void *user) {
+    ctx->may_h2 = may;
+    ctx->user = user;
 }
 
 /* --- connections */
@@ -442,6 +453,7 @@ static const struct chela_tls_ops ops = {
     .identity_new = identity_new,
     .accept = tls_accept,
     .end = tls_end,
+    .offer_h2 = offer_h2,
 };
 
 CHELA_API const struct chela_module chela_module;

@@ -1,0 +1,581 @@
+/* h2.c -- HTTP/2 as a carrier: each stream of a connection is an exchange.
+ *
+ * Frames are read and written by a module (chela/sys/http2.h); here is what they
+ * mean to a server, and what is too much. A stream's answer lies in a buffer of
+ * its own until the client's windows let it go, so one that is not read costs its
+ * bound and ends alone. What is written in one turn of the loop goes out together.
+ *
+ * Lifetimes: events come from inside the module, and any of them may end streams,
+ * the connection, or the server. So a stream that ended is kept until the module
+ * has returned, and the session until the wire is closed. */
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "io/module.h"
+#include "net/exchange.h"
+#include "net/h2_head.h"
+#include "net/h2_meter.h"
+
+#define FRAMES ((size_t)16 * 1024) /* taken from the module at a time */
+
+/* Whom a connection waits for; no byte about anything else makes it wait longer. */
+enum waiting { FOR_THE_FIRST, FOR_A_HEAD, FOR_THE_NEXT, FOR_NOTHING };
+
+struct ch_h2 {
+    struct ch_client *client;
+    struct chela_http2 *session;   /* owned */
+    struct ch_list streams, ended; /* the latter are freed soon */
+    size_t nstreams;
+    size_t bodies, answers; /* bytes that lie here, of all streams */
+    size_t refused;         /* requests of somebody of whom none was taken */
+    struct ch_h2_meter meter;
+    struct ch_timer patience, stall;
+    struct ch_task next; /* sends what was written */
+    enum waiting waiting;
+    uint64_t block;  /* of headers, that is waited for */
+    const char *why; /* it is to be hung up on; static */
+    bool asked;      /* a request has come */
+    bool ending, closed;
+};
+
+struct stream {
+    struct ch_exchange x;
+    struct ch_h2 *h;
+    struct ch_link link;
+    uint32_t id;
+    struct ch_h2_head head;
+    struct ch_buf out; /* of the answer's body, */
+    size_t at;         /* of which so much went out */
+    size_t held;       /* bytes of the request's body */
+    bool asked;        /* all of the request has come */
+    bool last;         /* nothing follows `out` */
+    bool closed;       /* the module has forgotten it */
+};
+
+static const struct chela_http2_ops *ops_of(const struct ch_h2 *h) {
+    return h->client->server->h2;
+}
+
+static struct ch_loop *loop_of(const struct ch_h2 *h) {
+    return h->client->server->loop;
+}
+
+static struct stream *of(const struct ch_exchange *x) {
+    return CH_CONTAINER(x, struct stream, x);
+}
+
+static size_t pending(const struct stream *s) {
+    return s->out.n - s->at;
+}
+
+static size_t unsent(const struct ch_h2 *h) {
+    return ch_wire_unsent(&h->client->wire);
+}
+
+static void send_soon(struct ch_h2 *h) {
+    if (!h->closed)
+        ch_task_defer(loop_of(h), &h->next);
+}
+
+/* --- the end of a stream */
+
+static void release_body(struct stream *s) {
+    s->h->bodies -= s->held;
+    s->held = 0;
+}
+
+static void end_stream(struct stream *s) {
+    struct ch_h2 *h = s->h;
+    ch_exchange_release(&s->x);
+    release_body(s);
+    h->answers -= pending(s);
+    s->at = 0;
+    ch_buf_release(&s->out);
+    ch_list_del(&s->link);
+    ch_list_add(&h->ended, &s->link);
+    h->nstreams--;
+    h->client->server->nstreams--;
+}
+
+/* An answer that did not wait for the end of its request is whole all the same. */
+static void drop(struct ch_exchange *x) {
+    struct stream *s = of(x);
+    struct ch_h2 *h = s->h;
+    if (x->phase == CH_CLOSED)
+        return;
+    bool whole = s->last && !pending(s) && !x->left;
+    end_stream(s);
+    if (!s->closed)
+        ops_of(h)->reset(h->session, s->id, whole ? CHELA_HTTP2_NO_ERROR : CHELA_HTTP2_CANCEL);
+    send_soon(h);
+    if (!h->nstreams && !h->ending && !h->client->waiting.next)
+        ch_server_unknown(h->client); /* which may close it */
+}
+
+/* What it says is not looked at from now on, see the events. */
+static void hush(struct ch_exchange *x) {
+    (void)x;
+}
+
+static void free_ended(struct ch_h2 *h) {
+    for (struct stream *s; (s = CH_LIST_FIRST(&h->ended, struct stream, link));) {
+        ch_list_del(&s->link);
+        ch_free(s);
+    }
+}
+
+/* --- the end of a connection */
+
+static void drop_client(struct ch_client *c) {
+    struct ch_h2 *h = c->h2;
+    if (h->closed)
+        return;
+    h->closed = h->ending = true;
+    for (struct stream *s; (s = CH_LIST_FIRST(&h->streams, struct stream, link));)
+        end_stream(s);
+    ch_server_forget(c);
+    ch_timer_stop(loop_of(h), &h->patience);
+    ch_timer_stop(loop_of(h), &h->stall);
+    ch_task_cancel(loop_of(h), &h->next);
+    ch_wire_close(&c->wire);
+}
+
+/* Every owner hears that their client left. */
+static void leave_all(struct ch_h2 *h) {
+    h->ending = true;
+    for (struct stream *s; (s = CH_LIST_FIRST(&h->streams, struct stream, link));)
+        ch_exchange_leave(&s->x);
+}
+
+static void lose(struct ch_h2 *h) {
+    leave_all(h);
+    drop_client(h->client);
+}
+
+static void on_stall(struct ch_timer *t) {
+    lose(CH_CONTAINER(t, struct ch_h2, stall));
+}
+
+static void on_patience(struct ch_timer *t);
+
+static void send_frames(struct ch_h2 *h) {
+    struct ch_server *s = h->client->server;
+    long n = 1;
+    while (n > 0 && !h->closed && (h->ending || unsent(h) < CH_LIMIT_H2_AHEAD)) {
+        n = s->h2->drain(h->session, s->frames, FRAMES);
+        if (n > 0 && !h->closed)
+            ch_wire_send(&h->client->wire, ch_sv(s->frames, (size_t)n));
+    }
+}
+
+/* As on HTTP/1.1: what is still under way to us is read and thrown away, lest the
+ * last words be lost. */
+static void linger(struct ch_h2 *h) {
+    h->ending = true;
+    ch_timer_stop(loop_of(h), &h->stall);
+    if (ch_wire_end(&h->client->wire) < 0)
+        drop_client(h->client);
+    else
+        ch_timer_start(loop_of(h), &h->patience,
+                       unsent(h) ? CH_LIMIT_CLIENT_STALL_MS : CH_LIMIT_CLIENT_LINGER_MS,
+                       on_patience);
+}
+
+static void hang_up(struct ch_h2 *h, enum chela_http2_code code) {
+    leave_all(h);
+    if (h->closed)
+        return;
+    ops_of(h)->leave(h->session, code);
+    send_frames(h);
+    if (!h->closed)
+        linger(h);
+}
+
+static void on_patience(struct ch_timer *t) {
+    struct ch_h2 *h = CH_CONTAINER(t, struct ch_h2, patience);
+    if (h->ending)
+        drop_client(h->client);
+    else
+        hang_up(h, CHELA_HTTP2_NO_ERROR);
+}
+
+static void settle_patience(struct ch_h2 *h) {
+    enum waiting now = h->meter.in_block ? FOR_A_HEAD
+                       : h->nstreams     ? FOR_NOTHING
+                       : h->asked        ? FOR_THE_NEXT
+                                         : FOR_THE_FIRST;
+    if (now == h->waiting && (now != FOR_A_HEAD || h->block == h->meter.blocks))
+        return;
+    h->waiting = now;
+    h->block = h->meter.blocks;
+    if (now == FOR_NOTHING)
+        ch_timer_stop(loop_of(h), &h->patience);
+    else
+        ch_timer_start(loop_of(h), &h->patience,
+                       now == FOR_THE_NEXT ? CH_LIMIT_INBOUND_IDLE_MS : CH_LIMIT_INBOUND_HEAD_MS,
+                       on_patience);
+}
+
+/* --- writing */
+
+static void pump(struct ch_h2 *h) {
+    send_frames(h);
+    free_ended(h);
+    if (h->ending)
+        return;
+    settle_patience(h);
+    if (unsent(h) && !ch_timer_armed(&h->stall))
+        ch_timer_start(loop_of(h), &h->stall, CH_LIMIT_CLIENT_STALL_MS, on_stall);
+    bool drained = h->client->server->draining && !h->nstreams;
+    if (drained || ops_of(h)->finished(h->session)) {
+        leave_all(h);
+        if (!h->closed)
+            linger(h);
+    }
+}
+
+static void pump_task(struct ch_task *t) {
+    pump(CH_CONTAINER(t, struct ch_h2, next));
+}
+
+static void add_fields(struct ch_buf *list, struct ch_buf *lines) {
+    struct ch_sv rest = ch_buf_sv(lines);
+    while (rest.n) {
+        struct ch_sv value = ch_sv_split(&rest, '\n');
+        struct ch_sv name = ch_sv_split(&value, ':');
+        char *p = lines->p + (name.p - lines->p);
+        for (size_t i = 0; i < name.n; i++)
+            p[i] = (char)(p[i] >= 'A' && p[i] <= 'Z' ? p[i] + 32 : p[i]);
+        value = ch_sv_trim(value);
+        struct chela_http2_field f = {name.p, name.n, value.p, value.n};
+        ch_buf_add(list, &f, sizeof(f));
+    }
+}
+
+#define NO_LENGTH SIZE_MAX
+
+static void say_head(struct stream *s, int status, const char *type, size_t length) {
+    CH_BUF_AUTO lines = {0};
+    CH_BUF_AUTO list = {0};
+    CH_BUF_AUTO code = {0};
+    ch_buf_addf(&code, "%03d", status);
+    ch_buf_add_str(&lines, "date: ");
+    ch_exchange_add_date(&s->x, &lines);
+    ch_buf_add_str(&lines, "\r\n");
+    if (type)
+        ch_buf_addf(&lines, "content-type: %s\r\n", type);
+    ch_buf_add_sv(&lines, ch_buf_sv(&s->x.headers));
+    if (length != NO_LENGTH && status != 204)
+        ch_buf_addf(&lines, "content-length: %zu\r\n", length);
+    struct chela_http2_field f = {":status", 7, code.p, code.n};
+    ch_buf_add(&list, &f, sizeof(f));
+    add_fields(&list, &lines);
+    release_body(s);
+    ops_of(s->h)->respond(s->h->session, s->id, (const void *)list.p,
+                          list.n / sizeof(struct chela_http2_field),
+                          length != 0 && !s->x.headless);
+    send_soon(s->h);
+}
+
+/* For the client, as soon as it takes it. */
+static void keep(struct stream *s, struct ch_sv bytes) {
+    if (s->at > FRAMES) {
+        ch_buf_consume(&s->out, s->at);
+        s->at = 0;
+    }
+    if (ch_buf_add_sv(&s->out, bytes) == 0)
+        s->h->answers += bytes.n;
+    else
+        ch_exchange_leave_soon(&s->x);
+}
+
+/* The client has its time to take what there is; then, if it is still sending, to
+ * learn that this is not wanted. Many would not look at the answer of a stream that
+ * is reset at once. */
+static void wait_for_client(struct stream *s) {
+    bool sends = s->last && !pending(s) && !s->asked;
+    ch_exchange_wait(&s->x, sends ? CH_LIMIT_CLIENT_LINGER_MS : CH_LIMIT_CLIENT_STALL_MS);
+}
+
+/* All of the answer is here; the exchange ends when the client has it. */
+static void answered(struct stream *s) {
+    s->last = true;
+    ch_exchange_answered(&s->x);
+    s->x.phase = CH_LAST_WORDS;
+    wait_for_client(s);
+}
+
+static void respond(struct ch_exchange *x, int status, const char *type, struct ch_sv body) {
+    struct stream *s = of(x);
+    if (s->h->answers > CH_LIMIT_H2_BUFFER) { /* and nobody reads */
+        ch_exchange_abort(x);
+        return;
+    }
+    say_head(s, status, type, body.n);
+    if (!x->headless)
+        keep(s, body);
+    answered(s);
+}
+
+static void stream(struct ch_exchange *x, int status, const char *type) {
+    say_head(of(x), status, type, NO_LENGTH);
+    ch_timer_stop(loop_of(of(x)->h), &x->deadline);
+}
+
+static void write_piece(struct ch_exchange *x, struct ch_sv bytes) {
+    struct stream *s = of(x);
+    bool none = pending(s) == 0;
+    keep(s, bytes);
+    if (!none)
+        return;
+    ch_exchange_wait(x, CH_LIMIT_CLIENT_STALL_MS);
+    ops_of(s->h)->resume(s->h->session, s->id);
+    send_soon(s->h);
+}
+
+static void end(struct ch_exchange *x) {
+    struct stream *s = of(x);
+    answered(s);
+    ops_of(s->h)->resume(s->h->session, s->id);
+    send_soon(s->h);
+}
+
+static void proceed(struct ch_exchange *x) {
+    struct stream *s = of(x);
+    ops_of(s->h)->proceed(s->h->session, s->id);
+    send_soon(s->h);
+}
+
+/* Of those who lag on a connection that lags as a whole none is spared. */
+static size_t lag(const struct ch_exchange *x) {
+    const struct stream *s = of(x);
+    return pending(s) && s->h->answers > CH_LIMIT_H2_BUFFER ? s->h->answers : pending(s);
+}
+
+static const struct ch_carrier carrier = {
+    .respond = respond,
+    .stream = stream,
+    .write = write_piece,
+    .end = end,
+    .proceed = proceed,
+    .lag = lag,
+    .hush = hush,
+    .drop = drop,
+};
+
+/* --- what the module tells */
+
+static void *on_begin(uint32_t id, void *user) {
+    struct ch_h2 *h = user;
+    struct ch_server *server = h->client->server;
+    h->asked = true;
+    if (h->ending || server->draining || server->nstreams >= CH_LIMIT_CLIENTS)
+        return NULL;
+    struct stream *s = ch_alloc(sizeof(*s));
+    s->h = h;
+    s->id = id;
+    ch_exchange_init(&s->x, h->client, &carrier);
+    s->head.in = &s->x.in;
+    ch_list_add(&h->streams, &s->link);
+    h->nstreams++;
+    server->nstreams++;
+    return s;
+}
+
+/* Answered in the owner's place, if there is something wrong. */
+static bool is_refused(struct stream *s) {
+    if (s->x.in.refused)
+        ch_exchange_refuse(&s->x, s->x.in.refused, s->x.in.why);
+    return s->x.in.refused;
+}
+
+static bool reads_body(const struct stream *s) {
+    return s->x.phase == CH_READ_BODY && !s->x.left;
+}
+
+static void on_field(void *stream, const struct chela_http2_field *f) {
+    struct stream *s = stream;
+    if (s->x.phase > CH_READ_BODY || s->x.left)
+        return;
+    ch_h2_head_field(&s->head, ch_sv(f->name, f->name_n), ch_sv(f->value, f->value_n));
+    if (s->x.phase == CH_READ_BODY)
+        is_refused(s);
+}
+
+static void on_head(void *stream, int last) {
+    struct stream *s = stream;
+    struct ch_h2 *h = s->h;
+    ch_h2_head_end(&s->head, last);
+    if (!is_refused(s))
+        ch_exchange_show_head(&s->x);
+    if (s->x.phase > CH_READ_BODY && !h->client->trusted && ++h->refused > CH_LIMIT_H2_REFUSED)
+        h->why = "requests that are refused";
+}
+
+static void on_data(void *stream, const void *data, size_t n) {
+    struct stream *s = stream;
+    if (!reads_body(s))
+        return;
+    ch_h2_head_body(&s->head, ch_sv(data, n));
+    s->h->bodies += n;
+    s->held += n;
+    if (s->h->bodies > CH_LIMIT_H2_BODIES)
+        ch_inbound_refuse(&s->x.in, 503, "too much is sent at once on this connection");
+    is_refused(s);
+}
+
+static void on_whole(void *stream) {
+    struct stream *s = stream;
+    s->asked = true;
+    if (!reads_body(s))
+        return;
+    ch_h2_head_whole(&s->head);
+    if (!is_refused(s))
+        ch_exchange_show_request(&s->x);
+}
+
+static size_t on_pull(void *stream, void *out, size_t max, int *last) {
+    struct stream *s = stream;
+    size_t n = CH_MIN(pending(s), max);
+    if (n)
+        memcpy(out, s->out.p + s->at, n);
+    s->at += n;
+    s->h->answers -= n;
+    *last = s->last && !pending(s);
+    ch_h2_meter_sent(&s->h->meter);
+    if (pending(s) || s->last) {
+        wait_for_client(s);
+        return n;
+    }
+    ch_timer_stop(loop_of(s->h), &s->x.deadline);
+    s->at = 0;
+    ch_buf_release(&s->out);
+    return n;
+}
+
+static void on_stream_closed(void *stream) {
+    struct stream *s = stream;
+    s->closed = true;
+    if (s->last && !pending(s))
+        ch_h2_meter_answered(&s->h->meter);
+    ch_exchange_leave(&s->x);
+}
+
+/* --- the wire */
+
+static struct ch_h2 *of_wire(struct ch_wire *w) {
+    return CH_CONTAINER(w, struct ch_client, wire)->h2;
+}
+
+static void on_bytes(struct ch_wire *w, struct ch_sv bytes) {
+    struct ch_h2 *h = of_wire(w);
+    struct chela_error err = {0};
+    if (h->ending)
+        return;
+    h->why = ch_h2_meter_feed(&h->meter, bytes, ch_mono_ms(ch_loop_clock(loop_of(h))));
+    int rc = h->why ? 0 : ops_of(h)->feed(h->session, bytes.p, bytes.n, &err);
+    if (h->ending)
+        return;
+    if (h->why) {
+        ch_log(CH_LOG_INFO, "server", "hung up on %s: too many %s", ch_server_peer(h->client),
+               h->why);
+        hang_up(h, CHELA_HTTP2_ENHANCE_YOUR_CALM);
+    } else if (rc < 0) {
+        hang_up(h, CHELA_HTTP2_PROTOCOL_ERROR);
+    } else {
+        pump(h);
+    }
+}
+
+static void on_lost(struct ch_wire *w) {
+    lose(of_wire(w));
+}
+
+static void on_moved(struct ch_wire *w) {
+    struct ch_h2 *h = of_wire(w);
+    if (h->ending) {
+        ch_timer_start(loop_of(h), &h->patience,
+                       unsent(h) ? CH_LIMIT_CLIENT_STALL_MS : CH_LIMIT_CLIENT_LINGER_MS,
+                       on_patience);
+        return;
+    }
+    ch_timer_stop(loop_of(h), &h->stall);
+    pump(h);
+}
+
+static void on_closed(struct ch_wire *w) {
+    struct ch_h2 *h = of_wire(w);
+    ops_of(h)->close(h->session);
+    free_ended(h);
+    ch_server_closed(h->client);
+    ch_free(h);
+}
+
+/* --- life */
+
+static void drain(struct ch_client *c) {
+    struct ch_h2 *h = c->h2;
+    if (h->ending)
+        return;
+    ops_of(h)->leave(h->session, CHELA_HTTP2_NO_ERROR);
+    send_soon(h);
+}
+
+bool ch_h2_available(struct ch_server *s) {
+    const void *ops = NULL;
+    struct chela_error err = {0};
+    if (s->h2 || s->no_h2)
+        return s->h2 != NULL;
+    if (ch_module_load("h2", "http2", s->opts.module_path, &ops, &err) < 0) {
+        ch_log(CH_LOG_WARN, "server", "a client would speak HTTP/2, and has to speak HTTP/1.1: %s",
+               err.message);
+        s->no_h2 = true;
+        return false;
+    }
+    s->h2 = ops;
+    s->frames = ch_malloc(FRAMES);
+    return true;
+}
+
+static int open_session(struct ch_h2 *h, struct chela_error *err) {
+    static const struct chela_http2_events events = {
+        .begin = on_begin,
+        .field = on_field,
+        .head = on_head,
+        .data = on_data,
+        .whole = on_whole,
+        .pull = on_pull,
+        .closed = on_stream_closed,
+    };
+    const struct chela_http2_settings settings = {
+        .streams = CH_LIMIT_H2_STREAMS,
+        .header_list = CH_LIMIT_INBOUND_HEADERS,
+        .header_table = CH_LIMIT_H2_TABLE,
+        .window = CH_LIMIT_H2_WINDOW,
+        .connection_window = CH_LIMIT_H2_WINDOWS,
+    };
+    return ops_of(h)->open(&settings, &events, h, &h->session, err);
+}
+
+void ch_h2_begin(struct ch_client *c, struct ch_sv bytes) {
+    static const struct ch_client_ops ops = {.drop = drop_client, .drain = drain};
+    static const struct ch_wire_ops wire = {
+        .bytes = on_bytes, .lost = on_lost, .moved = on_moved, .closed = on_closed};
+    struct chela_error err = {0};
+    struct ch_h2 *h = ch_alloc(sizeof(*h));
+    h->client = c;
+    c->h2 = h;
+    c->ops = &ops;
+    c->wire.ops = &wire;
+    h->next.fn = pump_task;
+    ch_list_init(&h->streams);
+    ch_list_init(&h->ended);
+    ch_h2_meter_init(&h->meter, ch_mono_ms(ch_loop_clock(loop_of(h))));
+    if (open_session(h, &err) < 0) {
+        ch_log(CH_LOG_WARN, "server", "cannot speak HTTP/2: %s", err.message);
+        drop_client(c);
+        return;
+    }
+    ch_timer_start(loop_of(h), &h->patience, CH_LIMIT_INBOUND_HEAD_MS, on_patience);
+    on_bytes(&c->wire, bytes);
+}

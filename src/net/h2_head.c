@@ -1,0 +1,171 @@
+/* h2_head.c -- see h2_head.h. */
+#include "net/h2_head.h"
+
+#include "base/limits.h"
+#include "base/mem.h"
+
+enum { METHOD = 1, SCHEME = 2, AUTHORITY = 4, PATH = 8 };
+
+static void refuse(struct ch_h2_head *h, const char *why) {
+    ch_inbound_refuse(h->in, 400, why);
+}
+
+/* --- fields */
+
+static void set_method(struct ch_h2_head *h, struct ch_sv value) {
+    static const struct {
+        const char *name;
+        enum http_method method;
+    } methods[] = {
+#define ROW(number, name, text) {#text, HTTP_##name},
+        HTTP_METHOD_MAP(ROW)
+#undef ROW
+    };
+    for (size_t i = 0; i < CH_LEN(methods); i++) {
+        if (!ch_sv_is(value, methods[i].name))
+            continue;
+        h->in->parser.method = methods[i].method;
+        if (methods[i].method == HTTP_CONNECT)
+            ch_inbound_refuse(h->in, 501, "this is no proxy");
+        return;
+    }
+    ch_inbound_refuse(h->in, 501, "that method is not known");
+}
+
+static void set_path(struct ch_h2_head *h, struct ch_sv value) {
+    struct ch_inbound *in = h->in;
+    if (value.n > CH_LIMIT_URL) {
+        ch_inbound_refuse(in, 414, "the address is too long");
+        return;
+    }
+    for (size_t i = 0; i < value.n; i++)
+        if ((unsigned char)value.p[i] <= ' ' || value.p[i] == 0x7f)
+            refuse(h, "the address holds a space or a control character");
+    if (!value.n || (value.p[0] != '/' && !ch_sv_is(value, "*")))
+        refuse(h, "the address is no path");
+    in->target = in->text.n;
+    in->target_n = value.n;
+    if (ch_buf_add_sv(&in->text, value) < 0)
+        ch_inbound_refuse(in, 431, "the headers are too large");
+}
+
+static void set_pseudo(struct ch_h2_head *h, struct ch_sv name, struct ch_sv value) {
+    static const struct {
+        const char *name;
+        unsigned bit;
+    } known[] = {
+        {":method", METHOD}, {":scheme", SCHEME}, {":authority", AUTHORITY}, {":path", PATH}};
+    unsigned bit = 0;
+    for (size_t i = 0; i < CH_LEN(known); i++)
+        if (ch_sv_is(name, known[i].name))
+            bit = known[i].bit;
+    if (!bit || h->seen & bit || h->regular) {
+        refuse(h, "a pseudo header is unknown, came twice or too late");
+        return;
+    }
+    h->seen |= bit;
+    if (bit == METHOD)
+        set_method(h, value);
+    else if (bit == PATH)
+        set_path(h, value);
+    else if (bit == AUTHORITY)
+        ch_inbound_add(h->in, CH_SV("host"), value);
+    else if (!ch_sv_is(value, "http") && !ch_sv_is(value, "https"))
+        refuse(h, "the scheme is neither http nor https");
+}
+
+static bool is_name(struct ch_sv name) {
+    for (size_t i = 0; i < name.n; i++) {
+        char c = name.p[i];
+        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+              (c && strchr("!#$%&'*+-.^_`|~", c))))
+            return false;
+    }
+    return name.n > 0;
+}
+
+/* What HTTP/1.1 says about a connection has no place here: a proxy that wrote it
+ * out again would have two ways to see where the request ends. */
+static bool is_about_connection(struct ch_sv name, struct ch_sv value) {
+    static const char *const names[] = {"connection", "keep-alive", "proxy-connection",
+                                        "transfer-encoding", "upgrade"};
+    for (size_t i = 0; i < CH_LEN(names); i++)
+        if (ch_sv_is(name, names[i]))
+            return true;
+    return ch_sv_is(name, "te") && !ch_sv_is(value, "trailers");
+}
+
+static void set_length(struct ch_h2_head *h, struct ch_sv value) {
+    if (h->has_length || !value.n || value.n > 18)
+        refuse(h, "the length of the body is no number, or came twice");
+    h->has_length = true;
+    for (size_t i = 0; i < value.n && !h->in->refused; i++) {
+        if (value.p[i] < '0' || value.p[i] > '9')
+            refuse(h, "the length of the body is no number, or came twice");
+        h->length = 10 * h->length + (uint64_t)(value.p[i] - '0');
+    }
+    if (!h->in->refused && h->length > CH_LIMIT_INBOUND_BODY)
+        ch_inbound_refuse(h->in, 413, "the body is too large");
+}
+
+/* ":authority" and Host say the same or the request is two requests. */
+static void check_host(struct ch_h2_head *h, struct ch_sv value) {
+    struct ch_sv first = ch_inbound_header(h->in, "host");
+    if (!first.p)
+        ch_inbound_add(h->in, CH_SV("host"), value);
+    else if (!(h->seen & AUTHORITY) || !ch_sv_eq(first, value))
+        refuse(h, "two hosts are named");
+}
+
+void ch_h2_head_field(struct ch_h2_head *h, struct ch_sv name, struct ch_sv value) {
+    if (h->in->refused)
+        return;
+    if (h->in->has_head) {
+        refuse(h, "trailers are not taken");
+        return;
+    }
+    if (name.n && name.p[0] == ':') {
+        set_pseudo(h, name, value);
+        return;
+    }
+    h->regular = true;
+    if (!is_name(name))
+        refuse(h, "a header's name is none");
+    else if (is_about_connection(name, value))
+        refuse(h, "a header is about the connection");
+    else if (ch_sv_is(name, "host"))
+        check_host(h, value);
+    else if (ch_inbound_add(h->in, name, value) == 0 && ch_sv_is(name, "content-length"))
+        set_length(h, value);
+}
+
+/* --- the rest */
+
+void ch_h2_head_end(struct ch_h2_head *h, bool last) {
+    const unsigned needed = METHOD | SCHEME | PATH;
+    h->in->has_head = true;
+    h->in->parser.http_major = 2;
+    if (h->in->refused)
+        return;
+    if ((h->seen & needed) != needed)
+        refuse(h, "method, scheme or path are missing");
+    h->in->open = !last && !h->has_length;
+}
+
+void ch_h2_head_body(struct ch_h2_head *h, struct ch_sv bytes) {
+    struct ch_inbound *in = h->in;
+    if (in->refused)
+        return;
+    if (h->has_length && bytes.n > h->length - in->body.n)
+        refuse(h, "the body is longer than its length");
+    else if (ch_buf_add_sv(&in->body, bytes) < 0)
+        ch_inbound_refuse(in, 413, "the body is too large");
+}
+
+void ch_h2_head_whole(struct ch_h2_head *h) {
+    if (h->in->refused)
+        return;
+    if (h->has_length && h->length != h->in->body.n)
+        refuse(h, "the body is shorter than its length");
+    h->in->whole = !h->in->refused;
+}
