@@ -158,10 +158,11 @@ man: $(BUILD)/chela ## write docs/chela.1, reference.md and limits.md from the c
 
 $(WHOLE): $(BUILD)/%: $(BUILD)/obj/%.o $(SUPPORT) $(BUILD)/libchela.a
 	$(linked)
+$(BUILD)/tests/fuzz/fuzz_h2: $(call objs,$(wildcard src/net/h2/*.c))
 # With libFuzzer its main, otherwise one that plays files.
 $(FUZZ): $(BUILD)/%: $(BUILD)/obj/%.o $(if $(FUZZER),,$(BUILD)/obj/tests/support/fuzz_main.o) $(BUILD)/libchela.a
 	$(call say,link)
-	$(Q)$(LINK) $(FUZZER) -o $@ $^ $(TEST_LIBS)
+	$(Q)$(LINK) $(FUZZER) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(TEST_LIBS)
 # Stand-ins for the other side of the network share no code with src/.
 define HELPER_RULE
 $(BUILD)/tests/support/$(1): $(wildcard tests/support/$(1)/*.[ch] $(if $(filter lark% tele%,$(1)),tests/support/chat/*.[ch]))

@@ -1,12 +1,13 @@
 /* gateway.c -- what `chela serve` costs, and what its clients wait for.
  *
- *   gateway PROGRAM [idle|sse|chats|accept|halfopen]...      all, if none is named
+ *   gateway PROGRAM [idle|sse|chats|chats2|accept|halfopen]...  all, if none is named
  *
  * idle      memory of a gateway with one agent that does nothing
  * sse       memory of each of 10,000 clients that follow a session, and how long a
  *           new request takes beside them
  * chats     200 streams at once, a piece every 20 ms: how long a piece is on its way,
  *           through the gateway and straight from the service; CPU
+ * chats2    the same over HTTP/2, on 4 connections
  * accept    signed events of 64 senders: how many syncs an event costs; and with
  *           all syncs held back, that none is acknowledged
  * halfopen  how long a request takes beside 1,000 clients that never finish theirs
@@ -47,6 +48,7 @@
 #define SSE_CLIENTS 10000
 #define CHATS 200
 #define PIECES 150
+#define CONNECTIONS 4 /* of HTTP/2 */
 #define PIECE_MS 20
 #define SENDERS 64
 #define EVENTS 6400
@@ -412,6 +414,9 @@ static void start_service(void) {
     close(fd);
 }
 
+#define CHAT \
+    "{\"model\":\"a\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"go\"}]}"
+
 struct listener {
     int fd;
     struct ch_buf got;
@@ -442,12 +447,10 @@ struct chat {
 };
 
 static void begin_chat(struct chat *c, int port) {
-    const char *body = "{\"model\":\"a\",\"stream\":true,"
-                       "\"messages\":[{\"role\":\"user\",\"content\":\"go\"}]}";
     char text[512];
     struct listener *l = &c->all[c->begun++];
     snprintf(text, sizeof(text), "POST /v1/chat/completions HTTP/1.1\r\n" AUTH
-             "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s", strlen(body), body);
+             "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s", strlen(CHAT), CHAT);
     *l = (struct listener){.fd = dial(port)};
     say(l->fd, text);
 }
@@ -489,7 +492,109 @@ static size_t chat(int port, double *delays, int *whole) {
     return c.n;
 }
 
-static void chats(void) {
+/* --- the same as streams of HTTP/2, frames written by hand */
+
+struct connection {
+    struct listener l; /* of all its streams: what they say does not need telling apart */
+    struct ch_buf frames;
+    int begun, over;
+};
+
+static void add_frame(struct ch_buf *out, int type, int flags, uint32_t id, struct ch_sv payload) {
+    const char head[9] = {(char)(payload.n >> 16), (char)(payload.n >> 8), (char)payload.n,
+                          (char)type, (char)flags, (char)(id >> 24), (char)(id >> 16),
+                          (char)(id >> 8), (char)id};
+    ch_buf_add(out, head, sizeof(head));
+    ch_buf_add_sv(out, payload);
+}
+
+static void add_field(struct ch_buf *out, struct ch_sv name, struct ch_sv value) {
+    ch_buf_addc(out, 0);
+    ch_buf_addc(out, (char)name.n);
+    ch_buf_add_sv(out, name);
+    ch_buf_addc(out, (char)value.n);
+    ch_buf_add_sv(out, value);
+}
+
+static void send_all_of(int fd, const struct ch_buf *out) {
+    if (write(fd, out->p, out->n) != (ssize_t)out->n)
+        die("write");
+}
+
+static void begin_connection(struct connection *c, int port) {
+    CH_BUF_AUTO out = {0};
+    ch_buf_add_str(&out, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    add_frame(&out, 4, 0, 0, ch_sv("\0\4\x7f\xff\xff\xff", 6)); /* windows that never shut */
+    add_frame(&out, 8, 0, 0, ch_sv("\x7f\xff\0\0", 4));
+    *c = (struct connection){.l.fd = dial(port)};
+    send_all_of(c->l.fd, &out);
+}
+
+static void begin_stream(struct connection *c) {
+    CH_BUF_AUTO block = {0}, out = {0};
+    uint32_t id = 2 * (uint32_t)c->begun++ + 1;
+    add_field(&block, CH_SV(":method"), CH_SV("POST"));
+    add_field(&block, CH_SV(":scheme"), CH_SV("http"));
+    add_field(&block, CH_SV(":path"), CH_SV("/v1/chat/completions"));
+    add_field(&block, CH_SV(":authority"), CH_SV("localhost"));
+    add_field(&block, CH_SV("authorization"), CH_SV("Bearer " TOKEN));
+    add_field(&block, CH_SV("content-type"), CH_SV("application/json"));
+    add_frame(&out, 1, 4, id, ch_buf_sv(&block));
+    add_frame(&out, 0, 1, id, ch_sv_str(CHAT));
+    send_all_of(c->l.fd, &out);
+}
+
+static void take_frames(struct connection *c) {
+    ssize_t got = read(c->l.fd, ch_buf_reserve(&c->frames, 65536), 65536);
+    if (got <= 0)
+        die("a connection was closed");
+    ch_buf_commit(&c->frames, (size_t)got);
+    size_t at = 0;
+    while (c->frames.n - at >= 9) {
+        const unsigned char *p = (const unsigned char *)c->frames.p + at;
+        size_t n = (size_t)p[0] << 16 | (size_t)p[1] << 8 | p[2];
+        if (c->frames.n - at < 9 + n)
+            break;
+        if (p[3] == 0)
+            ch_buf_add(&c->l.got, p + 9, n);
+        c->over += (p[3] == 0 && p[4] & 1) || p[3] == 3;
+        at += 9 + n;
+    }
+    ch_buf_consume(&c->frames, at);
+}
+
+static size_t chat2(int port, double *delays, int *whole) {
+    static struct connection all[CONNECTIONS];
+    struct pollfd p[CONNECTIONS];
+    double began = now_ms();
+    int begun = 0;
+    size_t n = 0;
+    for (int i = 0; i < CONNECTIONS; i++)
+        begin_connection(&all[i], port);
+    for (*whole = 0; *whole < CHATS;) {
+        if (begun < CHATS && now_ms() >= began + begun * 1000.0 / CHATS)
+            begin_stream(&all[begun++ % CONNECTIONS]);
+        for (int i = 0; i < CONNECTIONS; i++)
+            p[i] = (struct pollfd){.fd = all[i].l.fd, .events = POLLIN};
+        if (poll(p, CONNECTIONS, begun < CHATS ? 1 : 20000) <= 0 && begun == CHATS)
+            break;
+        *whole = 0;
+        for (int i = 0; i < CONNECTIONS; i++) {
+            if (p[i].revents)
+                take_frames(&all[i]);
+            n += take_times(&all[i].l, delays + n, (size_t)CHATS * PIECES - n);
+            *whole += all[i].over;
+        }
+    }
+    for (int i = 0; i < CONNECTIONS; i++) {
+        close(all[i].l.fd);
+        ch_buf_release(&all[i].l.got);
+        ch_buf_release(&all[i].frames);
+    }
+    return n;
+}
+
+static void compare(const char *name, size_t (*run)(int port, double *delays, int *whole)) {
     static double direct[CHATS * PIECES], through[CHATS * PIECES];
     char more[256], model[] = "bench/m";
     int whole, ignored;
@@ -499,15 +604,23 @@ static void chats(void) {
     start_gateway(model, more);
     size_t nd = chat(b.service_port, direct, &ignored);
     double began = now_ms(), cpu = cpu_ms(b.gateway);
-    size_t nt = chat(b.port, through, &whole);
+    size_t nt = run(b.port, through, &whole);
     double took = now_ms() - began;
     cpu = cpu_ms(b.gateway) - cpu;
     double p99 = at_share(through, nt, 0.99), floor99 = at_share(direct, nd, 0.99);
-    printf("chats     %d of %d whole, %zu pieces (%d): %.2f ms, 99%% within %.2f; straight %.2f "
+    printf("%-9s %d of %d whole, %zu pieces (%d): %.2f ms, 99%% within %.2f; straight %.2f "
            "and %.2f; added %.2f (5); CPU %.0f%% of a core, %.1f us a piece, load %s\n",
-           whole, CHATS, nt, CHATS * PIECES, at_share(through, nt, 0.5), p99,
+           name, whole, CHATS, nt, CHATS * PIECES, at_share(through, nt, 0.5), p99,
            at_share(direct, nd, 0.5), floor99, p99 - floor99, 100 * cpu / took,
            1000 * cpu / (double)(nt ? nt : 1), load());
+}
+
+static void chats(void) {
+    compare("chats", chat);
+}
+
+static void chats2(void) {
+    compare("chats2", chat2);
 }
 
 /* --- accept: a gateway of the library's, so that its syncs are ours to count */
@@ -635,8 +748,8 @@ static void accept_events(void) {
 static const struct {
     const char *name;
     void (*run)(void);
-} modes[] = {{"idle", idle}, {"sse", sse}, {"chats", chats}, {"accept", accept_events},
-             {"halfopen", halfopen}};
+} modes[] = {{"idle", idle}, {"sse", sse}, {"chats", chats}, {"chats2", chats2},
+             {"accept", accept_events}, {"halfopen", halfopen}};
 
 static void measure(const char *name) {
     for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
@@ -661,7 +774,7 @@ static void measure(const char *name) {
 int main(int argc, char **argv) {
     struct rlimit files;
     if (argc < 2) {
-        fprintf(stderr, "usage: gateway PROGRAM [idle|sse|chats|accept|halfopen]...\n");
+        fprintf(stderr, "usage: gateway PROGRAM [idle|sse|chats|chats2|accept|halfopen]...\n");
         return 2;
     }
     b.program = realpath(argv[1], NULL);

@@ -1,0 +1,154 @@
+/* fuzz_h2.c -- any bytes after the preface of HTTP/2, whole and in pieces.
+ *
+ * Input: one byte that says how to split, then frames. The meter looks at them
+ * first, then the module, as in net/h2.c; each request is answered as soon as it
+ * is whole. However the bytes are split, the requests must be the same, up to the
+ * point where the meter stops, and nothing may be larger than its bound. */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/limits.h"
+#include "base/list.h"
+#include "base/mem.h"
+#include "chela/sys/http2.h"
+#include "chela/sys/module.h"
+#include "net/h2_head.h"
+#include "net/h2_meter.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
+
+/* The module is linked in, so that a fuzzer sees into it. */
+extern const struct chela_module chela_module;
+
+struct world {
+    const struct chela_http2_ops *ops;
+    struct chela_http2 *session;
+    struct ch_h2_meter meter;
+    struct ch_list streams;
+    struct ch_buf *told;
+};
+
+struct stream {
+    struct world *w;
+    struct ch_link link;
+    uint32_t id;
+    struct ch_inbound in;
+    struct ch_h2_head head;
+};
+
+static void *on_begin(uint32_t id, void *user) {
+    struct stream *s = ch_alloc(sizeof(*s));
+    s->w = user;
+    s->id = id;
+    s->head.in = &s->in;
+    ch_inbound_init(&s->in);
+    ch_list_add(&s->w->streams, &s->link);
+    return s;
+}
+
+static void on_field(void *stream, const struct chela_http2_field *f) {
+    struct stream *s = stream;
+    ch_h2_head_field(&s->head, ch_sv(f->name, f->name_n), ch_sv(f->value, f->value_n));
+    if (s->in.text.n > CH_LIMIT_INBOUND_HEADERS)
+        abort();
+}
+
+static void on_head(void *stream, int last) {
+    ch_h2_head_end(&((struct stream *)stream)->head, last);
+}
+
+static void on_data(void *stream, const void *data, size_t n) {
+    struct stream *s = stream;
+    ch_h2_head_body(&s->head, ch_sv(data, n));
+    if (s->in.body.n > CH_LIMIT_INBOUND_BODY)
+        abort();
+}
+
+static void on_whole(void *stream) {
+    static const struct chela_http2_field ok = {":status", 7, "200", 3};
+    struct stream *s = stream;
+    ch_h2_head_whole(&s->head);
+    ch_buf_addf(s->w->told, "%u %d %s %.*s %zu:%s;", s->id, s->in.refused,
+                ch_inbound_method(&s->in), CH_SV_FMT(ch_inbound_target(&s->in)), s->in.body.n,
+                ch_buf_str(&s->in.body));
+    s->w->ops->respond(s->w->session, s->id, &ok, 1, s->id % 4 == 1);
+}
+
+static size_t on_pull(void *stream, void *out, size_t max, int *last) {
+    (void)stream;
+    size_t n = CH_MIN(max, 5);
+    memcpy(out, "hello", n);
+    *last = 1;
+    return n;
+}
+
+static void on_closed(void *stream) {
+    struct stream *s = stream;
+    ch_list_del(&s->link);
+    ch_inbound_release(&s->in);
+    ch_free(s);
+}
+
+static const struct chela_http2_events events = {
+    .begin = on_begin,
+    .field = on_field,
+    .head = on_head,
+    .data = on_data,
+    .whole = on_whole,
+    .pull = on_pull,
+    .closed = on_closed,
+};
+
+static void drain(struct world *w) {
+    char out[4096];
+    while (w->ops->drain(w->session, out, sizeof(out)) > 0)
+        ;
+}
+
+static int hear(struct world *w, const void *p, size_t n) {
+    char *copy = ch_memdup(p, n); /* so that a read past its end is seen */
+    int rc = ch_h2_meter_feed(&w->meter, ch_sv(copy, n), 0) ? -1 : 0;
+    if (rc == 0)
+        rc = w->ops->feed(w->session, copy, n, NULL);
+    ch_free(copy);
+    return rc;
+}
+
+static void play(const struct chela_http2_ops *ops, const uint8_t *p, size_t n, size_t piece,
+                 struct ch_buf *out) {
+    static const struct chela_http2_settings settings = {
+        .streams = CH_LIMIT_H2_STREAMS,
+        .header_list = CH_LIMIT_INBOUND_HEADERS,
+        .header_table = CH_LIMIT_H2_TABLE,
+        .window = CH_LIMIT_H2_WINDOW,
+        .connection_window = CH_LIMIT_H2_WINDOWS,
+    };
+    struct world w = {.ops = ops, .told = out};
+    ch_list_init(&w.streams);
+    ch_h2_meter_init(&w.meter, 0);
+    if (ops->open(&settings, &events, &w, &w.session, NULL) < 0)
+        abort();
+    int rc = hear(&w, CH_H2_PREFACE, sizeof(CH_H2_PREFACE) - 1);
+    for (size_t at = 0; at < n && rc == 0; at += piece)
+        rc = hear(&w, p + at, CH_MIN(n - at, piece));
+    drain(&w);
+    ops->close(w.session);
+    for (struct stream *s; (s = CH_LIST_FIRST(&w.streams, struct stream, link));)
+        on_closed(s);
+}
+
+static bool begins_with(const struct ch_buf *a, const struct ch_buf *b) {
+    return a->n >= b->n && ch_sv_eq(ch_sv(ch_buf_str(a), b->n), ch_buf_sv(b));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n) {
+    CH_BUF_AUTO whole = {0}, pieces = {0};
+    if (n < 1)
+        return 0;
+    play(chela_module.ops, p + 1, n - 1, n, &whole);
+    play(chela_module.ops, p + 1, n - 1, 1 + p[0], &pieces);
+    /* The meter stops before a piece that is too much, of which some may be fine. */
+    if (!begins_with(&pieces, &whole))
+        abort();
+    return 0;
+}
