@@ -31,9 +31,14 @@ until_idle() {
     done
     return 1
 }
-speak() { # KEY TEXT
+speak() { # KEY TEXT: until that is answered, which is later than the status tells
     post "/api/sessions/$1/messages" "$(jq -nc --arg text "$2" '{text: $text}')"
-    until_idle "$1"
+    for _ in {1..400}; do
+        until_idle "$1"
+        jq -e --arg text "$2" '.transcript | .[-1].role == "assistant" and .[-2].content[0].text == $text' "$out" >/dev/null && return
+        sleep 0.05
+    done
+    return 1
 }
 
 # --- what a client says about itself counts for nothing
