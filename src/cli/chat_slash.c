@@ -195,6 +195,13 @@ static void resume(struct ch_chat *c, const char *args) {
     ch_chat_resume(c);
 }
 
+static void take_over(struct ch_chat *c, const char *args) {
+    if (!*args)
+        ch_console_error(c->console, "/take needs the words that are the answer");
+    else if (!c->run || chela_run_take_over(c->run, args, strlen(args)) < 0)
+        ch_console_error(c->console, "nothing is under way that could be taken over");
+}
+
 /* --- export --------------------------------------------------------------------------- */
 
 static char *block(const char *json, size_t message, size_t i, const char *member) {
@@ -294,6 +301,7 @@ static const struct command commands[] = {
     {"fork", "[KEY]", "go on with a copy of the session", IDLE, fork_session},
     {"undo", "", "take the last message back, and what came of it", IDLE, undo},
     {"resume", "", "go on with a run that was cut off", IDLE, resume},
+    {"take", "TEXT", "take over: end the run here, with this as its answer", ALWAYS, take_over},
     {"export", "[FILE]", "write the conversation as Markdown, or its journal (.jsonl)", IDLE,
      export_session},
     {"quit", "", "leave (Ctrl-D)", ALWAYS, quit},

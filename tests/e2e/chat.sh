@@ -144,6 +144,15 @@ press C-c
 sees "Ctrl-C cancels the run" '^cancelled$'
 prompt_is "and keeps what is being typed" '> half typed'
 press C-c
+types "stall"
+press Enter
+sees "a run to take over" '^wait for it'
+types "/take I see to it."
+press Enter
+sees "/take ends it with a person's words" '^I see to it\.$'
+types "/take and again"
+press Enter
+sees "/take when nothing is under way" 'nothing is under way'
 types "hold"
 press Enter
 sees "a tool that runs" 'hold$'
