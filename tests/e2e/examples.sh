@@ -47,6 +47,16 @@ routes "what is 6 * 7" 42
 routes "what does the bill of May say" "The bill of May says 12 euros."
 routes "do something" "What is it about: a sum, or a bill?"
 
+chela run --config "$root/examples/hybrid.yaml" --approve ask --session trip "how far is it?"
+same "hybrid: a step asks first" 5 "$status"
+chela sessions resume --config "$root/examples/hybrid.yaml" trip --allow all
+same "hybrid: it goes on" '0 793 km; it is noted down. {"km":"793"}' "$status $(cat "$out") $(cat "$space/note.json")"
+rm -f "$space/note.json"
+chela run --config "$root/examples/handoff.yaml" --session desk "my bill of May is wrong"
+same "handoff: the other one answers" "0 This is billing. You are right, it is." "$status $(cat "$out")"
+chela run --config "$root/examples/handoff.yaml" --session desk "by how much?"
+same "handoff: and goes on" "0 By 3 euros." "$status $(cat "$out")"
+
 example stream "list the files here"
 same "stream: text before and after the tool" "0 Let me look.There is: one.txt" "$status $(cat "$out")"
 check "stream: the tool is seen" grep -q '^\[ls {"path":"."}\]$' "$err"

@@ -1,5 +1,6 @@
-/* test_delegate.c -- agents that call agents, as a host of the library sees it:
- * whatever it does in a callback, and whatever is under way when it leaves. */
+/* test_delegate.c -- runs below a run, as a host of the library sees them: agents
+ * that call agents, and steps of a plan that are runs of their own. Whatever the
+ * host does in a callback, and whatever is under way when it leaves. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +13,7 @@
 
 #include <chela.h>
 
-static const char rules[] =
+static const char delegating[] =
     "rules:\n"
     "  - { when: { system: lead, user: twice, after: none }, call: [{ tool: clerk, args: { task: "
     "work } }, { tool: clerk, args: { task: work } }] }\n"
@@ -24,6 +25,28 @@ static const char rules[] =
     "  - { when: { after: none }, call: { tool: stamp, args: { n: 1 } } }\n"
     "  - { say: \"did {{result}}\" }\n";
 
+#define STEP(id, task)                                                                          \
+    "{\"step_id\":" #id ",\"description\":\"d\",\"tool_name\":\"react_step\",\"tool_input\":"    \
+    "{\"task\":\"" task "\"},\"depends_on\":[]}"
+#define PLAN(steps)                                                                             \
+    "say: '{\"analysis\":\"a\",\"action\":\"plan\",\"plan\":[" steps "],\"estimated_steps\":1,"   \
+    "\"can_parallelize\":[]}' }\n"
+#define FINE "{\"score\":5,\"reason\":\"r\"}"
+
+static const char planning[] =
+    "rules:\n"
+    "  - { when: { system: You are a planner, user: twice }, " PLAN(STEP(1, "work") ","
+                                                                      STEP(2, "work"))
+    "  - { when: { system: You are a planner, user: stall }, " PLAN(STEP(1, "stall"))
+    "  - { when: { system: You are a planner }, " PLAN(STEP(1, "work"))
+    "  - { when: { system: You judge }, say: '{\"evaluation\":{\"completeness\":" FINE
+    ",\"correctness\":" FINE ",\"format\":" FINE
+    "},\"overall_pass\":true,\"action\":\"accept\"}' }\n"
+    "  - { when: { user: plan was carried out }, say: \"heard {{result.react_step}}\" }\n"
+    "  - { when: { user: stall }, stall_after: 0, say: never }\n"
+    "  - { when: { after: none }, call: { tool: stamp, args: { n: 1 } } }\n"
+    "  - { say: \"did {{result}}\" }\n";
+
 struct office {
     chela_runtime *rt;
     chela_agent *lead, *clerk;
@@ -31,7 +54,7 @@ struct office {
     chela_run *run;
     char path[40], model[64];
     char approval[64], asked[64]; /* what was asked for last: its id, its call's */
-    unsigned childs, asks, stamps;
+    unsigned childs, asks, stamps, hooked;
     bool approve_at_once, close_at_child, cancel_at_child;
 };
 
@@ -68,17 +91,20 @@ static void on_event(const struct chela_event *ev, void *user) {
         copy(o->asked, ev->call.id);
 }
 
-static void open_office(struct office *o, unsigned flags) {
+/* how: the rules; plans are the lead's own work. */
+static void open_office(struct office *o, unsigned flags, const char *how) {
     struct chela_error err = {0};
+    bool plans = how == planning;
     memset(o, 0, sizeof(*o));
     snprintf(o->path, sizeof(o->path), "/tmp/chela-test-XXXXXX");
     int fd = mkstemp(o->path);
     assert_true(fd >= 0);
-    assert_int_equal(write(fd, rules, sizeof(rules) - 1), (ssize_t)sizeof(rules) - 1);
+    assert_int_equal(write(fd, how, strlen(how)), (ssize_t)strlen(how));
     close(fd);
     snprintf(o->model, sizeof(o->model), "scripted/%s", o->path);
     struct chela_agent_opts lead =
-        CHELA_AGENT_OPTS(.id = "lead", .model = o->model, .system = "lead", .approve = "ask");
+        CHELA_AGENT_OPTS(.id = "lead", .model = o->model, .system = "lead", .approve = "ask",
+                         .mode = plans ? "plan" : NULL);
     struct chela_agent_opts clerk =
         CHELA_AGENT_OPTS(.id = "clerk", .model = o->model, .system = "clerk", .approve = "ask");
     struct chela_tool_opts tool =
@@ -90,8 +116,8 @@ static void open_office(struct office *o, unsigned flags) {
     if (chela_runtime_new(NULL, &o->rt, &err) < 0 ||
         chela_agent_new(o->rt, &lead, &o->lead, &err) < 0 ||
         chela_agent_new(o->rt, &clerk, &o->clerk, &err) < 0 ||
-        chela_agent_add_tool(o->clerk, &tool, &err) < 0 ||
-        chela_agent_delegate(o->lead, o->clerk, NULL, &err) < 0 ||
+        chela_agent_add_tool(plans ? o->lead : o->clerk, &tool, &err) < 0 ||
+        (!plans && chela_agent_delegate(o->lead, o->clerk, NULL, &err) < 0) ||
         chela_session_new(o->lead, NULL, &o->session, &err) < 0)
         fail_msg("%s", err.message);
 }
@@ -127,8 +153,7 @@ static void go_on(struct office *o, const char *verdict) {
 
 static void test_results(void **state) {
     struct office o;
-    (void)state;
-    open_office(&o, 0);
+    open_office(&o, 0, *state);
     play(&o, "twice", "task_completed");
     assert_int_equal(o.stamps, 2);
     assert_true(o.childs > 10);
@@ -142,7 +167,7 @@ static void test_not_offered(void **state) {
     chela_runtime *other;
     chela_agent *stranger;
     (void)state;
-    open_office(&o, 0);
+    open_office(&o, 0, delegating);
     assert_int_equal(chela_agent_delegate(o.lead, o.clerk, NULL, &err), CHELA_EEXIST);
     struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = o.model);
     assert_int_equal(chela_runtime_new(NULL, &other, &err), 0);
@@ -159,9 +184,8 @@ static void test_consent(void **state) {
                                               CHELA_TAKE_OVER};
     struct office o;
     struct chela_error err = {0};
-    (void)state;
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        open_office(&o, CHELA_TOOL_CONFIRM);
+        open_office(&o, CHELA_TOOL_CONFIRM, *state);
         play(&o, "once", "approval_required");
         assert_int_equal(o.asks, 1);
         assert_int_equal(chela_run_resume(o.session, NULL, NULL, &err), CHELA_ESTATE);
@@ -178,8 +202,7 @@ static void test_consent(void **state) {
 
 static void test_consent_at_once(void **state) {
     struct office o;
-    (void)state;
-    open_office(&o, CHELA_TOOL_CONFIRM);
+    open_office(&o, CHELA_TOOL_CONFIRM, *state);
     o.approve_at_once = true;
     play(&o, "twice", "task_completed");
     assert_int_equal(o.asks, 2);
@@ -187,11 +210,33 @@ static void test_consent_at_once(void **state) {
     close_office(&o);
 }
 
+static enum chela_flow leave_open(chela_run *run, struct chela_approval *a, void *user) {
+    struct office *o = user;
+    (void)run;
+    (void)a;
+    o->hooked++;
+    return CHELA_GO;
+}
+
+/* Who hears of all questions is asked each of them once. */
+static void test_hook(void **state) {
+    struct office o;
+    struct chela_error err = {0};
+    struct chela_hooks hooks = CHELA_HOOKS(.approve = leave_open, .user = &o);
+    open_office(&o, CHELA_TOOL_CONFIRM, *state);
+    chela_agent_hooks(o.lead, &hooks);
+    play(&o, "once", "approval_required");
+    assert_int_equal(o.hooked, 1);
+    assert_int_equal(chela_session_approve(o.session, o.approval, CHELA_DENY, NULL, &err), 0);
+    go_on(&o, "task_completed");
+    assert_int_equal(o.hooked, 1);
+    close_office(&o);
+}
+
 static void test_edit(void **state) {
     struct office o;
     struct chela_error err = {0};
-    (void)state;
-    open_office(&o, CHELA_TOOL_CONFIRM);
+    open_office(&o, CHELA_TOOL_CONFIRM, *state);
     play(&o, "once", "approval_required");
     assert_int_equal(chela_session_approve(o.session, o.approval, CHELA_EDIT, "{\"n\":\"x\"}",
                                            &err),
@@ -208,8 +253,7 @@ static void test_edit(void **state) {
 static void test_client_tool(void **state) {
     struct office o;
     struct chela_error err = {0};
-    (void)state;
-    open_office(&o, CHELA_TOOL_CLIENT);
+    open_office(&o, CHELA_TOOL_CLIENT, *state);
     play(&o, "once", "client_tool_required");
     assert_int_equal(chela_session_answer(o.session, "none", "x", 1, 0, &err), CHELA_ENOENT);
     assert_int_equal(chela_session_answer(o.session, o.asked, "by hand", 7, 0, &err), 0);
@@ -219,12 +263,11 @@ static void test_client_tool(void **state) {
 
 static void test_cancel(void **state) {
     struct office o;
-    (void)state;
-    open_office(&o, 0);
+    open_office(&o, 0, *state);
     o.cancel_at_child = true;
     play(&o, "stall", "cancelled");
     close_office(&o);
-    open_office(&o, CHELA_TOOL_CONFIRM); /* while it waits */
+    open_office(&o, CHELA_TOOL_CONFIRM, *state); /* while it waits */
     play(&o, "once", "approval_required");
     chela_cancel(o.run, NULL);
     while (chela_run_reason(o.run) && strcmp(chela_run_reason(o.run), "cancelled") != 0)
@@ -236,26 +279,24 @@ static void test_cancel(void **state) {
 
 static void test_leaving(void **state) {
     struct office o;
-    (void)state;
-    open_office(&o, 0); /* the host closes the session in a callback */
+    open_office(&o, 0, *state); /* the host closes the session in a callback */
     o.close_at_child = true;
     start(&o, "twice");
     chela_runtime_run(o.rt);
     close_office(&o);
-    open_office(&o, 0); /* ...or everything, while a child works */
+    open_office(&o, 0, *state); /* ...or everything, while a child works */
     start(&o, "stall");
     for (int i = 0; i < 1000 && o.childs < 3; i++)
         chela_runtime_poll(o.rt);
     close_office(&o);
-    open_office(&o, CHELA_TOOL_CONFIRM); /* ...or waits */
+    open_office(&o, CHELA_TOOL_CONFIRM, *state); /* ...or waits */
     play(&o, "twice", "approval_required");
     close_office(&o);
 }
 
 static void test_take_over(void **state) {
     struct office o;
-    (void)state;
-    open_office(&o, 0);
+    open_office(&o, 0, *state);
     start(&o, "stall");
     for (int i = 0; i < 1000 && o.childs < 3; i++)
         chela_runtime_poll(o.rt);
@@ -268,13 +309,16 @@ static void test_take_over(void **state) {
     close_office(&o);
 }
 
+#define BOTH_WAYS(test)                                                                         \
+    cmocka_unit_test_prestate(test, (void *)delegating),                                        \
+        cmocka_unit_test_prestate(test, (void *)planning)
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_results),     cmocka_unit_test(test_not_offered),
-        cmocka_unit_test(test_consent),     cmocka_unit_test(test_consent_at_once),
-        cmocka_unit_test(test_edit),        cmocka_unit_test(test_client_tool),
-        cmocka_unit_test(test_cancel),      cmocka_unit_test(test_leaving),
-        cmocka_unit_test(test_take_over),
+        BOTH_WAYS(test_results),   cmocka_unit_test(test_not_offered), BOTH_WAYS(test_consent),
+        BOTH_WAYS(test_consent_at_once), BOTH_WAYS(test_hook),     BOTH_WAYS(test_edit),
+        BOTH_WAYS(test_client_tool),     BOTH_WAYS(test_cancel),   BOTH_WAYS(test_leaving),
+        BOTH_WAYS(test_take_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
