@@ -53,6 +53,8 @@ static const struct chela_event example_approval = {
 static const struct chela_event example_retry = {.retry = {1, 500, STR("HTTP 529")}};
 static const struct chela_event example_fallback = {
     .fallback = {"anthropic/claude-sonnet-4-6", "openai/gpt-5", STR("HTTP 529")}};
+static const struct chela_event example_handoff = {
+    .fallback = {"front", "billing", STR("about a bill")}};
 static const struct chela_event example_compaction = {.compaction = {"summary", 90000, 12000}};
 static const struct chela_event example_plan = {
     .plan = {STR("[{\"step_id\":1,\"description\":\"Read it\",\"tool_name\":\"read\","
@@ -114,7 +116,8 @@ static const char *const meanings[] = {
     [CHELA_EV_TURN_END] = "The model call is over.",
     [CHELA_EV_RUN_END] = "The last event, exactly one: how the run ended, and its answer.",
     [CHELA_EV_HANDOFF] = "From here on another agent answers.",
-    [CHELA_EV_CHILD] = ("Any of these, of an agent that was called: `run` and `seq` are its own; "
+    [CHELA_EV_CHILD] = ("Any of these, of an agent that was called, or of a step of a plan "
+                        "that is a run: `run` and `seq` are its own; "
                         "it begins with `child_start` and ends with `child_end`."),
 };
 _Static_assert(sizeof(meanings) / sizeof(meanings[0]) == CHELA_EV_COUNT, "one for each event");
@@ -131,6 +134,8 @@ static void write_events(FILE *out) {
         ev.run = "run_1";
         if (examples[i] == &example_note && ev.type != CHELA_EV_TOOL_PROGRESS)
             ev.note.id = STR("");
+        if (ev.type == CHELA_EV_HANDOFF)
+            ev.fallback = example_handoff.fallback;
         char *json = chela_event_json(&ev);
         fprintf(out, "\n`%s`: %s\n\n```json\n%s\n```\n", chela_event_name(ev.type), meanings[i],
                 json);
