@@ -590,7 +590,7 @@ static void test_two_gateways(void **state) {
     expect(&a, "+m1-m1", "team m1:ok;");
     b.now = a.now;
     for (int i = 2; i < 12; i++) {
-        char id[8];
+        char id[16];
         snprintf(id, sizeof(id), "m%d", i);
         ARRIVE(&b, .id = id, .text = "well");
     }
