@@ -162,6 +162,8 @@ struct ch_channel_ops {
     void (*stream)(struct ch_channel *c, const struct ch_arrival *in, struct ch_sv text);
     /* Optional. A note of an earlier process, or another one. May come again. */
     void (*remind)(struct ch_channel *c, const char *id, struct ch_sv data);
+    /* Optional. Why nothing comes in, for health; borrowed. NULL: nothing is wrong. */
+    const char *(*trouble)(struct ch_channel *c);
 };
 
 /* channels.c: NULL if there is none of that name. */

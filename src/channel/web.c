@@ -7,10 +7,14 @@ struct call {
     struct ch_link link;
     struct ch_web *web;
     struct ch_http_call *http;
-    char *url, *body; /* owned */
+    char *url, *type; /* owned */
+    struct ch_buf body;
     struct ch_sv piece;
+    struct ch_header header;
     struct ch_http_request request;
     struct ch_buf in;
+    size_t most;
+    bool json;
     bool large; /* more came than `in` may have */
     int status;
     ch_web_fn *fn;
@@ -24,8 +28,9 @@ static struct ch_transport *transport(const struct ch_web *w) {
 static void free_call(struct call *c) {
     ch_list_del(&c->link);
     ch_buf_release(&c->in);
+    ch_buf_release(&c->body);
     ch_free(c->url);
-    ch_free(c->body);
+    ch_free(c->type);
     ch_free(c);
 }
 
@@ -35,7 +40,7 @@ static void on_head(const struct ch_http_head *head, void *user) {
 
 static void on_data(struct ch_sv data, void *user) {
     struct call *c = user;
-    struct ch_sv fits = ch_sv(data.p, CH_MIN(data.n, CH_LIMIT_CHANNEL_ANSWER - c->in.n));
+    struct ch_sv fits = ch_sv(data.p, CH_MIN(data.n, c->most - c->in.n));
     c->large |= fits.n < data.n;
     ch_buf_add_sv(&c->in, fits);
 }
@@ -47,10 +52,12 @@ static void on_done(const struct chela_error *err, void *user) {
                                    .why = err        ? err->message
                                           : c->large ? "the answer is too large"
                                                      : NULL};
-    bool whole = !err && !c->large;
+    bool whole = c->json && !err && !c->large;
     ch_web_fn *fn = c->fn;
     void *fn_user = c->user;
-    answer.text = ch_arena_sv(&arena, ch_buf_sv(&c->in)); /* read after the call is gone */
+    CH_BUF_AUTO in = c->in; /* read after the call is gone */
+    c->in = (struct ch_buf){0};
+    answer.text = ch_buf_sv(&in);
     free_call(c);
     if (whole && ch_json_parse(&arena, answer.text, CH_JSON_REPLACE, &answer.json, NULL, NULL) < 0)
         answer.json = NULL;
@@ -63,23 +70,38 @@ void ch_web_init(struct ch_web *w, chela_runtime *rt) {
     ch_list_init(&w->calls);
 }
 
-void ch_web_post(struct ch_web *w, const char *url, const char *body, int64_t wait_ms,
-                 ch_web_fn *fn, void *user) {
+void ch_web_start(struct ch_web *w, const struct ch_web_request *r, ch_web_fn *fn, void *user) {
     static const struct ch_http_handler handler = {on_head, on_data, on_done};
-    static const struct ch_header json = {{"Content-Type", 12}, {"application/json", 16}};
     struct call *c = ch_alloc(sizeof(*c));
     c->web = w;
-    c->url = ch_strdup(url);
-    c->body = ch_strdup(body);
-    c->piece = ch_sv_str(c->body);
+    c->url = ch_strdup(r->url);
+    c->type = ch_strdup(r->type ? r->type : "");
+    c->header = (struct ch_header){CH_SV("Content-Type"), ch_sv_str(c->type)};
+    if (r->body)
+        c->body = *r->body;
+    if (r->body)
+        *r->body = (struct ch_buf){0};
+    c->piece = ch_buf_sv(&c->body);
+    c->most = r->most ? r->most : CH_LIMIT_CHANNEL_ANSWER;
+    c->json = !r->most;
     c->fn = fn;
     c->user = user;
-    ch_buf_init(&c->in, CH_LIMIT_CHANNEL_ANSWER);
+    ch_buf_init(&c->in, c->most);
     ch_list_add(&w->calls, &c->link);
-    c->request = (struct ch_http_request){.method = "POST", .url = c->url, .headers = &json,
-                                          .nheaders = 1, .body = &c->piece, .nbody = 1,
-                                          .timeouts = {.total = wait_ms}};
+    c->request = (struct ch_http_request){.method = r->method, .url = c->url,
+                                          .headers = &c->header, .nheaders = r->type != NULL,
+                                          .body = &c->piece, .nbody = c->piece.n > 0,
+                                          .timeouts = {.total = r->wait_ms}};
     c->http = ch_transport_start(transport(w), &c->request, &handler, c);
+}
+
+void ch_web_post(struct ch_web *w, const char *url, const char *body, int64_t wait_ms,
+                 ch_web_fn *fn, void *user) {
+    struct ch_buf json = {0};
+    ch_buf_add_str(&json, body);
+    struct ch_web_request r = {.method = "POST", .url = url, .type = "application/json",
+                               .body = &json, .wait_ms = wait_ms};
+    ch_web_start(w, &r, fn, user);
 }
 
 void ch_web_close(struct ch_web *w) {

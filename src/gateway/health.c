@@ -5,7 +5,7 @@
  *
  *   store     a question is put to it. Without it nothing can be promised: 503
  *   model     how the last model call went
- *   channels  whether messages of a chat service cannot be sent
+ *   channels  whether messages of a chat service cannot be sent, or do not come
  *   config    whether a new configuration was refused, and the last good one holds
  *
  * The last three do not make it unready: another node would fare no better.
@@ -70,12 +70,15 @@ static void row(struct ch_jw *w, const char *name, const char *why, bool tell) {
 static bool add_channels(struct ch_jw *w, const chela_gateway *gw, bool tell) {
     bool failing = false;
     for (CH_LIST_EACH(k, &gw->chats)) {
-        const char *name = CH_CONTAINER(k, struct ch_chat, link)->channel->ops->name;
-        size_t n = ch_outbox_stuck(gw->rt, name);
+        struct ch_channel *c = CH_CONTAINER(k, struct ch_chat, link)->channel;
+        const char *trouble = c->ops->trouble ? c->ops->trouble(c) : NULL;
+        size_t n = ch_outbox_stuck(gw->rt, c->ops->name);
         CH_BUF_AUTO why = {0};
-        ch_buf_addf(&why, "%zu messages could not be sent so far", n);
-        row(w, name, n ? ch_buf_str(&why) : NULL, tell);
-        failing = failing || n;
+        if (n)
+            ch_buf_addf(&why, "%zu messages could not be sent so far%s", n, trouble ? "; " : "");
+        ch_buf_add_str(&why, trouble ? trouble : "");
+        row(w, c->ops->name, why.n ? ch_buf_str(&why) : NULL, tell);
+        failing = failing || why.n;
     }
     return failing;
 }

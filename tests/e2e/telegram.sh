@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.." || exit 2
 
 program=$(realpath "$program")
 bot='4711:SENTINEL-bot_token'
-mkdir "$tmp/tg"
+mkdir -p "$tmp/tg/files"
 : >"$tmp/tg/sent"
 : >"$tmp/tg/calls"
 "$BUILD/tests/support/telegramserver" "$tmp/tg" "$bot" >"$tmp/tg/port" &
@@ -29,11 +29,20 @@ rules:
   - { when: { user: ship, after: none }, call: { tool: deploy, args: { to: prod } } }
   - { when: { after: deploy }, say: "it said: {{result}}" }
   - { when: { user: long }, say: "LONG" }
+  - { when: { user: "in code" }, say: "Before it.\n\n```sh\nLONG```\nBehind it." }
+  - { when: { user: markdown }, say: "# Title\n**Bold**, `code` and [a link](https://x.example/y) \U0001F600 **一**\n- item" }
+  - { when: { user: "show me" }, say: "Here:\nMEDIA:plot.png\nMEDIA:table.csv\nMEDIA:../secret\nMEDIA:https://example.com/x.png" }
   - { when: { user: "like it", after: none }, call: { tool: message, args: { action: react, emoji: "\U0001F44D" } } }
   - { when: { after: message }, say: "made: {{result}}" }
   - { say: "heard: {{user}}" }
 YAML
-sed -i "s/LONG/$(for i in $(seq 200); do printf 'line %s 一二三四五六七八九十\\\\n' "$i"; done)/" "$space/rules.yaml"
+sed -i "s/LONG/$(for i in $(seq 250); do printf 'line %s 一二三四五六七八九十\\\\n' "$i"; done)/" "$space/rules.yaml"
+png=iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==
+base64 -d <<<$png >"$space/plot.png"
+cp "$space/plot.png" "$tmp/tg/files/PHOTO"
+printf 'a,b\n1,2\n' >"$space/table.csv"
+echo 'the report' >"$tmp/tg/files/DOC"
+echo no >"$tmp/secret"
 cat >"$space/chela.yaml" <<YAML
 store: sqlite:./chela.db
 agents: { list: [{ id: coder, model: scripted/rules.yaml }] }
@@ -77,7 +86,8 @@ says() { # PATTERN, by and by
     done
     return 1
 }
-texts() { sed 's/^[^ ]* //' "$tmp/tg/sent" | jq -r .text; }
+sent() { sed -n 's/^sendMessage //p' "$tmp/tg/sent"; }
+texts() { sent | jq -r .text; }
 said() { texts | grep -q -- "$1" || { texts && return 1; }; }
 count() { wc -l <"$tmp/tg/sent"; }
 made() {
@@ -101,14 +111,72 @@ tell 5 -100 supergroup '@ChelaBotX hello'
 tell 6 -100 supergroup 'hey @chelabot, hello' 8
 check "in a group who is mentioned answers" hears 2
 check "addressed no more, the sender named" said 'heard: .*Ann: hey , hello$'
-tell 7 -100 supergroup 'and you?' 8 '{"message_thread_id": 5, "reply_to_message": {"message_id": 501, "from": {"id": 999}}}'
+tell 7 -100 supergroup 'and you?' 8 '{"is_topic_message": true, "message_thread_id": 5, "reply_to_message": {"message_id": 501, "from": {"id": 999}}}'
 check "an answer to the bot is meant for it" hears 3
 same "it stays in the topic" 5 "$(sed -n '3s/^[^ ]* //p' "$tmp/tg/sent" | jq .message_thread_id)"
 same "nobody else was answered" 3 "$(count)"
+tell 15 -100 supergroup '@ChelaBot in a chain of answers' 8 '{"message_thread_id": 6, "reply_to_message": {"message_id": 6, "text": "x", "from": {"id": 8}}}'
+check "where there are no topics" hears 4
+same "none is named" null "$(tail -n 1 "$tmp/tg/sent" | sed 's/^[^ ]* //' | jq .message_thread_id)"
+tell 16 7 private '' 7 '{"text": null, "new_chat_members": [{"id": 9}]}'
+curl -sS -m 20 -o /dev/null -d '{"edited_message": {"message_id": 1, "date": 1, "chat": {"id": 7, "type": "private"}, "text": "edited", "from": {"id": 7}}}' "$service/test/update"
 tell 8 7 private 'something long'
-check "a long answer" hears 5
-same "in parts that are taken" true "$(sed 's/^[^ ]* //' "$tmp/tg/sent" | jq -s 'all(.text | length <= 4096)')"
-check "comes whole" said '^line 200 '
+check "a long answer" hears 6
+same "in parts that are taken" true "$(sent | jq -s 'all(.text | [explode[] | if . > 65535 then 2 else 1 end] | add <= 4096)')"
+check "comes whole" said '^line 250 '
+same "the first of them is a reply" '8 null' "$(sent | tail -n 2 | jq -s -r 'map(.reply_parameters.message_id | tostring) | join(" ")')"
+check "news of the service's and edited words are nothing to answer" test "$(texts | grep -c 'edited\|without words')" = 0
+
+# --- how it looks
+looks() { sent | tail -n 1; }
+tell 20 7 private 'some markdown'
+check "Markdown" hears 7
+same "is words" $'Title\nBold, code and a link \U0001F600 一\n• item' "$(looks | jq -r .text)"
+same "and where they look different" 'bold 0 5,bold 6 4,code 12 4,text_link 21 6 https://x.example/y,bold 31 1' \
+    "$(looks | jq -r '[.entities[] | "\(.type) \(.offset) \(.length)\(if .url then " " + .url else "" end)"] | join(",")')"
+echo "400 Bad Request: can't parse entities: it is moody" >"$tmp/tg/fail"
+tell 21 7 private 'more markdown'
+check "looks that are not taken" hears 8
+same "are left out" 'null # Title' "$(looks | jq -r '"\(.entities) \(.text | split("\n")[0])"')"
+tell 22 7 private 'lines in code'
+check "a long block of code" says '^Behind it'
+same "is one in each part" 'pre sh' "$(sent | grep -F 'line 1 ' | tail -n 1 | jq -r '.entities[] | .type + " " + .language')"
+same "and in the next" 'pre sh' "$(sent | grep -F 'line 250 ' | tail -n 1 | jq -r '.entities[] | .type + " " + .language')"
+before=$(count)
+echo '+1 429' >"$tmp/tg/fail"
+tell 23 7 private 'something long'
+check "too many messages in the middle of an answer" hears $((before + 2))
+same "only what is missing comes later" '[1,0]' "$(sent | tail -n 2 | jq -c -s 'map(.text | [scan("line 1 ")] | length)')"
+check "and is said" grep -q 'the rest of an answer in chat 7 waits: HTTP 429' "$serve_log"
+
+# --- files
+tell 24 7 private '' 7 '{"text": null, "caption": "look at this", "photo": [{"file_id": "SMALL", "file_size": 1}, {"file_id": "PHOTO", "file_size": 70}]}'
+check "a picture" hears $((before + 3))
+check "is put into the workspace" cmp -s "$space/inbound/tg7-24.png" "$space/plot.png"
+check "with its words" said 'heard: .*\[picture\] look at this$'
+tell 25 7 private '' 7 '{"text": null, "document": {"file_id": "DOC", "file_name": "../report.txt", "mime_type": "text/plain", "file_size": 11}}'
+check "a file" hears $((before + 4))
+check "is put there under our own name" cmp -s "$space/inbound/tg7-25.txt" "$tmp/tg/files/DOC"
+check "its own is told" said '\[file: ../report.txt\]$'
+check "and where it is" said '\[saved as inbound/tg7-25.txt\]'
+tell 26 7 private '' 7 '{"text": null, "document": {"file_id": "GONE", "file_name": "a.txt"}}'
+check "one that cannot be had" hears $((before + 5))
+check "is told" said '\[it could not be fetched\]$'
+tell 27 7 private '' 7 '{"text": null, "video": {"file_id": "BIG", "file_size": 900000000}}'
+check "one that is too large" hears $((before + 6))
+check "is not asked for" said '\[it is too large to be fetched\]$'
+tell 28 7 private 'show me'
+check "files of the agent's" hears $((before + 9))
+same "a picture is shown as one" "sendPhoto chat_id=7 photo=plot.png:$(stat -c %s "$space/plot.png")" "$(grep '^sendPhoto' "$tmp/tg/sent")"
+same "any other is a file" 'sendDocument chat_id=7 document=table.csv:8' "$(grep '^sendDocument' "$tmp/tg/sent")"
+check "an address is words" said 'https://example.com/x.png'
+same "and what is not the agent's stays" 0 "$(grep -c '=secret:' "$tmp/tg/sent")"
+echo '+1 400 Bad Request: PHOTO_INVALID_DIMENSIONS' >"$tmp/tg/fail"
+tell 29 7 private 'show me again'
+check "a picture that is not taken as one" hears $((before + 12))
+check "is a file" grep -q '^sendDocument chat_id=7 document=plot.png' "$tmp/tg/sent"
+
+# --- limits and faults
 before=$(count)
 echo 429 >"$tmp/tg/fail"
 tell 9 7 private 'too fast'
@@ -144,6 +212,27 @@ check "the question says who" called '^editMessageText .*Allowed by 1"'
 check "the run goes on" hears $((before + 2))
 check "with the result" said 'it said: .*deployed it'
 same "it was done once" 1 "$(made)"
+
+# --- somebody else asks for the bot's messages
+# A question that waits is not asked again: a message ends it.
+health() { # PATTERN
+    for _ in {1..400}; do
+        call GET /readyz
+        jq -r '.checks[] | select(.name == "telegram") | .status + " " + .detail' "$out" | grep -q -- "$1" && return
+        sleep 0.05
+    done
+    cat "$out"
+    return 1
+}
+before=$(count)
+echo 'Conflict: terminated by other getUpdates request' >"$tmp/tg/conflict"
+tell 14 7 private 'before the other'
+check "a second program" hears $((before + 1))
+check "is told by health" health "failing another program fetches this bot's messages, or a webhook .*HTTP 409: Conflict"
+(cd "$space" && with_env CHELA_TOKEN=$token "$program" doctor --url "$gateway") >"$out" 2>&1
+check "and by doctor" grep -q "telegram.*another program fetches this bot's messages" "$out"
+rm "$tmp/tg/conflict"
+check "until it is gone" health '^ok'
 
 # --- the process dies at any moment
 before=$(count)

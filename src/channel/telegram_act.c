@@ -1,0 +1,177 @@
+/* telegram_act.c -- that somebody is at work, and what the model does by itself.
+ *
+ * The service shows a sign of life for five seconds, so it is given again until
+ * the work has ended. */
+#include "base/error.h"
+#include "channel/telegram.h"
+
+#define AGAIN_MS 4500
+#define LONGEST_MS (10 * 60 * 1000)
+
+/* --- at work */
+
+struct typing {
+    struct ch_link link;
+    struct ch_telegram *t;
+    char *chat, *thread, *message; /* owned; thread may be NULL */
+    struct ch_timer again;
+    int64_t until;
+};
+
+static void free_typing(struct typing *y) {
+    ch_timer_stop(y->t->host.rt->loop, &y->again);
+    ch_list_del(&y->link);
+    ch_free(y->chat);
+    ch_free(y->thread);
+    ch_free(y->message);
+    ch_free(y);
+}
+
+static void show(struct ch_timer *timer) {
+    struct typing *y = CH_CONTAINER(timer, struct typing, again);
+    struct ch_loop *loop = y->t->host.rt->loop;
+    CH_BUF_AUTO body = {0};
+    struct ch_jw w = ch_jw(&body);
+    if (ch_mono_ms(ch_loop_clock(loop)) >= y->until) {
+        free_typing(y);
+        return;
+    }
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "chat_id", y->chat);
+    if (y->thread)
+        ch_jw_kraw(&w, "message_thread_id", ch_sv_str(y->thread));
+    ch_jw_kcstr(&w, "action", "typing");
+    ch_jw_end(&w, '}');
+    ch_telegram_call(y->t, "sendChatAction", &body, NULL, NULL);
+    ch_timer_start(loop, &y->again, AGAIN_MS, show);
+}
+
+static struct typing *find_typing(const struct ch_telegram *t, const struct ch_arrival *in) {
+    for (CH_LIST_EACH(k, &t->typings)) {
+        struct typing *y = CH_CONTAINER(k, struct typing, link);
+        if (strcmp(y->chat, in->about.chat_id) == 0 &&
+            strcmp(y->message, in->about.message_id) == 0)
+            return y;
+    }
+    return NULL;
+}
+
+void ch_telegram_working(struct ch_channel *c, const struct ch_arrival *in, bool at_work) {
+    struct ch_telegram *t = ch_telegram_of(c);
+    struct ch_loop *loop = t->host.rt->loop;
+    struct typing *y = find_typing(t, in);
+    if (y && !at_work)
+        free_typing(y);
+    if (y || !at_work)
+        return;
+    y = ch_alloc(sizeof(*y));
+    y->t = t;
+    y->chat = ch_strdup(in->about.chat_id);
+    y->thread = in->about.thread_id ? ch_strdup(in->about.thread_id) : NULL;
+    y->message = ch_strdup(in->about.message_id);
+    y->until = ch_mono_ms(ch_loop_clock(loop)) + LONGEST_MS;
+    ch_list_add(&t->typings, &y->link);
+    show(&y->again);
+}
+
+/* --- acts */
+
+struct act {
+    struct ch_link link;
+    ch_acted_fn *done;
+    void *tag;
+};
+
+static void on_acted(const struct ch_web_answer *a, void *user) {
+    struct act *one = user;
+    ch_acted_fn *done = one->done;
+    void *tag = one->tag;
+    CH_ARENA_AUTO arena = {0};
+    struct chela_error err = {0};
+    bool ok = ch_telegram_ok(a);
+    if (!ok)
+        ch_fail(&err, a->status >= 400 && a->status < 500 ? CHELA_EINVAL : CHELA_ENET, "%s",
+                ch_telegram_why(a, &arena));
+    ch_list_del(&one->link);
+    ch_free(one);
+    done(ok ? NULL : &err, tag);
+}
+
+static void act(struct ch_telegram *t, const char *method, const struct ch_buf *body,
+                ch_acted_fn *done, void *tag) {
+    struct act *one = ch_alloc(sizeof(*one));
+    one->done = done;
+    one->tag = tag;
+    ch_list_add(&t->acts, &one->link);
+    ch_telegram_call(t, method, body, on_acted, one);
+}
+
+void ch_telegram_react(struct ch_channel *c, const char *chat, const char *message,
+                       const char *emoji, ch_acted_fn *done, void *tag) {
+    CH_BUF_AUTO body = {0};
+    struct ch_jw w = ch_jw(&body);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "chat_id", chat);
+    ch_jw_kcstr(&w, "message_id", message);
+    ch_jw_key(&w, "reaction");
+    ch_jw_begin(&w, '[');
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "type", "emoji");
+    ch_jw_kcstr(&w, "emoji", emoji);
+    ch_jw_end(&w, '}');
+    ch_jw_end(&w, ']');
+    ch_jw_end(&w, '}');
+    act(ch_telegram_of(c), "setMessageReaction", &body, done, tag);
+}
+
+/* --- what an administrator of a group may do */
+
+void ch_telegram_unsend(struct ch_channel *c, const char *chat, const char *message,
+                        ch_acted_fn *done, void *tag) {
+    CH_BUF_AUTO body = {0};
+    struct ch_jw w = ch_jw(&body);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "chat_id", chat);
+    ch_jw_kraw(&w, "message_id", ch_sv_str(message));
+    ch_jw_end(&w, '}');
+    act(ch_telegram_of(c), "deleteMessage", &body, done, tag);
+}
+
+/* One that is left out of the permissions is taken away as well. */
+void ch_telegram_mute(struct ch_channel *c, const char *chat, const char *member, int64_t seconds,
+                      ch_acted_fn *done, void *tag) {
+    struct ch_telegram *t = ch_telegram_of(c);
+    int64_t until = ch_now_ms(ch_loop_clock(t->host.rt->loop)) / 1000 + seconds;
+    CH_BUF_AUTO body = {0};
+    struct ch_jw w = ch_jw(&body);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "chat_id", chat);
+    ch_jw_kraw(&w, "user_id", ch_sv_str(member));
+    ch_jw_key(&w, "permissions");
+    ch_jw_begin(&w, '{');
+    ch_jw_kbool(&w, "can_send_messages", false);
+    ch_jw_end(&w, '}');
+    ch_jw_kint(&w, "until_date", until);
+    ch_jw_end(&w, '}');
+    act(t, "restrictChatMember", &body, done, tag);
+}
+
+void ch_telegram_remove(struct ch_channel *c, const char *chat, const char *member,
+                        ch_acted_fn *done, void *tag) {
+    CH_BUF_AUTO body = {0};
+    struct ch_jw w = ch_jw(&body);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "chat_id", chat);
+    ch_jw_kraw(&w, "user_id", ch_sv_str(member));
+    ch_jw_end(&w, '}');
+    act(ch_telegram_of(c), "banChatMember", &body, done, tag);
+}
+
+void ch_telegram_act_release(struct ch_telegram *t) {
+    for (struct typing *y; (y = CH_LIST_FIRST(&t->typings, struct typing, link));)
+        free_typing(y);
+    for (struct act *one; (one = CH_LIST_FIRST(&t->acts, struct act, link));) {
+        ch_list_del(&one->link);
+        ch_free(one);
+    }
+}

@@ -1,0 +1,126 @@
+/* telegram_ask.c -- questions about calls, and who pressed a button of theirs.
+ *
+ *   callback_query --an owner's--> decided --> a line for who pressed, and the
+ *                                              question says what became of it
+ *
+ * Who pressed is told by the service; only owners decide. */
+#include "base/log.h"
+#include "base/utf8.h"
+#include "channel/telegram.h"
+
+static void add_button(struct ch_jw *w, const char *label, char letter, const char *approval) {
+    CH_BUF_AUTO data = {0};
+    ch_buf_addf(&data, "%c:%s", letter, approval); /* at most 64 bytes */
+    ch_jw_begin(w, '{');
+    ch_jw_kcstr(w, "text", label);
+    ch_jw_kstr(w, "callback_data", ch_buf_sv(&data));
+    ch_jw_end(w, '}');
+}
+
+void ch_telegram_buttons(struct ch_jw *w, const char *approval) {
+    ch_jw_key(w, "reply_markup");
+    ch_jw_begin(w, '{');
+    ch_jw_key(w, "inline_keyboard");
+    ch_jw_begin(w, '[');
+    ch_jw_begin(w, '[');
+    add_button(w, "Allow once", 'o', approval);
+    add_button(w, "Allow always", 'a', approval);
+    add_button(w, "Deny", 'd', approval);
+    ch_jw_end(w, ']');
+    ch_jw_end(w, ']');
+    ch_jw_end(w, '}');
+}
+
+/* --- who pressed one */
+
+struct press {
+    struct ch_link link; /* until it was carried out */
+    struct ch_telegram *t;
+    char *id, *chat, *message; /* owned: of the query, and of the question */
+};
+
+static void free_press(struct press *p) {
+    ch_list_del(&p->link);
+    ch_free(p->id);
+    ch_free(p->chat);
+    ch_free(p->message);
+    ch_free(p);
+}
+
+static void note_press(struct ch_telegram *t, const char *query, struct ch_sv text) {
+    CH_BUF_AUTO body = {0};
+    struct ch_jw w = ch_jw(&body);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "callback_query_id", query);
+    ch_jw_kstr(&w, "text", ch_utf8_cut(text, 180));
+    ch_jw_end(&w, '}');
+    ch_telegram_call(t, "answerCallbackQuery", &body, NULL, NULL);
+}
+
+/* answer: a line for who pressed, then, if the question is settled, what to show
+ * in its place. */
+static void on_decided(struct ch_sv answer, void *tag) {
+    struct press *p = tag;
+    CH_BUF_AUTO body = {0};
+    struct ch_jw w = ch_jw(&body);
+    struct ch_sv line = ch_sv_split(&answer, '\n');
+    note_press(p->t, p->id, line);
+    if (answer.p) {
+        ch_jw_begin(&w, '{');
+        ch_jw_kcstr(&w, "chat_id", p->chat);
+        ch_jw_kraw(&w, "message_id", ch_sv_str(p->message));
+        ch_jw_kstr(&w, "text", answer);
+        ch_jw_end(&w, '}');
+        ch_telegram_call(p->t, "editMessageText", &body, NULL, NULL);
+    }
+    free_press(p);
+}
+
+void ch_telegram_decided(struct ch_channel *c, const struct ch_decision *d, const char *what,
+                         const struct chela_error *err, struct ch_buf *answer) {
+    bool late = err && (err->code == CHELA_EEXIST || err->code == CHELA_ENOENT);
+    const char *said = late                               ? "Decided before"
+                       : err                              ? err->message
+                       : strcmp(d->word, "deny") == 0     ? "Denied"
+                                                          : "Allowed";
+    (void)c;
+    ch_buf_add_str(answer, said);
+    if (!err)
+        ch_buf_addf(answer, "\n%s\n\n%s by %s", what, said, d->by);
+}
+
+static const char *word_of(char letter) {
+    return letter == 'o' ? "allow-once" : letter == 'a' ? "allow-always" : "deny";
+}
+
+void ch_telegram_pressed(struct ch_telegram *t, const struct ch_json *q) {
+    CH_ARENA_AUTO a = {0};
+    struct ch_sv data = ch_json_get_str(q, "data"), id = ch_json_get_str(q, "id");
+    const struct ch_json *m = ch_json_get(q, "message");
+    const char *who = ch_telegram_id(ch_json_get(q, "from"), "id", &a);
+    const char *chat = ch_telegram_id(ch_json_get(m, "chat"), "id", &a);
+    const char *message = ch_telegram_id(m, "message_id", &a);
+    if (!who || !chat || !message || !id.n || data.n < 3 || data.p[1] != ':' ||
+        memchr(data.p, 0, data.n) || memchr(id.p, 0, id.n))
+        return;
+    const char *query = ch_arena_str(&a, id);
+    if (!ch_rules_is_owner(&t->rules, who)) {
+        ch_log(CH_LOG_WARN, "telegram", "%s, who may not decide, pressed a button", who);
+        note_press(t, query, CH_SV("Only an owner of this channel may decide."));
+        return;
+    }
+    struct press *p = ch_alloc(sizeof(*p));
+    struct ch_decision d = {.approval = ch_arena_str(&a, ch_sv(data.p + 2, data.n - 2)),
+                            .chat = chat, .word = word_of(data.p[0]), .by = who};
+    p->t = t;
+    p->id = ch_strdup(query);
+    p->chat = ch_strdup(chat);
+    p->message = ch_strdup(message);
+    ch_list_add(&t->presses, &p->link);
+    t->host.decide(&d, on_decided, p, t->host.user);
+}
+
+void ch_telegram_ask_release(struct ch_telegram *t) {
+    for (struct press *p; (p = CH_LIST_FIRST(&t->presses, struct press, link));)
+        free_press(p);
+}

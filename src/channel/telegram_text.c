@@ -1,0 +1,469 @@
+/* telegram_text.c -- Markdown as the service takes it: words, and beside them a
+ * list of where they are bold, code or a link ("entities").
+ *
+ * Nothing has to be escaped that way, and no text can be misread. What has no
+ * entity is written in words: bullets, boxes to tick; a table keeps its shape as
+ * code. Marks count within a line, as writers of chat messages use them; those
+ * that have no partner are what they are. A text never gets longer by this: what
+ * was cut to size as Markdown fits.
+ *
+ * Places count in UTF-16 units. Pure. */
+#include "base/utf8.h"
+#include "channel/parts.h"
+#include "channel/telegram.h"
+
+#define MOST_TOKENS 128 /* of a line; what is beyond stays as it is */
+#define MOST_OPEN 8     /* marks inside each other */
+
+size_t ch_telegram_units(struct ch_sv text) {
+    size_t n = 0;
+    for (size_t i = 0; i < text.n; i++) {
+        unsigned char c = (unsigned char)text.p[i];
+        n += ((c & 0xc0) != 0x80) + (c >= 0xf0); /* what is beyond the first plane is a pair */
+    }
+    return n;
+}
+
+/* --- writing */
+
+struct style {
+    const char *type;
+    size_t from;
+};
+
+struct page {
+    struct ch_buf *text;
+    struct ch_jw *entities;
+    size_t units, count;
+    struct style open[MOST_OPEN + 1]; /* a heading is one too */
+    size_t nopen;
+    bool linked; /* we are in a link, which began at link_from */
+    size_t link_from;
+};
+
+static void add(struct page *p, struct ch_sv s) {
+    ch_buf_add_sv(p->text, s);
+    p->units += ch_telegram_units(s);
+}
+
+/* value: of its member `key`; key NULL: there is none. */
+static void add_entity(struct page *p, const char *type, size_t from, const char *key,
+                       struct ch_sv value) {
+    if (from == p->units || p->count == CH_TELEGRAM_ENTITIES)
+        return;
+    p->count++;
+    ch_jw_begin(p->entities, '{');
+    ch_jw_kcstr(p->entities, "type", type);
+    ch_jw_kint(p->entities, "offset", (int64_t)from);
+    ch_jw_kint(p->entities, "length", (int64_t)(p->units - from));
+    if (key && value.n)
+        ch_jw_kstr(p->entities, key, value);
+    ch_jw_end(p->entities, '}');
+}
+
+static void open_style(struct page *p, const char *type) {
+    p->open[p->nopen++] = (struct style){type, p->units};
+}
+
+static void close_style(struct page *p) {
+    const struct style *s = &p->open[--p->nopen];
+    add_entity(p, s->type, s->from, NULL, CH_SV(""));
+}
+
+/* Code is in no other style: those that are open end before it, and go on behind.
+ * In a link it cannot be. */
+static void add_code(struct page *p, struct ch_sv code) {
+    size_t at = p->units;
+    if (p->linked) {
+        add(p, code);
+        return;
+    }
+    for (size_t i = p->nopen; i > 0; i--)
+        add_entity(p, p->open[i - 1].type, p->open[i - 1].from, NULL, CH_SV(""));
+    add(p, code);
+    add_entity(p, "code", at, NULL, CH_SV(""));
+    for (size_t i = 0; i < p->nopen; i++)
+        p->open[i].from = p->units;
+}
+
+/* --- what is in a line: first its tokens, then, once they have partners, text */
+
+enum kind { MARK, CODE, ESCAPE, LINK, LINK_END };
+
+struct token {
+    enum kind kind;
+    size_t at, n;     /* of the line */
+    struct ch_sv in;  /* CODE: what is in it; LINK_END: where it leads */
+    size_t partner;   /* MARK: 0: none, else its number plus 1 */
+    bool ends;        /* MARK: it is the second */
+};
+
+struct line {
+    struct ch_sv text;
+    struct token tokens[MOST_TOKENS];
+    size_t n;
+    size_t waiting[MOST_OPEN]; /* marks without a partner, the innermost last */
+    size_t nwaiting, floor;    /* those below it are outside of a link */
+    struct link {
+        size_t words_end, end; /* 0: we are in none */
+        struct ch_sv url;
+    } link;
+};
+
+static struct token *new_token(struct line *l, enum kind kind, size_t at, size_t n) {
+    if (l->n == MOST_TOKENS)
+        return NULL;
+    l->tokens[l->n] = (struct token){.kind = kind, .at = at, .n = n};
+    return &l->tokens[l->n++];
+}
+
+static bool is_space(char c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static bool is_punct(char c) {
+    return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') ||
+           (c >= '{' && c <= '~');
+}
+
+/* May a run of marks open, and may it close? As in CommonMark. */
+static void look(const struct line *l, size_t at, size_t n, bool *opens, bool *closes) {
+    char before = at ? l->text.p[at - 1] : ' ';
+    char behind = at + n < l->text.n ? l->text.p[at + n] : ' ';
+    bool left = !is_space(behind) && (!is_punct(behind) || is_space(before) || is_punct(before));
+    bool right = !is_space(before) && (!is_punct(before) || is_space(behind) || is_punct(behind));
+    bool inside = l->text.p[at] == '_'; /* snake_case is no style */
+    *opens = left && (!inside || !right || is_punct(before));
+    *closes = right && (!inside || !left || is_punct(behind));
+}
+
+/* Close the innermost that is made of c and has at most n; how many it had. */
+static size_t close_mark(struct line *l, char c, size_t at, size_t n) {
+    for (size_t i = l->nwaiting; i > l->floor; i--) {
+        size_t first = l->waiting[i - 1];
+        struct token *t = &l->tokens[first];
+        if (l->text.p[t->at] != c || t->n > n)
+            continue;
+        struct token *end = new_token(l, MARK, at, t->n);
+        if (!end)
+            return 0;
+        end->partner = first + 1;
+        end->ends = true;
+        t->partner = l->n;
+        l->nwaiting = i - 1;
+        return t->n;
+    }
+    return 0;
+}
+
+static size_t open_mark(struct line *l, size_t at, size_t n) {
+    if (l->nwaiting == MOST_OPEN || !new_token(l, MARK, at, n))
+        return 0;
+    l->waiting[l->nwaiting++] = l->n - 1;
+    return n;
+}
+
+static size_t read_marks(struct line *l, size_t at) {
+    char c = l->text.p[at];
+    size_t n = 1, done = 0;
+    bool opens, closes;
+    while (at + n < l->text.n && l->text.p[at + n] == c)
+        n++;
+    look(l, at, n, &opens, &closes);
+    if (n > 3 || (c == '~' && n != 2))
+        return n;
+    while (closes && done < n) {
+        size_t closed = close_mark(l, c, at + done, n - done);
+        if (!closed)
+            break;
+        done += closed;
+    }
+    while (opens && done < n) {
+        size_t opened = open_mark(l, at + done, CH_MIN(n - done, 2));
+        if (!opened)
+            break;
+        done += opened;
+    }
+    return n;
+}
+
+/* `code`, with as many marks behind it as before. */
+static size_t read_code(struct line *l, size_t at) {
+    size_t n = 1, end;
+    while (at + n < l->text.n && l->text.p[at + n] == '`')
+        n++;
+    for (end = at + n; end < l->text.n; end++) {
+        size_t k = 0;
+        while (end + k < l->text.n && l->text.p[end + k] == '`')
+            k++;
+        if (k == n)
+            break;
+        end += k;
+    }
+    if (end >= l->text.n)
+        return n;
+    struct token *t = new_token(l, CODE, at, end + n - at);
+    if (t)
+        t->in = ch_sv(l->text.p + at + n, end - at - n);
+    return t ? t->n : n;
+}
+
+/* Behind the bracket that closes the one at `from`; 0: none does. */
+static size_t find_close(struct ch_sv text, size_t from, char open, char close) {
+    size_t depth = 0;
+    for (size_t i = from; i < text.n; i++) {
+        depth += text.p[i] == open;
+        depth -= text.p[i] == close;
+        if (!depth)
+            return i + 1;
+    }
+    return 0;
+}
+
+/* "[words](address)", or with a "!" a picture of it; 0: it is none. */
+static size_t read_link(struct line *l, size_t at) {
+    size_t open = at + (l->text.p[at] == '!');
+    bool room = !l->link.words_end && l->n + 2 <= MOST_TOKENS;
+    if (!room || open >= l->text.n || l->text.p[open] != '[')
+        return 0;
+    size_t behind = find_close(l->text, open, '[', ']');
+    size_t end = behind && behind < l->text.n && l->text.p[behind] == '('
+                     ? find_close(l->text, behind, '(', ')')
+                     : 0;
+    if (!end)
+        return 0;
+    struct ch_sv rest = ch_sv_trim(ch_sv(l->text.p + behind + 1, end - behind - 2));
+    l->link.url = rest.n ? ch_sv_split(&rest, ' ') : rest; /* what follows is a title */
+    l->link.words_end = behind - 1;
+    l->link.end = end;
+    l->floor = l->nwaiting;
+    return new_token(l, LINK, at, open + 1 - at)->n;
+}
+
+static size_t end_link(struct line *l) {
+    struct link link = l->link;
+    struct token *t = new_token(l, LINK_END, link.words_end, link.end - link.words_end);
+    l->nwaiting = l->floor;
+    l->floor = 0;
+    l->link = (struct link){0};
+    if (t)
+        t->in = link.url;
+    return link.end - link.words_end;
+}
+
+/* Bytes that what is at `at` takes. */
+static size_t read_token(struct line *l, size_t at) {
+    char c = l->text.p[at];
+    size_t n = 0;
+    if (l->link.words_end && at == l->link.words_end)
+        return end_link(l);
+    if (c == '\\' && at + 1 < l->text.n && is_punct(l->text.p[at + 1]))
+        return new_token(l, ESCAPE, at, 1) ? 2 : 1;
+    if (c == '`')
+        n = read_code(l, at);
+    else if (c == '*' || c == '_' || c == '~')
+        n = read_marks(l, at);
+    else if (c == '[' || c == '!')
+        n = read_link(l, at);
+    return n ? n : 1;
+}
+
+static const char *style_of(const struct line *l, const struct token *t) {
+    char c = l->text.p[t->at];
+    return c == '~' ? "strikethrough" : t->n == 2 ? "bold" : "italic";
+}
+
+static void finish_link(struct page *p, struct ch_sv url) {
+    p->linked = false;
+    if (ch_sv_starts(url, "https://") || ch_sv_starts(url, "http://")) {
+        add_entity(p, "text_link", p->link_from, "url", url);
+    } else if (url.n) { /* it leads nowhere from a chat, and says where it would */
+        add(p, CH_SV(" ("));
+        add(p, url);
+        add(p, CH_SV(")"));
+    }
+}
+
+static void add_token(struct page *p, const struct line *l, const struct token *t) {
+    switch (t->kind) {
+    case MARK:
+        if (t->ends)
+            close_style(p);
+        else
+            open_style(p, style_of(l, t));
+        break;
+    case CODE:
+        add_code(p, t->in);
+        break;
+    case LINK:
+        p->linked = true;
+        p->link_from = p->units;
+        break;
+    case LINK_END:
+        finish_link(p, t->in);
+        break;
+    case ESCAPE:
+        break;
+    }
+}
+
+static void add_words(struct page *p, struct ch_sv text) {
+    struct line l = {.text = text};
+    size_t at = 0;
+    for (size_t i = 0; i < text.n;)
+        i += read_token(&l, i);
+    for (size_t i = 0; i < l.n; i++) {
+        const struct token *t = &l.tokens[i];
+        if (t->kind == MARK && !t->partner)
+            continue;
+        add(p, ch_sv(text.p + at, t->at - at));
+        add_token(p, &l, t);
+        at = t->at + t->n;
+    }
+    add(p, ch_sv(text.p + at, text.n - at));
+}
+
+/* --- lines and blocks */
+
+static size_t indent(struct ch_sv line) {
+    size_t n = 0;
+    while (n < line.n && line.p[n] == ' ')
+        n++;
+    return n;
+}
+
+static struct ch_sv after(struct ch_sv text, size_t n) {
+    return ch_sv(text.p + n, text.n - n);
+}
+
+static bool is_rule(struct ch_sv line) {
+    size_t n = 0;
+    for (size_t i = 0; i < line.n; i++) {
+        if (is_space(line.p[i]))
+            continue;
+        if (!strchr("-*_", line.p[i]) || line.p[i] != ch_sv_trim(line).p[0])
+            return false;
+        n++;
+    }
+    return n >= 3;
+}
+
+static void add_item(struct page *p, struct ch_sv rest) {
+    bool open = ch_sv_starts(rest, "[ ] ");
+    bool done = ch_sv_starts(rest, "[x] ") || ch_sv_starts(rest, "[X] ");
+    add(p, open ? CH_SV("☐ ") : done ? CH_SV("☑ ") : CH_SV("• "));
+    add_words(p, open || done ? after(rest, 4) : rest);
+}
+
+static void add_line(struct page *p, struct ch_sv line) {
+    size_t n = indent(line), level = 0;
+    struct ch_sv body = after(line, n);
+    while (level < body.n && body.p[level] == '#')
+        level++;
+    if (level >= 1 && level <= 6 && level < body.n && body.p[level] == ' ') {
+        open_style(p, "bold");
+        add_words(p, ch_sv_trim(after(body, level)));
+        close_style(p);
+    } else if (is_rule(body)) {
+        add(p, CH_SV("———"));
+    } else if (body.n > 2 && strchr("-*+", body.p[0]) && body.p[1] == ' ') {
+        add(p, ch_sv(line.p, n));
+        add_item(p, after(body, 2));
+    } else {
+        add_words(p, line);
+    }
+}
+
+/* A line without its end, cut off *rest. */
+static struct ch_sv next_line(struct ch_sv *rest) {
+    struct ch_sv line = ch_line_first(*rest);
+    *rest = after(*rest, line.n);
+    while (line.n && is_space(line.p[line.n - 1]))
+        line.n--;
+    return line;
+}
+
+static void new_line(struct page *p) {
+    if (p->text->n)
+        add(p, CH_SV("\n"));
+}
+
+static void add_block(struct page *p, struct ch_sv *rest) {
+    struct ch_sv fence = next_line(rest), m = ch_fence_marks(fence);
+    struct ch_sv info = ch_sv_trim(after(fence, (size_t)(m.p - fence.p) + m.n));
+    new_line(p);
+    size_t at = p->units;
+    for (bool first = true; rest->n; first = false) {
+        struct ch_sv line = ch_line_first(*rest);
+        *rest = after(*rest, line.n);
+        if (ch_fence_closes(line, fence))
+            break;
+        if (!first)
+            add(p, CH_SV("\n"));
+        add(p, ch_sv(line.p, line.n - (line.p[line.n - 1] == '\n')));
+    }
+    add_entity(p, "pre", at, "language", info.n ? ch_sv_split(&info, ' ') : info);
+}
+
+static bool is_quote(struct ch_sv text) {
+    return text.n && text.p[0] == '>';
+}
+
+static void add_quote(struct page *p, struct ch_sv *rest) {
+    new_line(p);
+    size_t at = p->units;
+    for (bool first = true; is_quote(*rest); first = false) {
+        struct ch_sv line = after(next_line(rest), 1);
+        if (!first)
+            add(p, CH_SV("\n"));
+        add_line(p, line.n && line.p[0] == ' ' ? after(line, 1) : line);
+    }
+    add_entity(p, "blockquote", at, NULL, CH_SV(""));
+}
+
+static bool has_columns(struct ch_sv line) {
+    return memchr(line.p, '|', line.n) != NULL;
+}
+
+/* A row, and below it the line that makes it the head of a table. */
+static bool is_table(struct ch_sv text) {
+    struct ch_sv head = next_line(&text), line = text.n ? next_line(&text) : text;
+    if (!head.n || !line.n || !has_columns(head) || !has_columns(line))
+        return false;
+    for (size_t i = 0; i < line.n; i++)
+        if (!strchr("|-: ", line.p[i]))
+            return false;
+    return memchr(line.p, '-', line.n) != NULL;
+}
+
+static void add_table(struct page *p, struct ch_sv *rest) {
+    new_line(p);
+    size_t at = p->units;
+    for (bool first = true; rest->n && has_columns(ch_line_first(*rest)); first = false) {
+        if (!first)
+            add(p, CH_SV("\n"));
+        add(p, next_line(rest));
+    }
+    add_entity(p, "pre", at, NULL, CH_SV(""));
+}
+
+void ch_telegram_text(struct ch_sv markdown, struct ch_buf *text, struct ch_buf *entities) {
+    struct ch_jw w = ch_jw(entities);
+    struct page p = {.text = text, .entities = &w};
+    while (markdown.n && is_space(markdown.p[markdown.n - 1]))
+        markdown.n--;
+    ch_jw_begin(&w, '[');
+    while (markdown.n) {
+        if (ch_fence_opens(markdown)) {
+            add_block(&p, &markdown);
+        } else if (is_quote(markdown)) {
+            add_quote(&p, &markdown);
+        } else if (is_table(markdown)) {
+            add_table(&p, &markdown);
+        } else {
+            new_line(&p);
+            add_line(&p, next_line(&markdown));
+        }
+    }
+    ch_jw_end(&w, ']');
+}
