@@ -68,6 +68,9 @@ struct chela_gateway_opts { /* all texts are copied */
     /* Runs that begin by the clock; NULL-terminated, may be NULL. Those of the store
      * are seen to in any case. */
     const struct chela_schedule *const *schedules;
+    /* chela.yaml, for agents with gateway_tool: after a change there chela_gateway_run
+     * returns 1, to reload it. NULL: there is no such tool. */
+    const char *config_file;
 };
 #define CHELA_GATEWAY_OPTS(...) {.size = sizeof(struct chela_gateway_opts), __VA_ARGS__}
 

@@ -287,6 +287,7 @@ struct chela_agent_opts { /* all strings are copied */
      * and globs; NULL: none. */
     const char *send_to;
     int chat_actions; /* in a gateway: offer chat_react and the like in the chats of channels */
+    int gateway_tool; /* likewise `gateway`, to owners of a channel alone */
 };
 #define CHELA_AGENT_OPTS(...) {.size = sizeof(struct chela_agent_opts), __VA_ARGS__}
 

@@ -264,6 +264,7 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
     a->description = keep_text(a, o->description);
     a->send_to = keep_text(a, o->send_to);
     a->chat_actions = o->chat_actions;
+    a->gateway_tool = o->gateway_tool;
     a->max_depth = CH_MIN(o->max_depth ? o->max_depth : CH_DEFAULT_DELEGATE_DEPTH,
                           CH_LIMIT_DELEGATE_DEPTH);
     a->max_children = CH_MIN(o->max_children ? o->max_children : CH_DEFAULT_DELEGATE_CHILDREN,

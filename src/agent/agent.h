@@ -256,6 +256,7 @@ struct chela_agent {
     bool can_plan; /* it has the tools of plans: its mode needs them, or a run did */
     unsigned max_depth, max_children;  /* of agents below it; resolved */
     bool chat_actions;                 /* in chats of channels: more than words */
+    bool gateway_tool;                 /* and the gateway's settings, for owners */
     const char *send_to;               /* likewise: sessions it may write to; NULL: none */
     const char *description;           /* in the arena, for those who may call it; NULL */
     struct ch_reflecting reflection;

@@ -278,6 +278,7 @@
 #define CH_LIMIT_SESSION_KEY 256      /* bytes */
 #define CH_LIMIT_EVENT_ID 512         /* bytes of an event's or a message's id */
 #define CH_LIMIT_ADDRESS 4096         /* bytes that say where an answer goes */
+#define CH_LIMIT_EXPLAINED 40         /* options that one lookup of the tool gateway explains */
 #define CH_LIMIT_SEEN 64              /* events that a session knows it has had */
 #define CH_LIMIT_OUTBOX 1000          /* messages that wait to be sent, in memory */
 #define CH_LIMIT_SENDS 10             /* attempts to send one */

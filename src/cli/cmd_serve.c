@@ -153,6 +153,7 @@ static int describe(struct serve *s, struct chela_gateway_opts *o, struct chela_
     s->drain_ms = DRAIN_MS;
     o->listen = s->socket ? s->socket : s->flags.listen;
     o->store = s->setup.store;
+    o->config_file = s->setup.config_path;
     if (s->setup.config)
         chela_config_gateway(s->setup.config, o, &token_env, &s->drain_ms);
     s->tls = o->tls_cert != NULL;

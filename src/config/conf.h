@@ -83,7 +83,7 @@ struct ch_conf_agent {
     struct ch_conf_heartbeat heartbeat;
     struct ch_conf_wake wake;
     bool schedule_tool;
-    bool chat_actions;
+    bool chat_actions, gateway_tool;
 };
 
 struct ch_conf_model {

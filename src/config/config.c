@@ -211,6 +211,8 @@ static const char *with_calls(const chela_config *cfg, const char *allow,
         add_name(&list, "sessions_send");
     if (EITHER(a, d, chat_actions))
         add_name(&list, "chat_*");
+    if (EITHER(a, d, gateway_tool))
+        add_name(&list, "gateway");
     for (; calls && *calls; calls++)
         add_name(&list, *calls);
     if (takers && *takers)
@@ -364,6 +366,7 @@ static void fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(description, a->description);
     FILL(send_to, EITHER(a, d, send_to));
     FILL(chat_actions, EITHER(a, d, chat_actions));
+    FILL(gateway_tool, EITHER(a, d, gateway_tool));
     FILL(max_depth, (unsigned)EITHER(a, d, max_depth));
     FILL(max_children, (unsigned)EITHER(a, d, max_children));
     FILL(skills, EITHER(a, d, skills));

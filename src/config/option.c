@@ -317,6 +317,9 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_AGENT, "tools.chat", CH_CFG_BOOL, 0, AGENT(chat_actions), .otherwise = "false",
      .help = "in chats of a channel offer `chat_react`, `chat_recall`, `chat_mute` and "
              "`chat_remove`; see tools.md"},
+    {CH_SCOPE_AGENT, "tools.gateway", CH_CFG_BOOL, 0, AGENT(gateway_tool), .otherwise = "false",
+     .help = "offer `gateway`, with which an owner of a channel has this file looked at and "
+             "changed; see gateway.md"},
     {CH_SCOPE_AGENT, "tools.choice", CH_CFG_TEXT, 0, AGENT(choice), .otherwise = "auto",
      .help = "`auto`, `any`, `none`, or the tool that must be called"},
     {CH_SCOPE_AGENT, "agents", CH_CFG_TEXTS, 0, AGENT(calls), .otherwise = "[]",

@@ -106,13 +106,21 @@ static void put_off(struct ch_parcel *p, const struct chela_error *why) {
         ch_parcel_drop(p);
 }
 
+/* What a run for this message may not have, whatever its agent may. */
+static const char *denied(const struct ch_parcel *p) {
+    bool bound = ch_chat_agent(p->chat)->gateway_tool &&
+                 !ch_gateway_tool_is_for(p->chat, &p->in.about);
+    return bound ? "gateway" : NULL;
+}
+
 static int send_in(struct ch_parcel *p, struct ch_lane *l, struct ch_sv text,
                    struct chela_error *err) {
     const char *approve = ch_chat_approve(p->chat);
     struct chela_run_opts opts =
         CHELA_RUN_OPTS(.approve = approve, .channel = p->in.about.channel,
                        .sender = p->in.about.sender_id, .inbound = &p->in.about,
-                       .event_id = p->in.id, .answer_to = p->in.to, .media = p->in.media,
+                       .event_id = p->in.id, .answer_to = p->in.to,
+                       .deny = denied(p), .media = p->in.media,
                        .nmedia = p->in.nmedia);
     int rc = ch_desk_furnish(p->chat, l, p->in.to, err);
     if (rc == 0 && ch_lane_was_cut_off(l))
@@ -153,9 +161,15 @@ chela_agent *ch_chat_agent(const struct ch_chat *chat) {
     return agent ? agent : chat->gw->agents[0];
 }
 
+static int equip(chela_gateway *gw, chela_agent *agent, const char *key,
+                 struct chela_error *err) {
+    int rc = ch_actions_equip(gw, agent, key, err);
+    return rc < 0 ? rc : ch_gateway_tool_equip(gw, agent, key, err);
+}
+
 int ch_chat_lane(struct ch_chat *chat, const char *key, struct ch_lane **out,
                  struct chela_error *err) {
-    struct ch_lane_opts o = {.agent = ch_chat_agent(chat), .key = key, .equip = ch_actions_equip};
+    struct ch_lane_opts o = {.agent = ch_chat_agent(chat), .key = key, .equip = equip};
     ch_wish_patch(chat, key, &o.patch);
     return ch_lane_use(chat->gw, &o, out, err);
 }

@@ -13,6 +13,7 @@ struct ch_chat {
     struct ch_list parcels;
     struct ch_list desks, asks, decidings; /* desk.c */
     struct ch_list actings, places;        /* actions.c */
+    struct ch_list chores;                 /* gateway_tool.c */
     struct ch_list wishes; /* wishes.c */
     struct ch_list rooms;  /* rooms.c */
     struct ch_room_reading *reading; /* ... what is known of them; NULL */
@@ -98,6 +99,14 @@ const char *ch_chat_note_owner(const char *note);
 void ch_chat_remind(struct ch_chat *chat, const char *owner, struct ch_sv data);
 void ch_chat_remind_all(struct ch_chat *chat); /* of its own: another channel took over */
 void ch_chat_notes_release(struct ch_chat *chat);
+
+/* --- gateway_tool.c: its settings, for owners */
+
+/* May a run for this message have it? */
+bool ch_gateway_tool_is_for(struct ch_chat *chat, const struct chela_inbound *in);
+int ch_gateway_tool_equip(chela_gateway *gw, chela_agent *agent, const char *key,
+                          struct chela_error *err);
+void ch_gateway_tool_release(struct ch_chat *chat);
 
 /* --- pairing.c */
 void ch_parcel_meet(struct ch_parcel *p); /* take it in if its sender is paired, else give a code */

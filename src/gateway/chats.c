@@ -84,6 +84,7 @@ struct ch_chat *ch_chat_new(chela_gateway *gw) {
     ch_list_init(&chat->formers);
     ch_desks_init(chat);
     ch_actions_init(chat);
+    ch_list_init(&chat->chores);
     return chat;
 }
 
@@ -204,6 +205,7 @@ static void close_chat(struct ch_chat *chat) {
     }
     ch_desks_release(chat);
     ch_actions_release(chat);
+    ch_gateway_tool_release(chat);
     ch_wishes_release(chat);
     ch_chat_notes_release(chat);
     for (struct former *f; (f = CH_LIST_FIRST(&chat->formers, struct former, link));)

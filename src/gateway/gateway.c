@@ -208,6 +208,11 @@ static void use_fresh(chela_gateway *gw, struct fresh *f) {
     drop_fresh(&before);
 }
 
+static void keep_file(chela_gateway *gw, const struct chela_gateway_opts *o) {
+    ch_free(gw->config_file);
+    gw->config_file = o->config_file ? ch_strdup(o->config_file) : NULL;
+}
+
 int chela_gateway_reload(chela_gateway *gw, const struct chela_gateway_opts *given,
                          struct chela_error *err) {
     struct chela_gateway_opts opts = {0};
@@ -225,6 +230,7 @@ int chela_gateway_reload(chela_gateway *gw, const struct chela_gateway_opts *giv
     use_fresh(gw, &f);
     ch_schedules_start(gw->schedules);
     ch_retention_set(gw, opts.retention_days);
+    keep_file(gw, &opts);
     ch_channels_recover(gw); /* of a channel that is new, or was off for a while */
     return 0;
 }
@@ -278,6 +284,7 @@ static int open_gateway(chela_runtime *rt, const struct chela_gateway_opts *give
     gw->store = opts.store;
     gw->health = ch_health_new(gw);
     gw->headless = headless;
+    keep_file(gw, &opts);
     gw->began = ch_mono_ms(ch_loop_clock(rt->loop));
     gw->stop.fn = on_stop;
     gw->stop_now.fn = on_stop_now;
@@ -350,6 +357,7 @@ void chela_gateway_close(chela_gateway *gw) {
         ch_send_release(gw, *a);
     ch_free(gw->agents);
     ch_free(gw->retired);
+    ch_free(gw->config_file);
     ch_free(gw);
 }
 

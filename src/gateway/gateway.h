@@ -50,6 +50,7 @@ struct chela_gateway {
     bool headless;                  /* it serves nobody: schedule_run.c */
     chela_event_fn *on_event;       /* of all lanes; NULL: nobody listens */
     void *user;
+    char *config_file;    /* owned; NULL: none */
     struct ch_list chats; /* chats.c */
     struct ch_timer farewell; /* ... look for those that can go */
     struct ch_recovery *channel_recovery; /* ... what was left is being read; NULL */

@@ -203,7 +203,7 @@ static int furnish(struct ch_lane *l, const struct ch_lane_opts *o, struct chela
         return rc;
     }
     digest(o, l->wants);
-    l->equipped = o->equip && l->agent->chat_actions;
+    l->equipped = o->equip && (l->agent->chat_actions || l->agent->gateway_tool);
     l->ready = !l->session->keep;
     chela_session_on_ready(l->session, on_ready, l);
     return 0;

@@ -280,6 +280,8 @@ static const struct {
 };
 
 static bool is_harmless(const chela_call *call) {
+    if (call->tool->only_looks)
+        return call->tool->only_looks(call);
     if (call->tool->check != ch_process_check)
         return false; /* a host's own tool of that name */
     for (size_t i = 0; i < CH_LEN(harmless); i++)

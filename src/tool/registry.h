@@ -57,6 +57,9 @@ struct ch_tool {
      * call, as text. It is part of what they agree to: should it be another one right
      * before the start, the call is not made. Likewise. */
     void (*show)(chela_call *call, struct ch_buf *out);
+    /* NULL, or whether a call only looks at something: nobody is asked about it, unless
+     * a rule speaks of the tool. Likewise. */
+    bool (*only_looks)(const chela_call *call);
     const struct ch_tool_ops *ops; /* NULL: the host runs it */
     void *impl;                    /* owned through ops->free */
 };

@@ -1,0 +1,320 @@
+/* yaml_edit.c -- see yaml_edit.h.
+ *
+ * libyaml tells where each value begins and ends. The values are put down in the
+ * order of the text, each with the container it is in; of a mapping's children the
+ * first, third, ... are keys. The path is walked along them, and the one place
+ * that changes is cut out. */
+#include "json/yaml_edit.h"
+
+#include <yaml.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+
+#define NOWHERE SIZE_MAX
+
+struct value {
+    enum { SCALAR, MAPPING, LIST, ALIAS } type;
+    size_t in;         /* the container; NOWHERE: none */
+    size_t start, end; /* in bytes */
+    unsigned line, column;
+    bool exact; /* it ends where `end` says: no block */
+    bool fixed; /* it has an anchor or a tag */
+    char *text; /* owned: of a scalar */
+};
+
+struct map { /* of a text */
+    struct ch_sv text;
+    const char *name;
+    struct value *values; /* owned */
+    size_t n, cap;
+    size_t chars, bytes; /* one place in both measures: libyaml counts characters */
+    struct chela_error *err;
+};
+
+static int refuse(const struct map *m, const struct value *v, int code, const char *why) {
+    return ch_fail(m->err, code, "%s:%u: %s", m->name, v ? v->line : 1, why);
+}
+
+/* --- where everything is */
+
+static size_t offset_of(struct map *m, size_t chars) {
+    if (chars < m->chars)
+        m->chars = m->bytes = 0;
+    for (; m->chars < chars && m->bytes < m->text.n; m->chars++) {
+        struct ch_sv rest = ch_sv(m->text.p + m->bytes, m->text.n - m->bytes);
+        m->bytes += CH_MAX(ch_utf8_next(rest, NULL), 1u);
+    }
+    return m->bytes;
+}
+
+static struct value *add(struct map *m, const yaml_event_t *ev, size_t in) {
+    if (m->n == m->cap) {
+        m->cap = CH_MAX(2 * m->cap, 64);
+        m->values = ch_realloc(m->values, m->cap * sizeof(*m->values));
+    }
+    struct value *v = &m->values[m->n++];
+    *v = (struct value){.in = in,
+                        .start = offset_of(m, ev->start_mark.index),
+                        .line = (unsigned)ev->start_mark.line + 1,
+                        .column = (unsigned)ev->start_mark.column};
+    v->end = offset_of(m, ev->end_mark.index);
+    return v;
+}
+
+static void add_scalar(struct map *m, const yaml_event_t *ev, size_t in) {
+    struct value *v = add(m, ev, in);
+    yaml_scalar_style_t style = ev->data.scalar.style;
+    v->exact = style != YAML_LITERAL_SCALAR_STYLE && style != YAML_FOLDED_SCALAR_STYLE;
+    v->fixed = ev->data.scalar.anchor || ev->data.scalar.tag;
+    v->text = ch_strndup((const char *)ev->data.scalar.value, ev->data.scalar.length);
+}
+
+/* The container that what follows is in; NOWHERE at the end of the document. */
+static size_t take_event(struct map *m, const yaml_event_t *ev, size_t in) {
+    switch (ev->type) {
+    case YAML_SCALAR_EVENT:
+        add_scalar(m, ev, in);
+        return in;
+    case YAML_ALIAS_EVENT:
+        add(m, ev, in)->type = ALIAS;
+        return in;
+    case YAML_MAPPING_START_EVENT:
+    case YAML_SEQUENCE_START_EVENT: {
+        bool mapping = ev->type == YAML_MAPPING_START_EVENT;
+        struct value *v = add(m, ev, in);
+        v->type = mapping ? MAPPING : LIST;
+        v->exact = mapping ? ev->data.mapping_start.style == YAML_FLOW_MAPPING_STYLE
+                           : ev->data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE;
+        v->fixed = mapping ? ev->data.mapping_start.anchor || ev->data.mapping_start.tag
+                           : ev->data.sequence_start.anchor || ev->data.sequence_start.tag;
+        return m->n - 1;
+    }
+    case YAML_MAPPING_END_EVENT:
+    case YAML_SEQUENCE_END_EVENT:
+        m->values[in].end = offset_of(m, ev->end_mark.index);
+        return m->values[in].in;
+    default:
+        return in;
+    }
+}
+
+static int chart(struct map *m) {
+    yaml_parser_t parser;
+    yaml_event_t ev;
+    size_t in = NOWHERE;
+    bool over = false;
+    int rc = 0;
+    if (!yaml_parser_initialize(&parser))
+        return ch_fail(m->err, CHELA_EINTERNAL, "%s: out of memory", m->name);
+    yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&parser, (const unsigned char *)m->text.p, m->text.n);
+    while (rc == 0 && !over) {
+        if (!yaml_parser_parse(&parser, &ev)) {
+            rc = ch_fail(m->err, CHELA_EPARSE, "%s:%zu: %s", m->name,
+                         parser.problem_mark.line + 1,
+                         parser.problem ? parser.problem : "malformed YAML");
+            break;
+        }
+        in = take_event(m, &ev, in);
+        over = ev.type == YAML_STREAM_END_EVENT || ev.type == YAML_DOCUMENT_END_EVENT;
+        if (m->n > CH_LIMIT_YAML_NODES)
+            rc = ch_fail(m->err, CHELA_ELIMIT, "%s: too many values", m->name);
+        yaml_event_delete(&ev);
+    }
+    yaml_parser_delete(&parser);
+    return rc;
+}
+
+static void release(struct map *m) {
+    for (size_t i = 0; i < m->n; i++)
+        ch_free(m->values[i].text);
+    ch_free(m->values);
+}
+
+/* --- along the path */
+
+/* The child behind `after` (`in` itself: the first); NOWHERE: there is none. */
+static size_t child(const struct map *m, size_t in, size_t after) {
+    for (size_t i = after + 1; i < m->n && m->values[i].start <= m->values[in].end; i++)
+        if (m->values[i].in == in)
+            return i;
+    return NOWHERE;
+}
+
+static size_t find_key(const struct map *m, size_t mapping, struct ch_sv key) {
+    for (size_t k = child(m, mapping, mapping); k != NOWHERE;) {
+        size_t v = child(m, mapping, k);
+        if (v == NOWHERE)
+            return NOWHERE;
+        if (m->values[k].text && ch_sv_is(key, m->values[k].text))
+            return v;
+        k = child(m, mapping, v);
+    }
+    return NOWHERE;
+}
+
+static size_t find_item(const struct map *m, size_t list, struct ch_sv id) {
+    for (size_t i = child(m, list, list); i != NOWHERE; i = child(m, list, i)) {
+        size_t v = m->values[i].type == MAPPING ? find_key(m, i, CH_SV("id")) : NOWHERE;
+        if (v != NOWHERE && m->values[v].text && ch_sv_is(id, m->values[v].text))
+            return i;
+    }
+    return NOWHERE;
+}
+
+static bool is_nothing(const struct value *v) {
+    return v->type == SCALAR && v->text &&
+           (!*v->text || strcmp(v->text, "null") == 0 || strcmp(v->text, "~") == 0);
+}
+
+/* As far as there is something: *at, with `steps` of the path gone. */
+static int walk(const struct map *m, const struct ch_sv *path, size_t n, size_t *at,
+                size_t *steps) {
+    for (*at = 0, *steps = 0; *steps < n; (*steps)++) {
+        const struct value *v = &m->values[*at];
+        struct ch_sv step = path[*steps];
+        bool item = step.n > 2 && step.p[0] == '[';
+        if (v->fixed || v->type == ALIAS)
+            return refuse(m, v, CHELA_EINVAL, "it has an anchor: change it by hand");
+        if (!item && is_nothing(v))
+            return 0;
+        if (v->type != (item ? LIST : MAPPING))
+            return refuse(m, v, CHELA_EINVAL, item ? "this is no list" : "this is no mapping");
+        size_t next = item ? find_item(m, *at, ch_sv(step.p + 1, step.n - 2))
+                           : find_key(m, *at, step);
+        if (next == NOWHERE && item)
+            return ch_fail(m->err, CHELA_ENOENT, "%s: there is no entry with the id %.*s", m->name,
+                           (int)step.n - 2, step.p + 1);
+        if (next == NOWHERE)
+            return 0;
+        *at = next;
+    }
+    return 0;
+}
+
+/* --- the change */
+
+/* "a: { b: VALUE }" */
+static void add_entry(struct ch_buf *out, const struct ch_sv *path, size_t n, struct ch_sv value) {
+    for (size_t i = 0; i < n; i++)
+        ch_buf_addf(out, "%s%.*s: ", i ? "{ " : "", CH_SV_FMT(path[i]));
+    ch_buf_add_sv(out, value);
+    for (size_t i = 1; i < n; i++)
+        ch_buf_add_str(out, " }");
+}
+
+static void splice(const struct map *m, size_t from, size_t to, struct ch_sv piece,
+                   struct ch_buf *out) {
+    ch_buf_add(out, m->text.p, from);
+    ch_buf_add_sv(out, piece);
+    ch_buf_add(out, m->text.p + to, m->text.n - to);
+}
+
+static int replace(const struct map *m, const struct value *v, struct ch_sv piece,
+                   struct ch_buf *out) {
+    CH_BUF_AUTO spaced = {0};
+    if (!v->exact || v->fixed || v->type == ALIAS)
+        return refuse(m, v, CHELA_EINVAL,
+                      "it is written over several lines, or has an anchor: change it by hand");
+    if (v->start == v->end) /* a key with nothing behind its colon */
+        ch_buf_addc(&spaced, ' ');
+    ch_buf_add_sv(&spaced, piece);
+    splice(m, v->start, v->end, ch_buf_sv(&spaced), out);
+    return 0;
+}
+
+/* In front of the brace that ends it. */
+static void insert_in_flow(const struct map *m, size_t mapping, struct ch_sv entry,
+                           struct ch_buf *out) {
+    CH_BUF_AUTO piece = {0};
+    size_t at = m->values[mapping].end - 1;
+    while (at > 0 && strchr(" \t\r\n", m->text.p[at - 1]))
+        at--;
+    bool first = m->text.p[at - 1] == '{' || m->text.p[at - 1] == ',';
+    ch_buf_addf(&piece, "%s%.*s", first ? " " : ", ", CH_SV_FMT(entry));
+    splice(m, at, at, ch_buf_sv(&piece), out);
+}
+
+static size_t end_of_line(const struct map *m, size_t at) {
+    const char *end = memchr(m->text.p + at, '\n', m->text.n - at);
+    return end ? (size_t)(end - m->text.p) + 1 : m->text.n;
+}
+
+/* The beginning of a line that a value is the first of; NOWHERE: something is before it. */
+static size_t own_line(const struct map *m, const struct value *v) {
+    size_t at = v->start;
+    while (at > 0 && m->text.p[at - 1] == ' ')
+        at--;
+    return at == 0 || m->text.p[at - 1] == '\n' ? at : NOWHERE;
+}
+
+/* Where an entry can be added: behind the line of one that ends there for sure, else
+ * before the first. The root ends with the text. */
+static size_t find_gap(const struct map *m, size_t mapping) {
+    size_t first = child(m, mapping, mapping), value;
+    if (mapping == 0)
+        return m->text.n;
+    for (size_t k = first; k != NOWHERE; k = child(m, mapping, value)) {
+        value = child(m, mapping, k);
+        if (value == NOWHERE)
+            break;
+        if (m->values[value].exact)
+            return end_of_line(m, m->values[value].end);
+    }
+    return own_line(m, &m->values[first]);
+}
+
+static int insert_in_block(const struct map *m, size_t mapping, struct ch_sv entry,
+                           struct ch_buf *out) {
+    const struct value *first = &m->values[child(m, mapping, mapping)];
+    size_t at = find_gap(m, mapping);
+    CH_BUF_AUTO piece = {0};
+    if (at == NOWHERE)
+        return refuse(m, first, CHELA_EINVAL, "there is no safe place for it: change it by hand");
+    if (at && m->text.p[at - 1] != '\n')
+        ch_buf_addc(&piece, '\n');
+    ch_buf_addf(&piece, "%*s%.*s\n", (int)first->column, "", CH_SV_FMT(entry));
+    splice(m, at, at, ch_buf_sv(&piece), out);
+    return 0;
+}
+
+static int change(const struct map *m, const struct ch_sv *path, size_t n, struct ch_sv value,
+                  struct ch_buf *out) {
+    CH_BUF_AUTO piece = {0}, entry = {0};
+    size_t at, gone;
+    int rc = walk(m, path, n, &at, &gone);
+    if (rc < 0)
+        return rc;
+    add_entry(&entry, path + gone, n - gone, value);
+    const struct value *v = &m->values[at];
+    if (gone == n)
+        return replace(m, v, value, out);
+    if (v->type == SCALAR) {
+        ch_buf_addf(&piece, "{ %s }", ch_buf_str(&entry));
+        return replace(m, v, ch_buf_sv(&piece), out);
+    }
+    if (!v->exact)
+        return insert_in_block(m, at, ch_buf_sv(&entry), out);
+    insert_in_flow(m, at, ch_buf_sv(&entry), out);
+    return 0;
+}
+
+int ch_yaml_set(struct ch_sv text, const char *name, const struct ch_sv *path, size_t steps,
+                struct ch_sv value, struct ch_buf *out, struct chela_error *err) {
+    struct map m = {.text = text, .name = name, .err = err};
+    int rc = chart(&m);
+    if (rc == 0 && m.n)
+        rc = change(&m, path, steps, value, out);
+    else if (rc == 0) { /* comments at most */
+        ch_buf_add_sv(out, text);
+        if (text.n && text.p[text.n - 1] != '\n')
+            ch_buf_addc(out, '\n');
+        add_entry(out, path, steps, value);
+        ch_buf_addc(out, '\n');
+    }
+    release(&m);
+    return rc;
+}
