@@ -55,6 +55,8 @@
 #define CH_LIMIT_HTTP_INTERIM 16           /* 1xx responses before the real one */
 #define CH_LIMIT_WS_MESSAGE (4 * CH_MB)    /* one message of a WebSocket */
 #define CH_LIMIT_WS_QUEUE (4 * CH_MB)      /* of what we have yet to send on it */
+#define CH_LIMIT_WS_FRAGMENTS 1024         /* that one message comes in */
+#define CH_LIMIT_WS_PONG_MS 20000          /* for a client of ours to show that it is there */
 #define CH_LIMIT_ADDRESSES 8               /* of one host, tried in turn */
 #define CH_LIMIT_DNS_NAMES 64              /* whose addresses are remembered */
 #define CH_LIMIT_IDLE_CONNS 1024           /* kept alive per runtime */
@@ -337,6 +339,7 @@
 #define CH_LIMIT_CLIENT_TOOLS 128    /* that one request brings */
 #define CH_LIMIT_TOLD 2048           /* events of a session for those who come back */
 #define CH_LIMIT_TOLD_BYTES (512 * CH_KB) /* of the same */
+#define CH_LIMIT_SOCKET_FRAMES 64    /* of a client that wait for the answer to one before */
 #define CH_LIMIT_LISTED 1000         /* sessions in one answer */
 #define CH_LIMIT_USAGE_CALLS 5000    /* model calls in one answer */
 #define CH_LIMIT_SIGHTINGS 4096      /* items of a store that somebody else may be at */
@@ -345,6 +348,7 @@
 #define CH_LIMIT_HEALTH_MS 2000      /* for a store to say that it is well */
 #define CH_DEFAULT_HEALTH_MS 1000    /* how long that counts */
 #define CH_DEFAULT_PULSE_MS 15000    /* a sign of life on every stream */
+#define CH_DEFAULT_WS_PING_MS 15000  /* a WebSocket is silent: is anybody there */
 #define CH_DEFAULT_LANE_MS 60000     /* a session in memory that nobody uses */
 #define CH_DEFAULT_SHARED_LANE_MS 1000 /* ... where another gateway may want it */
 #define CH_DEFAULT_LOOKOUT_MS 2000   /* between two looks for what others left */

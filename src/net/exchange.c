@@ -80,13 +80,17 @@ void ch_exchange_respond(struct ch_exchange *x, int status, const char *type, st
         x->carrier->respond(x, status, type, body);
 }
 
+static void begin_stream(struct ch_exchange *x) {
+    x->phase = CH_STREAM;
+    ch_inbound_release(&x->in);
+    ch_buf_release(&x->headers);
+}
+
 void ch_exchange_stream(struct ch_exchange *x, int status, const char *type) {
     if (!may_answer(x))
         return;
     x->carrier->stream(x, status, type);
-    x->phase = CH_STREAM;
-    ch_inbound_release(&x->in);
-    ch_buf_release(&x->headers);
+    begin_stream(x);
 }
 
 int ch_exchange_write(struct ch_exchange *x, struct ch_sv bytes) {
@@ -94,7 +98,7 @@ int ch_exchange_write(struct ch_exchange *x, struct ch_sv bytes) {
         return CHELA_ESTATE;
     if (bytes.n == 0 || x->headless)
         return 0;
-    if (x->carrier->lag(x) > CH_LIMIT_CLIENT_BUFFER) {
+    if (!x->heard && x->carrier->lag(x) > CH_LIMIT_CLIENT_BUFFER) {
         ch_exchange_leave_soon(x);
         return CHELA_ELIMIT;
     }
@@ -107,8 +111,27 @@ void ch_exchange_end(struct ch_exchange *x) {
         x->carrier->end(x);
 }
 
+size_t ch_exchange_lag(const struct ch_exchange *x) {
+    return x->phase == CH_STREAM ? x->carrier->lag(x) : 0;
+}
+
+bool ch_exchange_can_upgrade(const struct ch_exchange *x) {
+    return x->carrier->upgrade != NULL;
+}
+
+void ch_exchange_upgrade(struct ch_exchange *x,
+                         void (*heard)(struct ch_exchange *, struct ch_sv, void *), void *user) {
+    if (!may_answer(x))
+        return;
+    x->carrier->upgrade(x);
+    begin_stream(x);
+    x->heard = heard;
+    x->hearer = user;
+}
+
 void ch_exchange_answered(struct ch_exchange *x) {
     x->gone = NULL;
+    x->heard = NULL;
     x->phase = CH_ANSWER;
     ch_inbound_release(&x->in);
 }

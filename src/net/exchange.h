@@ -59,6 +59,7 @@ struct ch_carrier {
     void (*stream)(struct ch_exchange *x, int status, const char *type);
     void (*write)(struct ch_exchange *x, struct ch_sv bytes);
     void (*end)(struct ch_exchange *x);
+    void (*upgrade)(struct ch_exchange *x); /* say 101; NULL: it cannot be left */
     void (*proceed)(struct ch_exchange *x); /* the client waits to hear 100 */
     size_t (*lag)(const struct ch_exchange *x); /* bytes that the client has yet to take */
     void (*hush)(struct ch_exchange *x);    /* nothing more is heard of it: it ends soon */
@@ -75,6 +76,9 @@ struct ch_exchange {
     struct ch_task next; /* goes on after an answer, or tells `gone` */
     void (*gone)(struct ch_exchange *x, void *user);
     void *user;
+    /* Where its bytes go once it has left HTTP; NULL: it has not. */
+    void (*heard)(struct ch_exchange *x, struct ch_sv bytes, void *user);
+    void *hearer;
     bool headless; /* it asked for the head of an answer alone */
     bool left;     /* by the client, or dropped: `gone` is due */
 };

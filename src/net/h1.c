@@ -196,6 +196,18 @@ static void end(struct ch_exchange *x) {
     answered(h);
 }
 
+/* What the client sent ahead of this answer it had no business to send. */
+static void upgrade(struct ch_exchange *x) {
+    struct h1 *h = of(x);
+    CH_BUF_AUTO out = {0};
+    settle_keeping(h);
+    h->keep = true; /* for the head: the headers say what becomes of the connection */
+    add_head(h, &out, 101, NULL);
+    h->keep = h->chunked = false;
+    CH_BUF_LIT(&out, "\r\n");
+    send_bytes(h, ch_buf_sv(&out));
+}
+
 static void proceed(struct ch_exchange *x) {
     send_bytes(of(x), CH_SV("HTTP/1.1 100 Continue\r\n\r\n"));
 }
@@ -232,7 +244,9 @@ static void feed(struct h1 *h, struct ch_sv bytes) {
             ch_exchange_show_request(x);
         }
     }
-    if (bytes.n && !x->left && x->phase != CH_CLOSED)
+    if (bytes.n && x->heard && !x->left)
+        x->heard(x, bytes, x->hearer);
+    else if (bytes.n && !x->left && x->phase != CH_CLOSED)
         keep_ahead(h, bytes);
 }
 
@@ -298,6 +312,7 @@ struct ch_client *ch_h1_new(struct ch_server *s) {
         .stream = stream,
         .write = write_piece,
         .end = end,
+        .upgrade = upgrade,
         .proceed = proceed,
         .lag = lag,
         .hush = hush,

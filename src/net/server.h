@@ -69,6 +69,16 @@ void ch_exchange_stream(struct ch_exchange *x, int status, const char *type);
 /* CHELA_ELIMIT: the client lags too far behind; `gone` follows. */
 int ch_exchange_write(struct ch_exchange *x, struct ch_sv bytes);
 void ch_exchange_end(struct ch_exchange *x);
+/* Bytes of the answer that the client has yet to take. */
+size_t ch_exchange_lag(const struct ch_exchange *x);
+/* Leave HTTP, in place of an answer: 101 with the headers so far. From then on write
+ * sends bytes as they are, however many wait: who lags is their matter. What comes
+ * is told to `heard`, which may end the exchange. Only where the connection carries
+ * nothing else: not over HTTP/2. */
+bool ch_exchange_can_upgrade(const struct ch_exchange *x);
+void ch_exchange_upgrade(struct ch_exchange *x,
+                         void (*heard)(struct ch_exchange *x, struct ch_sv bytes, void *user),
+                         void *user);
 /* Hang up on the client; `gone` follows. */
 void ch_exchange_expel(struct ch_exchange *x);
 /* Cut it off: what was said is not whole. `gone` is not called. */

@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 
 #define MOST_CONTROL 125 /* bytes of a control frame's payload */
+#define ROOM_KEPT ((size_t)64 * 1024) /* from one message to the next */
 
 /* --- asking for one */
 
@@ -58,10 +59,11 @@ static int status_of(struct ch_sv head) {
     return status;
 }
 
-static void answer_to(const char *key, struct ch_buf *out) {
+void ch_ws_add_accept(struct ch_buf *out, struct ch_sv key) {
     unsigned char digest[CH_SHA1_SIZE];
     CH_BUF_AUTO text = {0};
-    ch_buf_addf(&text, "%s258EAFA5-E914-47DA-95CA-C5AB0DC85B11", key);
+    ch_buf_add_sv(&text, key);
+    CH_BUF_LIT(&text, "258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
     ch_sha1(ch_buf_sv(&text), digest);
     ch_base64_add(out, ch_sv((const char *)digest, sizeof(digest)));
 }
@@ -69,7 +71,7 @@ static void answer_to(const char *key, struct ch_buf *out) {
 int ch_ws_accepted(struct ch_sv head, const char *key, struct chela_error *err) {
     int status = status_of(head);
     CH_BUF_AUTO want = {0};
-    answer_to(key, &want);
+    ch_ws_add_accept(&want, ch_sv_str(key));
     if (status && status != 101) {
         ch_fail(err, CHELA_EPROTO, "the peer answered HTTP %d instead of a WebSocket", status);
         if (err)
@@ -92,9 +94,14 @@ void ch_ws_add_frame(struct ch_buf *out, enum ch_ws_kind kind, struct ch_sv payl
                      const unsigned char mask[4]) {
     unsigned wide = payload.n < 126 ? 0 : payload.n <= UINT16_MAX ? 2 : 8;
     ch_buf_addc(out, (char)(0x80 | kind));
-    ch_buf_addc(out, (char)(0x80 | (wide == 0 ? payload.n : wide == 2 ? 126 : 127)));
+    ch_buf_addc(out,
+                (char)((mask ? 0x80 : 0) | (wide == 0 ? payload.n : wide == 2 ? 126 : 127)));
     for (unsigned i = wide; i > 0; i--)
         ch_buf_addc(out, (char)((uint64_t)payload.n >> (8 * (i - 1))));
+    if (!mask) {
+        ch_buf_add_sv(out, payload);
+        return;
+    }
     ch_buf_add(out, mask, 4);
     char *at = ch_buf_reserve(out, payload.n);
     for (size_t i = 0; at && i < payload.n; i++)
@@ -120,33 +127,57 @@ static int broken(struct chela_error *err, const char *what) {
     return ch_fail(err, CHELA_EPROTO, "the peer's WebSocket frames are broken: %s", what);
 }
 
+static int not_text(struct ch_ws_reader *r, struct chela_error *err) {
+    r->verdict = CH_WS_NO_TEXT;
+    return broken(err, "a text that is not UTF-8");
+}
+
 static bool is_control(unsigned opcode) {
     return opcode & 8;
 }
 
-/* Bytes of the head that is being read, as far as they say so themselves. */
-static unsigned head_size(const struct ch_ws_reader *r) {
+/* Bytes of the head that is being read before its mask, as far as they say so
+ * themselves. */
+static unsigned bare_size(const struct ch_ws_reader *r) {
     unsigned n = r->nhead < 2 ? 0 : r->head[1] & 0x7f;
     return n == 126 ? 4 : n == 127 ? 10 : 2;
 }
 
+static unsigned head_size(const struct ch_ws_reader *r) {
+    return bare_size(r) + (r->of_client && r->nhead >= 2 && r->head[1] & 0x80 ? 4 : 0);
+}
+
 static uint64_t length_of(const struct ch_ws_reader *r) {
     uint64_t n = 0;
-    if (head_size(r) == 2)
+    if (bare_size(r) == 2)
         return r->head[1] & 0x7f;
-    for (unsigned i = 2; i < head_size(r); i++)
+    for (unsigned i = 2; i < bare_size(r); i++)
         n = n << 8 | r->head[i];
     return n;
 }
 
-static int check_head(const struct ch_ws_reader *r, struct chela_error *err) {
-    unsigned opcode = r->head[0] & 15, size = head_size(r);
+static int too_big(struct ch_ws_reader *r, uint64_t n, struct chela_error *err) {
+    if (n > CH_LIMIT_WS_MESSAGE - r->message.n) {
+        r->verdict = CH_WS_TOO_BIG;
+        return ch_fail(err, CHELA_ELIMIT, "a WebSocket message has more than %zu bytes",
+                       CH_LIMIT_WS_MESSAGE);
+    }
+    if (r->fragments >= CH_LIMIT_WS_FRAGMENTS) {
+        r->verdict = CH_WS_TOO_BIG;
+        return ch_fail(err, CHELA_ELIMIT, "a WebSocket message comes in more than %d fragments",
+                       CH_LIMIT_WS_FRAGMENTS);
+    }
+    return 0;
+}
+
+static int check_head(struct ch_ws_reader *r, struct chela_error *err) {
+    unsigned opcode = r->head[0] & 15, size = bare_size(r);
     bool last = r->head[0] & 0x80;
     uint64_t n = length_of(r);
     if (r->head[0] & 0x70)
         return broken(err, "an extension that nobody asked for");
-    if (r->head[1] & 0x80)
-        return broken(err, "a mask");
+    if (r->of_client != !!(r->head[1] & 0x80))
+        return broken(err, r->of_client ? "no mask" : "a mask");
     if (opcode != 0 && opcode != CH_WS_TEXT && opcode != CH_WS_BINARY && opcode != CH_WS_CLOSE &&
         opcode != CH_WS_PING && opcode != CH_WS_PONG)
         return broken(err, "an unknown kind");
@@ -156,16 +187,30 @@ static int check_head(const struct ch_ws_reader *r, struct chela_error *err) {
         return broken(err, opcode ? "a message within a message" : "the rest of no message");
     if ((size == 4 && n < 126) || (size == 10 && (n <= UINT16_MAX || n > INT64_MAX)))
         return broken(err, "a length in a form that it must not have");
-    if (!is_control(opcode) && n > CH_LIMIT_WS_MESSAGE - r->message.n)
-        return ch_fail(err, CHELA_ELIMIT, "a WebSocket message has more than %zu bytes",
-                       CH_LIMIT_WS_MESSAGE);
-    return 0;
+    return is_control(opcode) ? 0 : too_big(r, n, err);
+}
+
+/* Codes that may be sent: some stand for what is not said, others mean nothing. */
+static bool is_code(unsigned code) {
+    return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) ||
+           (code >= 3000 && code <= 4999);
+}
+
+static int check_goodbye(struct ch_ws_reader *r, struct ch_sv said, struct chela_error *err) {
+    if (!said.n)
+        return 0;
+    if (said.n == 1)
+        return broken(err, "half a reason to close");
+    if (!is_code((unsigned)(unsigned char)said.p[0] << 8 | (unsigned char)said.p[1]))
+        return broken(err, "no reason to close");
+    return ch_utf8_valid(ch_sv(said.p + 2, said.n - 2)) ? 0 : not_text(r, err);
 }
 
 static int end_control(struct ch_ws_reader *r, enum ch_ws_kind kind, struct chela_error *err) {
     struct ch_sv payload = ch_buf_sv(&r->control);
-    if (kind == CH_WS_CLOSE && payload.n == 1)
-        return broken(err, "half a reason to close");
+    int rc = kind == CH_WS_CLOSE ? check_goodbye(r, payload, err) : 0;
+    if (rc < 0)
+        return rc;
     r->stopped = !r->fn(kind, payload, r->user);
     ch_buf_clear(&r->control);
     return 0;
@@ -174,9 +219,12 @@ static int end_control(struct ch_ws_reader *r, enum ch_ws_kind kind, struct chel
 static int end_message(struct ch_ws_reader *r, struct chela_error *err) {
     enum ch_ws_kind kind = r->kind;
     if (kind == CH_WS_TEXT && !ch_utf8_valid(ch_buf_sv(&r->message)))
-        return broken(err, "a text that is not UTF-8");
+        return not_text(r, err);
     r->kind = 0;
+    r->fragments = 0;
     r->stopped = !r->fn(kind, ch_buf_sv(&r->message), r->user);
+    if (r->message.cap > ROOM_KEPT)
+        ch_buf_release(&r->message);
     ch_buf_clear(&r->message);
     return 0;
 }
@@ -197,14 +245,26 @@ static int begin_payload(struct ch_ws_reader *r, struct chela_error *err) {
         return rc;
     if (opcode == CH_WS_TEXT || opcode == CH_WS_BINARY)
         r->kind = opcode;
+    r->fragments += !is_control(opcode);
+    r->mask_at = 0;
     r->left = length_of(r);
     r->in_payload = true;
     return r->left ? 0 : end_frame(r, err);
 }
 
+static void unmask(struct ch_ws_reader *r, char *p, size_t n) {
+    const unsigned char *mask = r->head + bare_size(r);
+    for (size_t i = 0; i < n; i++)
+        p[i] = (char)((unsigned char)p[i] ^ mask[(r->mask_at + i) % 4]);
+    r->mask_at = (r->mask_at + n) % 4;
+}
+
 static size_t take_payload(struct ch_ws_reader *r, struct ch_sv bytes) {
     size_t n = (size_t)CH_MIN(r->left, (uint64_t)bytes.n);
-    ch_buf_add(is_control(r->head[0] & 15) ? &r->control : &r->message, bytes.p, n);
+    struct ch_buf *to = is_control(r->head[0] & 15) ? &r->control : &r->message;
+    ch_buf_add(to, bytes.p, n);
+    if (r->of_client)
+        unmask(r, to->p + to->n - n, n);
     r->left -= n;
     return n;
 }
@@ -224,5 +284,7 @@ int ch_ws_feed(struct ch_ws_reader *r, struct ch_sv bytes, struct chela_error *e
         bytes = ch_sv(bytes.p + n, bytes.n - n);
     }
     r->stopped |= rc < 0;
+    if (rc < 0 && !r->verdict)
+        r->verdict = CH_WS_BROKEN;
     return rc;
 }

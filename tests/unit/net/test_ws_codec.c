@@ -14,6 +14,7 @@
 struct outcome {
     struct ch_buf log;
     int rc;
+    unsigned verdict;
 };
 
 static bool record(enum ch_ws_kind kind, struct ch_sv payload, void *user) {
@@ -28,10 +29,12 @@ static bool record(enum ch_ws_kind kind, struct ch_sv payload, void *user) {
 }
 
 /* In two pieces, then in pieces of a size; each in memory of its own. */
-static void read_all(struct outcome *o, struct ch_sv bytes, size_t first, size_t piece) {
+static void read_all(struct outcome *o, struct ch_sv bytes, size_t first, size_t piece,
+                     bool of_client) {
     struct chela_error err = {0};
     struct ch_ws_reader r;
     ch_ws_reader_init(&r, record, o);
+    r.of_client = of_client;
     for (size_t at = 0, n = first; at < bytes.n && o->rc == 0; at += n, n = piece) {
         n = CH_MIN(n, bytes.n - at);
         char *copy = ch_memdup(bytes.p + at, n);
@@ -39,15 +42,18 @@ static void read_all(struct outcome *o, struct ch_sv bytes, size_t first, size_t
         ch_free(copy);
     }
     assert_int_equal(o->rc, err.code);
+    o->verdict = r.verdict;
     ch_ws_reader_release(&r);
 }
 
-static void check(const char *name, struct ch_sv bytes, const char *want, int rc) {
+static void check(const char *name, struct ch_sv bytes, const char *want, int rc, bool of_client,
+                  unsigned verdict) {
     for (size_t split = 0; split <= bytes.n; split++) {
         struct outcome o = {0};
-        read_all(&o, bytes, split ? split : 1, split ? CH_MAX(bytes.n, 1) : 1);
-        if (strcmp(ch_buf_str(&o.log), want) != 0 || o.rc != rc)
-            fail_msg("%s, split at %zu: got %d %s", name, split, o.rc, ch_buf_str(&o.log));
+        read_all(&o, bytes, split ? split : 1, split ? CH_MAX(bytes.n, 1) : 1, of_client);
+        if (strcmp(ch_buf_str(&o.log), want) != 0 || o.rc != rc || o.verdict != verdict)
+            fail_msg("%s, split at %zu: got %d %u %s", name, split, o.rc, o.verdict,
+                     ch_buf_str(&o.log));
         ch_buf_release(&o.log);
     }
 }
@@ -82,6 +88,9 @@ static void test_frames(void **state) {
         {"a ping in parts", BYTES("\x09\x01" "a"), "", CHELA_EPROTO},
         {"a long ping", BYTES("\x89\x7e\x00\x7e"), "", CHELA_EPROTO},
         {"half a reason", BYTES("\x88\x01" "a"), "", CHELA_EPROTO},
+        {"a reason that is never said", BYTES("\x88\x02\x03\xed"), "", CHELA_EPROTO},
+        {"one without a meaning", BYTES("\x88\x02\x13\x88"), "", CHELA_EPROTO},
+        {"one of an application", BYTES("\x88\x02\x0f\xa0"), "8:\x0f\xa0;", 0},
         {"the rest of nothing", BYTES("\x80\x01" "a"), "", CHELA_EPROTO},
         {"a message within one", BYTES("\x01\x01" "a" "\x81\x01" "b"), "", CHELA_EPROTO},
         {"not UTF-8", BYTES("\x81\x01\xff"), "", CHELA_EPROTO},
@@ -92,35 +101,78 @@ static void test_frames(void **state) {
         {"too long", BYTES("\x82\x7f\0\0\0\0\x7f\0\0\0"), "", CHELA_ELIMIT},
         {"too long together", BYTES("\x02\x01" "a" "\x00\x7f\0\0\0\0\0\x40\0\0"), "", CHELA_ELIMIT},
     };
-    for (size_t i = 0; i < CH_LEN(cases); i++)
-        check(cases[i].name, cases[i].bytes, cases[i].want, cases[i].rc);
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        unsigned verdict = cases[i].rc == CHELA_ELIMIT                    ? CH_WS_TOO_BIG
+                           : strcmp(cases[i].name, "not UTF-8") == 0 ? CH_WS_NO_TEXT
+                           : cases[i].rc < 0                              ? CH_WS_BROKEN
+                                                                          : 0;
+        check(cases[i].name, cases[i].bytes, cases[i].want, cases[i].rc, false, verdict);
+    }
 }
 
-/* A frame of ours, turned into one of a server's. */
-static void unmask(struct ch_buf *frame) {
-    unsigned char *p = (unsigned char *)frame->p, mask[4];
-    size_t at = 2 + ((p[1] & 0x7f) == 126 ? 2 : (p[1] & 0x7f) == 127 ? 8 : 0);
-    assert_true(p[1] & 0x80);
-    memcpy(mask, p + at, 4);
-    memmove(p + at, p + at + 4, frame->n - at - 4);
-    frame->n -= 4;
-    for (size_t i = at; i < frame->n; i++)
-        p[i] ^= mask[(i - at) % 4];
-    p[1] &= 0x7f;
+/* What a client sends; a mask of zeros changes nothing. */
+#define PLAIN "\0\0\0\0"
+
+static void test_of_client(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        struct ch_sv bytes;
+        const char *want;
+        int rc;
+        unsigned verdict;
+    } cases[] = {
+        {"the standard's", BYTES("\x81\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58"), "1:Hello;", 0, 0},
+        {"an empty one", BYTES("\x81\x80" "abcd"), "1:;", 0, 0},
+        {"in fragments, each with a mask",
+         BYTES("\x01\x81" "aaaa" "\x29" "\x80\x81" "bbbb" "\x0b"), "1:Hi;", 0, 0},
+        {"a ping between them", BYTES("\x01\x81" PLAIN "a\x89\x82" PLAIN "hi\x80\x81" PLAIN "b"),
+         "9:hi;1:ab;", 0, 0},
+        {"no mask", BYTES("\x81\x01" "a"), "", CHELA_EPROTO, CH_WS_BROKEN},
+        {"no mask on a ping", BYTES("\x89\x00"), "", CHELA_EPROTO, CH_WS_BROKEN},
+        {"an extension", BYTES("\xc1\x81" PLAIN "a"), "", CHELA_EPROTO, CH_WS_BROKEN},
+        {"an unknown kind", BYTES("\x83\x81" PLAIN "a"), "", CHELA_EPROTO, CH_WS_BROKEN},
+        {"a ping in parts", BYTES("\x09\x81" PLAIN "a"), "", CHELA_EPROTO, CH_WS_BROKEN},
+        {"a long ping", BYTES("\x89\xfe\x00\x7e" PLAIN), "", CHELA_EPROTO, CH_WS_BROKEN},
+        {"not UTF-8", BYTES("\x81\x81" PLAIN "\xff"), "", CHELA_EPROTO, CH_WS_NO_TEXT},
+        {"a reason that is not", BYTES("\x88\x83" PLAIN "\x03\xe8\xff"), "", CHELA_EPROTO,
+         CH_WS_NO_TEXT},
+        {"too long", BYTES("\x82\xff\0\0\0\0\x7f\0\0\0" PLAIN), "", CHELA_ELIMIT, CH_WS_TOO_BIG},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++)
+        check(cases[i].name, cases[i].bytes, cases[i].want, cases[i].rc, true, cases[i].verdict);
+}
+
+/* Fragments without a byte in them cost no room, but end all the same. */
+static void test_fragments(void **state) {
+    (void)state;
+    for (int over = 0; over < 2; over++) {
+        struct outcome o = {0};
+        CH_BUF_AUTO bytes = {0};
+        CH_BUF_LIT(&bytes, "\x01\x80" PLAIN);
+        for (int i = 2 - over; i < CH_LIMIT_WS_FRAGMENTS; i++)
+            CH_BUF_LIT(&bytes, "\x00\x80" PLAIN);
+        CH_BUF_LIT(&bytes, "\x80\x80" PLAIN);
+        read_all(&o, ch_buf_sv(&bytes), 1, 1000, true);
+        assert_string_equal(ch_buf_str(&o.log), over ? "" : "1:;");
+        assert_int_equal(o.verdict, over ? CH_WS_TOO_BIG : 0);
+        ch_buf_release(&o.log);
+    }
 }
 
 static void test_sizes(void **state) {
     (void)state;
     static const size_t sizes[] = {0, 1, 125, 126, 127, 65535, 65536, 70000};
-    for (size_t i = 0; i < CH_LEN(sizes); i++) {
+    for (size_t k = 0; k < 2 * CH_LEN(sizes); k++) {
+        size_t i = k / 2;
+        bool of_client = k % 2;
         CH_AUTOFREE char *payload = ch_alloc(sizes[i] + 1);
         CH_BUF_AUTO frame = {0}, want = {0};
         struct outcome o = {0};
         memset(payload, 'x', sizes[i]);
         ch_ws_add_frame(&frame, CH_WS_BINARY, ch_sv(payload, sizes[i]),
-                        (const unsigned char *)"\x37\xfa\x21\x3d");
-        unmask(&frame);
-        read_all(&o, ch_buf_sv(&frame), 3, 1000);
+                        of_client ? (const unsigned char *)"\x37\xfa\x21\x3d" : NULL);
+        read_all(&o, ch_buf_sv(&frame), 3, 1000, of_client);
         if (sizes[i] > 40)
             ch_buf_addf(&want, "2:%zu bytes;", sizes[i]);
         else
@@ -193,8 +245,9 @@ static void test_request(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_frames),  cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_masked),  cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_frames),    cmocka_unit_test(test_of_client),
+        cmocka_unit_test(test_fragments), cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_masked),    cmocka_unit_test(test_answers),
         cmocka_unit_test(test_request),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
