@@ -4,7 +4,7 @@
  * the token is needed on loopback too; the name that we are called by must be
  * one of ours (a name server can make any other point here); and a request
  * that says which page it comes from must come from ours, or from one that was
- * allowed. The token is looked for in a header alone: addresses end up in logs.
+ * allowed. The token is looked for in headers alone: addresses end up in logs.
  *
  * Tokens are compared by their digests, whose length and content tell nothing
  * about the token, over all bytes whatever they are. */
@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "gateway/gateway.h"
+#include "net/ws_peer.h"
 
 #define TOKEN_LEAST 16
 
@@ -103,12 +104,21 @@ struct ch_refusal ch_door_check(const struct ch_door *g, const struct ch_inbound
     return (struct ch_refusal){0};
 }
 
+static bool is_token(const struct ch_door *g, struct ch_sv shown) {
+    unsigned char its[CH_SHA256_SIZE];
+    ch_sha256_of(shown, its);
+    return ch_sha256_equal(its, g->token);
+}
+
 bool ch_door_knows(const struct ch_door *g, const struct ch_inbound *in) {
     struct ch_sv shown = ch_inbound_header(in, "authorization");
-    unsigned char its[CH_SHA256_SIZE];
-    if (ch_inbound_count(in, "authorization") != 1 || shown.n < 7 ||
-        !ch_sv_eq_nocase(ch_sv(shown.p, 7), CH_SV("bearer ")))
-        return false;
-    ch_sha256_of(ch_sv_trim(ch_sv(shown.p + 7, shown.n - 7)), its);
-    return ch_sha256_equal(its, g->token);
+    return ch_inbound_count(in, "authorization") == 1 && shown.n >= 7 &&
+           ch_sv_eq_nocase(ch_sv(shown.p, 7), CH_SV("bearer ")) &&
+           is_token(g, ch_sv_trim(ch_sv(shown.p + 7, shown.n - 7)));
+}
+
+bool ch_door_knows_socket(const struct ch_door *g, const struct ch_inbound *in) {
+    struct ch_sv shown = ch_ws_peer_offer(in, "bearer.");
+    return !ch_inbound_count(in, "authorization") && shown.p &&
+           ch_ws_peer_offer(in, CH_SOCKET_PROTOCOL).p && is_token(g, shown);
 }

@@ -8,20 +8,18 @@
 #include <stdio.h>
 
 #include "base/limits.h"
-#include "gateway/lookup.h"
 #include "gateway/routes.h"
+#include "gateway/seek.h"
 
 struct follower {
     struct ch_visit *visit;
     struct ch_watcher watcher;
-    struct ch_lane_wait wait;
     bool until_end;
 };
 
 static void on_left(struct ch_visit *v) {
     struct follower *f = v->user;
     ch_lane_unwatch(&f->watcher);
-    ch_list_del(&f->wait.link);
     ch_free(f);
 }
 
@@ -45,85 +43,47 @@ static const struct ch_told *told_at(const struct ch_lane *l, size_t i) {
     return &l->told[(l->told_first + i) % CH_LIMIT_TOLD];
 }
 
-/* What was told after the event that the client saw last. */
-static void catch_up(struct ch_visit *v, const struct ch_lane *l) {
-    size_t i = 0;
-    while (i < l->told_n && !ch_sv_is(v->last_id, told_at(l, i)->id))
-        i++;
-    if (i == l->told_n) {
-        ch_visit_data(v, "gap", NULL, CH_SV("{}"));
-        i = (size_t)-1;
-    }
-    for (i++; i < l->told_n; i++)
-        if (ch_visit_data(v, NULL, told_at(l, i)->id, ch_sv_str(told_at(l, i)->json)) < 0)
+/* The number alone stands for the newest event that has it. */
+static bool is_that(const struct ch_told *t, struct ch_sv id) {
+    const char *seq = strrchr(t->id, ':');
+    return ch_sv_is(id, t->id) || ch_sv_is(id, seq + 1);
+}
+
+void ch_events_replay(const struct ch_lane *l, struct ch_sv last, ch_replay_fn *tell, void *user) {
+    size_t from = l->told_n;
+    while (from > 0 && !is_that(told_at(l, from - 1), last))
+        from--;
+    if (from == 0 && !tell(NULL, user))
+        return;
+    for (size_t i = from; i < l->told_n; i++)
+        if (!tell(told_at(l, i), user))
             return;
 }
 
-static void follow(struct follower *f, struct ch_lane *l) {
-    struct ch_visit *v = f->visit;
-    ch_visit_stream(v);
-    ch_exchange_write(v->x, CH_SV(": listening\n\n"));
-    if (v->last_id.n)
-        catch_up(v, l);
-    ch_lane_watch(l, &f->watcher);
-}
-
-static struct follower *new_follower(struct ch_visit *v) {
-    struct follower *f = ch_alloc(sizeof(*f));
-    f->visit = v;
-    f->watcher.event = on_event;
-    v->user = f;
-    v->left = on_left;
-    return f;
+static bool tell_again(const struct ch_told *t, void *user) {
+    if (!t)
+        return ch_visit_data(user, "gap", NULL, CH_SV("{}")) == 0;
+    return ch_visit_data(user, NULL, t->id, ch_sv_str(t->json)) == 0;
 }
 
 void ch_events_follow(struct ch_visit *v, struct ch_lane *l, bool until_end) {
-    struct follower *f = new_follower(v);
+    struct follower *f = ch_alloc(sizeof(*f));
+    f->visit = v;
+    f->watcher.event = on_event;
     f->until_end = until_end;
-    follow(f, l);
+    v->user = f;
+    v->left = on_left;
+    ch_visit_stream(v);
+    ch_exchange_write(v->x, CH_SV(": listening\n\n"));
+    if (v->last_id.n)
+        ch_events_replay(l, v->last_id, tell_again, v);
+    ch_lane_watch(l, &f->watcher);
 }
 
-/* --- a session that is not in memory: it must be in the store */
-
-static int keep_agent(const struct chela_store_session *s, void *user) {
-    ((struct ch_lookup *)user)->found = ch_strdup(s->agent);
-    return 0;
-}
-
-static int ask_agent(struct ch_lookup *l, struct chela_error *err) {
-    return chela_store_session(l->store, l->key, keep_agent, l, err);
-}
-
-static void on_ready(struct ch_lane_wait *w, struct ch_lane *l, const struct chela_error *err) {
-    struct follower *f = CH_CONTAINER(w, struct follower, wait);
-    struct ch_visit *v = f->visit;
-    if (!err) {
-        follow(f, l);
-        return;
-    }
-    v->left = NULL;
-    ch_free(f);
-    ch_visit_error(v, err);
-}
-
-static void told_agent(struct ch_visit *v, struct ch_lookup *found) {
-    struct chela_error err = {0};
-    struct ch_lane *lane;
-    chela_agent *agent = ch_gateway_agent(v->gw, ch_sv_str(found->found));
-    struct ch_lane_opts o = {.agent = agent ? agent : v->gw->agents[0], .key = found->key};
-    if (ch_lane_use(v->gw, &o, &lane, &err) < 0) {
-        ch_visit_error(v, &err);
-        return;
-    }
-    struct follower *f = new_follower(v);
-    f->wait.ready = on_ready;
-    ch_lane_when_ready(lane, &f->wait);
+static void follow_on(struct ch_visit *v, struct ch_lane *l) {
+    ch_events_follow(v, l, false);
 }
 
 void ch_sessions_events(struct ch_visit *v) {
-    struct ch_lane *lane = ch_lane_find(v->gw, v->param);
-    if (!lane || !lane->ready)
-        ch_lookup(v, v->param, 0, ask_agent, told_agent);
-    else
-        ch_events_follow(v, lane, false);
+    ch_seek(v, false, follow_on);
 }

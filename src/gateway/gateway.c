@@ -65,6 +65,7 @@ static void on_stop(struct ch_post *p) {
     if (gw->server)
         ch_server_drain(gw->server);
     gw->draining = true;
+    ch_sockets_close(gw, false);
     ch_timer_start(gw->rt->loop, &gw->drain, 0, on_draining);
 }
 
@@ -324,6 +325,7 @@ int ch_gateway_headless(chela_runtime *rt, const struct chela_gateway_opts *opts
 void chela_gateway_close(chela_gateway *gw) {
     if (!gw)
         return;
+    ch_sockets_close(gw, true);
     ch_timer_stop(gw->rt->loop, &gw->pulse);
     ch_timer_stop(gw->rt->loop, &gw->drain);
     ch_retention_stop(gw);

@@ -75,11 +75,14 @@ struct chela_gateway {
 };
 
 struct ch_visit;
+struct ch_lane;
+struct ch_ws_peer;
 typedef void ch_route_fn(struct ch_visit *v);
 
 enum ch_route_flags {
     CH_ROUTE_OPEN = 1, /* no token: says nothing that matters, or checks by itself */
     CH_ROUTE_SMALL = 2, /* a body of at most CH_LIMIT_CALLBACK bytes, its size said before */
+    CH_ROUTE_SOCKET = 4, /* a WebSocket: its token may be among the subprotocols */
 };
 
 struct ch_route {
@@ -107,6 +110,13 @@ struct ch_visit {
     /* For who answers later: the client left. The visit is freed afterwards. */
     void (*left)(struct ch_visit *v);
     void *user;
+    void (*found)(struct ch_visit *v, struct ch_lane *l); /* seek.c */
+    struct ch_ws_peer *peer; /* it became a WebSocket, which is socket.c's; else NULL */
+    /* One that came inside another, on a WebSocket: x is NULL, and its answer goes
+     * here. asker NULL: nobody hears it any more. */
+    void (*answer)(struct ch_visit *v, int status, struct ch_sv json);
+    void *asker;
+    const struct ch_json *ref; /* what its sender calls it; NULL: nothing */
 };
 
 /* --- retention.c */
@@ -124,6 +134,10 @@ struct ch_refusal {
 /* Everything about a request but its token. */
 struct ch_refusal ch_door_check(const struct ch_door *g, const struct ch_inbound *in);
 bool ch_door_knows(const struct ch_door *g, const struct ch_inbound *in); /* its token is right */
+/* The same for a WebSocket of a page, which can set no header: the subprotocols
+ * that it offers are CH_SOCKET_PROTOCOL and "bearer.TOKEN". */
+bool ch_door_knows_socket(const struct ch_door *g, const struct ch_inbound *in);
+#define CH_SOCKET_PROTOCOL "chela.v1"
 /* An origin of the list, to be named in the answer; NULL: none. */
 const char *ch_door_origin(const struct ch_door *g, const struct ch_inbound *in);
 
@@ -151,7 +165,6 @@ struct ch_chat *ch_chat_of(const chela_gateway *gw, const char *session); /* NUL
 bool ch_channels_own(const chela_gateway *gw, const char *session); /* it is of a chat */
 /* For a run that begins by itself: in the session of a chat its answer goes where
  * the last one went, and who may agree to its calls is asked there. */
-struct ch_lane;
 int ch_channels_furnish(struct ch_lane *l, const char **to, const char **approve,
                         struct chela_error *err);
 void ch_channels_forget_recovery(chela_gateway *gw); /* the gateway is closed */
@@ -185,11 +198,20 @@ void ch_visit_header(struct ch_visit *v, const char *name, const char *value);
 struct ch_sv ch_visit_query(struct ch_visit *v, const char *name);
 /* A number of the query, "limit=20", from 1 to max. */
 int64_t ch_visit_number(struct ch_visit *v, const char *name, int64_t otherwise, int64_t max);
+/* A visit within another: see struct ch_visit. */
+struct ch_visit *ch_visit_within(const struct ch_visit *outer,
+                                 void (*answer)(struct ch_visit *v, int status, struct ch_sv json),
+                                 void *asker);
 /* The callbacks of the server. */
 void ch_visit_head(struct ch_exchange *x, void *gateway);
 void ch_visit_request(struct ch_exchange *x, void *gateway);
 void ch_visits_pulse(chela_gateway *gw); /* say something on every stream */
 void ch_visits_expel(chela_gateway *gw); /* end every stream that needed the token */
+
+/* --- socket.c */
+/* Say goodbye on WebSockets because the gateway stops; not all: those whose session
+ * is at work hear its end first. */
+void ch_sockets_close(chela_gateway *gw, bool all);
 
 /* --- gateway.c */
 /* By id; an empty one is the first agent. NULL: there is none. */

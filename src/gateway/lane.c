@@ -475,6 +475,9 @@ void ch_lanes_tidy(chela_gateway *gw) {
     }
 }
 
+/* Nobody is told: whoever waits or watches belongs to something that the gateway has
+ * ended before this (channels, deliveries, talks, what was taken up), to a run that
+ * ends here, or to a visit, which hears that it is over after this. */
 void ch_lanes_close(chela_gateway *gw) {
     for (struct ch_lane *l; (l = CH_LIST_FIRST(&gw->lanes, struct ch_lane, link));) {
         leave(l);

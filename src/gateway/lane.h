@@ -123,6 +123,6 @@ int ch_lane_send(struct ch_lane *l, struct ch_sv text, struct chela_run_opts *op
 /* All of a gateway's. */
 bool ch_lanes_busy(const chela_gateway *gw);
 void ch_lanes_tidy(chela_gateway *gw);
-void ch_lanes_close(chela_gateway *gw);
+void ch_lanes_close(chela_gateway *gw); /* with the gateway: tells nobody */
 
 #endif

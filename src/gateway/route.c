@@ -21,6 +21,7 @@ const struct ch_route ch_routes[] = {
     {"DELETE", "/api/sessions/{}", 0, ch_sessions_delete},
     {"GET", "/api/sessions/{}/records", 0, ch_sessions_records},
     {"GET", "/api/sessions/{}/events", 0, ch_sessions_events},
+    {"GET", "/api/sessions/{}/socket", CH_ROUTE_SOCKET, ch_sessions_socket},
     {"POST", "/api/sessions/{}/messages", 0, ch_sessions_message},
     {"POST", "/api/sessions/{}/cancel", 0, ch_sessions_cancel},
     {"GET", "/api/approvals", 0, ch_approvals_list},

@@ -13,9 +13,9 @@ ch_route_fn ch_console;
 /* openai.c, openai_chat.c, openai_responses.c */
 ch_route_fn ch_openai_models, ch_openai_model, ch_openai_chat, ch_openai_responses;
 
-/* sessions_api.c, events.c */
+/* sessions_api.c, events.c, socket.c */
 ch_route_fn ch_sessions_list, ch_sessions_show, ch_sessions_records, ch_sessions_delete,
-    ch_sessions_cancel, ch_sessions_message, ch_sessions_events;
+    ch_sessions_cancel, ch_sessions_message, ch_sessions_events, ch_sessions_socket;
 
 /* approvals_api.c */
 ch_route_fn ch_approvals_list, ch_approvals_decide;

@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "gateway/gateway.h"
+#include "net/ws_peer.h"
 
 /* --- ends */
 
@@ -71,8 +72,12 @@ void ch_visit_header(struct ch_visit *v, const char *name, const char *value) {
 
 void ch_visit_text(struct ch_visit *v, int status, const char *type, struct ch_sv text) {
     v->status = status;
-    secure(v->x);
-    ch_exchange_respond(v->x, status, type, text);
+    if (v->answer) {
+        v->answer(v, status, text);
+    } else {
+        secure(v->x);
+        ch_exchange_respond(v->x, status, type, text);
+    }
     free_visit(v);
 }
 
@@ -150,7 +155,7 @@ void ch_visit_end(struct ch_visit *v) {
 void ch_visits_pulse(chela_gateway *gw) {
     for (CH_LIST_EACH(k, &gw->visits)) {
         struct ch_visit *v = CH_CONTAINER(k, struct ch_visit, link);
-        if (v->streams && v->x)
+        if (v->streams && v->x && !v->peer)
             ch_exchange_write(v->x, CH_SV(": still here\n\n"));
     }
 }
@@ -158,7 +163,9 @@ void ch_visits_pulse(chela_gateway *gw) {
 void ch_visits_expel(chela_gateway *gw) {
     for (CH_LIST_EACH(k, &gw->visits)) {
         struct ch_visit *v = CH_CONTAINER(k, struct ch_visit, link);
-        if (v->streams && v->x && !(v->route->flags & CH_ROUTE_OPEN))
+        if (v->peer)
+            ch_ws_peer_close(v->peer, CH_WS_POLICY, "the token is another one now");
+        else if (v->streams && v->x && !(v->route->flags & CH_ROUTE_OPEN))
             ch_exchange_expel(v->x);
     }
 }
@@ -243,7 +250,9 @@ static struct ch_refusal check_route(chela_gateway *gw, const struct ch_inbound 
     struct ch_sv path = ch_path_decode(&arena, ch_inbound_target(in), &query);
     const struct ch_route *r =
         path.p ? ch_route_find(ch_inbound_method(in), path, &param, &other) : NULL;
-    if (!(r && r->flags & CH_ROUTE_OPEN) && !ch_door_knows(&gw->door, in))
+    bool knows = ch_door_knows(&gw->door, in) ||
+                 (r && r->flags & CH_ROUTE_SOCKET && ch_door_knows_socket(&gw->door, in));
+    if (!(r && r->flags & CH_ROUTE_OPEN) && !knows)
         return (struct ch_refusal){401, "a bearer token is needed, and this is not it"};
     if (!r)
         return other ? (struct ch_refusal){405, "that is not done with this path"}
@@ -282,15 +291,30 @@ static struct ch_sv keep_header(struct ch_visit *v, const char *name) {
     return value.p ? ch_arena_sv(&v->arena, value) : value;
 }
 
-static struct ch_visit *new_visit(chela_gateway *gw, struct ch_exchange *x) {
-    const struct ch_inbound *in = ch_exchange_inbound(x);
+static struct ch_visit *add_visit(chela_gateway *gw) {
     struct ch_visit *v = ch_alloc(sizeof(*v));
-    bool other;
     v->gw = gw;
-    v->x = x;
     v->began = ch_mono_ms(ch_loop_clock(gw->rt->loop));
     ch_list_add(&gw->visits, &v->link);
     gw->nvisits++;
+    return v;
+}
+
+struct ch_visit *ch_visit_within(const struct ch_visit *outer,
+                                 void (*answer)(struct ch_visit *, int, struct ch_sv),
+                                 void *asker) {
+    struct ch_visit *v = add_visit(outer->gw);
+    v->route = outer->route;
+    v->answer = answer;
+    v->asker = asker;
+    return v;
+}
+
+static struct ch_visit *new_visit(chela_gateway *gw, struct ch_exchange *x) {
+    const struct ch_inbound *in = ch_exchange_inbound(x);
+    struct ch_visit *v = add_visit(gw);
+    bool other;
+    v->x = x;
     struct ch_sv target = ch_arena_sv(&v->arena, ch_inbound_target(in));
     struct ch_sv path = ch_path_decode(&v->arena, target, &v->query);
     v->route = ch_route_find(ch_inbound_method(in), path, &v->param, &other);

@@ -95,10 +95,17 @@ wait $follower 2>/dev/null
 check "a follower saw it end" grep -q '"type":"run_end"' "$tmp/events"
 
 # --- coming back
+again() { # KEY LAST-EVENT-ID PATTERN: follow it, until that is heard
+    curl -sN -m 20 -H "Authorization: Bearer $token" -H "Last-Event-ID: $2" "$gateway/api/sessions/$1/events" >"$tmp/again" &
+    follower=$!
+    for _ in {1..400}; do grep -q "$3" "$tmp/again" && break; sleep 0.05; done
+    kill $follower 2>/dev/null
+    wait $follower 2>/dev/null
+}
 first=$(sed -n 's/^id: //p' "$tmp/events" | sed -n 3p)
-curl -sN -m 3 -H "Authorization: Bearer $token" -H "Last-Event-ID: $first" "$gateway/api/sessions/busy/events" >"$tmp/again"
+again busy "$first" '"type":"run_end".*}$'
 same "Last-Event-ID goes on behind it" "$(sed -n 's/^id: //p' "$tmp/events" | sed 1,3d)" "$(sed -n 's/^id: //p' "$tmp/again")"
-curl -sN -m 3 -H "Authorization: Bearer $token" -H "Last-Event-ID: run_0:7" "$gateway/api/sessions/busy/events" >"$tmp/again"
+again busy run_0:7 '^event: gap'
 check "an unknown one is told of the gap" grep -qx 'event: gap' "$tmp/again"
 
 # --- cancel
@@ -174,6 +181,132 @@ tells "one that is not there" .is_error true
 post /tools/invoke '{"args":{}}'
 answers "no name" 400
 
+# --- over a WebSocket; frames by hand: a mask of zeros changes nothing
+key='Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='
+upgrade=(-H 'Connection: Upgrade' -H 'Upgrade: websocket' -H 'Sec-WebSocket-Version: 13' -H "$key")
+ws_open() { # TARGET HEADER...: what comes goes to $tmp/ws
+    : >"$tmp/ws"
+    exec 8<>"/dev/tcp/127.0.0.1/${gateway##*:}"
+    printf '%s\r\n' "GET /api/sessions/$1 HTTP/1.1" 'Host: 127.0.0.1' 'Connection: Upgrade' 'Upgrade: websocket' \
+        'Sec-WebSocket-Version: 13' "$key" "${@:2}" '' >&8
+    cat <&8 >"$tmp/ws" 2>/dev/null &
+    ws_pid=$!
+    heard '^HTTP/1.1 [0-9]'
+}
+heard() { # PATTERN: until it is
+    for _ in {1..400}; do LC_ALL=C grep -aq "$1" "$tmp/ws" && return 0; sleep 0.05; done
+    return 1
+}
+ws_send() { # BYTES, as of printf
+    printf '%b' "$1" >&8
+}
+ws_say() { # JSON
+    local size
+    if [ ${#1} -lt 126 ]; then printf -v size '\\x%02x' $((${#1} | 128)); else printf -v size '\\xfe\\x%02x\\x%02x' $((${#1} >> 8)) $((${#1} & 255)); fi
+    ws_send "\\x81$size\\0\\0\\0\\0"
+    printf %s "$1" >&8
+}
+ws_frames() {
+    LC_ALL=C tr '\201' '\n' <"$tmp/ws" | LC_ALL=C grep -ao '{"type":.*}'
+}
+ws_close() {
+    exec 8>&-
+    kill $ws_pid 2>/dev/null
+    wait $ws_pid 2>/dev/null
+}
+says() { # NAME FILTER WANT: one frame of a filter
+    same "$1" "$3" "$(ws_frames | jq -rs "$2")"
+}
+bearer="Authorization: Bearer $token"
+anon GET /api/sessions/ws/socket "${upgrade[@]}"
+answers "a WebSocket needs the token" 401
+anon GET "/api/sessions/ws/socket?token=$token&bearer=$token" "${upgrade[@]}"
+answers "not in the address" 401
+anon GET /api/sessions/ws/socket "${upgrade[@]}" -H 'Sec-WebSocket-Protocol: chela.v1, bearer.another-0123456789abcdef'
+answers "nor another one" 401
+anon GET /api/sessions "${upgrade[@]}" -H "Sec-WebSocket-Protocol: chela.v1, bearer.$token"
+answers "nor in that place for other paths" 401
+call GET /api/sessions/ws/socket "${upgrade[@]}" -H 'Origin: https://evil.example'
+answers "nor for pages of others" 403
+call GET /api/sessions/ws/socket
+answers "it must be asked for" 426
+same "by its name" websocket "$(tr -d '\r' <"$err" | sed -n 's/^upgrade: //Ip')"
+call GET /api/sessions/ws/socket "${upgrade[@]}" -H 'Sec-WebSocket-Protocol: chat'
+answers "in its protocol" 400
+call GET "/api/sessions/$(head -c 300 /dev/zero | tr '\0' k)/socket" "${upgrade[@]}"
+answers "for a key that can be one" 400
+call GET /api/sessions/ws/socket --http2-prior-knowledge
+answers "and over HTTP/1.1" 501
+ws_open ws/socket "Sec-WebSocket-Protocol: chela.v1, bearer.$token"
+check "as a page would ask" heard '^HTTP/1.1 101 '
+check "its key is answered" heard '^Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo='
+same "and one protocol chosen" chela.v1 "$(tr -d '\r' <"$tmp/ws" | LC_ALL=C sed -n 's/^Sec-WebSocket-Protocol: //p')"
+ws_say '{"type":"message","text":"hello","ref":7}'
+check "a message begins a session" heard '"type":"run_end".*}}'
+says "and is acknowledged" '.[] | select(.type == "ack") | [.ref, .status, .session, .delivery] | join(" ")' "7 202 ws run"
+again ws start:0 '"type":"run_end".*}$'
+same "its events are those of /events" "$(sed -n 's/^data: //p' "$tmp/again" | grep -vx '{}')" "$(ws_frames | grep -v '^{"type":"ack"')"
+ws_say '{"type":"cancel","ref":"c"}'
+check "what cannot be done" heard '"ref":"c".*}'
+says "is said" '.[] | select(.ref == "c") | [.type, .status, .error.code] | join(" ")' "error 409 idle"
+ws_say '{"type":"dance","ref":"d"}'
+check "nor what is no request" heard '"ref":"d".*}'
+ws_say '[1'
+check "nor what is no JSON" heard 'is no JSON'
+ws_say '{"type":"message","ref":"e"}'
+check "nor a message without words" heard '"ref":"e".*}'
+says "each with its status" '[.[] | select(.type == "error") | .status] | join(",")' "409,400,400,400"
+ws_close
+
+rm -f "$space/go" "$space/waiting"
+ws_open ws/socket "$bearer"
+ws_say '{"type":"message","text":"wait"}'
+for _ in {1..100}; do [ -e "$space/waiting" ] && break; sleep 0.05; done
+ws_say '{"type":"steer","text":"and this","ref":"s"}'
+check "a run is steered" heard '"ref":"s".*}'
+says "as over POST" '.[] | select(.ref == "s") | .delivery' steer
+ws_say '{"type":"cancel","ref":"c"}'
+check "and cancelled" heard '"type":"run_end".*}}'
+says "as over POST, too" '.[] | select(.type == "run_end") | .status' cancelled
+touch "$space/go"
+ws_say '{"type":"message","text":"ask me"}'
+check "a call waits for consent" heard '"reason":"approval_required".*}}'
+id=$(ws_frames | jq -r 'select(.type == "approval_required") | .approval_id')
+ws_say "{\"type\":\"approval\",\"id\":\"$id\",\"decision\":\"maybe\",\"ref\":1}"
+check "no such decision" heard '"ref":1.*}'
+ws_say "{\"type\":\"approval\",\"id\":\"$id\",\"decision\":\"deny\",\"reason\":\"no\",\"ref\":2}"
+check "it is decided about" heard '"ref":2.*}'
+check "and goes on" heard '"text":"it said: .*The user was asked.*}}'
+says "one refused, one taken" '[.[] | select(.ref == 1 or .ref == 2) | .status] | join(",")' "400,200"
+all=$(ws_frames | grep '"run":"' | grep '"seq":')
+ws_close
+after=$(sed -n 3p <<<"$all" | jq -r '.run + ":" + (.seq | tostring)')
+ws_open "ws/socket?after=$after" "$bearer"
+check "coming back" heard '"text":"it said: .*The user was asked.*}}'
+same "?after goes on behind it" "$(sed 1,3d <<<"$all")" "$(ws_frames)"
+ws_close
+ws_open "ws/socket?after=run_0:7" "$bearer"
+check "an unknown one is told of the gap" heard '{"type":"gap"}'
+ws_close
+
+ends_with() { # NAME CODE BYTES: what comes of them, a close frame with that code
+    ws_open ws/socket "$bearer"
+    ws_send "$3"
+    wait $ws_pid
+    same "$1" "$2" "$(LC_ALL=C tr '\n' ' ' <"$tmp/ws" | LC_ALL=C sed 's/.*\r \r //' | od -An -tu1 | tr -s ' \n' ' ' | awk '$1 == 136 { print 256 * $3 + $4 }')"
+    exec 8>&-
+}
+ends_with "a frame without a mask" 1002 '\x81\x02{}'
+ends_with "an extension" 1002 '\xc1\x82\0\0\0\0{}'
+ends_with "a ping in parts" 1002 '\x09\x80\0\0\0\0'
+ends_with "a long ping" 1002 '\x89\xfe\x00\x7e\0\0\0\0'
+ends_with "no UTF-8" 1007 '\x81\x82\0\0\0\0\xff\xff'
+ends_with "more than there is room for" 1009 '\x81\xff\0\0\0\0\x7f\0\0\0\0\0\0\0'
+ends_with "a goodbye" 1000 '\x88\x82\0\0\0\0\x03\xe8'
+post /api/sessions/ws/messages '{"text":"hello"}'
+answers "nobody else noticed" 202
+check "nor is it busy" until_idle ws
+
 # --- what it counts
 call GET /metrics
 check "metrics are there" grep -q '^chela_runs_total [1-9]' "$out"
@@ -229,6 +362,10 @@ call GET /v1/models
 tells "a good one is taken" '.data[0].id' painter
 post /v1/chat/completions '{"model":"painter","messages":[{"role":"user","content":"hi"}]}'
 answers "and works" 200
+ws_open ws/socket "$bearer"
+check "a client that stays" heard '^HTTP/1.1 101 '
 check "the token is not in the log" bash -c "! grep -qF '$token' '$serve_log'"
 check "SIGTERM ends it" stop_serving
+same "who stays is told so" "3 233" "$(LC_ALL=C tr '\n' ' ' <"$tmp/ws" | LC_ALL=C sed 's/.*\r \r //' | od -An -tu1 | awk '$1 == 136 { print $3, $4 }')"
+ws_close
 tap_done

@@ -404,6 +404,23 @@ if (page) {
     await page.waitForFunction(() => !document.querySelector('.session[data-key="cut"]'));
     same(await page.evaluate(() => app.fresh), true, 'a new one is begun');
   });
+  await check('console: a WebSocket of a page, with the token among its subprotocols', async () => {
+    const talk = (shown) => page.evaluate(async ([path, bearer]) => {
+      const socket = new WebSocket(path, ['chela.v1', `bearer.${bearer}`]);
+      const types = [];
+      return new Promise((resolve) => {
+        socket.onopen = () => socket.send(JSON.stringify({ type: 'message', text: 'over a socket', agent: 'coder' }));
+        socket.onmessage = ({ data }) => {
+          const frame = JSON.parse(data);
+          types.push(frame.type);
+          if (frame.type === 'run_end') socket.close(1000, frame.text);
+        };
+        socket.onclose = ({ code, wasClean }) => resolve({ protocol: socket.protocol, code, wasClean, first: types[0], last: types.at(-1) });
+      });
+    }, [`${url.replace('http', 'ws')}/api/sessions/page-socket/socket`, shown]);
+    same(await talk(token), { protocol: 'chela.v1', code: 1000, wasClean: true, first: 'ack', last: 'run_end' }, 'a conversation');
+    same((await talk('another-0123456789abcdef')).code, 1006, 'with another token');
+  });
   await check('console: nothing was loaded from elsewhere, nothing was refused', async () => {
     same([...new Set(asked.map((u) => new URL(u).origin))].filter((o) => o !== 'null'), [url], 'origins');
     same(complaints, [], 'the browser complained');

@@ -1,5 +1,5 @@
-// The gateway as real clients see it: OpenAI's, and the AI SDK's transport in
-// each of its versions, with the page's own tools and with approvals.
+// The gateway as real clients see it: OpenAI's, the AI SDK's transport in each of
+// its versions, with the page's own tools and with approvals, and a WebSocket's.
 import { spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,6 +8,7 @@ import OpenAI from 'openai';
 import * as ai5 from 'ai5';
 import * as ai6 from 'ai6';
 import * as ai7 from 'ai7';
+import WebSocket from 'ws';
 import { build, check, done, same } from './lib.mjs';
 
 const token = 'gateway-sdk-0123456789abcdef';
@@ -148,9 +149,79 @@ for (const [version, ai] of [[6, ai6], [7, ai7]]) {
   }
 }
 
+// A WebSocket, what came on it, and a way to wait for something that does.
+function socket(path, protocols, options) {
+  const ws = new WebSocket(`${url.replace('http', 'ws')}/api/sessions/${path}`, protocols, options);
+  const came = [], waits = [];
+  const look = () => waits.splice(0).forEach((w) => { const m = came.find(w.is); if (m) w.found(m); else waits.push(w); });
+  ws.on('message', (data, binary) => { came.push(binary ? { binary } : JSON.parse(data)); look(); });
+  const closed = new Promise((resolve) => { ws.on('close', (code, why) => resolve([code, String(why)])); });
+  const opened = new Promise((resolve, reject) => { ws.on('open', resolve); ws.on('error', reject); });
+  const until = (is) => new Promise((found) => { waits.push({ is, found }); look(); });
+  return { ws, came, closed, opened, until, say: (frame) => ws.send(JSON.stringify(frame)) };
+}
+const bearer = { headers: { Authorization: `Bearer ${token}` } };
+
+await check('ws: a session, its events and its answers', async () => {
+  const s = socket('socket-1/socket', [], bearer);
+  await s.opened;
+  same(s.ws.protocol, '', 'no subprotocol');
+  s.say({ type: 'message', text: 'hello', ref: 'a' });
+  const end = await s.until((m) => m.type === 'run_end');
+  same([end.status, end.text], ['done', 'you said: hello'], 'the answer');
+  const ack = s.came.find((m) => m.type === 'ack');
+  same([ack.status, ack.ref, ack.run], [202, 'a', end.run], 'what was accepted');
+  same(s.came.filter((m) => m.type === 'text_delta').map((m) => m.text).join(''), end.text, 'its pieces');
+  s.say({ type: 'message', text: 'ask me' });
+  const { approval_id: id } = await s.until((m) => m.type === 'approval_required');
+  await s.until((m) => m.reason === 'approval_required');
+  s.say({ type: 'approval', id, decision: 'allow-once', ref: 'b' });
+  same((await s.until((m) => m.ref === 'b')).resumed, true, 'consent');
+  same((await s.until((m) => m.type === 'run_end' && m.text)).status, 'done', 'and it went on');
+  const last = await s.until((m) => m.type === 'run_end' && m.text.startsWith('it said'));
+  s.ws.close(4000, 'enough');
+  same((await s.closed)[0], 4000, 'the code comes back');
+  const back = socket(`socket-1/socket?after=${encodeURIComponent(`${last.run}:${last.seq - 1}`)}`, [], bearer);
+  same((await back.until((m) => m.type === 'run_end')).seq, last.seq, 'what was missed');
+  back.ws.terminate();
+});
+await check('ws: the token among the subprotocols', async () => {
+  const s = socket('socket-2/socket', ['chela.v1', `bearer.${token}`]);
+  await s.opened;
+  same(s.ws.protocol, 'chela.v1', 'the one that is spoken');
+  s.ws.close();
+  await s.closed;
+  for (const [protocols, options, status] of [[['chela.v1', 'bearer.wrong-wrong-wrong-wrong'], {}, 401], [[`bearer.${token}`], {}, 401], [[], { origin: 'https://evil.example', ...bearer }, 403]]) {
+    const refused = await socket('socket-2/socket', protocols, options).opened.then(() => 'opened', (error) => error.message);
+    same(refused, `Unexpected server response: ${status}`, 'a wrong one');
+  }
+});
+await check('ws: in fragments, with pings, and what is not taken', async () => {
+  const s = socket('socket-3/socket', [], bearer);
+  await s.opened;
+  const pong = new Promise((resolve) => { s.ws.on('pong', (data) => resolve(String(data))); });
+  const text = JSON.stringify({ type: 'message', text: '长'.repeat(60000), ref: 1 });
+  const bytes = Buffer.from(text);
+  s.ws.send(bytes.subarray(0, 50001), { fin: false, binary: false });
+  s.ws.ping('are you there');
+  s.ws.send(bytes.subarray(50001), { fin: true, binary: false });
+  same(await pong, 'are you there', 'a pong between them');
+  same((await s.until((m) => m.ref === 1)).status, 202, 'a long message');
+  same((await s.until((m) => m.type === 'run_end')).text.length, 60010, 'all of it');
+  s.ws.send(Buffer.from([1, 2, 3]));
+  same(await s.closed, [1003, 'messages are texts'], 'binary');
+  const big = socket('socket-3/socket', [], bearer);
+  await big.opened;
+  big.ws.send('x'.repeat(5 * 1024 * 1024));
+  same((await big.closed)[0], 1009, 'too much');
+});
+
+const stays = socket('socket-1/socket', [], bearer);
+await stays.opened;
 gateway.removeAllListeners('exit');
 const ended = new Promise((resolve) => gateway.on('exit', resolve));
 gateway.kill();
 await check('it ends when told to', async () => same(await ended, 0, 'exit code'));
+await check('ws: who is there is told so', async () => same(await stays.closed, [1001, 'the gateway stops'], 'the goodbye'));
 rmSync(space, { recursive: true });
 done();

@@ -96,6 +96,37 @@ static void test_tokens(void **state) {
     ch_door_release(&d);
 }
 
+static void test_socket_tokens(void **state) {
+    (void)state;
+    static const struct {
+        const char *headers;
+        bool known;
+    } shown[] = {
+        {"Sec-WebSocket-Protocol: chela.v1, bearer." TOKEN "\r\n", true},
+        {"Sec-WebSocket-Protocol: bearer." TOKEN ",chela.v1\r\n", true},
+        {"Sec-WebSocket-Protocol: bearer." TOKEN "\r\n", false},
+        {"Sec-WebSocket-Protocol: chela.v1, bearer." TOKEN "x\r\n", false},
+        {"Sec-WebSocket-Protocol: chela.v1, Bearer." TOKEN "\r\n", false},
+        {"Sec-WebSocket-Protocol: chela.v1, bearer.\r\n", false},
+        {"Sec-WebSocket-Protocol: chela.v1, " TOKEN "\r\n", false},
+        {"Sec-WebSocket-Protocol: chela.v1, bearer.x, bearer." TOKEN "\r\n", false},
+        {"Sec-WebSocket-Protocol: chela.v1, bearer." TOKEN "\r\nAuthorization: Bearer x\r\n",
+         false},
+        {"Sec-WebSocket-Protocol: chela.v1\r\nSec-WebSocket-Protocol: bearer." TOKEN "\r\n",
+         false},
+        {"X: y\r\n", false},
+    };
+    struct ch_door d = open_door();
+    for (size_t i = 0; i < CH_LEN(shown); i++) {
+        struct ch_inbound in;
+        read_head(&in, shown[i].headers);
+        if (ch_door_knows_socket(&d, &in) != shown[i].known)
+            fail_msg("case %zu: %s", i, shown[i].headers);
+        ch_inbound_release(&in);
+    }
+    ch_door_release(&d);
+}
+
 static void test_no_token_no_door(void **state) {
     (void)state;
     static const char *const bad[] = {NULL, "", "short"};
@@ -172,6 +203,7 @@ static void test_open_routes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_callers),         cmocka_unit_test(test_tokens),
+        cmocka_unit_test(test_socket_tokens),
         cmocka_unit_test(test_no_token_no_door), cmocka_unit_test(test_paths),
         cmocka_unit_test(test_open_routes),
     };
