@@ -19,6 +19,7 @@
 #include "chela/gateway.h"
 #include "chela/mailbox.h"
 #include "json/json.h"
+#include "json/writer.h"
 
 struct ch_channel {
     const struct ch_channel_ops *ops;
@@ -82,6 +83,7 @@ struct ch_arrival {
     const char *text;    /* "": nothing to read in it */
     struct ch_sv data;   /* for recall */
     struct chela_inbound about;
+    bool fresh; /* for prepare: its topic has no session yet, so what was said there is news */
     struct chela_media *media; /* pictures for the model: ch_file_take of files.h adds them */
     size_t nmedia;
 };
@@ -160,6 +162,9 @@ struct ch_channel_ops {
      * what was shown before. It is no more than a preview: `deliver` follows, after
      * `working` with at_work false or before, unless there is no answer. */
     void (*stream)(struct ch_channel *c, const struct ch_arrival *in, struct ch_sv text);
+    /* Optional. Ask the service whether the account is set up as o needs it; blocking.
+     * What is found is told with ch_channel_finding. */
+    void (*survey)(chela_runtime *rt, const struct chela_channel_opts *o, struct ch_jw *w);
     /* Optional. A note of an earlier process, or another one. May come again. */
     void (*remind)(struct ch_channel *c, const char *id, struct ch_sv data);
     /* Optional. Why nothing comes in, for health; borrowed. NULL: nothing is wrong. */
@@ -168,6 +173,9 @@ struct ch_channel_ops {
 
 /* channels.c: NULL if there is none of that name. */
 const struct ch_channel_ops *ch_channel_find(const char *name);
+/* status: "ok", "warn", "fail". mend: what helps; NULL: nothing need be done. */
+void ch_channel_finding(struct ch_jw *w, const char *channel, const char *status,
+                        const char *detail, const char *mend);
 
 extern const struct ch_channel_ops ch_feishu_channel, ch_telegram_channel;
 

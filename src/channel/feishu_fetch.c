@@ -1,10 +1,13 @@
 /* feishu_fetch.c -- what belongs to a message and has to be asked for: its
- * sender's name, the message that it answers, the files that came with it.
+ * sender's name, the message that it answers, what was said in its topic before,
+ * the files that came with it.
  *
- *   name --> quoted --> file, file ... --> done
+ *   name --> quoted --> topic --> file, file ... --> done
  *
  * One after the other; what cannot be had is left out, and nothing here fails.
  * Names and texts are what people wrote. */
+#include <ctype.h>
+
 #include "base/limits.h"
 #include "base/list.h"
 #include "base/log.h"
@@ -12,6 +15,7 @@
 #include "channel/files.h"
 
 #define NAMES 256 /* remembered */
+#define TOPIC_MESSAGES 20
 
 struct known {
     struct ch_link link;
@@ -32,7 +36,7 @@ struct fetching {
     struct ch_arrival *in;
     struct ch_arena *arena;
     char *workspace; /* owned; NULL: files are not kept */
-    enum { NAME, QUOTED, FILES } step;
+    enum { NAME, QUOTED, TOPIC, FILES } step;
     size_t file;
     struct ch_filing *filing; /* of a file; NULL */
     struct ch_task end;
@@ -115,19 +119,36 @@ static const char *name_of(struct fetching *f, const char *id) {
     return name && *name ? ch_arena_str(f->arena, ch_sv_str(name)) : id;
 }
 
+static const struct ch_json *items(const struct ch_feishu_answer *a) {
+    return ch_json_path(a->json, "data", "items", NULL);
+}
+
+static const char *text_of(const struct fetching *f, struct ch_sv text) {
+    return text.n && !memchr(text.p, 0, text.n) ? ch_arena_str(f->arena, text) : NULL;
+}
+
+/* A message as the service tells it; false: it says nothing. */
+static bool read_item(struct fetching *f, const struct ch_json *item, struct chela_beside *out) {
+    const char *who = text_of(f, ch_json_get_str(ch_json_get(item, "sender"), "id"));
+    struct ch_sv text;
+    if (!item || ch_json_bool(ch_json_get(item, "deleted"), false) ||
+        ch_feishu_words(ch_json_get_str(item, "msg_type"),
+                        ch_json_get_str(ch_json_get(item, "body"), "content"),
+                        ch_json_get(item, "mentions"), f->arena, &text) < 0)
+        return false;
+    *out = (struct chela_beside){.message_id = text_of(f, ch_json_get_str(item, "message_id")),
+                                 .sender = who ? name_of(f, who) : NULL,
+                                 .text = ch_arena_str(f->arena, text)};
+    return true;
+}
+
 static void on_quoted(const struct ch_feishu_answer *a, void *user) {
     struct fetching *f = user;
-    const struct ch_json *item = ch_json_at(ch_json_path(a->json, "data", "items", NULL), 0);
-    struct ch_sv text;
-    if (item && ch_feishu_words(ch_json_get_str(item, "msg_type"),
-                                ch_json_get_str(ch_json_get(item, "body"), "content"),
-                                ch_json_get(item, "mentions"), f->arena, &text) == 0) {
-        struct chela_beside *b = CH_ARENA_NEW(f->arena, struct chela_beside);
+    const struct ch_json *item = ch_json_at(items(a), 0);
+    struct chela_beside *b = CH_ARENA_NEW(f->arena, struct chela_beside);
+    if (read_item(f, item, b)) {
         struct ch_sv who = ch_json_get_str(ch_json_get(item, "sender"), "id");
         b->message_id = f->m.parent;
-        b->sender = who.n && !memchr(who.p, 0, who.n) ? name_of(f, ch_arena_str(f->arena, who))
-                                                      : NULL;
-        b->text = ch_arena_str(f->arena, text);
         f->in->about.quoted = b;
         f->in->about.answers_us = ch_sv_is(who, f->in->about.account); /* an app's id is its own */
     }
@@ -142,6 +163,67 @@ static void ask_quoted(struct fetching *f) {
     }
     ch_buf_addf(&path, "/open-apis/im/v1/messages/%s", f->m.parent);
     ch_feishu_call(f->from->api, "GET", ch_buf_str(&path), NULL, on_quoted, f);
+}
+
+/* --- what was said in its topic before */
+
+/* The newest come first; the message itself is among them. */
+static void on_topic(const struct ch_feishu_answer *a, void *user) {
+    struct fetching *f = user;
+    struct chela_beside *before =
+        ch_arena_zalloc(f->arena, TOPIC_MESSAGES * sizeof(*before));
+    size_t n = 0;
+    if (a->code != 0)
+        ch_log(CH_LOG_INFO, "feishu", "what was said in topic %s before is not known: %s",
+               f->m.thread, a->why);
+    for (CH_JSON_EACH(item, items(a))) {
+        struct chela_beside *b = &before[TOPIC_MESSAGES - 1 - n];
+        if (n == TOPIC_MESSAGES)
+            break;
+        if (read_item(f, item, b) && b->message_id && strcmp(b->message_id, f->m.id) != 0)
+            n++;
+    }
+    f->in->about.recent = before + TOPIC_MESSAGES - n;
+    f->in->about.nrecent = n;
+    go_on(f);
+}
+
+static void list_topic(struct fetching *f, const char *id) {
+    CH_BUF_AUTO path = {0};
+    ch_buf_addf(&path,
+                "/open-apis/im/v1/messages?container_id_type=thread&container_id=%s"
+                "&sort_type=ByCreateTimeDesc&page_size=%d",
+                id, TOPIC_MESSAGES + 1);
+    ch_feishu_call(f->from->api, "GET", ch_buf_str(&path), NULL, on_topic, f);
+}
+
+static bool is_topic(struct ch_sv id) {
+    for (size_t i = 0; i < id.n; i++)
+        if (!isalnum((unsigned char)id.p[i]) && id.p[i] != '_' && id.p[i] != '-')
+            return false;
+    return id.n > 4 && id.n <= CH_LIMIT_CHANNEL_ID && memcmp(id.p, "omt_", 4) == 0;
+}
+
+static void on_itself(const struct ch_feishu_answer *a, void *user) {
+    struct fetching *f = user;
+    struct ch_sv id = ch_json_get_str(ch_json_at(items(a), 0), "thread_id");
+    if (is_topic(id))
+        list_topic(f, ch_arena_str(f->arena, id));
+    else
+        go_on(f);
+}
+
+/* In groups of topics a message may name the first of its topic alone. */
+static void ask_topic(struct fetching *f) {
+    CH_BUF_AUTO path = {0};
+    if (!f->in->fresh || !f->m.thread) {
+        go_on(f);
+    } else if (is_topic(ch_sv_str(f->m.thread))) {
+        list_topic(f, f->m.thread);
+    } else {
+        ch_buf_addf(&path, "/open-apis/im/v1/messages/%s", f->m.id);
+        ch_feishu_call(f->from->api, "GET", ch_buf_str(&path), NULL, on_itself, f);
+    }
 }
 
 /* --- files */
@@ -196,6 +278,9 @@ static void go_on(struct fetching *f) {
     if (f->step == NAME) {
         f->step = QUOTED;
         ask_quoted(f);
+    } else if (f->step == QUOTED) {
+        f->step = TOPIC;
+        ask_topic(f);
     } else if (has_file(f)) {
         f->step = FILES;
         ask_file(f);

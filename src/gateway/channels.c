@@ -208,10 +208,28 @@ static const char *workspace(void *user) {
     return (agent ? agent : chat->gw->agents[0])->workspace;
 }
 
-static void prepare(struct ch_parcel *p) {
+static void complete(struct ch_parcel *p) {
     struct ch_channel *c = p->chat->channel;
-    p->preparing = true;
     c->ops->prepare(c, &p->in, &p->arena, workspace(p->chat), on_prepared, p);
+}
+
+static void on_known(struct ch_lane_wait *w, struct ch_lane *l, const struct chela_error *failed) {
+    struct ch_parcel *p = CH_CONTAINER(w, struct ch_parcel, wait);
+    p->in.fresh = !failed && l->session->transcript.n == 0;
+    complete(p);
+}
+
+/* A room hears what is said in a topic by itself. */
+static void prepare(struct ch_parcel *p) {
+    struct ch_lane *lane;
+    p->preparing = true;
+    if (!p->in.about.thread_id || ch_chat_agent(p->chat)->companion ||
+        ch_chat_lane(p->chat, p->in.session, &lane, NULL) < 0) {
+        complete(p);
+        return;
+    }
+    p->wait.ready = on_known;
+    ch_lane_when_ready(lane, &p->wait);
 }
 
 /* Messages of one session stay in order: a picture before the question about it. */

@@ -109,6 +109,52 @@ static void begin_anew(struct ch_parcel *p, struct ch_sv rest) {
     ch_work_submit(p->chat->gw->rt->workers, &r->work);
 }
 
+/* --- /compact [WHAT MATTERS] */
+
+static void on_compacting(struct ch_watcher *w, const struct chela_event *ev) {
+    struct ch_parcel *p = CH_CONTAINER(w, struct ch_parcel, watcher);
+    if (ev->type == CHELA_EV_COMPACTION)
+        p->in.text = ch_arena_printf(&p->arena, "Condensed: about %zu tokens instead of %zu.",
+                                     ev->compaction.tokens_after, ev->compaction.tokens_before);
+    if (ev->type != CHELA_EV_RUN_END)
+        return;
+    if (ev->end.error.n)
+        p->in.text = ch_arena_printf(&p->arena, "It did not work: %.*s", (int)ev->end.error.n,
+                                     ev->end.error.p);
+    ch_parcel_answer(p, p->in.text);
+}
+
+static void on_compact_ready(struct ch_lane_wait *w, struct ch_lane *l,
+                             const struct chela_error *failed) {
+    struct ch_parcel *p = CH_CONTAINER(w, struct ch_parcel, wait);
+    struct chela_error err = failed ? *failed : (struct chela_error){0};
+    struct ch_sv rest = ch_sv_trim(ch_sv_str(p->in.text));
+    ch_sv_split(&rest, ' ');
+    const char *focus = rest.p ? ch_arena_str(&p->arena, ch_sv_trim(rest)) : NULL;
+    int rc = failed ? err.code : ch_lane_compact(l, focus, &err);
+    if (rc < 0) {
+        ch_parcel_answer(p, rc == CHELA_EBUSY || rc == CHELA_ESTATE
+                                ? "The agent is at work here: say it again when it is done."
+                                : err.message);
+        return;
+    }
+    p->in.text = "There is nothing to condense.";
+    p->watcher.event = on_compacting;
+    ch_lane_watch(l, &p->watcher);
+}
+
+static void compact(struct ch_parcel *p, struct ch_sv rest) {
+    struct chela_error err = {0};
+    struct ch_lane *l;
+    (void)rest;
+    if (ch_chat_lane(p->chat, p->in.session, &l, &err) < 0) {
+        ch_parcel_answer(p, err.message);
+        return;
+    }
+    p->wait.ready = on_compact_ready;
+    ch_lane_when_ready(l, &p->wait);
+}
+
 /* --- /approve [ID] [allow-once|allow-always|deny] */
 
 static bool is_decision(struct ch_sv word) {
@@ -155,6 +201,7 @@ static const struct {
 } commands[] = {
     {"/stop", "", "stop what the agent does here", false, stop},
     {"/new", "", "begin a new conversation", false, begin_anew},
+    {"/compact", " [WHAT MATTERS]", "condense what was said so far", false, compact},
     {"/status", "", "which agent this is, and whether it works", false, status},
     {"/approve", " [ID] [allow-once|allow-always|deny]", "decide about a call that waits", true,
      approve},

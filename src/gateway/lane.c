@@ -376,6 +376,15 @@ int ch_lane_resume(struct ch_lane *l, const char *approve, struct chela_error *e
     return rc;
 }
 
+int ch_lane_compact(struct ch_lane *l, const char *focus, struct chela_error *err) {
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = on_event, .user = l);
+    chela_run *run;
+    int rc = chela_session_compact(l->session, focus, &opts, &run, err);
+    if (rc == 0)
+        runs(l, run);
+    return rc;
+}
+
 int ch_lane_send(struct ch_lane *l, struct ch_sv text, struct chela_run_opts *opts,
                  struct chela_error *err) {
     if (text.p)

@@ -115,6 +115,8 @@ int ch_lane_for(struct ch_visit *v, struct ch_lane_opts *opts, struct ch_lane **
 int ch_lane_converse(struct ch_lane *l, struct ch_history *h, struct chela_error *err);
 /* Go on with a paused run, or one that an earlier process left. */
 int ch_lane_resume(struct ch_lane *l, const char *approve, struct chela_error *err);
+/* chela_session_compact: begin a run that condenses the conversation. */
+int ch_lane_compact(struct ch_lane *l, const char *focus, struct chela_error *err);
 /* chela_session_send: begin a run with text, or have it join or follow the one
  * that is in progress. p NULL: what waits begins. opts but for on_event. */
 int ch_lane_send(struct ch_lane *l, struct ch_sv text, struct chela_run_opts *opts,
