@@ -121,5 +121,9 @@ CHELA_API void chela_gateway_stop(chela_gateway *gw, int64_t drain_ms);
  * seconds at most; needs a runtime with a loop of its own. Yours to chela_free. */
 CHELA_API char *chela_gateway_survey(chela_runtime *rt, const char *url, const char *token);
 
+/* Whether the account of a chat service is set up as these options need it: the
+ * service is asked, and nothing changed. Likewise. */
+CHELA_API char *chela_channel_survey(chela_runtime *rt, const struct chela_channel_opts *opts);
+
 CHELA_END_DECLS
 #endif

@@ -9,3 +9,15 @@ const struct ch_channel_ops *ch_channel_find(const char *name) {
             return channels[i];
     return NULL;
 }
+
+void ch_channel_finding(struct ch_jw *w, const char *channel, const char *status,
+                        const char *detail, const char *mend) {
+    ch_jw_begin(w, '{');
+    ch_jw_kcstr(w, "area", "channel");
+    ch_jw_kcstr(w, "name", channel);
+    ch_jw_kcstr(w, "status", status);
+    ch_jw_kcstr(w, "detail", detail);
+    if (mend)
+        ch_jw_kcstr(w, "mend", mend);
+    ch_jw_end(w, '}');
+}

@@ -276,7 +276,7 @@ static int need(const char *value, const char *what, struct chela_error *err) {
     return ch_fail(err, CHELA_ECONFIG, "channel feishu needs %s", what);
 }
 
-static const char *base_of(const char *domain) {
+const char *ch_feishu_base(const char *domain) {
     if (!domain || strcmp(domain, "feishu") == 0)
         return "https://open.feishu.cn";
     return strcmp(domain, "lark") == 0 ? "https://open.larksuite.com" : domain;
@@ -293,7 +293,7 @@ static int check(const struct chela_channel_opts *o, struct chela_error *err) {
     if (rc == 0 && !is_line(o))
         rc = need(o->token, "the verification token (verificationTokenEnv): without it anybody "
                             "could pass for the service", err);
-    const char *base = base_of(o->domain);
+    const char *base = ch_feishu_base(o->domain);
     if (rc == 0 && strncmp(base, "https://", 8) != 0 && strncmp(base, "http://127.0.0.1:", 17) != 0)
         rc = ch_fail(err, CHELA_ECONFIG, "channel feishu: domain is feishu, lark or an https URL");
     return rc;
@@ -340,7 +340,7 @@ static int feishu_open(const struct ch_channel_host *host, const struct chela_ch
                                       .encrypt_key = sealed ? ch_strdup(o->encrypt_key) : NULL,
                                       .cipher = cipher};
     ch_rules_init(&f->rules, o);
-    f->api = ch_feishu_api_new(host->rt, base_of(o->domain), o->account, o->secret);
+    f->api = ch_feishu_api_new(host->rt, ch_feishu_base(o->domain), o->account, o->secret);
     f->acts = ch_feishu_acts_new(f->api);
     f->streams = o->streaming;
     f->stream = ch_feishu_stream_new(host, f->api);
@@ -372,4 +372,5 @@ const struct ch_channel_ops ch_feishu_channel = {
     .working = feishu_working,
     .stream = feishu_stream,
     .remind = feishu_remind,
+    .survey = ch_feishu_survey,
 };

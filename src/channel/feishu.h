@@ -13,6 +13,7 @@
  *   feishu_out.c      answers, and that somebody is at work
  *   feishu_act.c      messages taken back, members removed
  *   feishu_stream.c   answers that people see grow
+ *   feishu_survey.c   is the app set up as it should be?
  *   feishu.c          the channel made of these */
 #ifndef CH_CHANNEL_FEISHU_H
 #define CH_CHANNEL_FEISHU_H
@@ -134,6 +135,12 @@ bool ch_feishu_may_pass(const struct ch_feishu_answer *a);
 /* POST without a token. */
 void ch_feishu_ask(struct ch_feishu_api *api, const char *path, const char *body,
                    ch_feishu_fn *fn, void *user);
+
+/* --- feishu_survey.c: struct ch_channel_ops' survey */
+#define CH_FEISHU_TOKEN_PATH "/open-apis/auth/v3/tenant_access_token/internal"
+void ch_feishu_survey(chela_runtime *rt, const struct chela_channel_opts *o, struct ch_jw *w);
+/* feishu.c: where the platform is; domain as in the options. */
+const char *ch_feishu_base(const char *domain);
 
 /* --- feishu_line.c */
 

@@ -14,7 +14,6 @@
 #include "json/writer.h"
 
 #define TOKEN_SPARE_MS (30 * 60 * 1000)
-#define TOKEN_PATH "/open-apis/auth/v3/tenant_access_token/internal"
 #define CALL_MS 30000
 
 struct ch_feishu_api {
@@ -274,7 +273,7 @@ static void need_token(struct ch_feishu_api *api) {
     ch_jw_kcstr(&w, "app_id", api->app_id);
     ch_jw_kcstr(&w, "app_secret", api->secret);
     ch_jw_end(&w, '}');
-    api->asking = ask(api, TOKEN_PATH, ch_buf_str(&body), on_token, api);
+    api->asking = ask(api, CH_FEISHU_TOKEN_PATH, ch_buf_str(&body), on_token, api);
 }
 
 /* --- for the channel */

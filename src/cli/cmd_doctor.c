@@ -95,7 +95,7 @@ static char *text(const char *json, size_t i, const char *member) {
     return copy;
 }
 
-static void add_survey(struct ch_findings *f, const char *json) {
+void ch_findings_survey(struct ch_findings *f, const char *json) {
     char *area;
     for (size_t i = 0; (area = text(json, i, "area")); i++)
         ch_findings_add(f, (struct ch_finding){.area = area,
@@ -132,7 +132,7 @@ static void look_at_gateway(struct ch_findings *f, struct ch_setup *s, const cha
     if (s->config && chela_config_token(s->config, &o.token, &err) < 0)
         ch_findings_tell(f, "gateway", "token", "fail", ch_dup(err.message), NULL);
     char *json = chela_gateway_survey(s->rt, url, o.token ? o.token : getenv(env));
-    add_survey(f, json);
+    ch_findings_survey(f, json);
     chela_free(json);
 }
 
@@ -153,10 +153,10 @@ static void look(struct ch_findings *f, struct ch_setup *s) {
     struct chela_sandbox_opts sandbox = CHELA_SANDBOX_OPTS(.mode = NULL);
     ch_setup_sandbox(s, &bounds, &sandbox);
     char *json = chela_runtime_survey(s->rt, bounds.sandbox);
-    add_survey(f, json);
+    ch_findings_survey(f, json);
     chela_free(json);
     ch_doctor_disks(f, s->env, bounds.workspace);
-    ch_doctor_channels(f, s->config);
+    ch_doctor_channels(f, s->config, s->rt);
     look_at_agent(f, s, &opt);
 }
 
@@ -258,10 +258,11 @@ const struct ch_cmd ch_cmd_doctor = {
     .summary = "will it work on this machine?",
     .about = "Looks at the configuration, the store (that it opens, and how a server keeps its "
              "data), the modules, the keys in the environment (that they are there, not what they "
-             "are), the layers of the sandbox, the clock, room on the disks, the secrets of "
-             "channels and the model that 'chela run' would use. Each line is ok, warn (it works "
-             "with less) or fail (what was asked for will not work), with what helps. No model is "
-             "asked for a reply.\n\n"
+             "are), the layers of the sandbox, the clock, room on the disks, the channels (that "
+             "their secrets are there; Feishu is asked whether they are right, and whether the app "
+             "has the permissions it needs) and the model that 'chela run' would use. Each line is "
+             "ok, warn (it works with less) or fail (what was asked for will not work), with "
+             "what helps. No model is asked for a reply.\n\n"
              "With --url a gateway that runs is asked instead, as its callers would: is it there, "
              "does the token open it, which of the things it depends on fails.\n\n"
              "The exit status is 1 if something failed, 0 otherwise.",

@@ -130,8 +130,16 @@ static char *unset(const struct chela_channel_env *env) {
     return missing;
 }
 
-static void look_at_channel(struct ch_findings *f, const struct chela_channel_opts *c,
-                            const struct chela_channel_env *env) {
+static void ask_service(struct ch_findings *f, struct chela_channel_opts *c,
+                        const struct chela_channel_env *env, chela_runtime *rt) {
+    c->secret = env->secret ? getenv(env->secret) : NULL;
+    char *json = chela_channel_survey(rt, c);
+    ch_findings_survey(f, json);
+    chela_free(json);
+}
+
+static void look_at_channel(struct ch_findings *f, struct chela_channel_opts *c,
+                            const struct chela_channel_env *env, chela_runtime *rt) {
     char *missing = unset(env);
     if (missing)
         ch_findings_tell(f, "channel", c->name, "fail", ch_format("%s: not set", missing),
@@ -143,15 +151,17 @@ static void look_at_channel(struct ch_findings *f, const struct chela_channel_op
     else
         ch_findings_tell(f, "channel", c->name, "ok",
                          ch_format("app %s, its secrets are there", c->account), NULL);
+    if (!missing)
+        ask_service(f, c, env, rt);
     free(missing);
 }
 
-void ch_doctor_channels(struct ch_findings *f, const chela_config *config) {
+void ch_doctor_channels(struct ch_findings *f, const chela_config *config, chela_runtime *rt) {
     for (size_t i = 0; config; i++) {
         struct chela_channel_opts c = CHELA_CHANNEL_OPTS(.name = NULL);
         struct chela_channel_env env = {0};
         if (chela_config_channel(config, i, &c, &env) < 0)
             return;
-        look_at_channel(f, &c, &env);
+        look_at_channel(f, &c, &env, rt);
     }
 }

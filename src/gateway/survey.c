@@ -5,7 +5,9 @@
  * have the form that chela_runtime_survey gives its own. */
 #include "agent/agent.h"
 #include "agent/inquire.h"
+#include "base/log.h"
 #include "base/mem.h"
+#include "channel/channel.h"
 #include "chela/gateway.h"
 #include "json/json.h"
 #include "json/writer.h"
@@ -138,5 +140,19 @@ char *chela_gateway_survey(chela_runtime *rt, const char *url, const char *token
         look_at_checks(&s);
     }
     ch_jw_end(&s.w, ']');
+    return ch_buf_take(&out);
+}
+
+char *chela_channel_survey(chela_runtime *rt, const struct chela_channel_opts *given) {
+    struct ch_buf out = {0};
+    struct ch_jw w = ch_jw(&out);
+    struct chela_channel_opts o = {0};
+    memcpy(&o, given, CH_MIN(given->size, sizeof(o)));
+    const struct ch_channel_ops *ops = ch_channel_find(o.name);
+    ch_redact_add(o.secret ? o.secret : "");
+    ch_jw_begin(&w, '[');
+    if (ops && ops->survey && o.secret)
+        ops->survey(rt, &o, &w);
+    ch_jw_end(&w, ']');
     return ch_buf_take(&out);
 }

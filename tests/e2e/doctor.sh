@@ -40,9 +40,15 @@ exits "doctor: a model without its key" 1
 check "doctor: a model without its key: which" grep -qE '^fail  model +key .*MISTRAL_API_KEY' "$out"
 
 # The clock, the disks, what channels need.
-cat >"$space/chela.yaml" <<'YAML'
+. tests/support/lark.sh
+start_lark
+mkdir "$tmp/lark/scopes"
+jq -n '[$ARGS.positional[] | {scope_name: ., grant_status: 1}]' --args im:message:send_as_bot im:message.p2p_msg:readonly \
+    im:message.group_at_msg:readonly im:resource im:message.reactions:write_only contact:user.base:readonly >"$tmp/lark/scopes/all"
+eval "$(declare -f plain_with_env | sed 's/^plain_//')"
+cat >"$space/chela.yaml" <<YAML
 channels:
-  feishu: { appId: cli_1, encryptKeyEnv: LARK_KEY }
+  feishu: { appId: $app, domain: $lark, encryptKeyEnv: LARK_KEY }
 YAML
 chela doctor
 exits "doctor: a channel without its secrets" 1
@@ -53,12 +59,29 @@ for name in workspace state temporary; do
 done
 eval "bare_$(declare -f with_env)"
 with_env() {
-    bare_with_env FEISHU_APP_SECRET=lark-SENTINEL FEISHU_VERIFICATION_TOKEN=lark-SENTINEL LARK_KEY=lark-SENTINEL "$@"
+    bare_with_env FEISHU_APP_SECRET="${lark_secret-$app_secret}" FEISHU_VERIFICATION_TOKEN=lark-SENTINEL LARK_KEY=lark-SENTINEL "$@"
 }
 chela doctor
 exits "doctor: a channel with its secrets" 0
-check "doctor: a channel with its secrets" grep -qE '^ok    channel +feishu +app cli_1, its secrets are there$' "$out"
-if grep -q lark-SENTINEL "$out" "$err"; then not_ok "doctor: they are not shown"; else ok "doctor: they are not shown"; fi
+check "doctor: a channel with its secrets" grep -qE '^ok    channel +feishu +app cli_test, its secrets are there$' "$out"
+check "doctor: the service knows it" grep -qE '^ok    channel +feishu +the service knows the app: ' "$out"
+check "doctor: and lets it do what it needs" grep -qE '^ok    channel +feishu +it has the permissions' "$out"
+if grep -q SENTINEL "$out" "$err"; then not_ok "doctor: they are not shown"; else ok "doctor: they are not shown"; fi
+sed -i 's/, encryptKeyEnv/, streaming: true, encryptKeyEnv/' "$space/chela.yaml"
+jq 'map(if .scope_name | test("p2p_msg") then .grant_status = 2 else . end)' "$tmp/lark/scopes/all" >"$tmp/scopes"
+mv "$tmp/scopes" "$tmp/lark/scopes/all"
+chela doctor
+exits "doctor: an app without a permission" 1
+check "doctor: which, and what for" grep -qE '^fail  channel +feishu +it lacks im:message.p2p_msg:readonly: no direct message comes$' "$out"
+check "doctor: one that is asked for only by an option" grep -qE '^warn  channel +feishu +it lacks cardkit:card:write: ' "$out"
+lark_secret=lark-SENTINEL
+chela doctor
+exits "doctor: a wrong secret" 1
+check "doctor: which it is" grep -qE '^fail  channel +feishu +the App ID or the App Secret is wrong: code 10014: ' "$out"
+kill "$server_pid" && wait "$server_pid" 2>/dev/null
+chela doctor
+exits "doctor: a service that is not there" 0
+check "doctor: is a warning" grep -qE '^warn  channel +feishu +http://127.0.0.1:[0-9]* cannot be asked: ' "$out"
 eval "$(declare -f bare_with_env | sed 's/^bare_//')"
 rm "$space/chela.yaml"
 chela doctor now

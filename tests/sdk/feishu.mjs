@@ -53,15 +53,15 @@ async function platform(name) {
   };
 }
 
-async function gateway(name, lines) {
+async function gateway(name, lines, rules = 'rules: [{ say: "you said: {{user}}" }]\n', more = '') {
   const dir = join(space, name);
   mkdirSync(dir);
-  writeFileSync(join(dir, 'rules.yaml'), 'rules: [{ say: "you said: {{user}}" }]\n');
+  writeFileSync(join(dir, 'rules.yaml'), rules);
   writeFileSync(join(dir, 'chela.yaml'), `
 store: sqlite:./chela.db
 agents: { list: [{ id: coder, model: scripted/rules.yaml }] }
 channels: { feishu: { appId: ${app}, dmPolicy: open, ${lines} } }
-`);
+${more}`);
   const child = spawn(join(build, 'chela'), ['serve', '--listen', '127.0.0.1:0'], {
     cwd: dir, stdio: ['ignore', 'ignore', 'pipe'],
     env: {
@@ -180,6 +180,31 @@ await check('feishu: a reply is the request that the SDK makes', async () => {
   same(reaction(cloud.lines('calls')), reaction(mine.lines('calls')), 'the reaction');
   const token = (calls) => canonical(calls.find((l) => l.includes('tenant_access_token')));
   same(token(cloud.lines('calls')), token(mine.lines('calls')), 'the token');
+});
+
+await check('feishu: a card that grows is the requests that the SDK makes', async () => {
+  const cards = await platform('cards');
+  await gateway('cards-chela', `domain: "${cards.url}", mode: websocket, streaming: true`,
+    'rules: [{ when: { after: none }, say: "One.", call: { tool: wait, args: {} } }, { say: "One. Two." }]\n',
+    'tools: { custom: [{ name: wait, description: waits, command: [sh, -c, "until [ -e go ]; do sleep 0.05; done"], effect: read, permission: read }] }\n');
+  await cards.push(event('om_card', 'hello'));
+  await until('the card', () => cards.lines('sent').length);
+  writeFileSync(join(space, 'cards-chela', 'go'), '');
+  await until('its end', () => cards.lines('calls').find((l) => l.startsWith('PATCH')));
+  const calls = cards.lines('calls').map(canonical).filter((c) => c.path.includes('/cardkit/') || c.path.endsWith('/om_card/reply'));
+
+  const mine = await platform('cards-sdk');
+  const client = new lark.Client({ appId: app, appSecret: secret, domain: mine.url, logger: quiet });
+  for (const { path, body } of calls) {
+    const [, card_id, element_id] = /cards\/(\d+)(?:\/elements\/(\w+))?/.exec(path) ?? [];
+    if (path.endsWith('/reply')) await client.im.message.reply({ path: { message_id: 'om_card' }, data: body });
+    else if (path.endsWith('/content')) await client.cardkit.v1.cardElement.content({ path: { card_id, element_id }, data: body });
+    else if (path.endsWith('/settings')) await client.cardkit.v1.card.settings({ path: { card_id }, data: body });
+    else await client.cardkit.v1.card.create({ data: body });
+  }
+  const theirs = mine.lines('calls').map(canonical).filter((c) => !c.path.includes('tenant_access_token'));
+  same(calls, theirs, 'the requests');
+  same(calls.map((c) => c.path.split('/').at(-1)), ['cards', 'reply', ...calls.slice(2, -1).map(() => 'content'), 'settings'], 'their order');
 });
 
 // --- the long connection

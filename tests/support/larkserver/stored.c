@@ -2,17 +2,18 @@
  *
  *   DIR/resources/KEY      a file that somebody sent, as it is
  *   DIR/messages/ID        the items of GET /im/v1/messages/ID, as JSON
- *   DIR/threads/ID         those of a topic's list of messages */
+ *   DIR/threads/ID         those of a topic's list of messages
+ *   DIR/scopes/all         the app's permissions, as JSON */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "larkserver.h"
 
-static void answer_items(int fd, const char *items) {
+static void answer_list(int fd, const char *key, const char *items) {
     size_t n = strlen(items) + 64;
     char *json = malloc(n);
-    snprintf(json, n, "{\"code\":0,\"data\":{\"has_more\":false,\"items\":%s}}", items);
+    snprintf(json, n, "{\"code\":0,\"data\":{\"has_more\":false,\"%s\":%s}}", key, items);
     answer(fd, 200, json);
     free(json);
 }
@@ -24,18 +25,19 @@ int stored_give(int fd, const struct request *r) {
         {"/resources/", "resources"},
         {"/im/v1/messages/", "messages"},
         {"container_id_type=thread&container_id=", "threads"},
+        {"/application/v6/", "scopes"},
     };
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
         const char *at = strstr(r->path, kinds[i].before);
         size_t size, n = at ? strcspn(at + strlen(kinds[i].before), "?&") : 0;
-        char *text =
-            at ? read_stored(kinds[i].folder, at + strlen(kinds[i].before), n, &size) : NULL;
+        const char *name = i == 3 ? "all" : at ? at + strlen(kinds[i].before) : NULL;
+        char *text = at ? read_stored(kinds[i].folder, name, i == 3 ? 3 : n, &size) : NULL;
         if (!text)
             continue;
         if (i == 0)
             answer_with(fd, 200, "", text, size);
         else
-            answer_items(fd, text);
+            answer_list(fd, i == 3 ? "scopes" : "items", text);
         free(text);
         return 1;
     }
