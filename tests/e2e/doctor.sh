@@ -74,7 +74,7 @@ chela doctor
 exits "doctor: an app without a permission" 1
 check "doctor: which, and what for" grep -qE '^fail  channel +feishu +it lacks im:message.p2p_msg:readonly: no direct message comes$' "$out"
 check "doctor: one that is asked for only by an option" grep -qE '^warn  channel +feishu +it lacks cardkit:card:write: ' "$out"
-lark_secret=lark-SENTINEL
+lark_secret='lark-SENTINEL'
 chela doctor
 exits "doctor: a wrong secret" 1
 check "doctor: which it is" grep -qE '^fail  channel +feishu +the App ID or the App Secret is wrong: code 10014: ' "$out"

@@ -167,9 +167,11 @@ function canonical(line) {
   return { method, path, body: body ? JSON.parse(body) : null };
 }
 
+// One for all: the SDK keeps its token by the app's id, whatever platform gave it.
+const mine = await platform('client');
+const client = new lark.Client({ appId: app, appSecret: secret, domain: mine.url, logger: quiet });
+
 await check('feishu: a reply is the request that the SDK makes', async () => {
-  const mine = await platform('client');
-  const client = new lark.Client({ appId: app, appSecret: secret, domain: mine.url, logger: quiet });
   await until('our reply', () => cloud.lines('sent').find((l) => l.startsWith('/open-apis/im/v1/messages/om_len0/reply')));
   const ours = canonical(cloud.lines('calls').find((l) => l.startsWith('POST /open-apis/im/v1/messages/om_len0/reply')));
   await client.im.message.reply({ path: { message_id: 'om_len0' }, data: { content: ours.body.content, msg_type: 'post', uuid: ours.body.uuid } });
@@ -191,10 +193,8 @@ await check('feishu: a card that grows is the requests that the SDK makes', asyn
   await until('the card', () => cards.lines('sent').length);
   writeFileSync(join(space, 'cards-chela', 'go'), '');
   await until('its end', () => cards.lines('calls').find((l) => l.startsWith('PATCH')));
-  const calls = cards.lines('calls').map(canonical).filter((c) => c.path.includes('/cardkit/') || c.path.endsWith('/om_card/reply'));
-
-  const mine = await platform('cards-sdk');
-  const client = new lark.Client({ appId: app, appSecret: secret, domain: mine.url, logger: quiet });
+  const about = (p) => p.lines('calls').map(canonical).filter((c) => c.path.includes('/cardkit/') || c.path.endsWith('/om_card/reply'));
+  const calls = about(cards);
   for (const { path, body } of calls) {
     const [, card_id, element_id] = /cards\/(\d+)(?:\/elements\/(\w+))?/.exec(path) ?? [];
     if (path.endsWith('/reply')) await client.im.message.reply({ path: { message_id: 'om_card' }, data: body });
@@ -202,8 +202,7 @@ await check('feishu: a card that grows is the requests that the SDK makes', asyn
     else if (path.endsWith('/settings')) await client.cardkit.v1.card.settings({ path: { card_id }, data: body });
     else await client.cardkit.v1.card.create({ data: body });
   }
-  const theirs = mine.lines('calls').map(canonical).filter((c) => !c.path.includes('tenant_access_token'));
-  same(calls, theirs, 'the requests');
+  same(calls, about(mine), 'the requests');
   same(calls.map((c) => c.path.split('/').at(-1)), ['cards', 'reply', ...calls.slice(2, -1).map(() => 'content'), 'settings'], 'their order');
 });
 
