@@ -131,7 +131,7 @@ $(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests
 $(SUPPORT): $(call objs,$(filter-out tests/support/fuzz_main.c,$(wildcard tests/support/*.c)))
 	@mkdir -p $(@D); rm -f $@
 	$(Q)$(AR) rcs $@ $^
-$(filter $(addprefix $(BUILD)/tests/unit/net/test_,tls ws h2) $(BUILD)/tests/unit/tool/% $(BUILD)/tests/unit/store/%,$(UNIT)): | $(MODULE_SOS)
+$(filter $(addprefix $(BUILD)/tests/unit/net/test_,tls ws h2 server_tls) $(BUILD)/tests/unit/tool/% $(BUILD)/tests/unit/store/%,$(UNIT)): | $(MODULE_SOS)
 $(filter $(BUILD)/tests/unit/tool/%,$(UNIT)): | $(BOX)
 tests: all examples $(UNIT) $(WHOLE) $(FUZZ) $(TOOLS)
 
@@ -221,7 +221,7 @@ bench: $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c)) all ## measure against t
 	@scripts/bench $(BUILD) $(BENCH_DIR) $(BENCH_ARGS)
 $(BUILD)/bench/%: bench/%.c $(BUILD)/libchela.a
 	$(call say,cc)
-	$(Q)$(LINK) $(CPPFLAGS) -std=gnu11 $(WARN) -o $@ $^ $(LDLIBS)
+	$(Q)$(LINK) $(CPPFLAGS) -std=gnu11 $(WARN) -o $@ $^ $(LDLIBS) $(call pkg,--libs,libssl libcrypto)
 
 install: all ## into PREFIX, below DESTDIR
 	@$(MAKE) --no-print-directory install-now

@@ -1,10 +1,11 @@
 /* gateway.c -- what `chela serve` costs, and what its clients wait for.
  *
- *   gateway PROGRAM [idle|sse|chats|chats2|accept|halfopen]...  all, if none is named
+ *   gateway PROGRAM [idle|sse|tls|chats|chats2|accept|halfopen]...  all, if none is named
  *
  * idle      memory of a gateway with one agent that does nothing
  * sse       memory of each of 10,000 clients that follow a session, and how long a
  *           new request takes beside them
+ * tls       memory of each of 500 that do so over TLS
  * chats     200 streams at once, a piece every 20 ms: how long a piece is on its way,
  *           through the gateway and straight from the service; CPU
  * chats2    the same over HTTP/2, on 4 connections
@@ -20,6 +21,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
+#include <openssl/ssl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -46,6 +49,7 @@
 #define TOKEN "bench-bench-bench-bench"
 #define AUTH "Host: localhost\r\nAuthorization: Bearer " TOKEN "\r\n"
 #define SSE_CLIENTS 10000
+#define TLS_CLIENTS 500
 #define CHATS 200
 #define PIECES 150
 #define CONNECTIONS 4 /* of HTTP/2 */
@@ -138,8 +142,8 @@ static int find_port(const char *log) {
     int port = 0;
     FILE *f = fopen(log, "r");
     while (f && !port && fgets(line, sizeof(line), f))
-        if ((at = strstr(line, "listening on http://127.0.0.1:")))
-            port = (int)strtol(at + 30, NULL, 10);
+        if (strstr(line, "listening on http") && (at = strstr(line, "//127.0.0.1:")))
+            port = (int)strtol(at + strlen("//127.0.0.1:"), NULL, 10);
     if (f)
         fclose(f);
     return port;
@@ -298,6 +302,74 @@ static void sse(void) {
            SSE_CLIENTS, kb, median, most, load());
     for (int i = 0; i < SSE_CLIENTS; i++)
         close(fds[i]);
+}
+
+/* --- tls */
+
+static void make_certificate(void) {
+    char key[128], cert[128];
+    snprintf(key, sizeof(key), "%s/key.pem", b.dir);
+    snprintf(cert, sizeof(cert), "%s/cert.pem", b.dir);
+    int status = -1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        int null = open("/dev/null", O_WRONLY);
+        dup2(null, 2);
+        execlp("openssl", "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+               "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+               "-keyout", key, "-out", cert, (char *)NULL);
+        _exit(127);
+    }
+    waitpid(pid, &status, 0);
+    if (status != 0) {
+        fprintf(stderr, "gateway: openssl made no certificate\n");
+        exit(1);
+    }
+}
+
+static SSL *dial_tls(SSL_CTX *ctx) {
+    SSL *ssl = SSL_new(ctx);
+    int fd = dial(b.port), at_once = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof(at_once));
+    SSL_set_fd(ssl, fd);
+    if (SSL_connect(ssl) != 1)
+        die("TLS");
+    return ssl;
+}
+
+/* Asks, and reads until `word` has come. */
+static void talk_tls(SSL *ssl, const char *request, const char *word) {
+    CH_BUF_AUTO got = {0};
+    SSL_write(ssl, request, (int)strlen(request));
+    while (!strstr(ch_buf_str(&got), word)) {
+        int n = SSL_read(ssl, ch_buf_reserve(&got, 4096), 4096);
+        if (n <= 0)
+            die("TLS");
+        ch_buf_commit(&got, (size_t)n);
+    }
+}
+
+static void tls(void) {
+    static SSL *clients[TLS_CLIENTS];
+    SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
+    make_certificate();
+    start_gateway("scripted/rules.yaml", "gateway: { tls: { cert: cert.pem, key: key.pem } }\n");
+    SSL *one = dial_tls(ctx);
+    talk_tls(one, "POST /api/sessions/s/messages HTTP/1.1\r\n" AUTH
+                  "Content-Type: application/json\r\nContent-Length: 13\r\n\r\n{\"text\":\"hi\"}",
+             "\r\n\r\n");
+    rest(200);
+    long before = of_smaps(b.gateway, "Rss:");
+    double began = now_ms();
+    for (int i = 0; i < TLS_CLIENTS; i++) {
+        clients[i] = dial_tls(ctx);
+        talk_tls(clients[i], "GET /api/sessions/s/events HTTP/1.1\r\n" AUTH "\r\n",
+                 ": listening");
+    }
+    double took = now_ms() - began;
+    printf("tls       %d clients: %.2f KB each, %.2f ms until one is there, load %s\n",
+           TLS_CLIENTS, (double)(of_smaps(b.gateway, "Rss:") - before) / TLS_CLIENTS,
+           took / TLS_CLIENTS, load());
 }
 
 /* --- halfopen */
@@ -748,7 +820,7 @@ static void accept_events(void) {
 static const struct {
     const char *name;
     void (*run)(void);
-} modes[] = {{"idle", idle}, {"sse", sse}, {"chats", chats}, {"chats2", chats2},
+} modes[] = {{"idle", idle}, {"sse", sse}, {"tls", tls}, {"chats", chats}, {"chats2", chats2},
              {"accept", accept_events}, {"halfopen", halfopen}};
 
 static void measure(const char *name) {
@@ -774,7 +846,7 @@ static void measure(const char *name) {
 int main(int argc, char **argv) {
     struct rlimit files;
     if (argc < 2) {
-        fprintf(stderr, "usage: gateway PROGRAM [idle|sse|chats|chats2|accept|halfopen]...\n");
+        fprintf(stderr, "usage: gateway PROGRAM [idle|sse|tls|chats|chats2|accept|halfopen]...\n");
         return 2;
     }
     b.program = realpath(argv[1], NULL);

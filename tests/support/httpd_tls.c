@@ -57,15 +57,27 @@ void test_ca_free(struct test_ca *ca) {
     free(ca);
 }
 
-char *test_ca_write(const struct test_ca *ca) {
-    struct ch_buf name = {0};
+static FILE *new_file(struct ch_buf *name) {
     const char *dir = getenv("TMPDIR");
 
-    ch_buf_addf(&name, "%s/chela-ca-XXXXXX", dir ? dir : "/tmp");
-    int fd = mkstemp(name.p);
-    FILE *f = fdopen(fd, "w");
+    ch_buf_addf(name, "%s/chela-ca-XXXXXX", dir ? dir : "/tmp");
+    FILE *f = fdopen(mkstemp(name->p), "w");
     assert(f);
+    return f;
+}
+
+char *test_ca_write(const struct test_ca *ca) {
+    struct ch_buf name = {0};
+    FILE *f = new_file(&name);
     PEM_write_X509(f, ca->cert);
+    fclose(f);
+    return ch_buf_take(&name);
+}
+
+char *test_ca_write_key(const struct test_ca *ca) {
+    struct ch_buf name = {0};
+    FILE *f = new_file(&name);
+    PEM_write_PrivateKey(f, ca->key, NULL, NULL, 0, NULL, NULL);
     fclose(f);
     return ch_buf_take(&name);
 }

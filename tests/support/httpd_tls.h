@@ -8,8 +8,10 @@ struct test_ca; /* a certificate authority that nobody trusts yet */
 struct test_ca *test_ca_new(void);
 void test_ca_free(struct test_ca *ca);
 
-/* Write its certificate to a new file; the caller unlinks and frees the name. */
+/* Write its certificate, or its key, to a new file; the caller unlinks and frees
+ * the name. */
 char *test_ca_write(const struct test_ca *ca);
+char *test_ca_write_key(const struct test_ca *ca);
 
 /* What a server needs to present a certificate of this authority. names: as in
  * openssl's subjectAltName ("DNS:localhost,IP:127.0.0.1"). days: how long it
