@@ -5,6 +5,7 @@
 #include "agent/delegate.h"
 #include "agent/handoff.h"
 #include "agent/keep.h"
+#include "agent/meaning.h"
 #include "agent/mode.h"
 #include "tool/delivery.h"
 
@@ -147,6 +148,10 @@ static void progress(const struct ch_block *call, struct ch_sv text, void *user)
     ch_emit(user, &ev);
 }
 
+static void used(int64_t tokens, void *user) {
+    ch_meaning_charge(user, tokens);
+}
+
 static struct chela_event result_event(const struct ch_result *r) {
     return (struct chela_event){.type = CHELA_EV_TOOL_RESULT,
                                 .result = {.id = ch_str(r->id),
@@ -254,6 +259,7 @@ static const struct ch_batch_ops ops = {
     .gate = gate,
     .started = started,
     .progress = progress,
+    .used = used,
     .after = after,
     .finished = finished,
     .client = left_to_host,

@@ -77,6 +77,10 @@ struct chela_run {
     bool selected; /* tools for its input */
     struct ch_pondering *pondering; /* owned: embeddings it waits for; NULL: none */
     bool pondered;
+    struct { /* by the embedding model, not yet in the journal */
+        unsigned calls;
+        int64_t tokens;
+    } embedded;
     bool looked;   /* at what may be done, and what has changed */
     int64_t stamp;           /* time of the chunk being decoded, 0 between chunks */
     const char *stop_reason; /* for TURN_END */

@@ -4,6 +4,7 @@
 #include "agent/delegate.h"
 #include "agent/handoff.h"
 #include "agent/mailbox.h"
+#include "agent/meaning.h"
 #include "agent/mode.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -328,6 +329,18 @@ static void write_usage(struct ch_jw *w, const struct ch_usage *u) {
     ch_jw_end(w, '}');
 }
 
+static void write_embedded(struct ch_jw *w, const chela_run *run) {
+    const struct ch_meaning *m = run->session->agent->meaning;
+    if (!run->embedded.calls || !m)
+        return;
+    ch_jw_key(w, "embedding");
+    ch_jw_begin(w, '{');
+    ch_jw_kcstr(w, "model", m->target->spec);
+    ch_jw_kint(w, "calls", run->embedded.calls);
+    ch_jw_kint(w, "input", run->embedded.tokens);
+    ch_jw_end(w, '}');
+}
+
 /* With what the machine was told about it, so that it can be told again. */
 void ch_keep_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply *r) {
     struct ch_keep *k = ch_kept(run);
@@ -344,6 +357,9 @@ void ch_keep_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply
     ch_jw_kint(&w, "messages", (int64_t)run->session->transcript.n);
     ch_jw_end(&w, '}');
     write_usage(&w, &r->usage);
+    write_embedded(&w, run);
+    run->embedded.calls = 0;
+    run->embedded.tokens = 0;
     end(run->session, &w, CH_REC_MESSAGE, CH_SYNC_COMMIT);
 }
 

@@ -83,6 +83,21 @@ const struct ch_vectors *ch_meaning_vectors(const struct ch_meaning *m) {
     return &m->vectors;
 }
 
+void ch_meaning_charge(chela_run *run, int64_t tokens) {
+    const struct ch_meaning *m = run->session->agent->meaning;
+    struct ch_usage u = {.input = tokens};
+    double cost = !tokens                          ? 0
+                  : m && m->target->has_price ? ch_price_cost(&m->target->price, &u,
+                                                              run->session->agent->cache)
+                                              : -1;
+
+    ch_run_spend(&run->m, &u, cost);
+    run->turn_usage.input += tokens;
+    run->turn_cost = cost < 0 || run->turn_cost < 0 ? -1 : run->turn_cost + cost;
+    run->embedded.calls++;
+    run->embedded.tokens += tokens;
+}
+
 /* --- what to ask for ------------------------------------------------------------ */
 
 static struct ch_meaning *meaning_of(const chela_run *run) {
@@ -170,6 +185,7 @@ static void on_embedded(const struct ch_embedded *got, const struct chela_error 
         give_up(p->run, err->message);
         return;
     }
+    ch_meaning_charge(p->run, got->tokens);
     for (size_t i = 0; i < p->n; i++) {
         const float *row = got->rows + i * got->dim;
         if (p->asked && i == 0)

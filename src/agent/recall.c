@@ -1,6 +1,7 @@
 /* recall.c -- see recall.h. */
 #include "agent/recall.h"
 
+#include "agent/meaning.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "prompt/carry.h"
@@ -32,6 +33,10 @@ static void found(const struct ch_notes *what, const char *warning, void *user) 
         ch_warn(run, "%s", warning);
     if (!run->dead)
         ch_think(run);
+}
+
+static void used(int64_t tokens, void *user) {
+    ch_meaning_charge(user, tokens);
 }
 
 /* What the user said last. */
@@ -72,7 +77,9 @@ bool ch_recall_ready(chela_run *run) {
                                 .sessions = wants_sessions(s, t),
                                 .query = query,
                                 .notes = PLACES,
-                                .turns = PLACES / 2};
+                                .turns = PLACES / 2,
+                                .used = used,
+                                .used_user = run};
     run->recalling = ch_seek_start(&opts, found, run);
     return false;
 }

@@ -1,6 +1,7 @@
 /* cmd_usage.c -- `chela usage`: the tokens of all sessions, summed up.
  *
- * Read from the journals: every model call is stored with what it used. */
+ * Read from the journals: every model call is stored with what it used, and with
+ * what an embedding model used before it. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,16 @@ static struct sum *place(struct usage *u, const struct chela_store_record *r,
     return sum_of(u, model);
 }
 
+static void add_embeddings(struct usage *u, const struct chela_store_record *r) {
+    char *model = chela_json_get(r->data, r->n, "/embedding/model", NULL);
+    if (model && *model) {
+        struct sum *s = place(u, r, model);
+        s->calls += number(r, "/embedding/calls");
+        s->input += number(r, "/embedding/input");
+    }
+    chela_free(model);
+}
+
 /* What no model said, such as the calls of a plan's steps, used nothing. */
 static int add_record(const struct chela_store_record *r, void *user) {
     struct usage *u = user;
@@ -104,6 +115,7 @@ static int add_record(const struct chela_store_record *r, void *user) {
     }
     chela_free(usage);
     chela_free(model);
+    add_embeddings(u, r);
     return 0;
 }
 

@@ -35,20 +35,18 @@ static int note_session(const struct chela_store_session *s, void *user) {
     return 0;
 }
 
-static void add_call(struct usage *u, const struct chela_store_record *r,
-                     const struct ch_json *data) {
-    const struct ch_json *used = ch_json_get(data, "usage");
+/* used: what it used. */
+static void add_call(struct usage *u, int64_t ts, int64_t took_ms, struct ch_sv model,
+                     const struct ch_json *used) {
     struct ch_buf *out = &u->lookup->out;
     struct ch_jw w = ch_jw(out);
-    const struct ch_json *message = ch_json_get(data, "message");
-    struct ch_sv model = ch_json_get_str(message ? message : data, "model");
     if (!used || !model.n || u->ncalls == CH_LIMIT_USAGE_CALLS)
         return; /* the steps of a plan are calls that no model made */
     if (u->ncalls++)
         ch_buf_addc(out, ',');
     ch_jw_begin(&w, '{');
-    ch_jw_kint(&w, "ts", r->ts);
-    ch_jw_kint(&w, "ms", u->last ? CH_MAX(r->ts - u->last, 0) : 0);
+    ch_jw_kint(&w, "ts", ts);
+    ch_jw_kint(&w, "ms", took_ms);
     ch_jw_kcstr(&w, "session", u->at->key);
     ch_jw_kcstr(&w, "agent", u->at->agent);
     ch_jw_kstr(&w, "model", model);
@@ -56,6 +54,15 @@ static void add_call(struct usage *u, const struct chela_store_record *r,
     ch_jw_kint(&w, "output", ch_json_int(ch_json_get(used, "output"), 0));
     ch_jw_kint(&w, "cache_read", ch_json_int(ch_json_get(used, "cache_read"), 0));
     ch_jw_end(&w, '}');
+}
+
+static void add_calls(struct usage *u, const struct chela_store_record *r,
+                      const struct ch_json *data) {
+    const struct ch_json *message = ch_json_get(data, "message");
+    const struct ch_json *embedding = ch_json_get(data, "embedding");
+    add_call(u, r->ts, u->last ? CH_MAX(r->ts - u->last, 0) : 0,
+             ch_json_get_str(message ? message : data, "model"), ch_json_get(data, "usage"));
+    add_call(u, r->ts, 0, ch_json_get_str(embedding, "model"), embedding);
 }
 
 /* A paused run states its cost again when it ends. */
@@ -78,7 +85,7 @@ static int read_record(const struct chela_store_record *r, void *user) {
     if ((call || state) && r->ts >= u->since &&
         ch_json_parse(&arena, ch_sv(r->data, r->n), CH_JSON_REPLACE, &data, NULL, NULL) == 0) {
         if (call)
-            add_call(u, r, data);
+            add_calls(u, r, data);
         else
             add_cost(u, data);
     }

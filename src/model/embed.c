@@ -102,7 +102,8 @@ static int read_answer(struct ch_embed *e, struct ch_embedded *out, float **rows
         return bad(err, "there is not one vector for each text");
     if (!ch_json_is(first, CH_JSON_ARRAY) || first->n == 0 || first->n > CH_LIMIT_EMBED_SIZE)
         return bad(err, "the first vector is none");
-    *out = (struct ch_embedded){.n = e->n, .dim = first->n};
+    int64_t tokens = ch_json_int(ch_json_path(root, "usage", "prompt_tokens", NULL), 0);
+    *out = (struct ch_embedded){.n = e->n, .dim = first->n, .tokens = CH_MAX(tokens, 0)};
     out->rows = *rows = ch_alloc(e->n * first->n * sizeof(**rows));
     return read_rows(data, e->n, first->n, *rows, err);
 }

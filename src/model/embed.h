@@ -23,6 +23,7 @@ struct ch_embed_opts {
 struct ch_embedded {
     const float *rows;
     size_t n, dim;
+    int64_t tokens; /* that the service says it read; 0: it does not say */
 };
 
 /* Exactly one, never from inside ch_embed_start, unless it is cancelled: got, or

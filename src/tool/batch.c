@@ -92,6 +92,13 @@ static void on_progress(chela_call *call, struct ch_sv text) {
         b->ops.progress(call->block, text, b->user);
 }
 
+static void on_used(chela_call *call, int64_t tokens) {
+    struct ch_batch *b = call->owner;
+
+    if (b->ops.used)
+        b->ops.used(tokens, b->user);
+}
+
 static void on_ended(chela_call *call) {
     struct ch_batch *b = call->owner;
 
@@ -440,6 +447,7 @@ static struct ch_call_env make_env(const struct ch_batch_opts *opts) {
         .ended = on_ended,
         .rested = on_rested,
         .progress = on_progress,
+        .used = on_used,
     };
 }
 

@@ -71,6 +71,8 @@ struct ch_batch_ops {
                  void *user);
     void (*started)(const struct ch_block *call, void *user);
     void (*progress)(const struct ch_block *call, struct ch_sv text, void *user);
+    /* Optional. An embedding model has read so many tokens for a tool. */
+    void (*used)(int64_t tokens, void *user);
     /* Optional. The model would see *content; replace it (heap) to change it. */
     void (*after)(const struct ch_result *r, char **content, void *user);
     /* A call ended. In order of ending; the message is in call order. */

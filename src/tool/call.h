@@ -56,6 +56,7 @@ struct ch_call_env {
     void (*ended)(chela_call *call); /* the outcome is set; once */
     void (*rested)(chela_call *call); /* ch_call_rest; may be NULL */
     void (*progress)(chela_call *call, struct ch_sv text);
+    void (*used)(chela_call *call, int64_t tokens); /* by an embedding model, for the tool */
 };
 
 enum ch_call_state {

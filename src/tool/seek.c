@@ -25,6 +25,8 @@ struct ch_seeking {
     struct ch_notes found;
 
     struct ch_embedder *embedder; /* NULL: by words alone */
+    void (*used)(int64_t tokens, void *user);
+    void *used_user;
     char *file;                   /* owned; NULL: vectors are not kept */
     struct ch_vectors vectors;
     size_t kept; /* size of the vectors in the file; 0: there are none */
@@ -187,6 +189,8 @@ static void on_embedded(const struct ch_embedded *got, const struct chela_error 
         give_up(k, err->message);
         return;
     }
+    if (k->used)
+        k->used(got->tokens, k->used_user);
     for (size_t i = 0; i < k->batch; i++) {
         const float *row = got->rows + i * got->dim;
         if (first + i == 0)
@@ -252,6 +256,8 @@ struct ch_seeking *ch_seek_start(const struct ch_seek_opts *o, ch_seek_fn *fn, v
 
     k->fn = fn;
     k->user = user;
+    k->used = o->used;
+    k->used_user = o->used_user;
     k->loop = o->loop;
     k->workers = o->workers;
     k->settings = ch_settings_ref(o->settings);

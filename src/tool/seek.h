@@ -34,6 +34,9 @@ struct ch_seek_opts { /* texts are copied */
     bool sessions;             /* also past turns, as far as settings allow */
     struct ch_sv query;
     size_t notes, turns; /* so many of each kind at most */
+    /* The embedding model has read so many tokens; before ch_seek_fn. NULL: nobody counts. */
+    void (*used)(int64_t tokens, void *user);
+    void *used_user;
 };
 
 struct ch_seeking; /* under way */

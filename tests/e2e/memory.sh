@@ -42,7 +42,7 @@ same "unless it is not to be looked at" "Nothing is written down about that." "$
 # --- meaning: the service knows three texts, the question first
 start_server
 vector() { printf '{"index":%s,"embedding":[%s]}' "$@"; }
-jq -n --arg body "{\"data\":[$(vector 0 1,0),$(vector 1 2,0.1),$(vector 2 0,3)]}" \
+jq -n --arg body "{\"data\":[$(vector 0 1,0),$(vector 1 2,0.1),$(vector 2 0,3)],\"usage\":{\"prompt_tokens\":77}}" \
     '{about: "Embeddings.", serve: {"/embeddings": $body}, replies: []}' >"$tmp/meaning.json"
 fresh meaning openai
 meant() { # SETTINGS
@@ -54,6 +54,8 @@ ask search favourite beverage
 same "found by its meaning" "$(printf '[MEMORY.md:1]\n- She takes Darjeeling.')" "$(cat "$out")"
 same "the question and both passages are sent" '["favourite beverage","- She takes Darjeeling.","# Bob\nHe plays chess."]' \
     "$(requests 'select(.path | endswith("/embeddings")).body.input' | tail -n 1)"
+chela usage --by model --json
+holds "what it read is counted" 'any(.[0][]; .model == "means/small" and .calls == 1 and .input == 77)'
 check "what came of it is kept" test -n "$(find "$tmp/.cache/chela/vectors" -type f)"
 ask search who plays chess
 exits "a service that answers with nonsense" 0

@@ -22,11 +22,14 @@ static const struct chela_agent_opts opts = CHELA_AGENT_OPTS(
 static const struct fake_reply says[] = {{.body = A_SAY("one")}, {.body = A_SAY("two")}};
 
 static char warning[256];
+static struct chela_usage used; /* by the last run */
 
 static void keep_warning(struct stage *st, const struct chela_event *ev) {
     (void)st;
     if (ev->type == CHELA_EV_WARNING)
         snprintf(warning, sizeof(warning), "%.*s", (int)ev->note.text.n, ev->note.text.p);
+    if (ev->type == CHELA_EV_RUN_END)
+        used = ev->end.usage;
 }
 
 static void open_both(struct stage *st, struct fake_model *embedder,
@@ -56,7 +59,8 @@ static void write_vectors(struct ch_buf *out, int n, int like) {
     ch_buf_add_str(out, "{\"object\":\"list\",\"data\":[");
     for (int i = n - 1; i >= 0; i--) /* told by index, not by place */
         ch_buf_addf(out, "{\"index\":%d,\"embedding\":%s}%s", i,
-                    i == 0 || i == like ? "[0.25,0]" : "[1e-3,4]", i ? "," : "]}");
+                    i == 0 || i == like ? "[0.25,0]" : "[1e-3,4]", i ? "," : "]");
+    ch_buf_addf(out, ",\"usage\":{\"prompt_tokens\":%d,\"total_tokens\":%d}}", 1000 * n, 1000 * n);
 }
 
 static void check_described(const struct stage *st, size_t request, const char *want) {
@@ -96,9 +100,11 @@ static void test_by_both(void **state) {
     stage_play(&st, "bake bread");
     check_described(&st, 0, "find_tools bake_bread lever17 ");
     assert_int_equal(count_texts(&embedder, 0), TOOLS + 1);
+    assert_int_equal(used.input / 1000, TOOLS + 1); /* what the model read is less */
     stage_play(&st, "and something else");
     assert_int_equal(embedder.nrequests, 2);
     assert_int_equal(count_texts(&embedder, 1), 1);
+    assert_int_equal(used.input / 1000, 1);
     assert_string_equal(warning, "");
     close_both(&st, &embedder);
 }

@@ -74,6 +74,12 @@ static void cancel_search(chela_call *call, void *seeking) {
     chela_call_finish(call);
 }
 
+static void count(int64_t tokens, void *user) {
+    chela_call *call = user;
+    if (call->env && call->env->used)
+        call->env->used(call, tokens);
+}
+
 int ch_memory_search_run(chela_call *call, void *user) {
     const char *query;
     int64_t limit = USUAL;
@@ -92,7 +98,9 @@ int ch_memory_search_run(chela_call *call, void *user) {
                                 .sessions = true,
                                 .query = ch_utf8_cut(ch_sv_str(query), LONGEST_QUERY),
                                 .notes = (size_t)limit,
-                                .turns = (size_t)limit};
+                                .turns = (size_t)limit,
+                                .used = count,
+                                .used_user = call};
     chela_call_defer(call);
     chela_call_on_cancel(call, cancel_search, ch_seek_start(&opts, answer, call));
     return 0;
