@@ -250,6 +250,26 @@ unsigned ch_view_said(const struct ch_transcript *t) {
     return (unsigned)lines;
 }
 
+static void add_thoughts(const struct ch_msg *m, struct ch_buf *out) {
+    for (uint32_t i = 0; m->kind == CH_MSG_ASSISTANT && i < m->nblocks; i++)
+        if (m->blocks[i].type == CH_BLOCK_TEXT)
+            ch_buf_addf(out, "%s%.*s", out->n ? " " : "", CH_SV_FMT(m->blocks[i].text));
+}
+
+void ch_view_thoughts(const struct ch_transcript *t, struct ch_buf *out) {
+    CH_BUF_AUTO all = {0};
+    size_t i = t->n;
+    while (i > 0 && t->msgs[i - 1]->kind != CH_MSG_USER)
+        i--;
+    while (i < t->n && all.n < CH_LIMIT_LOG_THOUGHTS)
+        add_thoughts(t->msgs[i++], &all);
+    struct ch_sv cut = ch_utf8_cut(ch_sv_trim(ch_buf_sv(&all)), CH_LIMIT_LOG_THOUGHTS);
+    for (size_t k = 0; k < cut.n; k++) {
+        unsigned char c = (unsigned char)cut.p[k];
+        ch_buf_add(out, c < 0x20 || c == 0x7f ? " " : cut.p + k, 1);
+    }
+}
+
 static void tell_ids(struct ch_sv text, size_t *skip, void (*fn)(struct ch_sv id, void *user),
                      void *user) {
     while (text.n) {

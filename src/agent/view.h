@@ -55,6 +55,8 @@ void ch_view_release(struct ch_view *v);
 /* How many lines it said since it was last told something. */
 unsigned ch_view_said(const struct ch_transcript *t);
 
+/* What it thought meanwhile, on one line, as much as a log should have of it. */
+void ch_view_thoughts(const struct ch_transcript *t, struct ch_buf *out);
 /* The ids of the last so many lines of others, the oldest first. */
 void ch_view_ids(const struct ch_transcript *t, size_t lines,
                  void (*fn)(struct ch_sv id, void *user), void *user);

@@ -270,6 +270,7 @@
 #define CH_LIMIT_BEAT_ACTIONS 8        /* of one reply */
 #define CH_LIMIT_BEAT_PARTS 5          /* messages that one is split into */
 #define CH_LIMIT_VIEW_LINE (4 * CH_KB) /* bytes of a line of a chat */
+#define CH_LIMIT_LOG_THOUGHTS 500      /* bytes of what a companion thought, in the log */
 #define CH_LIMIT_VIEW_QUOTE 160        /* bytes of what a line answers */
 #define CH_LIMIT_VIEW_MEMBERS (2 * CH_KB) /* bytes of their names */
 #define CH_LIMIT_VIEW_RESULT (8 * CH_KB)  /* bytes of a result in working memory */

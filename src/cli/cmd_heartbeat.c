@@ -67,8 +67,8 @@ static void print_line(struct simulation *s, const struct chela_simulated *l) {
 }
 
 static void print_summary(struct simulation *s) {
-    fprintf(s->text.f, "%zu lines, %zu answered: %zu because they asked for it, %zu by itself\n",
-            s->lines, s->answers, s->asked, s->answers - s->asked);
+    fprintf(s->text.f, "%zu line%s, %zu answered: %zu because they asked for it, %zu by itself\n",
+            s->lines, s->lines == 1 ? "" : "s", s->answers, s->asked, s->answers - s->asked);
 }
 
 /* --- the picture ------------------------------------------------------------------------- */
@@ -85,7 +85,8 @@ static struct ch_plot *plot_of(struct simulation *s, const struct chela_simulate
     *p = (struct ch_plot){.chat = ch_must(strndup(l->chat.p, l->chat.n)),
                           .kind = l->kind,
                           .most = o->most,
-                          .threshold = o->threshold};
+                          .threshold = o->threshold,
+                          .refractory_s = o->refractory_s};
     return p;
 }
 
@@ -97,6 +98,7 @@ static void plot_line(struct simulation *s, const struct chela_simulated *l) {
         .before = l->before,
         .peak = l->urge.willingness,
         .after = l->after,
+        .probability = l->urge.probability,
         .reply = l->urge.reply,
         .reason = l->urge.reason,
         .title = ch_format("%.*s%s%.*s\nW %.1f, p %.2f: %s (%s)", (int)l->name.n, l->name.p,

@@ -9,6 +9,7 @@
 struct ch_plot_point {
     int64_t at;
     double before, peak, after; /* willingness */
+    double probability;
     bool reply;
     enum chela_urge_reason reason;
     char *title; /* owned */
@@ -17,13 +18,13 @@ struct ch_plot_point {
 struct ch_plot { /* zeroed: empty */
     char *chat;  /* owned */
     enum chela_chat_kind kind;
-    double most, threshold;
+    double most, threshold, refractory_s;
     struct ch_plot_point *points; /* owned */
     size_t n;
 };
 
 /* A file of its own: no script, no font, nothing from elsewhere. One below the
- * other. */
+ * other, over the same time. */
 void ch_plot_svg(const struct ch_plot *plots, size_t n, FILE *out);
 void ch_plot_release(struct ch_plot *p);
 

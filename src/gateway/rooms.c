@@ -341,15 +341,24 @@ static void end_turn(struct ch_room *r) {
     ch_room_keep(r);
 }
 
+static void log_turn(const struct ch_room *r, unsigned beats) {
+    const struct ch_lane *l = ch_lane_find(r->chat->gw, ch_sv_str(r->session));
+    CH_BUF_AUTO thoughts = {0};
+    if (l)
+        ch_view_thoughts(&l->session->transcript, &thoughts);
+    if (thoughts.n)
+        ch_log(CH_LOG_INFO, "heartbeat", "%s: thought: %s", r->session, ch_buf_str(&thoughts));
+    ch_log(CH_LOG_INFO, "heartbeat", "%s: %s after %u beats", r->session,
+           l && ch_view_said(&l->session->transcript) ? "spoke" : "stayed silent", beats);
+}
+
 static void on_event(struct ch_watcher *w, const struct chela_event *ev) {
     struct ch_room *r = CH_CONTAINER(w, struct ch_room, watcher);
     if (ev->type == CHELA_EV_TOOL_CALL && ch_sv_is(ch_unstr(ev->call.name), CH_SEND_ACTION))
         show(r);
     if (ev->type != CHELA_EV_RUN_END)
         return;
-    const struct ch_lane *l = ch_lane_find(r->chat->gw, ch_sv_str(r->session));
-    ch_log(CH_LOG_INFO, "heartbeat", "%s: %s after %u beats", r->session,
-           l && ch_view_said(&l->session->transcript) ? "spoke" : "stayed silent", ev->end.turns);
+    log_turn(r, ev->end.turns);
     ch_lane_unwatch(&r->watcher);
     r->running = false;
     show_no_more(r);

@@ -52,6 +52,9 @@ same "hybrid: a step asks first" 5 "$status"
 chela sessions resume --config "$root/examples/hybrid.yaml" trip --allow all
 same "hybrid: it goes on" '0 793 km; it is noted down. {"km":"793"}' "$status $(cat "$out") $(cat "$space/note.json")"
 rm -f "$space/note.json"
+chela schedule run --config "$root/examples/schedules.yaml" report
+chela sessions show --config "$root/examples/schedules.yaml" schedule:report
+same "schedules: a run that begins by the clock" "0 A week has 168 hours." "$status $(tail -n 1 "$out")"
 chela run --config "$root/examples/handoff.yaml" --session desk "my bill of May is wrong"
 same "handoff: the other one answers" "0 This is billing. You are right, it is." "$status $(cat "$out")"
 chela run --config "$root/examples/handoff.yaml" --session desk "by how much?"

@@ -49,6 +49,10 @@ check "a picture: for light and dark" grep -q 'prefers-color-scheme:dark' "$tmp/
 same "a picture: nothing from elsewhere" 0 "$(grep -cE '<script|href=|url\(|@import' "$tmp/chat.svg")"
 check "a picture: what was said, as text" grep -q '&quot;x&quot; &amp; [ ?] &lt;/title&gt;' "$tmp/chat.svg"
 
+chela heartbeat simulate --config "$examples/heartbeat.yaml" --svg "$tmp/team.svg" -q "$chat"
+marks() { grep -oE '<(circle|rect|path) class="[a-z]"' "$1" | sort | uniq -c; }
+same "a picture: that of the manual is of this chat" "$(marks "$examples/../docs/heartbeat.svg")" "$(marks "$tmp/team.svg")"
+
 # --- both protocols on one chat
 
 cp "$examples/heartbeat-compare.yaml" "$space/compare.yaml"

@@ -123,6 +123,7 @@ check "unasked: it answers no message" grep -q '/messages?receive_id_type=chat_i
 check "unasked: why" logged 'feishu:om_10: reply, W 12\.0, p 1\.00, willing'
 push "$(event om_11 oc_else group 'somebody says something dull')"
 check "it may think, and stay silent" logged 'feishu:oc_else: stayed silent after 1 beats'
+check "it may think, and stay silent: what it thought" logged 'feishu:oc_else: thought: A SECRET yawn\.'
 push "$(event om_12 oc_other group 'let us work out something')"
 check "a tool goes round and round, and ends" logged 'feishu:oc_other: stayed silent after 5 beats'
 push "$(event om_13 oc_else group '@_user_1 hello' ou_bob "$me")"

@@ -126,6 +126,27 @@ static void test_said(void **state) {
     ch_transcript_release(&t);
 }
 
+static void test_thoughts(void **state) {
+    (void)state;
+    struct ch_transcript t = {0};
+    CH_BUF_AUTO none = {0}, some = {0}, long_ones = {0}, big = {0};
+    while (big.n < 4000)
+        ch_buf_add_str(&big, "\u597d");
+    hear(&t, "[09:58 m1] Ann: one\n");
+    act(&t, "before", "get", "{}", "x", false);
+    hear(&t, "[09:59 m2] Ann: two\n");
+    ch_view_thoughts(&t, &none);
+    assert_int_equal(none.n, 0);
+    act(&t, "hm\n[info] fake", "get", "{}", "x", false);
+    act(&t, "well", "send_message", "{\"content\":\"hello\"}", "sent", false);
+    ch_view_thoughts(&t, &some);
+    assert_string_equal(ch_buf_str(&some), "hm [info] fake well");
+    act(&t, ch_buf_str(&big), "get", "{}", "x", false);
+    ch_view_thoughts(&t, &long_ones);
+    assert_true(long_ones.n <= CH_LIMIT_LOG_THOUGHTS);
+    ch_transcript_release(&t);
+}
+
 static void test_parts(void **state) {
     (void)state;
     struct ch_sv rest = CH_SV(" a <sep/><sep/> b<sep/>"), part;
@@ -214,7 +235,7 @@ static void test_bounds(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_quotes),      cmocka_unit_test(test_ids),
-        cmocka_unit_test(test_said),
+        cmocka_unit_test(test_said),        cmocka_unit_test(test_thoughts),
         cmocka_unit_test(test_lines),       cmocka_unit_test(test_parts),
         cmocka_unit_test(test_seen_and_new), cmocka_unit_test(test_plain_input),
         cmocka_unit_test(test_bounds),
