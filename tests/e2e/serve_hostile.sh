@@ -11,6 +11,7 @@ secret=hook-SENTINEL-0123456789abcdef
 cat >"$space/rules.yaml" <<'YAML'
 rules:
   - { when: { after: none, user: "where" }, call: { tool: get_place, args: {} } }
+  - { when: { after: none, user: "run it" }, call: { tool: t_run, args: {} } }
   - { when: { after: none }, say: "you said: {{user}}" }
   - { say: "it said: {{result}}" }
 YAML
@@ -18,10 +19,13 @@ cat >"$space/chela.yaml" <<'YAML'
 store: sqlite:./chela.db
 agents: { list: [{ id: coder, model: scripted/rules.yaml }] }
 gateway: { hooks: { deploy: { secretEnv: DEPLOY_SECRET } } }
+sandbox: { mode: off }
+tools: { custom: [{ name: t_run, description: Runs., command: [echo, it ran], effect: read, permission: read }] }
 YAML
 program=$(realpath "$program")
 eval "plain_$(declare -f with_env)"
-with_env() { plain_with_env DEPLOY_SECRET=$secret "$@"; }
+as=() # somebody else
+with_env() { plain_with_env DEPLOY_SECRET=$secret "${as[@]}" env "$@"; }
 serve
 until_idle() {
     for _ in {1..400}; do
@@ -229,4 +233,34 @@ call GET /v1/models
 answers "those who hang up do not end it" 200
 check "the log has no secret" bash -c "! grep -q SENTINEL '$serve_log'"
 check "SIGTERM ends it" stop_serving
+
+# --- no process more: a tool fails, and nothing else. Root may have any number
+if [ "$(id -u)" = 0 ]; then as=(setpriv --reuid=65534 --regid=65534 --clear-groups); fi
+if "${as[@]}" test -x "$program"; then
+    rm -f "$space"/chela.db*
+    : >"$tmp/serve.pid"
+    chmod -R a+rwX "$tmp"
+    serve
+    run_it() { # and wait for the end
+        post /api/sessions/forks/messages '{"text":"run it","stream":true}'
+        call GET /api/sessions/forks
+    }
+    processes() { "${as[@]}" prlimit --pid "$gateway_pid" --nproc="$1:"; }
+    run_it
+    same "a tool that runs a program" $'it said: it ran\n.' "$(jq -j '.transcript[-1].content[0].text' "$out"; echo .)"
+    most=$("${as[@]}" prlimit --pid "$gateway_pid" --nproc --noheadings -o SOFT)
+    processes 1
+    run_it
+    same "none can be started: the model is told" true \
+        "$(jq '[.transcript[].content[] | select(.type == "tool_result")][-1] | .is_error' "$out")"
+    check "why" grep -q 'cannot run .*temporarily unavailable' "$out"
+    call GET /v1/models
+    answers "the gateway goes on" 200
+    processes "$most"
+    run_it
+    same "and so does the tool, when it can" $'it said: it ran\n.' "$(jq -j '.transcript[-1].content[0].text' "$out"; echo .)"
+    check "SIGTERM ends it" stop_serving
+else
+    skip "no process more" "nobody but root can run $program"
+fi
 tap_done
