@@ -13,6 +13,8 @@ void ch_outbox_free(struct ch_outbox *box); /* the journal was shut */
 typedef void ch_sent_fn(const struct chela_outbound *m, const char *note, void *user);
 void ch_outbox_on_sent(chela_runtime *rt, const char *channel, ch_sent_fn *fn, void *user);
 
+/* Something is on its way out, and not at rest after a failure. */
+bool ch_outbox_is_sending(const chela_runtime *rt);
 /* How many messages of that channel could not be sent so far. */
 size_t ch_outbox_stuck(const chela_runtime *rt, const char *channel);
 

@@ -477,6 +477,18 @@ bool ch_outbox_waits(const chela_runtime *rt, const char *channel) {
     return false;
 }
 
+bool ch_outbox_is_sending(const chela_runtime *rt) {
+    const struct channel *c;
+    if (!rt->outbox)
+        return false;
+    for (CH_LIST_EACH(k, &rt->outbox->letters)) {
+        enum letter_state state = CH_CONTAINER(k, struct letter, link)->state;
+        if (state == STORING || state == SENDING)
+            return true;
+    }
+    return next_ready(rt->outbox, &c) != NULL;
+}
+
 size_t chela_outbox_waiting(const chela_runtime *rt) {
     return rt->outbox ? rt->outbox->n : 0;
 }

@@ -22,6 +22,7 @@ struct feishu {
     char *bot;                 /* owned: our open_id; NULL: unknown yet */
     struct ch_timer ask;
     int64_t ask_ms;
+    struct ch_buf trouble;     /* why it is; empty: it is not, or nobody has answered yet */
     struct ch_feishu_out *out;     /* owned */
     struct ch_feishu_fetch *fetch; /* owned */
     struct ch_feishu_acts *acts;   /* owned */
@@ -210,11 +211,13 @@ static void on_bot(const struct ch_feishu_answer *a, void *user) {
     struct feishu *f = user;
     struct ch_sv id = ch_json_get_str(ch_json_get(a->json, "bot"), "open_id");
     if (a->code != 0 || !id.n) {
-        ch_log(CH_LOG_WARN, "feishu", "who we are is not known yet: %s",
-               a->why ? a->why : "no open_id came");
+        ch_buf_clear(&f->trouble);
+        ch_buf_add_str(&f->trouble, a->why ? a->why : "no open_id came");
+        ch_log(CH_LOG_WARN, "feishu", "who we are is not known yet: %s", ch_buf_str(&f->trouble));
         ask_again(f);
         return;
     }
+    ch_buf_clear(&f->trouble);
     f->bot = ch_strndup(id.p, id.n);
     f->host.ready(&f->channel, f->host.user);
 }
@@ -227,6 +230,12 @@ static void on_ask(struct ch_timer *t) {
 static void ask_again(struct feishu *f) {
     ch_timer_start(f->host.rt->loop, &f->ask, f->ask_ms, on_ask);
     f->ask_ms = CH_MIN(2 * f->ask_ms, ASK_LONGEST_MS);
+}
+
+static const char *feishu_trouble(struct ch_channel *c) {
+    const struct feishu *f = self(c);
+    const char *of_line = f->line ? ch_feishu_line_trouble(f->line) : NULL;
+    return of_line ? of_line : f->trouble.n ? ch_buf_str(&f->trouble) : NULL;
 }
 
 /* --- out */
@@ -313,6 +322,7 @@ static void feishu_close(struct ch_channel *c) {
     ch_free((char *)f->keys.token);
     ch_free((char *)f->keys.encrypt_key);
     ch_free(f->bot);
+    ch_buf_release(&f->trouble);
     ch_free(f);
 }
 
@@ -373,4 +383,5 @@ const struct ch_channel_ops ch_feishu_channel = {
     .stream = feishu_stream,
     .remind = feishu_remind,
     .survey = ch_feishu_survey,
+    .trouble = feishu_trouble,
 };

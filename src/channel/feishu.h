@@ -157,6 +157,7 @@ struct ch_feishu_line *ch_feishu_line_new(chela_runtime *rt, struct ch_feishu_ap
 /* All acks that are due are gone with it. */
 /* Hang up, for good. True: nobody acknowledges anything any more. */
 bool ch_feishu_line_leave(struct ch_feishu_line *l);
+const char *ch_feishu_line_trouble(const struct ch_feishu_line *l); /* NULL: none */
 void ch_feishu_line_close(struct ch_feishu_line *l);
 /* code: 200: it need not come again; 500: it should. answer: JSON for the
  * service; n 0: none. */

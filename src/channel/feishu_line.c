@@ -38,6 +38,7 @@ struct ch_feishu_line {
     int64_t ping_s, rest_ms;
     bool is_open;
     bool leaving; /* no further connection */
+    struct ch_buf trouble; /* why there is none; empty: there is, or it was not tried yet */
     struct ch_timer rest, ping, pong;
     struct ch_feishu_gather gather;
     struct ch_list acks;
@@ -83,6 +84,8 @@ static void try_later(struct ch_feishu_line *l, const char *why) {
         return;
     ch_log(CH_LOG_WARN, "feishu", "the long connection is tried again in %lld ms: %s",
            (long long)ms, why);
+    ch_buf_clear(&l->trouble);
+    ch_buf_add_str(&l->trouble, why);
     hang_up(l);
     l->rest_ms = CH_MIN(2 * l->rest_ms, REST_LONGEST_MS);
     ch_timer_start(l->rt->loop, &l->rest, ms, on_rested);
@@ -213,6 +216,7 @@ static void on_open(struct ch_ws *ws, void *user) {
     struct ch_feishu_line *l = user;
     (void)ws;
     l->is_open = true;
+    ch_buf_clear(&l->trouble);
     ch_log(CH_LOG_INFO, "feishu", "the long connection is open");
     ch_timer_start(l->rt->loop, &l->ping, 0, send_ping);
 }
@@ -299,6 +303,10 @@ bool ch_feishu_line_leave(struct ch_feishu_line *l) {
     return !l->nacks;
 }
 
+const char *ch_feishu_line_trouble(const struct ch_feishu_line *l) {
+    return l->trouble.n ? ch_buf_str(&l->trouble) : NULL;
+}
+
 void ch_feishu_line_close(struct ch_feishu_line *l) {
     if (!l)
         return;
@@ -306,6 +314,7 @@ void ch_feishu_line_close(struct ch_feishu_line *l) {
     ch_timer_stop(l->rt->loop, &l->rest);
     for (struct ch_feishu_ack *a; (a = CH_LIST_FIRST(&l->acks, struct ch_feishu_ack, link));)
         free_ack(a);
+    ch_buf_release(&l->trouble);
     ch_free(l->app_id);
     ch_free(l->secret);
     ch_free(l);

@@ -2,6 +2,7 @@
 #include "gateway/gateway.h"
 
 #include "agent/journal.h"
+#include "agent/mailbox.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -45,7 +46,7 @@ static bool is_busy(const chela_gateway *gw) {
     for (CH_LIST_EACH(k, &gw->visits))
         if (!CH_CONTAINER(k, struct ch_visit, link)->streams)
             return true;
-    return ch_lanes_busy(gw);
+    return ch_lanes_busy(gw) || ch_outbox_is_sending(gw->rt);
 }
 
 /* Looked at again and again until nobody is left, or time is up. */

@@ -27,6 +27,9 @@ answers "an event is acknowledged" 200
 tells "as taken" .code 200
 check "it is answered" hears 1
 check "with what the agent says" said 'heard: .*good morning'
+feishu='.status + ": " + (.checks[] | select(.name == "feishu") | .status + (.detail // ""))'
+call GET /readyz
+tells "the gateway is well, and so is the channel" "$feishu" 'ok: ok'
 check "as a reply to it" grep -q '^/open-apis/im/v1/messages/om_1/reply ' "$tmp/lark/sent"
 check "a ping has gone out" grep -qx 'ping 0800100018f681801020002a0c0a0474797065120470696e67' "$tmp/lark/line"
 check "the time it took is told" grep -q 'ack m1 {"code":200} biz_rt' "$tmp/lark/line"
@@ -63,6 +66,12 @@ for _ in {1..200}; do
     grep -q 'long connection is tried again' "$serve_log" && break
     sleep 0.05
 done
+call GET /readyz
+tells "it is ready, with less" "$feishu" 'degraded: failingHTTP 200, code 514: app secret invalid'
+anon GET /readyz
+tells "why is for those who may know" "$feishu" 'degraded: failing'
+(cd "$space" && with_env CHELA_TOKEN=$token "$program" doctor --url "$gateway" >"$out" 2>&1)
+check "doctor says it, too" grep -qE '^warn  gateway  feishu .*app secret invalid' "$out"
 check "what is wrong is said" grep -q 'tried again in [0-9]* ms: HTTP 200, code 514: app secret invalid' "$serve_log"
 check "SIGTERM ends it" stop_serving
 tap_done

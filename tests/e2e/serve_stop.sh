@@ -6,18 +6,31 @@ cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
 . tests/support/e2e.sh
 . tests/support/serve.sh
+. tests/support/lark.sh
 
 # A model that takes its time; for whoever resumes it does not.
 thinks() { # MILLISECONDS
-    echo "rules: [{ delay_ms: $1, say: 'said: {{user}}' }]" >"$space/rules.yaml"
+    cat >"$space/rules.yaml" <<YAML
+rules:
+  - { when: { user: "use it", after: none }, call: { tool: t_wait, args: {} } }
+  - { delay_ms: $1, say: 'said: {{user}}' }
+YAML
 }
 configure() { # SECONDS
     cat >"$space/chela.yaml" <<YAML
 store: sqlite:./chela.db
 agents: { list: [{ id: coder, model: scripted/rules.yaml }] }
 gateway: { drainSec: $1 }
+sandbox: { mode: off }
+approvals: { t_wait: auto }
+tools: { custom: [{ name: t_wait, description: Waits., command: [./waiter], effect: once, permission: write, timeoutSec: 60 }] }
+channels: { feishu: { appId: $app, domain: "$lark", dmPolicy: open } }
 YAML
 }
+# A program that is at work until it is told to go, or the one who wants to know is gone.
+printf '#!/bin/sh\necho began >>waiting\nwhile [ ! -e go ] && [ -e waiter ]; do sleep 0.02; done\n' >"$space/waiter"
+chmod +x "$space/waiter"
+start_lark
 program=$(realpath "$program")
 
 ends_with() { # NAME STATUS
@@ -40,7 +53,7 @@ serve_watched() {
     ) &
     for _ in {1..400}; do grep -q 'listening on' "$serve_log" && break; sleep 0.05; done
     gateway_pid=$(cat "$tmp/serve.pid")
-    trap 'kill -9 $gateway_pid 2>/dev/null; rm -rf "$tmp"' EXIT
+    trap 'kill -9 $gateway_pid 2>/dev/null; kill $server_pid; rm -rf "$tmp"' EXIT
     gateway=$(sed -n 's|^.*listening on \(http://[0-9.:]*\).*|\1|p' "$serve_log")
 }
 begin() { # KEY TEXT EVENT: the run has come so far
@@ -92,6 +105,51 @@ wait "$follower"
 goes_on "what was cut off twice" twice "think long"
 kill -INT "$gateway_pid"
 ends_with "SIGINT does as well" 0
+
+# --- while a tool is at work, and while an answer is being sent
+configure 1
+thinks 0
+serve_watched
+check "while a tool works" begin tool "use it" tool_start
+began() { for _ in {1..400}; do [ -s "$space/waiting" ] && return; sleep 0.05; done; return 1; }
+check "it has begun" began
+kill -TERM "$gateway_pid"
+ends_with "it is waited for as long as that" 0
+wait "$follower"
+touch "$space/go"
+goes_on "with a tool cut off" tool "use it"
+same "which is not run again" 1 "$(wc -l <"$space/waiting")"
+
+echo hang >"$tmp/lark/fail"
+push "$(event om_1 oc_ann p2p 'hello')"
+check "an answer is on its way" hears 1
+kill -HUP "$gateway_pid"
+for _ in {1..400}; do grep -q 'read again' "$serve_log" && break; sleep 0.05; done
+check "SIGHUP does not end it" kill -0 "$gateway_pid"
+kill -TERM "$gateway_pid"
+ends_with "the service does not say that it has it" 0
+serve_watched
+sent_twice() {
+    for _ in {1..400}; do
+        [ "$(grep -c '^POST /open-apis/im/v1/messages/om_1/reply ' "$tmp/lark/calls")" = 2 ] && return
+        sleep 0.05
+    done
+    return 1
+}
+check "so it is sent again" sent_twice
+echo slow >"$tmp/lark/fail"
+push "$(event om_2 oc_ann p2p 'hello')"
+check "another one, which it is slow to take" hears 2
+kill -TERM "$gateway_pid"
+ends_with "is waited for" 0
+serve_watched
+push "$(event om_3 oc_ann p2p 'hello')"
+check "the next one" hears 3
+kill -TERM "$gateway_pid"
+ends_with "and then it ends" 0
+same "what was taken is not sent again" 1 "$(grep -c '^POST /open-apis/im/v1/messages/om_2/reply ' "$tmp/lark/calls")"
+same "with the key that it had" 1 "$(grep '/om_1/reply ' "$tmp/lark/calls" | grep -o '"uuid":"[^"]*"' | sort -u | wc -l)"
+same "so people see each once" 3 "$(wc -l <"$tmp/lark/sent")"
 
 # --- nobody reads its log any more
 mkfifo "$tmp/pipe"

@@ -7,14 +7,15 @@
  * DIR/sent has one for each message that people see: path, body; a message with
  * a uuid that came before is not one. A line "STATUS CODE" in DIR/fail is the
  * answer to the next message, once; the line "lost" takes the message and cuts
- * the connection. Tokens are checked; DIR/revoke makes the current one invalid.
- * Events come over the long connection when POST /test/push says so (line.c). What
+ * the connection, "hang" takes it and says nothing, "slow" takes its time.
+ * Tokens are checked; DIR/revoke makes the current one invalid. Events come over the long connection when POST /test/push says so (line.c). What
  * is in DIR/resources, messages and threads is handed out (stored.c). It shares no
  * code with src/. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "larkserver.h"
 
@@ -108,10 +109,12 @@ static void take_message(int fd, const struct request *r) {
     unsigned number = number_of(r->body, &fresh);
     if (fresh)
         note_request("sent", "", r);
-    if (lost) {
+    if (lost)
         shutdown(fd, SHUT_RDWR);
+    if (lost || strncmp(line, "hang", 4) == 0)
         return;
-    }
+    if (strncmp(line, "slow", 4) == 0)
+        usleep(400 * 1000);
     snprintf(json, sizeof(json),
              "{\"code\":0,\"msg\":\"success\",\"data\":{\"message_id\":\"om_r%u\"}}", number);
     answer(fd, 200, json);
