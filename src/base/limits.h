@@ -355,6 +355,8 @@
 #define CH_DEFAULT_LOOKOUT_MS 2000   /* between two looks for what others left */
 #define CH_DEFAULT_SHARED_LOOKOUT_MS 500 /* ... where they may have left it for us */
 #define CH_DEFAULT_DRAIN_LOOK_MS 50  /* while stopping: is anybody left */
+#define CH_LIMIT_EXPIRED 1000        /* rows of a box that one transaction forgets */
+#define CH_DEFAULT_DONE_MS (7 * 24 * 3600000LL) /* an event that was dealt with is known again */
 #define CH_DEFAULT_RETENTION_LOOK_MS 3600000 /* old sessions are looked for */
 #define CH_DEFAULT_MAX_TURNS 25
 #define CH_DEFAULT_MAX_TOOL_CALLS 200

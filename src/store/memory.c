@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/list.h"
 #include "base/mem.h"
 #include "store/store.h"
@@ -261,6 +262,24 @@ static int settle(struct chela_store_db *db, const struct chela_store_change *c)
     return 0;
 }
 
+/* Lists are in the order in which things came. */
+static int expire(struct chela_store_db *db, const struct chela_store_change *c) {
+    size_t gone = 0;
+
+    for (int box = CHELA_STORE_INBOX; box <= CHELA_STORE_OUTBOX; box++) {
+        struct ch_link *k = db->boxes[box].head.next, *next;
+        for (; k != &db->boxes[box].head && gone < CH_LIMIT_EXPIRED; k = next) {
+            struct item *i = CH_CONTAINER(k, struct item, link);
+            next = k->next;
+            if (i->row.ts >= c->until || !(i->done || strcmp(i->row.state, "sent") == 0))
+                continue;
+            free_item(i);
+            gone++;
+        }
+    }
+    return gone ? 0 : CHELA_ENOENT;
+}
+
 static int receipt(struct chela_store_db *db, const struct chela_store_change *c) {
     struct item *i = find_item(db, CHELA_STORE_OUTBOX, c->id);
 
@@ -301,6 +320,8 @@ static int apply(struct chela_store_db *db, const struct chela_store_change *c) 
         return note(db, c);
     case CHELA_STORE_FORGET:
         return forget(db, c);
+    case CHELA_STORE_EXPIRE:
+        return expire(db, c);
     }
     return CHELA_EINVAL;
 }

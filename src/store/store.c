@@ -356,3 +356,13 @@ int ch_store_prune_idle(chela_store *s, int64_t before, size_t *n, struct chela_
     ch_keys_release(&owed);
     return rc;
 }
+
+int ch_store_expire(chela_store *s, int64_t before, struct chela_error *err) {
+    struct chela_store_change c = {.kind = CHELA_STORE_EXPIRE, .until = before};
+    int rc;
+
+    do /* in small transactions: others want to write */
+        rc = ch_store_commit(s, &c, 1, false, err);
+    while (rc == 0 && c.rc == 0);
+    return rc;
+}

@@ -31,6 +31,10 @@ int ch_store_open_session(chela_store *store, const struct chela_store_claim *cl
  * is still to come or from which a message is still to go. err must not be NULL. */
 int ch_store_prune_idle(chela_store *store, int64_t before, size_t *n, struct chela_error *err);
 
+/* Forget events that were settled and messages that were sent, of those that came
+ * before then. err must not be NULL. */
+int ch_store_expire(chela_store *store, int64_t before, struct chela_error *err);
+
 /* Over seq, type and data. */
 uint32_t ch_record_sum(const struct chela_store_record *r);
 

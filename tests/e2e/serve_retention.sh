@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# `chela serve` with gateway.retentionDays: what nobody used for so long is
-# deleted, what is new or unfinished is not.
+# What `chela serve` deletes by itself: events that were dealt with and messages
+# that were sent, after a week; and with gateway.retentionDays what nobody used
+# for so long, but nothing that is new or unfinished.
 # shellcheck disable=SC2119
 cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
@@ -39,6 +40,25 @@ program=$absolute
 serve
 same "without a setting all are kept" "new old waiting" "$(keys)"
 check "SIGTERM ends it" stop_serving
+
+# --- boxes
+now=$(date +%s)000
+sqlite3 "$space/chela.db" "
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500)
+        INSERT INTO inbox SELECT 'x:' || i, 'new', 'done', '', $now - 8 * 86400000 FROM n;
+    INSERT INTO inbox VALUES('x:recent', 'new', 'done', '', $now), ('x:todo', 'new', 'new', '', 1);
+    INSERT INTO outbox(id, key, state, data, ts)
+        VALUES('y:sent', 'new', 'sent', '', 1), ('y:recent', 'new', 'sent', '', $now), ('y:failed', 'new', 'failed', '', 1)"
+ids() { sqlite3 "$space/chela.db" 'SELECT id FROM inbox UNION SELECT id FROM outbox ORDER BY 1' | xargs; }
+serve
+for _ in {1..600}; do
+    [ "$(ids)" = "x:recent x:todo y:failed y:recent" ] && break
+    sleep 0.05
+done
+same "what was done a week ago is forgotten, and nothing else" "x:recent x:todo y:failed y:recent" "$(ids)"
+check "SIGTERM ends it" stop_serving
+sqlite3 "$space/chela.db" "DELETE FROM inbox; DELETE FROM outbox"
+
 echo 'gateway: { retentionDays: 2 }' >>"$space/chela.yaml"
 serve
 for _ in {1..600}; do

@@ -493,6 +493,30 @@ static void test_an_intent_has_one_receipt(void **state) {
     assert_int_equal(commit(&r, 1), CHELA_ENOENT);
 }
 
+static void test_what_is_done_is_forgotten(void **state) {
+    (void)state;
+    struct chela_store_change c[] = {
+        {.kind = CHELA_STORE_ACCEPT, .id = "e1", .key = "a", .data = "", .now = 10},
+        {.kind = CHELA_STORE_ACCEPT, .id = "e2", .key = "a", .data = "", .now = 10},
+        {.kind = CHELA_STORE_ACCEPT, .id = "e3", .key = "a", .data = "", .now = 20},
+        {.kind = CHELA_STORE_INTENT, .id = "k1", .key = "a", .data = "", .now = 10},
+        {.kind = CHELA_STORE_INTENT, .id = "k2", .key = "a", .data = "", .now = 10},
+        {.kind = CHELA_STORE_SETTLE, .id = "e1"},
+        {.kind = CHELA_STORE_SETTLE, .id = "e3"},
+        {.kind = CHELA_STORE_RECEIPT, .id = "k1", .state = "sent", .data = ""},
+        {.kind = CHELA_STORE_RECEIPT, .id = "k2", .state = "failed", .data = ""}};
+    struct chela_store_change expire = {.kind = CHELA_STORE_EXPIRE, .until = 20};
+    commit(c, CH_LEN(c));
+    assert_int_equal(commit(&expire, 1), 0);
+    assert_int_equal(commit(&expire, 1), CHELA_ENOENT);
+    /* what is new, or was given up, or is to be done, is still there */
+    check_box(CHELA_STORE_INBOX, "e2/a/new///0;");
+    check_box(CHELA_STORE_OUTBOX, "k2/a/failed///1;");
+    assert_int_equal(commit(&c[2], 1), CHELA_EEXIST);
+    assert_int_equal(commit(&c[0], 1), 0);
+    assert_int_equal(commit(&c[3], 1), 0);
+}
+
 static void test_notes_are_kept_by_name(void **state) {
     (void)state;
     struct chela_store_change c[] = {
@@ -648,6 +672,7 @@ int conformance_run(const struct conformance *c) {
         CASE(test_created_with_records),
         CASE(test_an_event_is_accepted_once),
         CASE(test_an_intent_has_one_receipt),
+        CASE(test_what_is_done_is_forgotten),
         CASE(test_notes_are_kept_by_name),
         CASE(test_search),
         CASE(test_excerpts),

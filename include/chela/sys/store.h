@@ -95,6 +95,9 @@ enum chela_store_change_kind {
      * replaced, or with token 1 stays (CHELA_EEXIST). */
     CHELA_STORE_NOTE,
     CHELA_STORE_FORGET, /* id: the note is gone; CHELA_ENOENT */
+    /* until: some of the events that were settled and the messages that were sent,
+     * of those that came before then, are gone. CHELA_ENOENT: there is none. */
+    CHELA_STORE_EXPIRE,
 };
 
 struct chela_store_change {

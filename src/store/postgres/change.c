@@ -262,6 +262,22 @@ static int forget(struct chela_store_db *db, struct chela_store_change *c,
     return rc;
 }
 
+#define EXPIRE(box, state)                                                     \
+    "DELETE FROM chela." box " WHERE id IN (SELECT id FROM chela." box         \
+    " WHERE state = '" state "' AND ts < $1 LIMIT $2)"
+
+static int expire(struct chela_store_db *db, struct chela_store_change *c,
+                  struct chela_error *err) {
+    struct ch_pg_arg before = ch_pg_number(c->until), most = ch_pg_number(CH_LIMIT_EXPIRED);
+    bool in = false, out = false;
+    int rc = CHANGE(db, EXPIRE("inbox", "done"), &in, err, before, most);
+
+    if (rc == 0)
+        rc = CHANGE(db, EXPIRE("outbox", "sent"), &out, err, before, most);
+    c->rc = in || out ? 0 : CHELA_ENOENT;
+    return rc;
+}
+
 static int apply(struct chela_store_db *db, struct chela_store_change *c,
                  struct chela_error *err) {
     switch (c->kind) {
@@ -288,6 +304,8 @@ static int apply(struct chela_store_db *db, struct chela_store_change *c,
         return note(db, c, err);
     case CHELA_STORE_FORGET:
         return forget(db, c, err);
+    case CHELA_STORE_EXPIRE:
+        return expire(db, c, err);
     }
     return ch_fail(err, CHELA_EINVAL, "store %s: unknown change", db->shown);
 }

@@ -120,6 +120,11 @@ static int put(struct chela_store_db *db, struct ch_redis_cmd *cmd,
     case CHELA_STORE_FORGET:
         keyed(cmd, "forget", c->id);
         return 0;
+    case CHELA_STORE_EXPIRE:
+        text(cmd, "expire");
+        number(cmd, c->until);
+        number(cmd, CH_LIMIT_EXPIRED);
+        return 0;
     }
     return ch_fail(err, CHELA_EINVAL, "store %s: unknown change", db->shown);
 }

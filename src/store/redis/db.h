@@ -8,6 +8,7 @@
  *   i:ID, o:ID     an event of the inbox, a message of the outbox (hashes)
  *   inbox, outbox  those that are not done, the oldest first (sorted sets of
  *                  NUMBER:ID); i-of:KEY, o-of:KEY a session's own (sets of ids)
+ *   done           those that are, by the time they came (sorted set of i:ID, o:ID)
  *   number         counts what came into either box
  *   w:WRITER       an open store's newest transaction, and what became of it
  *

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/mem.h"
 
 static void bind_text(sqlite3_stmt *stmt, int at, const char *text) {
@@ -259,6 +260,25 @@ static int receipt(struct chela_store_db *db, struct chela_store_change *c,
     return ch_sqlite_step(db, stmt, err);
 }
 
+static int expire(struct chela_store_db *db, struct chela_store_change *c,
+                  struct chela_error *err) {
+    static const enum statement boxes[] = {S_EXPIRE_INBOX, S_EXPIRE_OUTBOX};
+    int rc = 0;
+
+    c->rc = CHELA_ENOENT;
+    for (size_t i = 0; rc == 0 && i < CH_LEN(boxes); i++) {
+        sqlite3_stmt *stmt = ch_sqlite_take(db, boxes[i], err);
+        if (!stmt)
+            return err->code;
+        sqlite3_bind_int64(stmt, 1, c->until);
+        sqlite3_bind_int64(stmt, 2, CH_LIMIT_EXPIRED);
+        rc = ch_sqlite_step(db, stmt, err);
+        if (sqlite3_changes(db->db) > 0)
+            c->rc = 0;
+    }
+    return rc;
+}
+
 static int apply(struct chela_store_db *db, struct chela_store_change *c,
                  struct chela_error *err) {
     switch (c->kind) {
@@ -286,6 +306,8 @@ static int apply(struct chela_store_db *db, struct chela_store_change *c,
         return insert_item(db, c, c->token ? S_NOTE : S_RENOTE, err);
     case CHELA_STORE_FORGET:
         return alter(db, c, S_FORGET, err);
+    case CHELA_STORE_EXPIRE:
+        return expire(db, c, err);
     }
     return ch_fail(err, CHELA_EINVAL, "store %s: unknown change", db->path);
 }

@@ -45,6 +45,10 @@
     X(ACCEPT, "INSERT INTO inbox(id, key, state, data, ts) VALUES(?1, ?2, 'new', ?3, ?4) "     \
               "ON CONFLICT DO NOTHING")                                                        \
     X(SETTLE, "UPDATE inbox SET state = 'done', data = '' WHERE id = ?1")                      \
+    X(EXPIRE_INBOX, "DELETE FROM inbox WHERE id IN (SELECT id FROM inbox "                     \
+                    "WHERE state = 'done' AND ts < ?1 LIMIT ?2)")                              \
+    X(EXPIRE_OUTBOX, "DELETE FROM outbox WHERE id IN (SELECT id FROM outbox "                  \
+                     "WHERE state = 'sent' AND ts < ?1 LIMIT ?2)")                             \
     X(INBOX, "SELECT id, key, state, data, '', ts, 0 FROM inbox WHERE state <> 'done' "        \
              "ORDER BY ts, rowid")                                                             \
     X(INTENT, "INSERT INTO outbox(id, key, state, data, ts) VALUES(?1, ?2, 'intent', ?3, ?4) " \

@@ -7,9 +7,10 @@
  * DIR/sent has one for each message that people see: path, body; a message with
  * a uuid that came before is not one. A line "STATUS CODE" in DIR/fail is the
  * answer to the next message, once; the line "lost" takes the message and cuts
- * the connection, "hang" takes it and says nothing, "slow" takes its time.
- * Tokens are checked; DIR/revoke makes the current one invalid. Events come over the long connection when POST /test/push says so (line.c). What
- * is in DIR/resources, messages and threads is handed out (stored.c). It shares no
+ * the connection, "hang" takes it and says nothing, "slow" takes its time. Tokens
+ * are checked; DIR/revoke makes the current one invalid. Events come over the
+ * long connection when POST /test/push says so (line.c). What is in
+ * DIR/resources, messages and threads is handed out (stored.c). It shares no
  * code with src/. */
 #include <stdio.h>
 #include <stdlib.h>
