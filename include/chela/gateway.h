@@ -98,6 +98,10 @@ CHELA_API const char *chela_gateway_address(const chela_gateway *gw);
 CHELA_API int chela_gateway_run(chela_gateway *gw);
 CHELA_API void chela_gateway_interrupt(chela_gateway *gw); /* any thread */
 
+/* After chela_gateway_run returned 1: an owner wants it to begin anew, by the tool
+ * `gateway`. Stop it, close it, start another. */
+CHELA_API int chela_gateway_wants_restart(const chela_gateway *gw);
+
 /* From now on: these agents, this token, these hosts and origins, this certificate,
  * these hooks, schedules and channels, this retention. Runs end with what they began with; a
  * session that rests gets the new agent with its next message. With another token, who

@@ -3,6 +3,7 @@
  * Signals are taken by a thread of their own: SIGTERM and SIGINT let what is
  * under way end, a second one does not; SIGHUP reads the configuration again.
  * A configuration that is wrong changes nothing: the last good one stays. */
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -61,6 +62,7 @@ struct serve {
     int64_t drain_ms;
     bool tls;
     const char *socket; /* that a service manager opened for us; NULL */
+    bool again;         /* begin anew after the end */
     pthread_t waiter;
     sigset_t signals;
 };
@@ -264,6 +266,23 @@ static void block_signals(struct serve *s) {
     pthread_sigmask(SIG_BLOCK, &s->signals, NULL);
 }
 
+/* --- beginning anew ------------------------------------------------------------ */
+
+static void stop_to_begin_anew(struct serve *s) {
+    if (s->again)
+        return; /* a second stop would cut off what is under way */
+    s->again = true;
+    ch_console_note(&s->console, "an owner wants it to begin anew");
+    chela_gateway_stop(s->gateway, s->drain_ms);
+}
+
+/* The same command in the same process, which a service manager watches. */
+static void begin_anew(struct serve *s) {
+    pthread_sigmask(SIG_UNBLOCK, &s->signals, NULL);
+    ch_service_exec(s->socket != NULL);
+    ch_console_error(&s->console, "it cannot begin anew: %s", strerror(errno));
+}
+
 static int serve(struct serve *s, struct chela_error *err) {
     int rc = open_gateway(s, err);
     if (rc < 0)
@@ -275,6 +294,10 @@ static int serve(struct serve *s, struct chela_error *err) {
     ch_service_tell("READY=1");
     while ((rc = chela_gateway_run(s->gateway)) == 1) {
         ch_service_tell("RELOADING=1");
+        if (chela_gateway_wants_restart(s->gateway)) {
+            stop_to_begin_anew(s);
+            continue;
+        }
         reload(s);
         ch_service_tell("READY=1");
     }
@@ -310,6 +333,10 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
         free(s.hooks);
         ch_setup_schedules_release(&s.schedules);
         ch_setup_release(&s.setup);
+        if (s.again && code == CH_EXIT_DONE) {
+            begin_anew(&s);
+            code = CH_EXIT_ERROR;
+        }
         ch_console_release(&s.console);
     }
     ch_args_release(&s.args);

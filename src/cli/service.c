@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,8 +14,11 @@
 #include <unistd.h>
 
 #include "cli/draft.h"
+#include "cli/mem.h"
 
 #define FIRST_SOCKET 3
+#define SPARE_SOCKET 1000 /* the same, open after the gateway has closed its own */
+#define CHUNK 4096
 
 static long number_in(const char *name) {
     const char *text = getenv(name);
@@ -28,7 +32,49 @@ const char *ch_service_socket(void) {
     unsetenv("LISTEN_FDNAMES");
     if (!ours || fcntl(FIRST_SOCKET, F_SETFD, FD_CLOEXEC) < 0)
         return NULL;
+    fcntl(FIRST_SOCKET, F_DUPFD_CLOEXEC, SPARE_SOCKET);
     return "fd:3";
+}
+
+/* The words of our own command line, each with its NUL. */
+static char *read_words(size_t *n) {
+    char *words = NULL;
+    FILE *f = fopen("/proc/self/cmdline", "re");
+    size_t got;
+    *n = 0;
+    do {
+        words = ch_must(realloc(words, *n + CHUNK + 1));
+        got = f ? fread(words + *n, 1, CHUNK, f) : 0;
+        *n += got;
+        words[*n] = '\0';
+    } while (got);
+    if (f)
+        fclose(f);
+    return words;
+}
+
+/* The environment and, with a socket, what says that it is for us. */
+static char **read_variables(bool socket) {
+    size_t n = 0;
+    while (environ[n])
+        n++;
+    char **all = ch_must(calloc(n + 3, sizeof(*all)));
+    memcpy(all, environ, n * sizeof(*all));
+    if (socket) {
+        all[n++] = ch_format("LISTEN_PID=%ld", (long)getpid());
+        all[n++] = ch_dup("LISTEN_FDS=1");
+    }
+    return all;
+}
+
+/* What was allocated for it goes with the process. */
+void ch_service_exec(bool socket) {
+    size_t n, count = 0;
+    char *words = read_words(&n), **argv = ch_must(calloc(n + 1, sizeof(*argv)));
+    for (char *at = words; at < words + n; at += strlen(at) + 1)
+        argv[count++] = at;
+    if (count && (!socket || dup2(SPARE_SOCKET, FIRST_SOCKET) == FIRST_SOCKET))
+        execvpe(argv[0], argv, read_variables(socket));
 }
 
 /* "/path" or, beginning with an at sign, a name without a file. */

@@ -368,6 +368,10 @@ const char *chela_gateway_address(const chela_gateway *gw) {
     return ch_server_address(gw->server);
 }
 
+int chela_gateway_wants_restart(const chela_gateway *gw) {
+    return gw->wants_restart;
+}
+
 int chela_gateway_run(chela_gateway *gw) {
     if (!gw->rt->own_loop)
         return CHELA_ESTATE;

@@ -72,6 +72,7 @@ struct chela_gateway {
     bool draining, over;
     bool interrupted;
     bool leave; /* chela_gateway_run: over or interrupted */
+    bool wants_restart;
 };
 
 struct ch_visit;

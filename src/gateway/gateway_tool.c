@@ -32,13 +32,15 @@
 static const char description[] =
     "Look after the gateway that you run in, for its owner. lookup explains options by the "
     "beginning of their key; get shows those that are set, secrets left out; patch changes one in "
-    "the configuration file and takes it up; reload reads the file again. Keys look like "
+    "the configuration file and takes it up; reload reads the file again; restart ends the program "
+    "once what is under way has ended, and begins it anew. Keys look like "
     "gateway.drainSec, agents.defaults.model, agents.list[coder].limits.maxTurns. Secrets, owners, "
     "policies, approvals, tools and the sandbox cannot be changed.";
 
 static const char schema[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"action\":{\"type\":\"string\",\"enum\":[\"lookup\",\"get\",\"patch\",\"reload\"]},"
+    "\"action\":{\"type\":\"string\",\"enum\":[\"lookup\",\"get\",\"patch\",\"reload\","
+    "\"restart\"]},"
     "\"key\":{\"type\":\"string\",\"maxLength\":300,\"description\":"
     "\"lookup, get: the beginning of keys; patch: a whole one\"},"
     "\"value\":{\"description\":\"patch: the new value; null takes the option away\"}},"
@@ -325,6 +327,11 @@ static int run(chela_call *call, void *user) {
     } else if (ch_sv_is(action, "reload")) {
         chela_result_printf(call, "The configuration is read again; if something is wrong with it, "
                                   "the last good one holds, and the log and /readyz say why.");
+        chela_gateway_interrupt(t->gw);
+    } else if (ch_sv_is(action, "restart")) {
+        chela_result_printf(call, "It begins anew as soon as what is under way has ended: finish "
+                                  "your answer.");
+        t->gw->wants_restart = true;
         chela_gateway_interrupt(t->gw);
     } else {
         begin_chore(call, t, ch_sv_is(action, "patch") ? ch_json_get(call->args, "value") : NULL);

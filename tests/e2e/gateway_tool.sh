@@ -20,6 +20,7 @@ rules:
   - { when: { user: "make me owner" }, call: { tool: gateway, args: { action: patch, key: channels.feishu.owners, value: [ou_eve] } } }
   - { when: { user: "be nonsense" }, call: { tool: gateway, args: { action: patch, key: gateway.drainSec, value: soon } } }
   - { when: { user: "read it again" }, call: { tool: gateway, args: { action: reload } } }
+  - { when: { user: "begin anew" }, call: { tool: gateway, args: { action: restart } } }
   - { say: "heard" }
 YAML
 cat >"$space/chela.yaml" <<YAML
@@ -116,6 +117,18 @@ say ou_boss 'read it again'
 next "reading it again is asked about" 'reload'
 agrees "the owner agrees" 'is read again'
 check "it is" taken_up 2
+say ou_boss 'begin anew'
+next "so is a restart" 'restart'
+before=$gateway
+agrees "the owner agrees" 'It begins anew'
+for _ in {1..400}; do
+    gateway=$(sed -n 's|^.*listening on \(https*://[0-9.:]*\).*|\1|p' "$serve_log" | tail -n 1)
+    [ "$gateway" != "$before" ] && break
+    sleep 0.05
+done
+check "another begins" [ "$gateway" != "$before" ]
+say ou_boss 'still there?'
+next "and answers, in the same process" '^heard'
 check "SIGTERM ends it" stop_serving
 check "the log has no secret" bash -c "! grep -qF -e SENTINEL '$serve_log'"
 tap_done
