@@ -58,12 +58,11 @@ static int telegram_recall(struct ch_channel *c, struct ch_sv data, struct ch_ar
     return 0;
 }
 
-/* Without a word it is news of the service's own: somebody joined, say. */
 static enum ch_judgement telegram_judge(struct ch_channel *c, const struct ch_arrival *in) {
     const struct ch_telegram *t = ch_telegram_of(c);
     CH_ARENA_AUTO arena = {0};
     struct ch_telegram_message l;
-    return read_data(t, in->data, &arena, &l, NULL) < 0 || !*l.text
+    return read_data(t, in->data, &arena, &l, NULL) < 0 || l.news
                ? CH_IGNORE
                : ch_rules_judge(&t->rules, &l.who);
 }

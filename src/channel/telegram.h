@@ -78,6 +78,7 @@ struct ch_telegram_message { /* texts live in the arena it was read in */
     int64_t ts;
     const struct chela_beside *quoted; /* NULL: nothing */
     bool answers_us;                   /* a message of ours */
+    bool news;                         /* of the service's own: somebody joined, say */
     struct ch_telegram_file file;
 };
 

@@ -130,7 +130,8 @@ int ch_telegram_read(const struct ch_json *m, const char *me, const char *name,
                                         .ts = ch_json_int(ch_json_get(m, "date"), 0) * 1000,
                                         .name = word(from, "first_name", a),
                                         .quoted = quoted(m, a),
-                                        .answers_us = answers(m, me, a)};
+                                        .answers_us = answers(m, me, a),
+                                        .news = !k && !text_of(m).n};
     out->who = (struct ch_author){
         .id = ch_telegram_id(from, "id", a),
         .chat = ch_telegram_id(chat, "id", a),

@@ -17,6 +17,7 @@ static const struct {
     {"\"text\":\"hello\"", "hello", NULL, NULL, NULL, false, false},
     {"\"text\":\"hi @ChelaBot!\"", "hi !", NULL, NULL, NULL, true, false},
     {"\"text\":\"hi @ChelaBots\"", "hi @ChelaBots", NULL, NULL, NULL, false, false},
+    {"\"text\":\"@ChelaBot\"", "", NULL, NULL, NULL, true, false}, /* who mentions us is heard */
     {"\"text\":\"/stop@chelabot\"", "/stop", NULL, NULL, NULL, true, false},
     {"\"caption\":\"@chelabot look\",\"photo\":[{\"file_id\":\"S\"},{\"file_id\":\"L\"}]",
      "[picture]  look", NULL, NULL, "L", true, true},
@@ -82,6 +83,7 @@ static void test_read(void **state) {
         assert_int_equal(m.who.meant, cases[i].meant ? CH_MEANT : CH_NOT_MEANT);
         assert_int_equal(m.answers_us, q && strstr(cases[i].more, "\"id\":999") != NULL);
         assert_int_equal(m.file.picture, cases[i].picture);
+        assert_int_equal(m.news, strstr(cases[i].more, "new_chat_members") != NULL);
         assert_string_equal(m.who.chat, "-100");
         assert_string_equal(m.name, "Ann");
         assert_true(m.ts == 5000 && m.who.person && !m.who.direct);
