@@ -2,6 +2,7 @@
 // its versions, with the page's own tools and with approvals, and a WebSocket's.
 import { spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import * as http2 from 'node:http2';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import OpenAI from 'openai';
@@ -148,6 +149,28 @@ for (const [version, ai] of [[6, ai6], [7, ai7]]) {
     });
   }
 }
+
+// A hundred streams side by side on one connection of HTTP/2; ten of them are given
+// up in the middle.
+await check('node: streams of HTTP/2', async () => {
+  const session = http2.connect(url);
+  const chat = (n) => new Promise((resolve, reject) => {
+    const stream = session.request({
+      ':method': 'POST', ':path': '/v1/chat/completions', authorization: `Bearer ${token}`, 'content-type': 'application/json',
+    });
+    const given = n % 10 === 0;
+    let text = '';
+    stream.setEncoding('utf8').on('error', reject).on('data', (data) => {
+      text += data;
+      if (given) stream.close(http2.constants.NGHTTP2_CANCEL);
+    });
+    stream.on('close', () => resolve(given || /data: \[DONE\]/.test(text)));
+    stream.end(JSON.stringify({ ...user(`number ${n}`), stream: true }));
+  });
+  const whole = await Promise.all(Array.from({ length: 100 }, (_, n) => chat(n)));
+  same(whole.filter(Boolean).length, 100, 'streams that came to their end');
+  await new Promise((resolve) => session.close(resolve));
+});
 
 // A WebSocket, what came on it, and a way to wait for something that does.
 function socket(path, protocols, options) {

@@ -385,6 +385,29 @@ static void test_stalled_reader(void **state) {
     end(&e);
 }
 
+/* Answers that nobody takes: each may wait, all together may not. */
+static void test_answers_pile_up(void **state) {
+    (void)state;
+    struct env e;
+    struct ch_buf large = {0};
+    uint32_t id = 1;
+    memset(ch_buf_reserve(&large, CH_MB), 'x', CH_MB);
+    ch_buf_commit(&large, CH_MB);
+    begin_with(&e, 1);
+    for (size_t sent = 0; sent <= CH_LIMIT_H2_BUFFER; sent += CH_MB, id += 2) {
+        get(&e, id, "/hold");
+        work(&e);
+        ch_exchange_respond(e.w.held, 200, "text/plain", ch_buf_sv(&large));
+        work(&e);
+        assert_null(h2_find(&e.c, H2_RST_STREAM, id));
+    }
+    get(&e, id, "/a");
+    work(&e);
+    assert_int_equal(reset_with(&e, id), CHELA_HTTP2_CANCEL);
+    ch_buf_release(&large);
+    end(&e);
+}
+
 /* A window that opens lets go what lies behind it. */
 static void test_window(void **state) {
     (void)state;
@@ -620,7 +643,8 @@ int main(void) {
         cmocka_unit_test(test_silence),         cmocka_unit_test(test_idle),
         cmocka_unit_test(test_slow_head),       cmocka_unit_test(test_slow_body),
         cmocka_unit_test(test_slow_reader),     cmocka_unit_test(test_stalled_reader),
-        cmocka_unit_test(test_window),          cmocka_unit_test(test_rapid_reset),
+        cmocka_unit_test(test_answers_pile_up), cmocka_unit_test(test_window),
+        cmocka_unit_test(test_rapid_reset),
         cmocka_unit_test(test_many_in_a_row),   cmocka_unit_test(test_endless_headers),
         cmocka_unit_test(test_floods),          cmocka_unit_test(test_never_let_in),
         cmocka_unit_test(test_large_headers),   cmocka_unit_test(test_malformed),
