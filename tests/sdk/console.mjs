@@ -87,7 +87,7 @@ async function visit(options = {}) {
   const page = await context.newPage();
   page.setDefaultTimeout(20000);
   page.on('pageerror', (error) => complaints.push(error.message));
-  page.on('console', (m) => { if (m.type() === 'error' && !/400|401|404|409/.test(m.text())) complaints.push(m.text()); });
+  page.on('console', (m) => { if (m.type() === 'error' && !/400|401|404|409|HTTP Authentication failed/.test(m.text())) complaints.push(m.text()); });
   page.on('request', (request) => asked.push(request.url()));
   await page.goto(url);
   return page;
