@@ -120,5 +120,5 @@ bool ch_door_knows(const struct ch_door *g, const struct ch_inbound *in) {
 bool ch_door_knows_socket(const struct ch_door *g, const struct ch_inbound *in) {
     struct ch_sv shown = ch_ws_peer_offer(in, "bearer.");
     return !ch_inbound_count(in, "authorization") && shown.p &&
-           ch_ws_peer_offer(in, CH_SOCKET_PROTOCOL).p && is_token(g, shown);
+           ch_ws_peer_offers(in, CH_SOCKET_PROTOCOL) && is_token(g, shown);
 }

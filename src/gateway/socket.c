@@ -207,7 +207,8 @@ static void take_frame(struct socket *s, struct ch_sv text) {
 
 static void on_next(struct ch_task *t) {
     struct socket *s = CH_CONTAINER(t, struct socket, next);
-    struct frame *f = s->asks ? NULL : CH_LIST_FIRST(&s->frames, struct frame, link);
+    bool idle = !s->asks && ch_ws_peer_is_open(s->peer); /* after a goodbye nothing is begun */
+    struct frame *f = idle ? CH_LIST_FIRST(&s->frames, struct frame, link) : NULL;
     if (!f)
         return;
     take_frame(s, ch_sv(f->text, f->n));
@@ -233,7 +234,7 @@ static void on_message(struct ch_ws_peer *p, struct ch_sv text, void *user) {
 
 static void open_socket(struct ch_visit *v, struct ch_lane *l) {
     static const struct ch_ws_peer_events events = {.message = on_message, .gone = on_gone};
-    bool offered = ch_ws_peer_offer(ch_exchange_inbound(v->x), CH_SOCKET_PROTOCOL).p;
+    bool offered = ch_ws_peer_offers(ch_exchange_inbound(v->x), CH_SOCKET_PROTOCOL);
     struct ch_sv after = ch_query_decode(&v->arena, ch_visit_query(v, "after"));
     struct socket *s = ch_alloc(sizeof(*s));
     s->visit = v;
@@ -269,7 +270,7 @@ void ch_sessions_socket(struct ch_visit *v) {
     if (status)
         ch_visit_fail(v, status, NULL, "%s", why);
     else if (ch_inbound_count(in, "sec-websocket-protocol") &&
-             !ch_ws_peer_offer(in, CH_SOCKET_PROTOCOL).p)
+             !ch_ws_peer_offers(in, CH_SOCKET_PROTOCOL))
         ch_visit_fail(v, 400, NULL, "the only subprotocol is " CH_SOCKET_PROTOCOL);
     else if (ch_lane_key_check(v->param, &err) < 0)
         ch_visit_error(v, &err);

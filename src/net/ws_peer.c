@@ -64,11 +64,23 @@ int ch_ws_peer_check(const struct ch_inbound *in, const char **why) {
     return 0;
 }
 
+/* Of more than one header nothing is believed. */
+static struct ch_sv offers(const struct ch_inbound *in) {
+    bool once = ch_inbound_count(in, "sec-websocket-protocol") == 1;
+    return once ? ch_inbound_header(in, "sec-websocket-protocol") : ch_sv(NULL, 0);
+}
+
+bool ch_ws_peer_offers(const struct ch_inbound *in, const char *protocol) {
+    struct ch_sv list = offers(in);
+    while (list.p)
+        if (ch_sv_is(ch_sv_trim(ch_sv_split(&list, ',')), protocol))
+            return true;
+    return false;
+}
+
 struct ch_sv ch_ws_peer_offer(const struct ch_inbound *in, const char *prefix) {
-    struct ch_sv list = ch_inbound_header(in, "sec-websocket-protocol");
+    struct ch_sv list = offers(in);
     size_t n = strlen(prefix);
-    if (ch_inbound_count(in, "sec-websocket-protocol") != 1)
-        return ch_sv(NULL, 0);
     while (list.p) {
         struct ch_sv word = ch_sv_trim(ch_sv_split(&list, ','));
         if (ch_sv_starts(word, prefix))
@@ -107,6 +119,10 @@ static int put_within(struct ch_ws_peer *p, enum ch_ws_kind kind, struct ch_sv p
         return put(p, kind, payload);
     ch_ws_peer_close(p, CH_WS_LATER, "you do not keep up with what you are sent");
     return CHELA_ELIMIT;
+}
+
+bool ch_ws_peer_is_open(const struct ch_ws_peer *p) {
+    return p->code == 0;
 }
 
 int ch_ws_peer_send(struct ch_ws_peer *p, struct ch_sv text) {

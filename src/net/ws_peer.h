@@ -15,6 +15,7 @@
 
 /* Does it ask for a WebSocket as it should? 0, or the status to refuse it with. */
 int ch_ws_peer_check(const struct ch_inbound *in, const char **why);
+bool ch_ws_peer_offers(const struct ch_inbound *in, const char *protocol);
 /* What follows `prefix` in a subprotocol that is offered, the first one that begins
  * so; p NULL: there is none. */
 struct ch_sv ch_ws_peer_offer(const struct ch_inbound *in, const char *prefix);
@@ -36,6 +37,7 @@ struct ch_ws_peer_events {
 int ch_ws_peer_accept(struct ch_loop *loop, struct ch_exchange *x, const char *protocol,
                       const struct ch_ws_peer_events *events, void *user, struct ch_ws_peer **out);
 
+bool ch_ws_peer_is_open(const struct ch_ws_peer *p); /* nobody has said goodbye */
 /* CHELA_ESTATE: goodbye was said. CHELA_ELIMIT: the client lags too far behind, and
  * is told goodbye. */
 int ch_ws_peer_send(struct ch_ws_peer *p, struct ch_sv text);

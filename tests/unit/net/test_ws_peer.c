@@ -69,6 +69,7 @@ static void test_offers(void **state) {
     } cases[] = {
         {"Sec-WebSocket-Protocol: chela.v1, bearer.abc\r\n", "bearer.", "abc"},
         {"Sec-WebSocket-Protocol: bearer.abc,chela.v1\r\n", "chela.v1", ""},
+        {"Sec-WebSocket-Protocol: chela.v10\r\n", "chela.v1", "0"},
         {"Sec-WebSocket-Protocol: bearer.abc\r\n", "chela.v1", NULL},
         {"Sec-WebSocket-Protocol: xbearer.abc\r\n", "bearer.", NULL},
         {"Sec-WebSocket-Protocol: bearer.a\r\nSec-WebSocket-Protocol: bearer.b\r\n", "bearer.",
@@ -81,6 +82,8 @@ static void test_offers(void **state) {
         struct ch_sv rest = ch_ws_peer_offer(&in, cases[i].prefix);
         if (!rest.p != !cases[i].rest || (rest.p && !ch_sv_is(rest, cases[i].rest)))
             fail_msg("case %zu: got '%.*s'", i, CH_SV_FMT(rest));
+        bool exact = rest.p && rest.n == 0;
+        assert_int_equal(ch_ws_peer_offers(&in, cases[i].prefix), exact);
         ch_inbound_release(&in);
     }
 }
