@@ -108,8 +108,12 @@ static void free_card(struct card *c) {
     ch_free(c);
 }
 
+static void watch(struct card *c);
+
 static void end(struct card *c, enum ch_feishu_ended what, const struct ch_feishu_answer *a) {
     ch_feishu_ended_fn *fn = CH_TAKE(c->fn);
+    if (what == CH_ENDED_LATER)
+        watch(c); /* it may be given up for good */
     if (fn)
         fn(what, what == CH_ENDED_SHOWN ? c->message : a ? a->why : NULL, a ? a->wait_ms : 0,
            c->user);
@@ -156,7 +160,7 @@ static void forget_old(struct ch_feishu_stream *st) {
     for (; k != &st->cards.head; k = next) {
         struct card *c = CH_CONTAINER(k, struct card, link);
         next = k->next;
-        if (!c->session && !c->busy && wall(st) - c->since > CH_LIMIT_CARD_MS)
+        if (!c->session && !c->busy && !c->fn && wall(st) - c->since > CH_LIMIT_CARD_MS)
             free_card(c);
     }
 }
@@ -385,11 +389,9 @@ static void grow(struct ch_timer *t) {
         put_text(c, on_put);
 }
 
-static void on_left(struct ch_timer *t);
-
 static void grow_later(struct card *c) {
     if (c->over)
-        ch_timer_start(loop_of(c), &c->timer, LEFT_MS, on_left);
+        watch(c);
     else
         ch_timer_start(loop_of(c), &c->timer, c->step_ms, grow);
 }
@@ -541,11 +543,17 @@ static void on_left(struct ch_timer *t) {
     if (c->fn || c->state == GONE)
         return;
     if (c->busy || ch_outbox_has(c->st->host.rt, c->session))
-        grow_later(c);
+        watch(c);
     else if (c->state == SHOWN)
         stop_growing(c, on_left_alone);
     else
         forget(c);
+}
+
+/* Those of an earlier process go with time. */
+static void watch(struct card *c) {
+    if (c->session)
+        ch_timer_start(loop_of(c), &c->timer, LEFT_MS, on_left);
 }
 
 void ch_feishu_stream_over(struct ch_feishu_stream *st, const char *to) {

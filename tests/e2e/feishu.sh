@@ -175,6 +175,9 @@ check "and which there are" said "there is no skill 'depoly' .known: deploy."
 push "$(event om_s3 oc_eve p2p '/skill deploy it' ou_eve)"
 check "who may not read" hears 25
 check "just says words" said 'heard: .*/skill deploy it'
+tell om_s4 '200 230022'
+check "an answer that the service does not let through" hears 26
+check "people are told" said 'does not let it through: it takes it for sensitive'
 check "SIGTERM ends it" stop_serving
 check "the log has no secret" bash -c "! grep -qF -e SENTINEL '$serve_log'"
 tap_done

@@ -151,5 +151,18 @@ ask om_9
 release a b
 check "it is whole" until_line cards "^$((7355000000000000000 + card)) settings "
 dies "behind its end"
+
+# --- another channel takes over
+ask om_10
+sed -i 's/streaming: true/owners: [ou_ann]/' "$space/chela.yaml"
+kill -HUP "$gateway_pid"
+for _ in {1..400}; do
+    grep -q 'channel feishu is set up anew' "$serve_log" && break
+    sleep 0.05
+done
+release a b
+check "after a reload, without cards: what began as a card ends as one" until_line cards "^$((7355000000000000000 + card)) settings "
+same "with the answer, too" "$whole" "$(shows $card)"
+same "and no other" $((seen + 1)) "$(wc -l <"$tmp/lark/sent")"
 check "SIGTERM ends it" stop_serving
 tap_done
