@@ -626,7 +626,7 @@ static bool is_ours(const struct ch_recovery *r, const struct found *f) {
     if (f->kind == NOTE)
         return true;
     if (f->kind == SESSION || f->kind == WISH)
-        return f->kind == WISH ? r->first : !open;
+        return f->kind == WISH ? !ch_chat_of(gw, f->key)->reminded : !open;
     int64_t age = ch_lookout_sighted(gw->lookout, f->id);
     if (r->first && !ch_gateway_is_shared(gw))
         return true;
@@ -692,6 +692,11 @@ static void looked(struct ch_work *w) {
         if (chat && !r->gw->draining && !is_under_way(chat, f) && is_ours(r, f))
             take_up(r->gw, f);
         free_found(f);
+    }
+    for (char **name = r->names; r->gw && *name; name++) {
+        struct ch_chat *chat = find(r->gw, ch_sv_str(*name));
+        if (chat && r->rc == 0)
+            chat->reminded = true;
     }
     if (r->gw)
         r->gw->channel_recovery = NULL;

@@ -23,6 +23,7 @@ struct ch_chat {
     /* chats.c */
     unsigned char made_of[CH_SHA256_SIZE]; /* digest of its options */
     struct ch_list formers; /* channels that were replaced and still have something to do */
+    bool reminded; /* of the wishes that are in the store: once, they change here */
     bool leaving; /* no longer configured: it takes nothing in, and goes after its last answer */
 };
 

@@ -38,7 +38,7 @@ printf %s "$app_secret" >"$space/app_secret"
 printf %s "$verification" >"$space/verification"
 printf %s "$bot" >"$space/bot"
 
-feishu="appId: $app, appSecretFile: app_secret, verificationTokenFile: verification, domain: $lark, allowFrom: [ou_ann]"
+feishu="appId: $app, appSecretFile: app_secret, verificationTokenFile: verification, domain: $lark, allowFrom: [ou_ann], owners: [ou_ann]"
 poll="tokenFile: bot, domain: $telegram, allowFrom: [\"7\", \"8\"]"
 configure() { # MODEL [CHANNEL-LINE...]
     cat >"$space/chela.yaml" <<YAML
@@ -185,6 +185,8 @@ answers "callbacks are taken" 200
 check "and answered" hears 6
 
 # --- channels go
+push "$(event om_w oc_ann p2p '/reasoning high')"
+check "a wish" hears 7
 rm -f "$space/go" "$space/waiting"
 push "$(event om_9 oc_ann p2p 'wait once more')"
 check "a run begins" waits
@@ -193,13 +195,23 @@ check "no channel is left" reload
 push "$(event om_10 oc_ann p2p 'too late')"
 answers "nothing more is taken" 401
 touch "$space/go"
-check "what was accepted is answered" hears 7
+check "what was accepted is answered" hears 8
 check "then the channel is closed" logged 'channel feishu is closed'
 check "so is the other" logged 'channel telegram is closed'
 configure new "feishu: { $feishu }"
 check "it may come back" reload
 push "$(event om_11 oc_ann p2p 'again')"
-check "and answers" hears 8
+check "and answers" hears 9
+wished() { # by and by: the store is asked
+    for i in {1..60}; do
+        push "$(event "om_q$i" oc_ann p2p '/reasoning')"
+        hears $((9 + i)) || return 1
+        texts | tail -n 1 | grep -q '^high' && return
+        sleep 0.25
+    done
+    return 1
+}
+check "what was wished for in a chat is remembered" wished
 signs() { # METHOD PATTERN
     grep -c "^$1 [^ ]*/reactions$2" "$tmp/lark/calls"
 }
@@ -212,7 +224,7 @@ taken_back() {
 }
 check "every sign of work is taken back" taken_back
 check "SIGTERM ends it" stop_serving
-same "nobody was answered twice" 8 "$(wc -l <"$tmp/lark/sent" | tr -d ' ')"
+same "nobody was answered twice" "" "$(grep -o '/messages/[^/]*/reply' "$tmp/lark/sent" | sort | uniq -d)"
 check "every message was heard by the one" said 'again$'
 same "and by the other, once" "1 1 1" "$(sed 's/^[^ ]* //' "$tmp/tg/sent" | jq -r .text |
     awk '/good morning/ { a++ } /wait/ { b++ } /after the change/ { c++ } END { print a, b, c }')"
