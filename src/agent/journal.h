@@ -23,8 +23,9 @@
  *               otherwise it waits for a MESSAGE that delivers it. collect: it
  *               belongs to no run yet.
  *   MESSAGE     joins the transcript. {"run","turn","message",["stop","usage",
- *               "request":{"model","messages":n},"embedding":{"model","calls",
- *               "input"}]}; embedding: what that model used for the run since the
+ *               "person","request":{"model","messages":n},"embedding":{"model",
+ *               "calls","input"}]}; person: these are the words of one who took
+ *               over; embedding: what that model used for the run since the
  *               last of these;
  *               or {"run","turn","of":seq}: the INBOUND that waited. An
  *               assistant message plans the calls it holds.

@@ -351,6 +351,8 @@ void ch_keep_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply
     struct ch_jw w = begin(k, run);
     kmsg(&w, m);
     ch_jw_kcstr(&w, "stop", ch_stop_name(r->stop));
+    if (run->taken_over)
+        ch_jw_kbool(&w, "person", true);
     ch_jw_key(&w, "request");
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "model", run->target->spec);

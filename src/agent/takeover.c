@@ -8,8 +8,7 @@
 #include "base/limits.h"
 
 void ch_taken_over(chela_run *run) {
-    CH_AUTOFREE char *words = CH_TAKE(run->taken_over);
-    struct ch_sv text = ch_sv_str(words);
+    struct ch_sv text = ch_sv_str(run->taken_over);
     struct ch_msg *m = ch_msg_text(CH_MSG_ASSISTANT, text, ch_run_now(run));
     struct ch_reply r = {.stop = CH_STOP_STOP};
     struct chela_event ev = {.type = CHELA_EV_TEXT_DELTA, .delta = {ch_str(text), ch_str(text)}};
@@ -19,6 +18,7 @@ void ch_taken_over(chela_run *run) {
     ch_buf_add_sv(&run->text, text);
     ch_warn(run, "a person took over");
     ch_keep_reply(run, m, &r);
+    CH_AUTOFREE char *words = CH_TAKE(run->taken_over); /* text is in it */
     if (!ch_emit(run, &ev) || ch_transcript_add(&run->session->transcript, m) < 0)
         return;
     ch_drive(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = CH_REASON_COMPLETED});

@@ -175,7 +175,8 @@ static void add_message(struct reading *rd) {
     }
     struct ch_span *s = add(rd, CH_SPAN_MODEL, rd->last);
     char *model = text(rd, "/message/model"), *stop = text(rd, "/stop");
-    s->title = ch_format("%s%s%s", model ? model : "runtime", stop ? ", " : "", stop ? stop : "");
+    const char *who = is(rd, "/person", "true") ? "a person" : model ? model : "runtime";
+    s->title = ch_format("%s%s%s", who, stop ? ", " : "", stop ? stop : "");
     s->sent = joined(rd, "reasoning");
     forget_calls(rd);
     s->got = reply_text(rd);

@@ -137,6 +137,10 @@ static enum ch_stop stop_of(struct ch_sv word) {
     return CH_STOP_STOP;
 }
 
+static bool is_person(const struct ch_json *message) {
+    return ch_json_bool(ch_json_get(message, "person"), false);
+}
+
 static void feed_reply(struct replaying *r, const struct ch_json *v) {
     const struct ch_json *u = ch_json_get(v, "usage");
     struct ch_input in = {.kind = CH_IN_REPLY,
@@ -149,6 +153,11 @@ static void feed_reply(struct replaying *r, const struct ch_json *v) {
         struct ch_sv type = ch_json_get_str(block, "type");
         in.calls += ch_sv_is(type, "tool_call");
         in.has_text |= ch_sv_is(type, "text") && ch_sv_trim(ch_json_get_str(block, "text")).n > 0;
+    }
+    if (is_person(v)) { /* who ended it, at whatever step */
+        r->reply = (struct ch_input){.kind = CH_IN_DECIDED, .reason = CH_REASON_COMPLETED};
+        r->replied = true;
+        return;
     }
     compare_request(r, ch_json_get(v, "request"));
     r->calls = in.calls;
@@ -259,7 +268,7 @@ static void feed_pending(struct replaying *r, const struct ch_json *v) {
         mark_reply(r, v);
     if (r->replied)
         feed(r, &r->reply);
-    if (r->due)
+    if (r->due && !is_person(v))
         feed(r, &r->results);
     r->replied = r->due = false;
 }

@@ -61,6 +61,10 @@ exits "taken over" 0
 holds "taken over: the person's words are the answer" '.[-1] | .text == "I will see to it." and .reason == "task_completed"'
 holds "taken over: every call has a result" '[.[] | select(.type == "tool_result")] | length == 2 and all(.is_error)'
 check "taken over: nothing is sent" test ! -e "$space/sent.log"
+chela replay take
+exits "taken over: played again" 0
+chela trace take --json
+holds "taken over: the trace says who" '[.[0][] | select(.kind == "model") | .title] | last == "a person, stop"'
 chela run --session take --approve deny "and now"
 exits "taken over: the conversation goes on" 0
 pause which "which"
