@@ -1,5 +1,6 @@
 /* test_module.c -- what is loaded as a module, and what is not. The file under
  * test is included, so that a module of another ABI need not be built. */
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,14 +12,14 @@
 #include "io/module.c"
 
 struct env {
-    char dir[64];
-    char path[128];
+    char dir[PATH_MAX];
+    char path[PATH_MAX + 64];
 };
 
 static int set_up(void **state) {
     struct env *e = ch_alloc(sizeof(*e));
     const char *tmp = getenv("TMPDIR");
-    snprintf(e->dir, sizeof(e->dir), "%.40s/module-XXXXXX", tmp ? tmp : "/tmp");
+    snprintf(e->dir, sizeof(e->dir), "%s/module-XXXXXX", tmp ? tmp : "/tmp");
     *state = e;
     return mkdtemp(e->dir) ? 0 : -1;
 }
