@@ -348,8 +348,9 @@ static void log_turn(const struct ch_room *r, unsigned beats) {
         ch_view_thoughts(&l->session->transcript, &thoughts);
     if (thoughts.n)
         ch_log(CH_LOG_INFO, "heartbeat", "%s: thought: %s", r->session, ch_buf_str(&thoughts));
-    ch_log(CH_LOG_INFO, "heartbeat", "%s: %s after %u beats", r->session,
-           l && ch_view_said(&l->session->transcript) ? "spoke" : "stayed silent", beats);
+    ch_log(CH_LOG_INFO, "heartbeat", "%s: %s after %u beat%s", r->session,
+           l && ch_view_said(&l->session->transcript) ? "spoke" : "stayed silent", beats,
+           beats == 1 ? "" : "s");
 }
 
 static void on_event(struct ch_watcher *w, const struct chela_event *ev) {

@@ -122,10 +122,10 @@ check "unasked: what it says" said '^by myself'
 check "unasked: it answers no message" grep -q '/messages?receive_id_type=chat_id ' <(tail -n 1 "$tmp/lark/sent")
 check "unasked: why" logged 'feishu:om_10: reply, W 12\.0, p 1\.00, willing'
 push "$(event om_11 oc_else group 'somebody says something dull')"
-check "it may think, and stay silent" logged 'feishu:oc_else: stayed silent after 1 beats'
+check "it may think, and stay silent" logged 'feishu:oc_else: stayed silent after 1 beat$'
 check "it may think, and stay silent: what it thought" logged 'feishu:oc_else: thought: A SECRET yawn\.'
 push "$(event om_12 oc_other group 'let us work out something')"
-check "a tool goes round and round, and ends" logged 'feishu:oc_other: stayed silent after 5 beats'
+check "a tool goes round and round, and ends" logged 'feishu:oc_other: stayed silent after 5 beats$'
 push "$(event om_13 oc_else group '@_user_1 hello' ou_bob "$me")"
 check "and go on" hears 8
 same "nothing else was said" 8 "$(count)"
@@ -142,7 +142,7 @@ YAML
 configure 'threshold: 0, slope: 1, shareHigh: 1, refractorySec: 0 }, opinion: scripted/opinion.yaml, direct: { text: 1'
 serve
 push "$(event om_20 oc_third group 'somebody is dull')"
-check "it says no" logged 'feishu:oc_third: stayed silent after 1 beats'
+check "it says no" logged 'feishu:oc_third: stayed silent after 1 beat$'
 push "$(event om_21 oc_third group 'something new')"
 check "it says yes" hears 9
 push "$(event om_22 oc_third group '@_user_1 hello, or is that dull?' ou_bob "$me")"
@@ -185,7 +185,7 @@ check "cut off: what comes meanwhile is heard" logged 'feishu:om_61: silent, W (
 touch "$space/go"
 check "cut off: it answers" hears 15
 check "cut off: it answers: what it found" said '^waited'
-check "cut off: the turn ends" logged 'feishu:oc_fifth: spoke after 2 beats'
+check "cut off: the turn ends" logged 'feishu:oc_fifth: spoke after 2 beats$'
 push "$(event om_62 oc_fifth group 'more of that')"
 check "cut off: it has spoken" logged 'feishu:om_62: silent, W ([0-9]|[1-5][0-9])\.[0-9], p 0\.00, refractory'
 push "$(event om_63 oc_fifth group 'crab, hello')"

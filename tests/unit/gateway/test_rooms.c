@@ -667,7 +667,12 @@ static unsigned next(uint64_t *seed) {
 
 static void test_long_chat(void **state) {
     (void)state;
-    struct chela_heartbeat_opts o = CHELA_HEARTBEAT_OPTS(.debounce_ms = 100,
+    struct chela_willing_opts group;
+    chela_willing_defaults(CHELA_CHAT_GROUP, &group);
+    group.threshold = 10; /* it would join in all the time */
+    group.slope = 1;
+    group.reply_cost = 0;
+    struct chela_heartbeat_opts o = CHELA_HEARTBEAT_OPTS(.debounce_ms = 100, .group = &group,
                                                          .rules = {.seed = 4});
     uint64_t seed = 11;
     bool asks[600] = {0};
