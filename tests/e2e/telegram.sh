@@ -216,7 +216,7 @@ same "it was done once" 1 "$(made)"
 # --- somebody else asks for the bot's messages
 # A question that waits is not asked again: a message ends it.
 health() { # PATTERN
-    for _ in {1..400}; do
+    for _ in {1..1200}; do
         call GET /readyz
         jq -r '.checks[] | select(.name == "telegram") | .status + " " + .detail' "$out" | grep -q -- "$1" && return
         sleep 0.05
