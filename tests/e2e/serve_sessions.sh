@@ -95,12 +95,20 @@ wait $follower 2>/dev/null
 check "a follower saw it end" grep -q '"type":"run_end"' "$tmp/events"
 
 # --- coming back
+# In the background, but no job of this shell: bash loses track of jobs that are killed and waited for.
+apart() { # NAME COMMAND...: its output goes to $tmp/NAME, its number to $tmp/NAME.pid
+    : >"$tmp/$1"
+    ("${@:2}" <&0 >"$tmp/$1" 2>/dev/null & echo $! >"$tmp/$1.pid")
+}
+over() { # NAME: until it is; whoever inherits it may never ask how it ended
+    for _ in {1..400}; do readlink "/proc/$(cat "$tmp/$1.pid")/exe" >/dev/null || return 0; sleep 0.05; done
+    return 1
+}
 again() { # KEY LAST-EVENT-ID PATTERN: follow it, until that is heard
-    curl -sN -m 20 -H "Authorization: Bearer $token" -H "Last-Event-ID: $2" "$gateway/api/sessions/$1/events" >"$tmp/again" &
-    follower=$!
+    apart again curl -sN -m 20 -H "Authorization: Bearer $token" -H "Last-Event-ID: $2" "$gateway/api/sessions/$1/events"
     for _ in {1..400}; do grep -q "$3" "$tmp/again" && break; sleep 0.05; done
-    kill $follower 2>/dev/null
-    wait $follower 2>/dev/null
+    kill "$(cat "$tmp/again.pid")" 2>/dev/null
+    over again
 }
 first=$(sed -n 's/^id: //p' "$tmp/events" | sed -n 3p)
 again busy "$first" '"type":"run_end".*}$'
@@ -185,12 +193,10 @@ answers "no name" 400
 key='Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='
 upgrade=(-H 'Connection: Upgrade' -H 'Upgrade: websocket' -H 'Sec-WebSocket-Version: 13' -H "$key")
 ws_open() { # TARGET HEADER...: what comes goes to $tmp/ws
-    : >"$tmp/ws"
     exec 8<>"/dev/tcp/127.0.0.1/${gateway##*:}"
     printf '%s\r\n' "GET /api/sessions/$1 HTTP/1.1" 'Host: 127.0.0.1' 'Connection: Upgrade' 'Upgrade: websocket' \
         'Sec-WebSocket-Version: 13' "$key" "${@:2}" '' >&8
-    cat <&8 >"$tmp/ws" 2>/dev/null &
-    ws_pid=$!
+    apart ws cat <&8
     heard '^HTTP/1.1 [0-9]'
 }
 heard() { # PATTERN: until it is
@@ -211,8 +217,8 @@ ws_frames() {
 }
 ws_close() {
     exec 8>&-
-    kill $ws_pid 2>/dev/null
-    wait $ws_pid 2>/dev/null
+    kill "$(cat "$tmp/ws.pid")" 2>/dev/null
+    over ws
 }
 says() { # NAME FILTER WANT: one frame of a filter
     same "$1" "$3" "$(ws_frames | jq -rs "$2")"
@@ -292,7 +298,7 @@ ws_close
 ends_with() { # NAME CODE BYTES: what comes of them, a close frame with that code
     ws_open ws/socket "$bearer"
     ws_send "$3"
-    wait $ws_pid
+    over ws
     same "$1" "$2" "$(LC_ALL=C tr '\n' ' ' <"$tmp/ws" | LC_ALL=C sed 's/.*\r \r //' | od -An -tu1 | tr -s ' \n' ' ' | awk '$1 == 136 { print 256 * $3 + $4 }')"
     exec 8>&-
 }
