@@ -11,6 +11,32 @@
 #include "io/worker.h"
 #include "tool/path.h"
 
+/* --- what a message holds */
+
+static bool is_url(const char *media) {
+    return strstr(media, "://") != NULL;
+}
+
+char *ch_outbound_text(const struct chela_outbound *m) {
+    CH_BUF_AUTO text = {0};
+    ch_buf_add_str(&text, m->text ? m->text : "");
+    if (!text.n && m->error)
+        ch_buf_addf(&text, "That did not work: %s", m->error);
+    for (size_t i = 0; i < m->nmedia; i++)
+        if (is_url(m->media[i]))
+            ch_buf_addf(&text, "%s%s", text.n ? "\n" : "", m->media[i]);
+    return text.p ? ch_buf_take(&text) : ch_strdup("");
+}
+
+char **ch_outbound_files(const struct chela_outbound *m) {
+    char **out = ch_alloc((m->nmedia + 1) * sizeof(*out));
+    size_t n = 0;
+    for (size_t i = 0; i < m->nmedia; i++)
+        if (!is_url(m->media[i]))
+            out[n++] = ch_strdup(m->media[i]);
+    return out;
+}
+
 /* --- reading */
 
 struct ch_attachment {

@@ -1,8 +1,14 @@
 /* attach.h -- files of the workspace on their way to a chat service, the same for
- * all channels: read on a worker, sent in a form. */
+ * all channels: told from the words, read on a worker, sent in a form. */
 #ifndef CH_CHANNEL_ATTACH_H
 #define CH_CHANNEL_ATTACH_H
 #include "agent/agent.h"
+#include "chela/mailbox.h"
+
+/* What a message says, with the addresses that it names instead of files, and
+ * those files: up to a NULL. Both are the caller's. */
+char *ch_outbound_text(const struct chela_outbound *m);
+char **ch_outbound_files(const struct chela_outbound *m);
 
 struct ch_attachment;
 /* bytes, borrowed: at most CH_LIMIT_CHANNEL_FILE. n 0: it cannot be sent; why not. */

@@ -9,6 +9,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/sha256.h"
+#include "channel/attach.h"
 #include "channel/feishu.h"
 #include "json/writer.h"
 
@@ -211,30 +212,6 @@ static void on_sent(const struct ch_feishu_answer *a, void *user) {
     }
 }
 
-static bool is_url(const char *media) {
-    return strstr(media, "://") != NULL;
-}
-
-static char *words(const struct chela_outbound *m) {
-    CH_BUF_AUTO text = {0};
-    ch_buf_add_str(&text, m->text ? m->text : "");
-    if (!text.n && m->error)
-        ch_buf_addf(&text, "That did not work: %s", m->error);
-    for (size_t i = 0; i < m->nmedia; i++)
-        if (is_url(m->media[i]))
-            ch_buf_addf(&text, "%s%s", text.n ? "\n" : "", m->media[i]);
-    return text.p ? ch_buf_take(&text) : ch_strdup("");
-}
-
-static char **files_of(const struct chela_outbound *m) {
-    char **out = ch_alloc((m->nmedia + 1) * sizeof(*out));
-    size_t n = 0;
-    for (size_t i = 0; i < m->nmedia; i++)
-        if (!is_url(m->media[i]))
-            out[n++] = ch_strdup(m->media[i]);
-    return out;
-}
-
 /* --- an answer that people saw grow */
 
 static void on_card(enum ch_feishu_ended what, const char *note, int64_t wait_ms, void *user) {
@@ -277,8 +254,8 @@ void ch_feishu_deliver(struct ch_feishu_out *o, const struct chela_outbound *m) 
     s->thread = at.thread;
     s->top = !at.message.n;
     s->is_answer = m->run != NULL;
-    s->text = words(m);
-    s->files = files_of(m);
+    s->text = ch_outbound_text(m);
+    s->files = ch_outbound_files(m);
     s->kind = m->approval ? "interactive" : "post";
     ch_list_add(&o->sendings, &s->link);
     if (!at.chat.n) {

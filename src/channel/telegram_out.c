@@ -226,30 +226,6 @@ static void on_sent(const struct ch_web_answer *a, void *user) {
 
 /* --- what is to be sent */
 
-static bool is_url(const char *media) {
-    return strstr(media, "://") != NULL;
-}
-
-static char *text_of(const struct chela_outbound *m) {
-    CH_BUF_AUTO text = {0};
-    ch_buf_add_str(&text, m->text ? m->text : "");
-    if (!text.n && m->error)
-        ch_buf_addf(&text, "That did not work: %s", m->error);
-    for (size_t i = 0; i < m->nmedia; i++)
-        if (is_url(m->media[i]))
-            ch_buf_addf(&text, "%s%s", text.n ? "\n" : "", m->media[i]);
-    return text.p ? ch_buf_take(&text) : ch_strdup("");
-}
-
-static char **files_of(const struct chela_outbound *m) {
-    char **out = ch_alloc((m->nmedia + 1) * sizeof(*out));
-    size_t n = 0;
-    for (size_t i = 0; i < m->nmedia; i++)
-        if (!is_url(m->media[i]))
-            out[n++] = ch_strdup(m->media[i]);
-    return out;
-}
-
 static char *next_word(struct ch_sv *rest) {
     struct ch_sv word = rest->p ? ch_sv_split(rest, ' ') : ch_sv("", 0);
     return ch_strndup(word.p, word.n);
@@ -263,8 +239,8 @@ void ch_telegram_deliver(struct ch_channel *c, const struct chela_outbound *m) {
     s->chat = next_word(&to);
     s->message = next_word(&to);
     s->thread = next_word(&to);
-    s->text = text_of(m);
-    s->files = files_of(m);
+    s->text = ch_outbound_text(m);
+    s->files = ch_outbound_files(m);
     s->approval = m->approval ? ch_strdup(m->approval) : NULL;
     ch_list_add(&s->t->sendings, &s->link);
     if (!*s->chat) {
