@@ -195,6 +195,7 @@ void ch_moding_say(chela_run *run, struct ch_sv given, const char *otherwise,
     struct ch_reply r = {.stop = CH_STOP_STOP};
     struct chela_event ev = {.type = CHELA_EV_TEXT_DELTA, .delta = {ch_str(text), ch_str(text)}};
     run->stop_reason = ch_stop_name(CH_STOP_STOP);
+    run->target = run->session->agent->targets[run->m.model]; /* none was asked, perhaps */
     ch_buf_clear(&run->text);
     ch_buf_add_sv(&run->text, text);
     ch_keep_reply(run, m, &r);

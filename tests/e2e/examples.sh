@@ -40,7 +40,7 @@ for line in "DEBUG x=ignore rule" "ERROR disk full=page rule" "request timeout=t
 done
 
 routes() { # REQUEST ANSWER
-    chela run --config "$root/examples/route.yaml" --no-session "$1"
+    chela run --config "$root/examples/route.yaml" --store "sqlite:$tmp/route.db" --session "$1" "$1"
     same "route: $1" "0 $2" "$status $(cat "$out")"
 }
 routes "what is 6 * 7" 42

@@ -140,6 +140,7 @@ plays_again() { # NAME RULES KEY FLAG...
     local name=$1 rules=$2 session=$3
     shift 3
     chela run --model "scripted/$rules" --store sqlite:w.db --session "$session" "$@"
+    check "to be played again: $name: it ends by itself" test "$status" -lt 128
     chela replay --model "scripted/$rules" --store sqlite:w.db "$session"
     exits "played again: $name" 0
 }
