@@ -532,15 +532,20 @@ void ch_feishu_stream_text(struct ch_feishu_stream *st, const struct ch_arrival 
 }
 
 static void on_left_alone(const struct ch_feishu_answer *a, void *user) {
-    (void)a;
-    ((struct card *)user)->busy = false;
-    forget(user);
+    struct card *c = user;
+    (void)a; /* open or not: all of it can be changed */
+    c->busy = false;
+    c->still = true;
+    if (c->fn) /* the answer came meanwhile */
+        finish(c);
+    else
+        forget(c);
 }
 
 /* Its answer may still wait for others of its session. */
 static void on_left(struct ch_timer *t) {
     struct card *c = CH_CONTAINER(t, struct card, timer);
-    if (c->fn || c->state == GONE)
+    if (c->fn)
         return;
     if (c->busy || ch_outbox_has(c->st->host.rt, c->session))
         watch(c);
