@@ -330,7 +330,7 @@ static bool feishu_leave(struct ch_channel *c) {
     struct feishu *f = self(c);
     bool done = !f->line || ch_feishu_line_leave(f->line);
     ch_timer_stop(f->host.rt->loop, &f->ask);
-    return done && ch_feishu_api_is_idle(f->api);
+    return done && ch_feishu_api_is_idle(f->api) && ch_feishu_stream_is_idle(f->stream);
 }
 
 static int feishu_open(const struct ch_channel_host *host, const struct chela_channel_opts *o,

@@ -196,6 +196,8 @@ struct ch_feishu_stream;
 struct ch_feishu_stream *ch_feishu_stream_new(const struct ch_channel_host *host,
                                               struct ch_feishu_api *api);
 void ch_feishu_stream_free(struct ch_feishu_stream *st);
+/* No call, nor a note, is under way. */
+bool ch_feishu_stream_is_idle(const struct ch_feishu_stream *st);
 /* struct ch_channel_ops' stream: all that the answer to `in` says so far; and that
  * there will be no more of it. */
 void ch_feishu_stream_text(struct ch_feishu_stream *st, const struct ch_arrival *in,

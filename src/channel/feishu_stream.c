@@ -589,6 +589,13 @@ void ch_feishu_stream_forget(struct ch_feishu_stream *st, const char *to) {
         forget(c);
 }
 
+bool ch_feishu_stream_is_idle(const struct ch_feishu_stream *st) {
+    for (CH_LIST_EACH(k, &st->cards))
+        if (CH_CONTAINER(k, struct card, link)->busy)
+            return false;
+    return true;
+}
+
 struct ch_feishu_stream *ch_feishu_stream_new(const struct ch_channel_host *host,
                                               struct ch_feishu_api *api) {
     struct ch_feishu_stream *st = ch_alloc(sizeof(*st));
