@@ -167,6 +167,9 @@ struct ch_channel_ops {
     void (*survey)(chela_runtime *rt, const struct chela_channel_opts *o, struct ch_jw *w);
     /* Optional. A note of an earlier process, or another one. May come again. */
     void (*remind)(struct ch_channel *c, const char *id, struct ch_sv data);
+    /* Optional. Those were all that are in the store: what is not among them was
+     * forgotten, unless it came after the last time. */
+    void (*reminded)(struct ch_channel *c);
     /* Optional. Why nothing comes in, for health; borrowed. NULL: nothing is wrong. */
     const char *(*trouble)(struct ch_channel *c);
 };

@@ -260,6 +260,10 @@ static void feishu_remind(struct ch_channel *c, const char *id, struct ch_sv dat
     ch_feishu_stream_recall(self(c)->stream, id, data);
 }
 
+static void feishu_reminded(struct ch_channel *c) {
+    ch_feishu_stream_recalled(self(c)->stream);
+}
+
 static void feishu_react(struct ch_channel *c, const char *chat, const char *message,
                          const char *emoji, ch_acted_fn *done, void *tag) {
     (void)chat;
@@ -382,6 +386,7 @@ const struct ch_channel_ops ch_feishu_channel = {
     .working = feishu_working,
     .stream = feishu_stream,
     .remind = feishu_remind,
+    .reminded = feishu_reminded,
     .survey = ch_feishu_survey,
     .trouble = feishu_trouble,
 };

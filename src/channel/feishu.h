@@ -203,8 +203,9 @@ bool ch_feishu_stream_is_idle(const struct ch_feishu_stream *st);
 void ch_feishu_stream_text(struct ch_feishu_stream *st, const struct ch_arrival *in,
                            struct ch_sv text);
 void ch_feishu_stream_over(struct ch_feishu_stream *st, const char *to);
-/* struct ch_channel_ops' remind. */
+/* struct ch_channel_ops' remind, and reminded. */
 void ch_feishu_stream_recall(struct ch_feishu_stream *st, const char *id, struct ch_sv data);
+void ch_feishu_stream_recalled(struct ch_feishu_stream *st);
 
 enum ch_feishu_ended {
     CH_ENDED_SHOWN, /* the card shows it; note: id of its message */

@@ -50,6 +50,7 @@ struct card {
     bool still;           /* it takes no growing text any more */
     bool over;            /* its run has ended */
     bool retold;          /* with a larger number, once */
+    bool seen;            /* its note was, since the last time that all were gone through */
     struct ch_timer timer;
     ch_feishu_ended_fn *fn; /* of who waits for its end; NULL */
     void *user;
@@ -154,13 +155,17 @@ static void forget(struct card *c) {
     free_card(c);
 }
 
-/* Those of others, whose answers were not left to us. */
-static void forget_old(struct ch_feishu_stream *st) {
+/* Those of others, whose answers were not left to us. A card that its maker is done
+ * with must not be found: the next answer to the same message would replace what it
+ * shows. A note that was made while the store was read is seen the next time. */
+void ch_feishu_stream_recalled(struct ch_feishu_stream *st) {
     struct ch_link *k = st->cards.head.next, *next;
     for (; k != &st->cards.head; k = next) {
         struct card *c = CH_CONTAINER(k, struct card, link);
         next = k->next;
-        if (!c->session && !c->busy && !c->fn && wall(st) - c->since > CH_LIMIT_CARD_MS)
+        bool known = c->seen && wall(st) - c->since <= CH_LIMIT_CARD_MS;
+        c->seen = false;
+        if (!c->session && !c->busy && !c->fn && !known)
             free_card(c);
     }
 }
@@ -168,7 +173,6 @@ static void forget_old(struct ch_feishu_stream *st) {
 void ch_feishu_stream_recall(struct ch_feishu_stream *st, const char *id, struct ch_sv data) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
-    forget_old(st);
     if (ch_json_parse(&arena, data, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
         return;
     struct ch_sv to = ch_json_get_str(v, "to"), card = ch_json_get_str(v, "card");
@@ -178,9 +182,13 @@ void ch_feishu_stream_recall(struct ch_feishu_stream *st, const char *id, struct
         st->host.note(id, ch_sv(NULL, 0), NULL, NULL, st->host.user);
         return;
     }
-    if (find(st, ch_arena_str(&arena, to)))
+    struct card *c = find(st, ch_arena_str(&arena, to));
+    if (c) {
+        c->seen = true;
         return;
-    struct card *c = new_card(st, ch_arena_str(&arena, to), NULL);
+    }
+    c = new_card(st, ch_arena_str(&arena, to), NULL);
+    c->seen = true;
     c->id = ch_strndup(card.p, card.n);
     c->message = message.n ? ch_strndup(message.p, message.n) : NULL;
     c->since = since;

@@ -697,6 +697,8 @@ static void looked(struct ch_work *w) {
         struct ch_chat *chat = find(r->gw, ch_sv_str(*name));
         if (chat && r->rc == 0)
             chat->reminded = true;
+        if (chat && r->rc == 0 && !r->gw->draining)
+            ch_chat_notes_looked(chat);
     }
     if (r->gw)
         r->gw->channel_recovery = NULL;
@@ -717,12 +719,13 @@ void ch_channels_recover(chela_gateway *gw) {
     ch_list_init(&r->found);
     r->names = ch_alloc(sizeof(*r->names));
     for (CH_LIST_EACH(k, &gw->chats)) {
-        const struct ch_chat *chat = CH_CONTAINER(k, struct ch_chat, link);
+        struct ch_chat *chat = CH_CONTAINER(k, struct ch_chat, link);
         if (chat->leaving)
             continue;
         r->names = ch_realloc(r->names, (n + 2) * sizeof(*r->names));
         r->names[n++] = ch_strdup(chat->channel->ops->name);
         r->names[n] = NULL;
+        ch_chat_notes_look(chat);
         for (CH_LIST_EACH(i, &chat->parcels)) {
             struct ch_parcel *p = CH_CONTAINER(i, struct ch_parcel, link);
             p->sought = p->put_off;

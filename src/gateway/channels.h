@@ -97,7 +97,10 @@ void ch_chat_note(const char *id, struct ch_sv data, chela_accepted_fn *done, vo
                   void *user);
 /* "CHANNEL:ID" of a note of the store; NULL: it is none of a channel. */
 const char *ch_chat_note_owner(const char *note);
+/* The notes of the store: it is about to be read; one of them; that was the last. */
+void ch_chat_notes_look(struct ch_chat *chat);
 void ch_chat_remind(struct ch_chat *chat, const char *owner, struct ch_sv data);
+void ch_chat_notes_looked(struct ch_chat *chat);
 void ch_chat_remind_all(struct ch_chat *chat); /* of its own: another channel took over */
 void ch_chat_notes_release(struct ch_chat *chat);
 
