@@ -84,6 +84,7 @@ struct ch_arrival {
     struct ch_sv data;   /* for recall */
     struct chela_inbound about;
     bool fresh; /* for prepare: its topic has no session yet, so what was said there is news */
+    bool overheard; /* for prepare: a line of a chat, of which the model gets the words alone */
     struct chela_media *media; /* pictures for the model: ch_file_take of files.h adds them */
     size_t nmedia;
 };

@@ -162,7 +162,8 @@ static void finished(struct ch_work *w) {
     void *tag = f->tag;
     if (done) {
         tell(f);
-        show(f);
+        if (!f->in->overheard)
+            show(f);
     }
     drop(w);
     if (done)

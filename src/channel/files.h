@@ -2,7 +2,8 @@
  *
  * A file is put into the agent's workspace, below inbound/, under a name of ours,
  * until that folder is full; a picture is shown to the model besides, if its
- * bytes are one. The arrival's text says what became of it. */
+ * bytes are one and the arrival was not overheard. The arrival's text says what
+ * became of it. */
 #ifndef CH_CHANNEL_FILES_H
 #define CH_CHANNEL_FILES_H
 #include "channel/channel.h"

@@ -210,6 +210,7 @@ static const char *workspace(void *user) {
 
 static void complete(struct ch_parcel *p) {
     struct ch_channel *c = p->chat->channel;
+    p->in.overheard = ch_chat_agent(p->chat)->companion != NULL;
     c->ops->prepare(c, &p->in, &p->arena, workspace(p->chat), on_prepared, p);
 }
 

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "agent/agent.h"
 #include "base/crc32.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -139,11 +140,36 @@ static void test_large(void **state) {
     ch_free((char *)large.p);
 }
 
+static void on_filed(void *tag) {
+    *(bool *)tag = true;
+}
+
+/* The model gets the words alone of what it overhears: no bytes are kept. */
+static void test_overheard(void **state) {
+    (void)state;
+    CH_BUF_AUTO png = {0};
+    chela_runtime *rt;
+    make_png(&png, 1);
+    assert_int_equal(chela_runtime_new(NULL, &rt, NULL), 0);
+    for (int overheard = 0; overheard < 2; overheard++) {
+        CH_ARENA_AUTO a = {0};
+        bool done = false;
+        struct ch_arrival in = {.text = "look", .overheard = overheard};
+        struct ch_file file = {.stem = "m-1", .bytes = ch_buf_sv(&png)};
+        ch_file_take(rt, &in, &a, NULL, &file, on_filed, &done);
+        assert_int_equal(ch_loop_run(rt->loop, &done), 0);
+        assert_int_equal(in.nmedia, overheard ? 0 : 1);
+        assert_string_equal(in.text, "look");
+    }
+    chela_runtime_close(rt);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_png),
         cmocka_unit_test(test_large),
+        cmocka_unit_test(test_overheard),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
