@@ -58,6 +58,7 @@ struct ch_parcel {
     bool sought;          /* put off when a look at the inbox began */
     unsigned tries;       /* that it was */
     bool decided;         /* rooms.c: whether it is to be answered */
+    bool asks;            /* rooms.c: for an answer */
 };
 
 /* Each ends the parcel: it needs no agent, or it was answered without one. */

@@ -8,7 +8,7 @@
  * process dies with, the next one hears again; lines that the session has
  * already are told by their ids, and those that were decided about by the room's
  * note (room_notes.c). A room listens to the newest of them alone, as a view would
- * show no more.
+ * show no more, and to those that ask for an answer before others.
  *
  * While a run is under way lines are heard all the same. One that asks for an
  * answer gets a turn of its own once the run has ended; one that would merely be
@@ -106,11 +106,27 @@ static struct ch_room *room_of(struct ch_chat *chat, const char *session) {
 
 static void begin_later(struct ch_room *r, int64_t ms);
 
-static void forget_oldest(struct ch_room *r) {
-    struct ch_parcel *p = CH_CONTAINER(r->heard.head.next, struct ch_parcel, room);
+/* The oldest, and one that asks for an answer last; never the one that the next
+ * turn is about. NULL: there is no other. */
+static struct ch_parcel *least_missed(const struct ch_room *r) {
+    struct ch_parcel *asked = NULL;
+    for (CH_LIST_EACH(k, &r->heard)) {
+        struct ch_parcel *p = CH_CONTAINER(k, struct ch_parcel, room);
+        if (p == r->asking)
+            continue;
+        if (!p->asks)
+            return p;
+        asked = asked ? asked : p;
+    }
+    return asked;
+}
+
+static void forget(struct ch_room *r, struct ch_parcel *p) {
+    if (p->asks)
+        ch_log(CH_LOG_WARN, "heartbeat", "%s: %s: no turn will see it: %zu others wait",
+               r->session, p->in.id, r->nheard - 1);
     ch_list_del(&p->room);
     r->nheard--;
-    r->asking = r->asking == p ? NULL : r->asking;
     ch_parcel_settle(p);
 }
 
@@ -140,11 +156,14 @@ static void decide(struct ch_room *r, struct ch_parcel *p) {
                                .mention = in->about.mentioned,
                                .quote = in->about.answers_us};
     struct chela_urge u = {.reply = true, .reason = r->why};
-    bool before = p->decided, had = ch_had(&r->had, id);
+    bool before = p->decided;
     p->decided = true;
-    if (had && id == r->asked)
+    if (id == r->asked) { /* so many may have followed that it is not among those we had */
+        p->asks = is_asked(&u);
         ask(r, p, &u);
-    if (had)
+        return;
+    }
+    if (ch_had(&r->had, id))
         return;
     chela_willing_hear(r->willing, &line, &u);
     ch_had_add(&r->had, id);
@@ -153,13 +172,15 @@ static void decide(struct ch_room *r, struct ch_parcel *p) {
         return; /* by us, but what counts is what another gateway knows, and that was news */
     ch_log(CH_LOG_INFO, "heartbeat", "%s: %s: %s, W %.1f, p %.2f, %s", r->session, in->id,
            u.reply ? "reply" : "silent", u.willingness, u.probability, chela_urge_name(u.reason));
+    p->asks = is_asked(&u);
     if (u.reply && !(r->running && companion_of(r)->skips && !is_asked(&u)))
         ask(r, p, &u);
 }
 
 static void settle_down(struct ch_room *r) {
-    while (r->nheard > companion_of(r)->history)
-        forget_oldest(r);
+    for (struct ch_parcel *p;
+         r->nheard > companion_of(r)->history && (p = least_missed(r));)
+        forget(r, p);
     if (r->asking && !r->running)
         begin_later(r, CH_MAX(0, CH_MIN(debounce_of(r), r->patience - mono(r))));
 }

@@ -369,6 +369,31 @@ static void test_busy_but_asked(void **state) {
     close_world(&w);
 }
 
+/* However much is said before its turn, who asks is answered. */
+static void test_asked_long_ago(void **state) {
+    (void)state;
+    struct chela_heartbeat_opts o = CHELA_HEARTBEAT_OPTS(.debounce_ms = 10, .history = 4);
+    struct world w;
+    char id[16];
+    open_world(&w, &o, SLOW);
+    ARRIVE(&w, .id = "m1", .text = "you?", .mention = true);
+    pass(&w, 1000);
+    expect(&w, "+m1", "");
+    ARRIVE(&w, .id = "m2", .text = "and this?", .mention = true);
+    for (int i = 0; i < 60; i++) { /* more than a note remembers */
+        snprintf(id, sizeof(id), "n%d", i);
+        ARRIVE(&w, .id = id, .text = "blah");
+    }
+    assert_int_equal(room(&w, "pigeon:team")->nheard, 4);
+    end(&w);
+    ch_buf_clear(&w.signs);
+    begin(&w);
+    pass(&w, 60000);
+    expect(&w, "+m2-m2", "team m1:ok;team m2:ok;");
+    assert_int_equal(in_inbox(&w), 0);
+    close_world(&w);
+}
+
 /* A mention is paid for when the turn begins: what others say while it thinks is no
  * reason for another turn. */
 static void test_no_chain(void **state) {
@@ -710,6 +735,7 @@ int main(void) {
         cmocka_unit_test(test_patience),
         cmocka_unit_test(test_busy),
         cmocka_unit_test(test_busy_but_asked),
+        cmocka_unit_test(test_asked_long_ago),
         cmocka_unit_test(test_no_chain),
         cmocka_unit_test(test_sign_goes_with_an_error),
         cmocka_unit_test(test_silence_shows_nothing),
