@@ -117,10 +117,11 @@ CHELA_API void chela_willing_said(chela_willing *w, int64_t at, unsigned lines);
 /* How willing it is at a time, not before the last one. */
 CHELA_API double chela_willing_at(const chela_willing *w, int64_t at);
 /* All that it remembers as one line of JSON, yours to chela_free; and the other
- * way round, in one whose settings may be different. CHELA_EPARSE: it is no such
- * line, and nothing changed. */
+ * way round, in one whose settings may be different: it rests no longer than they
+ * say. now: if it was saved later than that by a clock that was wrong, all its
+ * times move back. CHELA_EPARSE: it is no such line, and nothing changed. */
 CHELA_API char *chela_willing_save(const chela_willing *w);
-CHELA_API int chela_willing_restore(chela_willing *w, const char *json, size_t len,
+CHELA_API int chela_willing_restore(chela_willing *w, const char *json, size_t len, int64_t now,
                                     struct chela_error *err);
 
 /* --- a companion ----------------------------------------------------------- */

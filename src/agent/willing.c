@@ -438,7 +438,23 @@ static int64_t read_time(const struct ch_json *v, const char *key) {
     return at < 0 || at > LATEST ? INT64_MIN : at;
 }
 
-int chela_willing_restore(chela_willing *w, const char *json, size_t len,
+/* Of a rest that began by w->at: none is longer than the settings say. */
+static int64_t read_rest(const chela_willing *w, const struct ch_json *v, const char *key,
+                         double most_s) {
+    int64_t end = read_time(v, key);
+    return w->at == INT64_MIN ? INT64_MIN : CH_MIN(end, w->at + (int64_t)(most_s * 1000));
+}
+
+/* The clock that it was saved by was ahead. */
+static void move_back(chela_willing *w, int64_t now) {
+    int64_t *times[] = {&w->last_line, &w->refractory_end, &w->hushed_end, &w->at};
+    int64_t by = w->at - now;
+    for (size_t i = 0; i < CH_LEN(times); i++)
+        if (*times[i] != INT64_MIN)
+            *times[i] -= by;
+}
+
+int chela_willing_restore(chela_willing *w, const char *json, size_t len, int64_t now,
                           struct chela_error *err) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
@@ -451,8 +467,10 @@ int chela_willing_restore(chela_willing *w, const char *json, size_t len,
     w->at = read_time(v, "at");
     w->last_line = line == INT64_MIN || line > w->at ? w->at : line;
     w->w = w->at == INT64_MIN ? 0 : read_number(v, "w", w->o.most);
-    w->refractory_end = read_time(v, "refractory");
-    w->hushed_end = read_time(v, "hushed");
+    w->refractory_end = read_rest(w, v, "refractory", w->o.refractory_s);
+    w->hushed_end = read_rest(w, v, "hushed", w->r.hush_s);
+    if (w->at != INT64_MIN && w->at > now)
+        move_back(w, now);
     w->all = read_number(v, "all", SHARE_LINES);
     w->own = read_number(v, "own", w->all);
     w->lines = read_count(v, "lines");

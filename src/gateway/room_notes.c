@@ -135,7 +135,8 @@ static void take_note(struct ch_room *r, const struct ch_json *v) {
     if (!v)
         return;
     ch_jw_value(&w, ch_json_get(v, "willing"));
-    chela_willing_restore(r->willing, willing.p, willing.n, NULL);
+    chela_willing_restore(r->willing, willing.p, willing.n,
+                          ch_now_ms(ch_loop_clock(r->chat->gw->rt->loop)), NULL);
     for (CH_JSON_EACH(id, ch_json_get(v, "had")))
         ch_had_add(&r->had, (uint64_t)ch_json_int(id, 0));
     r->asked = (uint64_t)ch_json_int(ch_json_get(v, "asked"), 0);

@@ -147,11 +147,27 @@ static int64_t time_of(const struct ch_room *r, const struct ch_parcel *p) {
     return p->in.about.ts ? p->in.about.ts : now(r);
 }
 
+/* One clock for all that a room's willingness is told: that of the chat, on from
+ * its newest line. Ours may be wrong, and be set right later; and so may theirs,
+ * so that nothing happens in the future. */
+static int64_t heard_at(struct ch_room *r, const struct ch_parcel *p) {
+    int64_t at = CH_MIN(time_of(r, p), now(r));
+    if (at > r->newest) {
+        r->newest = at;
+        r->newest_mono = mono(r);
+    }
+    return at;
+}
+
+static int64_t chat_now(const struct ch_room *r) {
+    return r->newest ? r->newest + (mono(r) - r->newest_mono) : now(r);
+}
+
 /* Another process may have decided, and may have begun nothing yet. */
 static void decide(struct ch_room *r, struct ch_parcel *p) {
     const struct ch_arrival *in = &p->in;
     uint64_t id = ch_had_digest(in->id);
-    struct chela_heard line = {.at = time_of(r, p),
+    struct chela_heard line = {.at = heard_at(r, p),
                                .text = {in->text, strlen(in->text)},
                                .mention = in->about.mentioned,
                                .quote = in->about.answers_us};
@@ -358,7 +374,7 @@ static void end_turn(struct ch_room *r) {
     if (r->ended)
         return;
     /* Thinking it over is worth as much as saying something. */
-    chela_willing_said(r->willing, now(r), l ? ch_view_said(&l->session->transcript) : 0);
+    chela_willing_said(r->willing, chat_now(r), l ? ch_view_said(&l->session->transcript) : 0);
     ch_room_keep(r);
 }
 
@@ -455,7 +471,7 @@ static void begin_turn(struct ch_room *r, struct ch_lane *l) {
     bool asked = is_asked(&r->urge);
     watch(r, l);
     let_go(r, false);
-    chela_willing_turn(r->willing, now(r));
+    chela_willing_turn(r->willing, chat_now(r));
     ch_room_keep(r); /* in the transaction of the lines' record */
     if (asked)
         show(r);

@@ -27,6 +27,7 @@ struct ch_room {
     struct chela_urge urge;   /* and why */
     uint64_t asked;           /* the same as a note has it; 0: none */
     enum chela_urge_reason why;
+    int64_t newest, newest_mono; /* line: its time, and when we heard it; 0: none yet */
     int64_t patience;         /* the turn begins by then, however lively the chat; monotonic */
     struct ch_timer quiet;
     struct ch_lane_wait wait;

@@ -1,4 +1,5 @@
 /* test_willing.c -- willingness: the curve, the rules, and a long chat. */
+#include <inttypes.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -205,7 +206,7 @@ static chela_willing *reborn(chela_willing *w, uint64_t seed) {
     struct chela_willing_rules r = {.seed = seed};
     char *json = chela_willing_save(w);
     chela_willing *next = chela_willing_new(CHELA_CHAT_GROUP, NULL, &r);
-    assert_int_equal(chela_willing_restore(next, json, strlen(json), NULL), 0);
+    assert_int_equal(chela_willing_restore(next, json, strlen(json), INT64_MAX, NULL), 0);
     char *again = chela_willing_save(next);
     assert_string_equal(json, again);
     chela_free(json);
@@ -259,7 +260,8 @@ static void test_restore_what_it_is_not(void **state) {
         struct chela_error err = {0};
         chela_willing *w = chela_willing_new(CHELA_CHAT_GROUP, NULL, NULL);
         char *before = chela_willing_save(w);
-        assert_int_equal(chela_willing_restore(w, none[i], strlen(none[i]), &err), CHELA_EPARSE);
+        assert_int_equal(chela_willing_restore(w, none[i], strlen(none[i]), T0, &err),
+                         CHELA_EPARSE);
         char *after = chela_willing_save(w);
         assert_string_equal(before, after);
         chela_free(before);
@@ -270,12 +272,47 @@ static void test_restore_what_it_is_not(void **state) {
         struct chela_urge u;
         chela_willing *w = chela_willing_new(CHELA_CHAT_GROUP, NULL, NULL);
         struct chela_heard h = said(T0, "well");
-        assert_int_equal(chela_willing_restore(w, odd[i], strlen(odd[i]), NULL), 0);
+        assert_int_equal(chela_willing_restore(w, odd[i], strlen(odd[i]), T0, NULL), 0);
         chela_willing_hear(w, &h, &u);
         assert_true(u.willingness >= 0 && u.willingness <= 100);
         assert_true(u.share >= 0 && u.share <= 1);
         chela_willing_free(w);
     }
+}
+
+/* Whatever a clock said once, it speaks again in time. */
+static void test_restore_bounds_rest(void **state) {
+    (void)state;
+    static const struct {
+        int64_t at, refractory, hushed; /* after T0, s */
+        int64_t rests; /* for how long, s */
+    } cases[] = {
+        {0, 20, -1, 20},
+        {0, INT64_C(1) << 40, -1, 20},
+        {3600, 3620, -1, 20},
+        {3600, INT64_C(1) << 40, -1, 20},
+        {-100, 0, -1, 0},
+        {-100, INT64_C(1) << 40, -1, 0},
+        {0, 0, INT64_C(1) << 40, 60},
+        {3600, 0, 3660, 60},
+    };
+    struct chela_willing_rules r = {.hush_s = 60};
+    for (size_t i = 0; i < CH_LEN(cases); i++)
+        for (int64_t late = -1; late <= 0; late++) {
+            char json[256];
+            struct chela_urge u;
+            struct chela_heard h = said(T0 + cases[i].rests * 1000 + late, "well");
+            chela_willing *w = chela_willing_new(CHELA_CHAT_GROUP, NULL, &r);
+            snprintf(json, sizeof(json),
+                     "{\"at\":%" PRId64 ",\"refractory\":%" PRId64 ",\"hushed\":%" PRId64 "}",
+                     T0 + cases[i].at * 1000, T0 + cases[i].refractory * 1000,
+                     T0 + cases[i].hushed * 1000);
+            assert_int_equal(chela_willing_restore(w, json, strlen(json), T0, NULL), 0);
+            chela_willing_hear(w, &h, &u);
+            bool rests = u.reason == CHELA_URGE_REFRACTORY || u.reason == CHELA_URGE_HUSHED;
+            assert_int_equal(rests, cases[i].rests > 0 && late < 0);
+            chela_willing_free(w);
+        }
 }
 
 static void test_hushed_until_asked(void **state) {
@@ -510,6 +547,7 @@ int main(void) {
         cmocka_unit_test(test_a_turn_is_paid_once),
         cmocka_unit_test(test_goes_on_where_it_was),
         cmocka_unit_test(test_restore_what_it_is_not),
+        cmocka_unit_test(test_restore_bounds_rest),
         cmocka_unit_test(test_hushed_until_asked),
         cmocka_unit_test(test_quiet_hours),
         cmocka_unit_test(test_bad_times),

@@ -20,6 +20,7 @@
 /* A chat service in the test. */
 struct world {
     int64_t now;
+    int64_t wrong; /* our wall clock, by so much */
     struct ch_clock clock;
     chela_store *store;
     chela_runtime *rt;
@@ -102,6 +103,10 @@ static int64_t clock_now(void *user) {
     return ((struct world *)user)->now;
 }
 
+static int64_t wall_clock(void *user) {
+    return ((struct world *)user)->now + ((struct world *)user)->wrong;
+}
+
 static void send_out(chela_runtime *rt, const struct chela_outbound *m, void *user) {
     (void)rt;
     pigeon_deliver(user, m);
@@ -164,7 +169,7 @@ static void open_world(struct world *w, struct chela_heartbeat_opts *opts, const
     assert_true(fd >= 0);
     close(fd);
     *w = (struct world){.now = T0, .opts = opts, .rules = ch_strdup(path)};
-    w->clock = (struct ch_clock){clock_now, clock_now, w};
+    w->clock = (struct ch_clock){wall_clock, clock_now, w};
     write_rules(w, rules);
     assert_int_equal(chela_store_open("memory:", NULL, &w->store, NULL), 0);
     begin(w);
@@ -493,6 +498,34 @@ static void test_answers_to_it_count(void **state) {
     close_world(&w);
 }
 
+/* --- time */
+
+/* Our clock is wrong, and then is set right. */
+static void test_wrong_clock(void **state) {
+    (void)state;
+    static const int64_t wrong[] = {3600000, -3600000};
+    for (size_t i = 0; i < CH_LEN(wrong); i++) {
+        struct chela_willing_opts group = eager();
+        struct chela_heartbeat_opts o = CHELA_HEARTBEAT_OPTS(.debounce_ms = 10, .group = &group);
+        struct world w;
+        group.refractory_s = 20;
+        open_world(&w, &o, SLOW);
+        w.wrong = wrong[i];
+        ARRIVE(&w, .id = "m1", .text = "you?", .mention = true);
+        pass(&w, 6000);
+        expect(&w, "+m1-m1", "team m1:ok;");
+        pass(&w, 10000); /* 11 s after it spoke */
+        ARRIVE(&w, .id = "m2", .text = "well");
+        pass(&w, 10000);
+        expect(&w, "", "");
+        w.wrong = 0;
+        ARRIVE(&w, .id = "m3", .text = "well");
+        pass(&w, 6000);
+        expect(&w, "+m3-m3", "team:ok;");
+        close_world(&w);
+    }
+}
+
 /* --- who goes on after whom */
 
 static void test_restart(void **state) {
@@ -741,6 +774,7 @@ int main(void) {
         cmocka_unit_test(test_silence_shows_nothing),
         cmocka_unit_test(test_replies),
         cmocka_unit_test(test_answers_to_it_count),
+        cmocka_unit_test(test_wrong_clock),
         cmocka_unit_test(test_restart),
         cmocka_unit_test(test_restart_before_the_turn),
         cmocka_unit_test(test_restart_inside_the_turn),
