@@ -99,7 +99,7 @@ struct ch_context {
 /* Texts waiting to be delivered, in order. */
 struct ch_queue {
     struct ch_list list;
-    size_t n;
+    size_t n, bytes;
 };
 
 /* A server as configured: overrides of a built-in one, or a new one. */

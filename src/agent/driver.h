@@ -217,6 +217,8 @@ size_t ch_inflow_waiting(const chela_session *s);  /* how many messages wait for
 /* --- queue.c */
 void ch_queue_init(struct ch_queue *q);
 void ch_queue_release(struct ch_queue *q);
+/* Would it be taken? */
+bool ch_queue_fits(const struct ch_queue *q, const struct ch_msg *m);
 /* m, whose first block is a text, is taken if it returns 0. */
 int ch_queue_push(struct ch_queue *q, struct ch_msg *m);
 /* The journal's record of the message pushed last, and of the oldest; 0: none. */
@@ -236,6 +238,7 @@ char *ch_queue_take_to(struct ch_queue *q); /* yours to ch_free; NULL */
  * *about, if there is anything. */
 void ch_queue_about(struct ch_queue *q, const struct ch_about *about);
 void ch_queue_take_about(struct ch_queue *q, struct ch_about *about);
+struct ch_sv ch_queue_text(const struct ch_queue *q); /* of the oldest; "" when empty */
 /* The oldest message; the caller's from now on. NULL when empty. */
 struct ch_msg *ch_queue_pop(struct ch_queue *q);
 

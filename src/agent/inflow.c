@@ -26,6 +26,7 @@ struct ch_inflow {
 
 #define DEFAULT_CAP 20
 #define DEFAULT_DEBOUNCE_MS 1000
+#define NOTES 256 /* bytes between joined messages, and about what was left out */
 
 static struct ch_loop *loop_of(const struct ch_inflow *f) {
     return f->session->agent->rt->loop;
@@ -129,14 +130,19 @@ static void add_media(struct joined *j, const struct ch_msg *m) {
         ch_buf_addf(&j->text, "\n[%u left out: too many pictures came at once]", m->nblocks - i);
 }
 
-/* Those at the front that have the same bounds. */
+/* One alone always does. */
+static bool has_room(const struct ch_inflow *f, const struct joined *j) {
+    return !j->seqs.n || j->text.n + ch_queue_text(&f->waiting).n + NOTES <= CH_LIMIT_INPUT;
+}
+
+/* Those at the front that have the same bounds, as many as one input may hold. */
 static void join(struct ch_inflow *f, const struct ch_behalf *whose, struct joined *j) {
     j->n = 1;
     if (f->dropped)
         ch_buf_addf(&j->text, "[%u earlier message%s dropped: too many came at once]", f->dropped,
                     f->dropped == 1 ? " was" : "s were");
     f->dropped = 0;
-    while (f->waiting.n > 0 && same(f, whose, ch_queue_whose(&f->waiting))) {
+    while (f->waiting.n > 0 && same(f, whose, ch_queue_whose(&f->waiting)) && has_room(f, j)) {
         uint64_t seq = ch_queue_seq(&f->waiting);
         char *to = ch_queue_take_to(&f->waiting);
         ch_queue_take_about(&f->waiting, &j->about);
@@ -157,9 +163,6 @@ static void join(struct ch_inflow *f, const struct ch_behalf *whose, struct join
 static int begin_with(chela_session *s, const struct joined *j, const struct chela_run_opts *opts,
                       struct chela_error *err) {
     int64_t now = ch_now_ms(ch_loop_clock(s->agent->rt->loop));
-    if (j->text.n > CH_LIMIT_INPUT)
-        return ch_fail(err, CHELA_ELIMIT, "the input is larger than %zu MB",
-                       CH_LIMIT_INPUT / CH_MB);
     return ch_run_start(s, ch_msg_new(CH_MSG_USER, j->blocks, j->n, NULL, CH_SV(""), now), opts,
                         NULL, err);
 }
@@ -220,12 +223,16 @@ void ch_inflow_rested(chela_session *s) {
 
 /* --- what comes in --------------------------------------------------------------------- */
 
+static bool is_full(const struct ch_inflow *f, const struct ch_msg *m) {
+    return f->waiting.n >= f->opts.cap || (f->waiting.n && !ch_queue_fits(&f->waiting, m));
+}
+
 static int put_aside(struct ch_inflow *f, struct ch_msg *m, const struct chela_run_opts *opts,
                      struct chela_error *err) {
-    if (f->waiting.n >= f->opts.cap && f->opts.overflow == CHELA_OVERFLOW_REFUSE)
-        return ch_fail(err, CHELA_ELIMIT, "%zu messages wait in session '%s' already",
-                       f->waiting.n, f->session->key);
-    if (f->waiting.n >= f->opts.cap) {
+    if (is_full(f, m) && f->opts.overflow == CHELA_OVERFLOW_REFUSE)
+        return ch_fail(err, CHELA_ELIMIT, "%zu messages wait in session '%s' already, %zu kB",
+                       f->waiting.n, f->session->key, f->waiting.bytes / CH_KB);
+    while (is_full(f, m)) {
         ch_keep_forgotten(f->session, ch_queue_seq(&f->waiting));
         ch_msg_free(ch_queue_pop(&f->waiting));
         f->dropped++;

@@ -14,7 +14,7 @@ struct note {
 
 void ch_queue_init(struct ch_queue *q) {
     ch_list_init(&q->list);
-    q->n = 0;
+    q->n = q->bytes = 0;
 }
 
 void ch_queue_release(struct ch_queue *q) {
@@ -22,13 +22,19 @@ void ch_queue_release(struct ch_queue *q) {
         ch_msg_free(ch_queue_pop(q));
 }
 
+bool ch_queue_fits(const struct ch_queue *q, const struct ch_msg *m) {
+    return q->n < CH_LIMIT_QUEUE && m->blocks[0].text.n <= CH_LIMIT_INPUT &&
+           (q->n == 0 || q->bytes + m->size <= CH_LIMIT_QUEUE_BYTES);
+}
+
 int ch_queue_push(struct ch_queue *q, struct ch_msg *m) {
-    if (q->n >= CH_LIMIT_QUEUE || m->blocks[0].text.n > CH_LIMIT_INPUT)
+    if (!ch_queue_fits(q, m))
         return CHELA_ELIMIT;
     struct note *note = ch_alloc(sizeof(*note));
     note->msg = m;
     ch_list_add(&q->list, &note->link);
     q->n++;
+    q->bytes += m->size;
     return 0;
 }
 
@@ -77,6 +83,11 @@ void ch_queue_take_about(struct ch_queue *q, struct ch_about *about) {
         ch_about_move(about, &note->about);
 }
 
+struct ch_sv ch_queue_text(const struct ch_queue *q) {
+    const struct note *note = CH_LIST_FIRST(&q->list, struct note, link);
+    return note ? note->msg->blocks[0].text : CH_SV("");
+}
+
 struct ch_msg *ch_queue_pop(struct ch_queue *q) {
     struct note *note = CH_LIST_FIRST(&q->list, struct note, link);
     if (!note)
@@ -84,6 +95,7 @@ struct ch_msg *ch_queue_pop(struct ch_queue *q) {
     ch_list_del(&note->link);
     q->n--;
     struct ch_msg *m = note->msg;
+    q->bytes -= m->size;
     ch_behalf_release(&note->behalf);
     ch_free(note->to);
     ch_about_release(&note->about);

@@ -239,6 +239,7 @@
 
 /* agent */
 #define CH_LIMIT_QUEUE 64             /* steering or follow-up messages waiting */
+#define CH_LIMIT_QUEUE_BYTES (128 * CH_MB) /* of those, pictures and all; one may be larger */
 #define CH_LIMIT_INPUT (16 * CH_MB)   /* one prompt */
 #define CH_LIMIT_INPUT_MEDIA 20       /* images and documents of one */
 #define CH_LIMIT_DOCUMENT (24 * CH_MB) /* one of them: 32 MB in base64 */

@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include "base/limits.h"
 #include "chela/store.h"
 #include "support/stage.h"
 
@@ -181,6 +182,55 @@ static void test_overflow(void **state) {
     stage_close(&st);
 }
 
+static int send_mb(struct stage *st, char c, size_t mb) {
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = on_run);
+    CH_AUTOFREE char *text = ch_alloc(mb * CH_MB);
+    memset(text, c, mb * CH_MB);
+    return chela_session_send(st->session, text, mb * CH_MB, &opts, NULL);
+}
+
+/* The sizes of what users said, and its last letters. */
+static void check_sizes(const struct stage *st, const char *want) {
+    CH_BUF_AUTO got = {0};
+    const struct ch_transcript *t = &st->session->transcript;
+    for (size_t i = 0; i < t->n; i++) {
+        struct ch_sv text = t->msgs[i]->blocks[0].text;
+        if (t->msgs[i]->kind == CH_MSG_USER)
+            ch_buf_addf(&got, "%zu%c ", text.n / CH_MB, text.p[text.n - 1]);
+    }
+    assert_string_equal(ch_buf_str(&got), want);
+}
+
+/* What is too much for one run is for the next. */
+static void test_too_large_to_join(void **state) {
+    struct stage st;
+    (void)state;
+    queue(&st, &(struct chela_queue_opts)CHELA_QUEUE_OPTS(.mode = CHELA_QUEUE_COLLECT));
+    assert_int_equal(send_mb(&st, 'a', 7), 0);
+    assert_int_equal(send_mb(&st, 'b', 7), 0);
+    assert_int_equal(send_mb(&st, 'c', 16), 0);
+    settle(&st);
+    check_sizes(&st, "14b 16c ");
+    assert_int_equal(ends, 2);
+    stage_close(&st);
+}
+
+static void test_overflow_by_bytes(void **state) {
+    struct stage st;
+    (void)state;
+    for (int drops = 0; drops < 2; drops++) {
+        queue(&st, &(struct chela_queue_opts)CHELA_QUEUE_OPTS(
+                       .mode = CHELA_QUEUE_COLLECT,
+                       .overflow = drops ? CHELA_OVERFLOW_DROP_OLDEST : CHELA_OVERFLOW_REFUSE));
+        for (int i = 0; i < 8; i++)
+            assert_int_equal(send_mb(&st, 'a', 15), 0);
+        assert_int_equal(send_mb(&st, 'b', 15), drops ? 0 : CHELA_ELIMIT);
+        assert_int_equal(send_to(&st, "c"), 0);
+        assert_int_equal(ch_inflow_waiting(st.session), 9);
+        stage_close(&st);
+    }
+}
+
 /* The blocks at the end of a request are about this message, and no other. */
 static void check_about(const struct stage *st, size_t request, const char *id) {
     assert_true(request < st->model.nrequests);
@@ -251,6 +301,8 @@ int main(void) {
         cmocka_unit_test(test_follow_up),
         cmocka_unit_test(test_collect),   cmocka_unit_test(test_interrupt),
         cmocka_unit_test(test_overflow),  cmocka_unit_test(test_what_waits_is_kept),
+        cmocka_unit_test(test_too_large_to_join),
+        cmocka_unit_test(test_overflow_by_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
