@@ -175,6 +175,7 @@ struct chela_runtime {
     struct ch_cassette *cassette;   /* NULL: none */
     struct ch_transport *transport; /* of model calls: the cassette's, or http's */
     unsigned workspaces;            /* named in the cassette */
+    uint64_t companions;            /* made so far */
     bool own_loop;
     const char *(*env)(const char *name, void *user);
     void *user;

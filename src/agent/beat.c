@@ -98,6 +98,7 @@ int ch_beat_configure(chela_agent *a, const struct chela_agent_opts *o, struct c
         a->limits.max_turns = beats;
     a->limits.sums_up = false; /* nobody would read it */
     keep_opts(a, &c->opts);
+    c->serial = ++a->rt->companions;
     a->companion = c;
     return 0;
 }

@@ -18,6 +18,7 @@
 
 /* How an agent takes part; in its arena. */
 struct ch_companion {
+    uint64_t serial;                 /* of all that a runtime ever had; from 1 */
     const char *name;
     bool text;                       /* the protocol; else calls */
     bool skips;                      /* what comes while it is busy begins no turn */

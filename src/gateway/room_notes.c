@@ -122,7 +122,7 @@ static void make_willing(struct ch_room *r) {
     chela_willing_free(r->willing);
     r->willing = chela_willing_new(r->direct ? CHELA_CHAT_DIRECT : CHELA_CHAT_GROUP,
                                    r->direct ? c->opts.direct : c->opts.group, &rules);
-    r->settings = c;
+    r->settings = c->serial;
 }
 
 /* v NULL: there is no note. */
@@ -148,7 +148,7 @@ void ch_room_renew(struct ch_room *r) {
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO note = {0};
     const struct ch_json *v = NULL;
-    if (r->settings == ch_chat_agent(r->chat)->companion)
+    if (r->settings == ch_chat_agent(r->chat)->companion->serial)
         return;
     write_note(r, &note);
     ch_json_parse(&arena, ch_buf_sv(&note), CH_JSON_REPLACE, &v, NULL, NULL);

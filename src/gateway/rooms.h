@@ -18,7 +18,7 @@ struct ch_room {
     char *session; /* owned */
     bool direct;
     chela_willing *willing; /* NULL: its note was not read yet */
-    const struct ch_companion *settings; /* that it was made with; to be compared alone */
+    uint64_t settings; /* that it was made with: the companion's serial */
     struct ch_had had;
     struct ch_list heard;     /* parcels that no run has, oldest first */
     size_t nheard;

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "agent/agent.h"
+#include "agent/beat.h"
 #include "gateway/channels.h"
 #include "gateway/rooms.h"
 #include "store/store.h"
@@ -693,6 +694,23 @@ static void test_reload(void **state) {
     close_world(&w);
 }
 
+/* What an agent was made of may lie where that of another did. */
+static void test_reload_in_place(void **state) {
+    (void)state;
+    struct chela_willing_opts group = eager();
+    struct chela_heartbeat_opts o = CHELA_HEARTBEAT_OPTS(.debounce_ms = 1000, .group = &group);
+    struct world w;
+    group.slope = 0;
+    open_world(&w, &o, SAYS);
+    ARRIVE(&w, .id = "m1", .text = "well");
+    group.slope = 1;
+    *w.gw->agents[0]->companion = *new_agent(&w, &o)->companion;
+    ARRIVE(&w, .id = "m2", .text = "well");
+    pass(&w, 1000);
+    expect(&w, "+m2-m2", "team:ok;");
+    close_world(&w);
+}
+
 /* --- a long chat, all the way through */
 
 struct tally {
@@ -780,6 +798,7 @@ int main(void) {
         cmocka_unit_test(test_restart_inside_the_turn),
         cmocka_unit_test(test_two_gateways),
         cmocka_unit_test(test_reload),
+        cmocka_unit_test(test_reload_in_place),
         cmocka_unit_test(test_long_chat),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
