@@ -152,6 +152,9 @@ struct ch_channel_ops {
     /* May sender decide about calls, and change how the agent works? sender NULL:
      * may anybody? Without, calls that need consent are refused. */
     bool (*is_owner)(struct ch_channel *c, const char *sender);
+    /* With is_owner: bytes of a question that `deliver` shows all of, for sure. One
+     * that is longer is not asked there. */
+    size_t most_question;
     /* With is_owner: append what the service is told about a decision, in its
      * own form. what: the text that was decided about; "": unknown. err: why it
      * could not be done; NULL: it was. */

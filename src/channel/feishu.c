@@ -382,6 +382,7 @@ const struct ch_channel_ops ch_feishu_channel = {
     .unsend = feishu_unsend,
     .remove = feishu_remove,
     .is_owner = feishu_is_owner,
+    .most_question = CH_FEISHU_QUESTION,
     .decided = feishu_decided,
     .working = feishu_working,
     .stream = feishu_stream,

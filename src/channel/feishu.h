@@ -85,6 +85,9 @@ bool ch_feishu_cut(struct ch_parts *rest, struct ch_buf *part);
 
 /* --- feishu_card.c */
 
+/* Bytes: quoted twice they grow to four times as many, and a card takes 30 KB. */
+#define CH_FEISHU_QUESTION 6000
+
 void ch_feishu_card_ask(struct ch_buf *out, const char *text, const char *session,
                         const char *approval);
 /* What the service is told about a decision: a note for who decided, and the

@@ -326,6 +326,7 @@ const struct ch_channel_ops ch_telegram_channel = {
     .mute = ch_telegram_mute,
     .remove = ch_telegram_remove,
     .is_owner = telegram_is_owner,
+    .most_question = CH_TELEGRAM_QUESTION,
     .decided = ch_telegram_decided,
     .working = ch_telegram_working,
     .trouble = telegram_trouble,

@@ -15,6 +15,7 @@
 #include "json/writer.h"
 
 #define CH_TELEGRAM_UNITS 4096   /* of UTF-16, of a message */
+#define CH_TELEGRAM_QUESTION 4000 /* bytes, which are no fewer; and who decided fits behind them */
 #define CH_TELEGRAM_ENTITIES 100 /* the service leaves out what is beyond */
 
 struct ch_form;

@@ -9,7 +9,6 @@
  * help does the outbox send all of it again, and people see some of it twice. */
 #include "base/limits.h"
 #include "base/log.h"
-#include "base/utf8.h"
 #include "channel/attach.h"
 #include "channel/files.h"
 #include "channel/parts.h"
@@ -249,8 +248,8 @@ void ch_telegram_deliver(struct ch_channel *c, const struct chela_outbound *m) {
     }
     if (!s->approval)
         s->rest.text = ch_sv_str(s->text);
-    else /* a question is one message; the gateway asks none that is longer */
-        ch_buf_add_sv(&s->part, ch_utf8_cut(ch_sv_str(s->text), CH_TELEGRAM_UNITS));
+    else /* a question is one message, all of it: most_question sees to that */
+        ch_buf_add_str(&s->part, s->text);
     if (s->part.n)
         send_part(s);
     else

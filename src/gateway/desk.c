@@ -207,8 +207,6 @@ int ch_desk_furnish(struct ch_chat *chat, struct ch_lane *l, const char *to,
 
 /* --- questions */
 
-#define WHOLE_TEXT ((size_t)6000) /* bytes that a chat shows for sure */
-
 const char *ch_chat_approve(const struct ch_chat *chat) {
     const struct ch_channel_ops *ops = chat->channel->ops;
     return ops->is_owner && ops->is_owner(chat->channel, NULL) ? "ask" : "deny";
@@ -241,7 +239,7 @@ static struct ask *new_ask(struct ch_chat *chat, const char *session, struct ch_
     a = ch_alloc(sizeof(*a));
     a->session = ch_strdup(session);
     a->id = ch_strndup(id.p, id.n);
-    a->whole = summary.n <= WHOLE_TEXT;
+    a->whole = summary.n <= chat->channel->ops->most_question;
     if (a->whole)
         ch_buf_add_sv(&text, summary);
     else

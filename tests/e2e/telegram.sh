@@ -27,6 +27,8 @@ chmod +x "$space/deploy"
 cat >"$space/rules.yaml" <<'YAML'
 rules:
   - { when: { user: ship, after: none }, call: { tool: deploy, args: { to: prod } } }
+  - { when: { user: carry, after: none }, call: { tool: deploy, args: { to: "FAR-and-beyond" } } }
+  - { when: { user: haul, after: none }, call: { tool: deploy, args: { to: "FURTHER-and-beyond" } } }
   - { when: { after: deploy }, say: "it said: {{result}}" }
   - { when: { user: long }, say: "LONG" }
   - { when: { user: "in code" }, say: "Before it.\n\n```sh\nLONG```\nBehind it." }
@@ -36,6 +38,7 @@ rules:
   - { when: { after: message }, say: "made: {{result}}" }
   - { say: "heard: {{user}}" }
 YAML
+sed -i "s/FURTHER/$(printf 'x%.0s' {1..4200})/; s/FAR/$(printf 'x%.0s' {1..3800})/" "$space/rules.yaml"
 sed -i "s/LONG/$(for i in $(seq 250); do printf 'line %s 一二三四五六七八九十\\\\n' "$i"; done)/" "$space/rules.yaml"
 png=iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==
 base64 -d <<<$png >"$space/plot.png"
@@ -212,6 +215,24 @@ check "the question says who" called '^editMessageText .*Allowed by 1"'
 check "the run goes on" hears $((before + 2))
 check "with the result" said 'it said: .*deployed it'
 same "it was done once" 1 "$(made)"
+asked() { sent | jq -c 'select(.reply_markup)' | tail -n 1; }
+tell 30 7 private 'carry it'
+check "a long call" says 'x-and-beyond'
+check "is shown to its end, with buttons" jq -e '.text | contains("x-and-beyond")' <<<"$(asked)"
+press "$(asked | jq -r '.reply_markup.inline_keyboard[0][0].callback_data')" 1 7
+check "and can be allowed" hears $((before + 4))
+same "which does it" 2 "$(made)"
+before=$(count)
+tell 31 7 private 'haul it'
+check "one that is longer than a message" hears $((before + 1))
+check "is not shown in part" says '^A call waits for consent. Its [0-9]* bytes are too many to be shown here'
+same "and has no buttons" null "$(sent | tail -n 1 | jq -c .reply_markup)"
+call=$(texts | tail -n 1 | sed -n 's/.*decide about \(.*\) in the console.*/\1/p')
+tell 32 7 private "/approve $call allow-once" 1
+check "nor is it allowed in words" says 'it was not shown here'
+tell 33 7 private "/approve $call deny" 1
+check "but can be denied" hears $((before + 4))
+same "nothing more was done" 2 "$(made)"
 
 # --- somebody else asks for the bot's messages
 # A question that waits is not asked again: a message ends it.
