@@ -13,6 +13,7 @@
 #include "agent/behalf.h"
 #include "agent/course.h"
 #include "agent/meaning.h"
+#include "agent/media.h"
 #include "agent/past.h"
 #include "prompt/directive.h"
 
@@ -214,9 +215,12 @@ void ch_inflow_free(chela_session *s);
 uint64_t ch_inflow_oldest(const chela_session *s); /* record of what waits longest; 0: none */
 size_t ch_inflow_waiting(const chela_session *s);  /* how many messages wait for a run */
 
+struct ch_shown ch_session_shown(const chela_session *s); /* and what waits to be */
+
 /* --- queue.c */
 void ch_queue_init(struct ch_queue *q);
 void ch_queue_release(struct ch_queue *q);
+void ch_queue_shown(const struct ch_queue *q, struct ch_shown *sum); /* added to it */
 /* Would it be taken? */
 bool ch_queue_fits(const struct ch_queue *q, const struct ch_msg *m);
 /* m, whose first block is a text, is taken if it returns 0. */

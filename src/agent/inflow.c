@@ -80,6 +80,21 @@ size_t ch_inflow_waiting(const chela_session *s) {
     return s->inflow ? s->inflow->waiting.n : 0;
 }
 
+struct ch_shown ch_session_shown(const chela_session *s) {
+    struct ch_shown sum = {0};
+    for (size_t i = 0; i < s->transcript.n; i++)
+        ch_media_shown(s->transcript.msgs[i], &sum);
+    if (s->inflow)
+        ch_queue_shown(&s->inflow->waiting, &sum);
+    if (!s->run)
+        return sum;
+    if (s->run->input)
+        ch_media_shown(s->run->input, &sum);
+    ch_queue_shown(&s->run->steering, &sum);
+    ch_queue_shown(&s->run->follow_ups, &sum);
+    return sum;
+}
+
 int chela_session_queue(chela_session *s, const struct chela_queue_opts *given,
                         struct chela_error *err) {
     struct ch_inflow *f = inflow(s);

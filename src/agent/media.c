@@ -91,6 +91,16 @@ static int add_one(const struct chela_media *m, struct ch_arena *a, struct ch_bl
     return 0;
 }
 
+void ch_media_shown(const struct ch_msg *m, struct ch_shown *sum) {
+    for (uint32_t i = 0; i < m->nblocks; i++) {
+        const struct ch_block *b = &m->blocks[i];
+        if (b->type != CH_BLOCK_IMAGE && b->type != CH_BLOCK_DOCUMENT)
+            continue;
+        sum->n++;
+        sum->bytes += b->text.n;
+    }
+}
+
 int ch_media_message(enum ch_msg_kind kind, struct ch_sv text, const struct chela_media *media,
                      size_t n, int64_t ts, struct ch_msg **out, struct chela_error *err) {
     CH_ARENA_AUTO arena = {0};

@@ -1,5 +1,6 @@
 /* queue.c -- messages that wait for their moment in a run. */
 #include "agent/driver.h"
+#include "agent/media.h"
 #include "base/limits.h"
 
 struct note {
@@ -40,6 +41,11 @@ int ch_queue_push(struct ch_queue *q, struct ch_msg *m) {
 
 void ch_queue_mark(struct ch_queue *q, uint64_t seq) {
     CH_CONTAINER(q->list.head.prev, struct note, link)->seq = seq;
+}
+
+void ch_queue_shown(const struct ch_queue *q, struct ch_shown *sum) {
+    for (CH_LIST_EACH(k, &q->list))
+        ch_media_shown(CH_CONTAINER(k, struct note, link)->msg, sum);
 }
 
 uint64_t ch_queue_seq(const struct ch_queue *q) {

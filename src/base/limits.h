@@ -323,6 +323,8 @@
 #define CH_LIMIT_CHANNEL_PICTURE (10 * CH_MB) /* of ours, sent as a picture */
 #define CH_LIMIT_MESSAGE_FILES 8     /* of one message */
 #define CH_LIMIT_MESSAGE_PICTURES (8 * CH_MB) /* bytes of those that a model is shown */
+#define CH_LIMIT_SESSION_PICTURES 20 /* after which it is shown none that people send... */
+#define CH_LIMIT_SESSION_PICTURE_BYTES (16 * CH_MB) /* ...nor after so much base64 */
 #define CH_LIMIT_PICTURE_SIDE 8000   /* pixels; services take no more */
 #define CH_LIMIT_INBOUND_FILES 10000 /* that people sent, in one workspace */
 #define CH_LIMIT_INBOUND_FOLDER (1024 * CH_MB) /* bytes of the same */

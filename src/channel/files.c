@@ -208,3 +208,20 @@ struct ch_filing *ch_file_take(chela_runtime *rt, struct ch_arrival *in, struct 
 void ch_filing_drop(struct ch_filing *f) {
     f->in = NULL;
 }
+
+void ch_pictures_fit(struct ch_arrival *in, struct ch_shown held, struct ch_arena *a) {
+    size_t fit = 0;
+    for (size_t i = 0; i < in->nmedia; i++) {
+        size_t bytes = (in->media[i].len + 2) / 3 * 4;
+        if (held.n >= CH_LIMIT_SESSION_PICTURES ||
+            held.bytes + bytes > CH_LIMIT_SESSION_PICTURE_BYTES) {
+            in->text = ch_arena_printf(a, "%s\n[a picture cannot be shown: this conversation has "
+                                          "too many]", in->text);
+            continue;
+        }
+        held.n++;
+        held.bytes += bytes;
+        in->media[fit++] = in->media[i];
+    }
+    in->nmedia = fit;
+}

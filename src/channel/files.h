@@ -6,6 +6,7 @@
  * became of it. */
 #ifndef CH_CHANNEL_FILES_H
 #define CH_CHANNEL_FILES_H
+#include "agent/media.h"
 #include "channel/channel.h"
 
 /* --- picture.c */
@@ -33,5 +34,10 @@ struct ch_filing *ch_file_take(chela_runtime *rt, struct ch_arrival *in, struct 
                                const char *workspace, const struct ch_file *f,
                                void (*done)(void *tag), void *tag);
 void ch_filing_drop(struct ch_filing *f); /* done is not called any more */
+
+/* Leave out the pictures that a session which holds so much is not shown besides;
+ * the text, in a, says so. A service refuses a request with too many, and with it
+ * all that follow in the session: what it was shown once stays. */
+void ch_pictures_fit(struct ch_arrival *in, struct ch_shown held, struct ch_arena *a);
 
 #endif

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "channel/files.h"
 #include "gateway/channels.h"
 #include "io/worker.h"
 #include "gateway/routes.h"
@@ -131,6 +132,8 @@ static int send_in(struct ch_parcel *p, struct ch_lane *l, struct ch_sv text,
 static void on_ready(struct ch_lane_wait *w, struct ch_lane *l, const struct chela_error *failed) {
     struct ch_parcel *p = CH_CONTAINER(w, struct ch_parcel, wait);
     struct chela_error err = failed ? *failed : (struct chela_error){0};
+    if (!failed && p->in.nmedia)
+        ch_pictures_fit(&p->in, ch_session_shown(l->session), &p->arena);
     struct ch_sv text = ch_sv_str(*p->in.text ? p->in.text : NO_WORDS);
     CH_BUF_AUTO words = {0};
     if (!failed && ch_context_words(l->agent, p->in.about.channel, p->in.about.sender_id, text,

@@ -117,5 +117,14 @@ done
 same "a picture that comes meanwhile is shown with what follows" "data:image/gif;base64,$gif" \
     "$(asked s "$gpt" | jq -r '[.[] | select(startswith("data:"))] | join(" ")')"
 check "and answered" hears 14
+
+# --- a service takes so many pictures with a request, and no more
+for i in 1 2 3; do
+    push "$(event om_m$i oc_many p2p x | jq -c '.event.message.message_type = "post" | .event.message.content = ({title: "", content: [[range(8) | {tag: "img", image_key: "key_gif"}]]} | tojson)')"
+    check "eight pictures" hears $((14 + i))
+done
+same "the twentieth is the last that is shown" 20 "$(asked a "$claude" | jq '[.[] | select(startswith("base64"))] | length')"
+same "of the others there is a note" 4 "$(asked a .body.messages | grep -o 'a picture cannot be shown: this conversation has too many' | wc -l)"
+check "and the file" cmp -s "$space/inbound/om_m3-8.gif" "$tmp/lark/resources/key_gif"
 check "SIGTERM ends it" stop_serving
 tap_done

@@ -164,12 +164,41 @@ static void test_overheard(void **state) {
     chela_runtime_close(rt);
 }
 
+/* A session that has many is shown no more of them, and told. */
+static void test_fit(void **state) {
+    (void)state;
+    static const struct {
+        struct ch_shown held;
+        size_t lens[3], fit;
+    } rows[] = {
+        {{0, 0}, {9, 9, 9}, 3},
+        {{CH_LIMIT_SESSION_PICTURES - 2, 0}, {9, 9, 9}, 2},
+        {{CH_LIMIT_SESSION_PICTURES + 5, 0}, {9, 9, 9}, 0},
+        {{1, CH_LIMIT_SESSION_PICTURE_BYTES - 16}, {9, 9, 1}, 2},
+        {{1, CH_LIMIT_SESSION_PICTURE_BYTES - 4}, {9, 4, 3}, 1},
+        {{1, CH_LIMIT_SESSION_PICTURE_BYTES + 99}, {1, 1, 1}, 0},
+    };
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        CH_ARENA_AUTO a = {0};
+        size_t notes = 0;
+        struct chela_media media[3] = {{.len = rows[i].lens[0]}, {.len = rows[i].lens[1]},
+                                       {.len = rows[i].lens[2]}};
+        struct ch_arrival in = {.text = "look", .media = media, .nmedia = 3};
+        ch_pictures_fit(&in, rows[i].held, &a);
+        assert_int_equal(in.nmedia, rows[i].fit);
+        for (const char *p = in.text; (p = strstr(p, "\n[a picture cannot be shown")); p++)
+            notes++;
+        assert_int_equal(notes, 3 - rows[i].fit);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_png),
         cmocka_unit_test(test_large),
         cmocka_unit_test(test_overheard),
+        cmocka_unit_test(test_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
