@@ -155,7 +155,7 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_FILE, "memory.inject", CH_CFG_INT, 0, OUTSIDE(memory_inject), 0, 100000,
      .otherwise = "0",
      .help = "tokens of what is found about a message that the model is told with it, unasked"},
-    {CH_SCOPE_FILE, "store", CH_CFG_TEXT, 0, offsetof(struct ch_conf, store),
+    {CH_SCOPE_FILE, "store", CH_CFG_TEXT, CH_CFG_ADDRESS, offsetof(struct ch_conf, store),
      .help = "where sessions are kept: `sqlite:PATH` (relative to this file), "
              "`postgres://HOST/DATABASE`, `redis://HOST` or `memory:`; see sessions.md"},
     {CH_SCOPE_FILE, "durability", CH_CFG_CHOICE, 0, offsetof(struct ch_conf, durability),

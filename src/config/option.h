@@ -72,6 +72,7 @@ enum ch_cfg_flags {
     CH_CFG_ITEM = 2,   /* only for entries of a list, not for defaults */
     CH_CFG_SECRET = 4, /* the value is never shown, and redacted elsewhere */
     CH_CFG_UNUSED = 8, /* known, without effect: not in the manual */
+    CH_CFG_ADDRESS = 16, /* text; a password in it is not shown, and redacted elsewhere */
 };
 
 struct ch_option {

@@ -3,6 +3,7 @@
  * knows where each value is. */
 #include "base/buf.h"
 #include "base/mem.h"
+#include "config/address.h"
 #include "config/conf.h"
 #include "config/option.h"
 
@@ -59,7 +60,9 @@ static void add_value(struct ch_buf *out, const struct ch_option *o, const void 
     case CH_CFG_QUIRKS:
     case CH_CFG_JSON: {
         const char *text = *(const char *const *)at;
-        if (text)
+        if (text && (o->flags & CH_CFG_ADDRESS))
+            ch_address_show(out, text);
+        else if (text)
             ch_buf_add_str(out, *text ? text : "(none)");
         return;
     }

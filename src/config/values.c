@@ -13,6 +13,7 @@
 #include "base/nearest.h"
 #include "base/utf8.h"
 #include "base/when.h"
+#include "config/address.h"
 #include "config/parse.h"
 #include "model/provider.h"
 #include "tool/approval.h"
@@ -55,8 +56,11 @@ static int copy_text(struct ch_cfg_parser *p, const struct ch_json *v, const cha
 
 static int read_text(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
                      void *out) {
-    (void)o;
-    return copy_text(p, v, "text", out);
+    const char **text = out;
+    int rc = copy_text(p, v, "text", text);
+    if (rc == 0 && (o->flags & CH_CFG_ADDRESS))
+        ch_address_redact(*text);
+    return rc;
 }
 
 static int read_name(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,

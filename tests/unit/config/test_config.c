@@ -1364,6 +1364,40 @@ static void test_show(void **state) {
     chela_config_free(cfg);
 }
 
+static void test_show_address(void **state) {
+    (void)state;
+    static const struct {
+        const char *address, *shown;
+    } cases[] = {
+        {"postgres://chela:hunter2@db.net/chela", "postgres://chela:***@db.net/chela"},
+        {"postgres://chela:un@coded/p?ss@db/x", "postgres://chela:***@db/x"},
+        {"postgres://db:5432/x?password=hunter2&sslmode=require",
+         "postgres://db:5432/x?password=***&sslmode=require"},
+        {"postgres://db:5432/x?password=hun@ter2&a=b", "postgres://db:***&a=b"},
+        {"postgres://chela@db:5432/x", "postgres://chela@db:5432/x"},
+        {"redis://:hunter2@cache", "redis://:***@cache"},
+        {"redis://cache:1/0?password_file=/k", "redis://cache:1/0?password_file=/k"},
+        {"sqlite:./a:b@c.db", "sqlite:./a:b@c.db"},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        CH_BUF_AUTO text = {0}, expected = {0};
+        chela_config *cfg = NULL;
+        struct chela_error err = {0};
+        struct shown s = {0};
+        ch_buf_addf(&text, "store: \"%s\"\n", cases[i].address);
+        ch_buf_addf(&expected, "store=%s\n", cases[i].shown);
+        assert_int_equal(ch_config_parse(ch_buf_sv(&text), "t", "/t", NULL, NULL, &cfg, &err), 0);
+        chela_config_show(cfg, note_option, &s);
+        assert_string_equal(ch_buf_str(&s.file), ch_buf_str(&expected));
+        ch_buf_release(&s.file);
+        ch_buf_release(&s.defaults);
+        chela_config_free(cfg);
+    }
+    struct chela_error err = {0};
+    ch_fail(&err, CHELA_EIO, "refused: hunter2");
+    assert_string_equal(err.message, "refused: ***");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good_files),
@@ -1394,6 +1428,7 @@ int main(void) {
         cmocka_unit_test(test_quirks_of_the_manual),
         cmocka_unit_test(test_example_of_the_manual),
         cmocka_unit_test(test_show),
+        cmocka_unit_test(test_show_address),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
