@@ -12,8 +12,10 @@
  * there when the question is put. A change is written beside the file, then put
  * in its place, so that there is never half of one; then it is taken up as on
  * SIGHUP. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -184,35 +186,64 @@ static void get(struct ch_chore *c) {
                                                              "not set."));
 }
 
-/* Its owner and mode stay; it is on the disk before it takes the file's place. */
-static int write_beside(const char *file, const char *temp, struct ch_sv text) {
-    struct stat st;
-    int fd = stat(file, &st) == 0 ? open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
-    if (fd < 0)
-        return -1;
-    bool good = fchmod(fd, st.st_mode & 07777) == 0 &&
-                (geteuid() != 0 || fchown(fd, st.st_uid, st.st_gid) == 0);
+/* Its mode stays; its owner does if this is root's program, and is ours otherwise. */
+static bool write_like(int fd, const struct stat *like, struct ch_sv text) {
+    bool good = fchmod(fd, like->st_mode & 07777) == 0 &&
+                (geteuid() != 0 || fchown(fd, like->st_uid, like->st_gid) == 0);
     for (size_t at = 0; good && at < text.n;) {
         ssize_t n = write(fd, text.p + at, text.n - at);
-        good = n > 0;
-        at += good ? (size_t)n : 0;
+        good = n >= 0 || errno == EINTR;
+        at += n > 0 ? (size_t)n : 0;
     }
-    good = good && fsync(fd) == 0;
-    good = close(fd) == 0 && good;
-    return good && rename(temp, file) == 0 ? 0 : -1;
+    return good && fsync(fd) == 0; /* before it takes the file's place */
 }
 
+static int not_written(const char *file, int why, struct chela_error *err) {
+    return ch_fail(err, CHELA_EIO, "%s cannot be written: %s", file, strerror(why));
+}
+
+/* temp: a name of our own beside it, with the text; it goes, or takes the file's place. */
+static int put_in_place(const char *temp, const char *file, struct ch_sv before,
+                        struct chela_error *err) {
+    CH_BUF_AUTO now = {0};
+    int rc = ch_file_load(file, CH_LIMIT_YAML_FILE, &now, err);
+    if (rc == 0 && !ch_sv_eq(ch_buf_sv(&now), before))
+        rc = ch_fail(err, CHELA_EIO, "%s was changed meanwhile; try again", file);
+    if (rc == 0 && rename(temp, file) < 0)
+        rc = not_written(file, errno, err);
+    if (rc < 0)
+        unlink(temp);
+    return rc;
+}
+
+static int replace(const char *file, struct ch_sv before, struct ch_sv after,
+                   struct chela_error *err) {
+    CH_BUF_AUTO temp = {0};
+    struct stat st;
+    ch_buf_addf(&temp, "%s.XXXXXX", file);
+    int fd = stat(file, &st) == 0 ? mkostemp(temp.p, O_CLOEXEC) : -1;
+    if (fd < 0)
+        return not_written(file, errno, err);
+    int why = write_like(fd, &st, after) ? 0 : errno;
+    if (close(fd) < 0 && !why)
+        why = errno;
+    if (!why)
+        return put_in_place(temp.p, file, before, err);
+    unlink(temp.p);
+    return not_written(file, why, err);
+}
+
+/* Of a link what it leads to is replaced. */
 static void patch(struct ch_chore *c) {
-    CH_BUF_AUTO before = {0}, after = {0}, temp = {0};
+    CH_BUF_AUTO before = {0}, after = {0};
     if (patch_text(c->file, ch_sv_str(c->key), c->value, &before, &after, &c->err) < 0)
         return;
-    ch_buf_addf(&temp, "%s.new", c->file);
-    if (write_beside(c->file, ch_buf_str(&temp), ch_buf_sv(&after)) == 0) {
+    char *file = realpath(c->file, NULL);
+    if (!file)
+        not_written(c->file, errno, &c->err);
+    else if (replace(file, ch_buf_sv(&before), ch_buf_sv(&after), &c->err) == 0)
         ch_buf_add_str(&c->text, "It is written, and is being taken up.");
-        return;
-    }
-    ch_fail(&c->err, CHELA_EIO, "%s cannot be written", c->file);
-    unlink(ch_buf_str(&temp));
+    free(file);
 }
 
 static void work(struct ch_work *w) {
@@ -290,6 +321,17 @@ void ch_gateway_tool_release(struct ch_chat *chat) {
     }
 }
 
+/* Is a change on its way to the disk? The next one is made to what that leaves. */
+static bool is_patching(const chela_gateway *gw) {
+    for (CH_LIST_EACH(k, &gw->chats)) {
+        const struct ch_chat *chat = CH_CONTAINER(k, struct ch_chat, link);
+        for (CH_LIST_EACH(m, &chat->chores))
+            if (CH_CONTAINER(m, struct ch_chore, link)->value)
+                return true;
+    }
+    return false;
+}
+
 /* --- the tool */
 
 /* What cannot be done is not asked about. */
@@ -322,6 +364,8 @@ static void look_up(chela_call *call) {
 static int run(chela_call *call, void *user) {
     const struct tool *t = user;
     struct ch_sv action = action_of(call);
+    if (ch_sv_is(action, "patch") && is_patching(t->gw))
+        return refuse(call, "unavailable", "Another change is being written; try again.");
     if (ch_sv_is(action, "lookup")) {
         look_up(call);
     } else if (ch_sv_is(action, "reload")) {

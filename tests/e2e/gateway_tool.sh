@@ -38,6 +38,9 @@ gateway:
   drainSec: 7 # not long
 YAML
 chmod 640 "$space/chela.yaml"
+mv "$space/chela.yaml" "$space/real.yaml"
+ln -s real.yaml "$space/chela.yaml"
+echo mine >"$space/real.yaml.new"
 cp "$space/chela.yaml" "$tmp/first.yaml"
 n=0 answered=0
 say() { # SENDER TEXT [CHAT] [TYPE]
@@ -88,14 +91,15 @@ check "and not made before" unchanged
 agrees "the owner agrees, and it is written" 'gateway: It is written'
 check "and taken up" taken_up 1
 same "one line is another, no comment is lost" "$(sed 's/drainSec: 7/drainSec: 33/' "$tmp/first.yaml")" "$(cat "$space/chela.yaml")"
-same "the file's mode stays" 640 "$(stat -c %a "$space/chela.yaml")"
-check "nothing is left beside it" [ ! -e "$space/chela.yaml.new" ]
+same "the file's mode stays" 640 "$(stat -Lc %a "$space/chela.yaml")"
+same "a link stays one" real.yaml "$(readlink "$space/chela.yaml")"
+same "nothing is left beside it, and nothing taken away" "real.yaml real.yaml.new" "$(cd "$space" && echo real.yaml*)"
 cp "$space/chela.yaml" "$tmp/first.yaml"
 
 # --- what was agreed to is what is done
 say ou_boss 'more turns'
 next "another change" '+      limits: { maxTurns: 12 }'
-sed -i 's/      model: /      limits: { maxTurns: 3 }\n      model: /' "$space/chela.yaml"
+sed -i --follow-symlinks 's/      model: /      limits: { maxTurns: 3 }\n      model: /' "$space/chela.yaml"
 cp "$space/chela.yaml" "$tmp/first.yaml"
 agrees "but the file is no longer the same" 'was changed after it was agreed to'
 check "so nothing is written" unchanged
