@@ -338,16 +338,26 @@ static int recall(struct ch_lane *l, struct ch_msg *m, struct chela_error *err) 
     return rc < 0 ? ch_fail(err, rc, "the history is too long") : 0;
 }
 
-/* Who does not write in the chat does not act there either. */
-static void bound(const struct ch_lane *l, struct chela_run_opts *opts) {
-    if (l->equipped && !opts->channel && !opts->deny)
-        opts->deny = "chat_*,gateway";
+#define ACTS "chat_*,gateway"
+
+void ch_lane_deny_acts(const struct ch_lane *l, struct chela_run_opts *opts, struct ch_buf *deny) {
+    bool given = opts->deny && *opts->deny;
+    if (!l->equipped || (given && strstr(opts->deny, ACTS)))
+        return;
+    ch_buf_addf(deny, "%s%s" ACTS, given ? opts->deny : "", given ? "," : "");
+    opts->deny = ch_buf_str(deny);
+}
+
+static void bound(const struct ch_lane *l, struct chela_run_opts *opts, struct ch_buf *deny) {
+    if (!opts->channel)
+        ch_lane_deny_acts(l, opts, deny);
 }
 
 int ch_lane_begin(struct ch_lane *l, struct ch_msg *input, struct chela_run_opts *opts,
                   struct chela_error *err) {
+    CH_BUF_AUTO deny = {0};
     chela_run *run;
-    bound(l, opts);
+    bound(l, opts, &deny);
     opts->on_event = on_event;
     opts->user = l;
     int rc = ch_run_start(l->session, input, opts, &run, err);
@@ -387,8 +397,9 @@ int ch_lane_compact(struct ch_lane *l, const char *focus, struct chela_error *er
 
 int ch_lane_send(struct ch_lane *l, struct ch_sv text, struct chela_run_opts *opts,
                  struct chela_error *err) {
+    CH_BUF_AUTO deny = {0};
     if (text.p)
-        bound(l, opts);
+        bound(l, opts, &deny);
     opts->on_event = on_event;
     opts->user = l;
     int rc = chela_session_send(l->session, text.p, text.n, opts, err);

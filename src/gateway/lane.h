@@ -121,6 +121,10 @@ int ch_lane_compact(struct ch_lane *l, const char *focus, struct chela_error *er
  * that is in progress. p NULL: what waits begins. opts but for on_event. */
 int ch_lane_send(struct ch_lane *l, struct ch_sv text, struct chela_run_opts *opts,
                  struct chela_error *err);
+/* A run for who does not write in the lane's chat does not act there either: add
+ * that to opts' deny, with deny for room. ch_lane_send and ch_lane_begin do so
+ * without a channel; somebody who writes in another chat has one, too. */
+void ch_lane_deny_acts(const struct ch_lane *l, struct chela_run_opts *opts, struct ch_buf *deny);
 
 /* All of a gateway's. */
 bool ch_lanes_busy(const chela_gateway *gw);

@@ -80,8 +80,10 @@ static void on_event(struct ch_watcher *w, const struct chela_event *ev) {
 static int deliver(const struct sending *s, struct ch_lane *l, bool *waits,
                    struct chela_error *err) {
     struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
+    CH_BUF_AUTO deny = {0};
     size_t before = ch_inflow_waiting(l->session);
     ch_behalf_apply(&s->behalf, &o);
+    ch_lane_deny_acts(l, &o, &deny); /* the sender's chat is another */
     o.approve = o.approve ? o.approve : "ask";
     o.event_id = l->session->keep ? s->event : NULL;
     int rc = ch_lane_send(l, ch_buf_sv(&s->text), &o, err);

@@ -25,8 +25,10 @@ cat >"$space/rules.yaml" <<'YAML'
 rules:
   - { when: { after: chat_react }, say: "react: {{result}}" }
   - { when: { after: chat_recall }, say: "recall: {{result}}" }
+  - { when: { after: sessions_send }, say: "sent: {{result}}" }
   - { when: { after: chat_mute }, say: "mute: {{result}}" }
   - { when: { after: chat_remove }, say: "remove: {{result}}" }
+  - { when: { user: "pass it on" }, call: { tool: sessions_send, args: { session: "feishu:oc_team", message: "take it back" } } }
   - { when: { user: "like it" }, call: { tool: chat_react, args: { message_id: om_e1, emoji: "\U0001F44D" } } }
   - { when: { user: "take it back" }, call: { tool: chat_recall, args: {} } }
   - { when: { user: "take his back" }, call: { tool: chat_recall, args: { message_id: om_b1 } } }
@@ -43,7 +45,7 @@ YAML
 configure() { # MORE
     cat >"$space/chela.yaml" <<YAML
 store: sqlite:./chela.db
-agents: { list: [{ id: coder, model: scripted/rules.yaml, tools: { chat: true } }] }
+agents: { list: [{ id: coder, model: scripted/rules.yaml, tools: { chat: true }, sendTo: ["feishu:*"] }] }
 approvals: { chat_react: auto, chat_recall: auto, chat_mute: auto }
 channels:
   feishu: { appId: $app, domain: $lark, groupPolicy: open, dmPolicy: open, requireMention: false, owners: [ou_boss] }
@@ -131,6 +133,10 @@ next "what the service cannot do is said" 'mute: .*feishu has no way to silence 
 post '/api/sessions/feishu%3Aoc_team/messages' '{"text":"remove eve","stream":true}'
 check "a run from elsewhere has no such tool" grep -q 'unknown_tool\|no tool' "$out"
 did "nothing is done" "$removal" 1
+
+say ou_ann 'pass it on' oc_other
+next "nor has a run for somebody in another chat" 'sent: recall: .*no tool'
+did "nothing is taken back" "^DELETE /open-apis/im/v1/messages/om_r[0-9]* " 1
 
 # --- nor who may not
 configure 'policies: [{ id: members, channel: feishu, except: [ou_boss], permission: write }]'
