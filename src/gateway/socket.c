@@ -186,6 +186,7 @@ static void lead(struct ch_visit *v, struct ch_sv session) {
         ch_visit_fail(v, 400, NULL, "there is no `id` of an approval");
         return;
     }
+    v->param = ch_arena_sv(&v->arena, v->param); /* the socket may go before the visit */
     write_body(&body, frame, k->mode);
     ch_json_parse(&v->arena, ch_arena_sv(&v->arena, ch_buf_sv(&body)), CH_JSON_STRICT, &v->json,
                   NULL, NULL);
