@@ -113,16 +113,22 @@ static void wait_for_answer(struct sending *s, struct ch_lane *l) {
 
 /* --- its way, once more after a crash */
 
-static bool is_message(const struct ch_msg *m, struct ch_sv text) {
-    return m->kind == CH_MSG_USER && m->nblocks && ch_sv_eq(m->blocks[0].text, text);
+static bool has_message(const struct ch_msg *m, struct ch_sv text) {
+    for (uint32_t i = 0; m->kind == CH_MSG_USER && i < m->nblocks; i++)
+        if (m->blocks[i].text.n && memmem(m->blocks[i].text.p, m->blocks[i].text.n, text.p, text.n))
+            return true;
+    return false;
 }
 
-/* The last words said there before somebody else wrote; NULL: none. */
+/* The last words said there before somebody else wrote; NULL: none, or they answer
+ * others as well, whose messages were joined with this one. */
 static const struct ch_msg *answer_to(const struct ch_transcript *t, struct ch_sv text) {
     const struct ch_msg *answer = NULL;
     size_t i = t->n;
-    while (i > 0 && !is_message(t->msgs[i - 1], text))
+    while (i > 0 && !has_message(t->msgs[i - 1], text))
         i--;
+    if (i > 0 && !ch_sv_eq(t->msgs[i - 1]->blocks[0].text, text))
+        return NULL;
     for (; i > 0 && i < t->n && t->msgs[i]->kind != CH_MSG_USER; i++)
         if (t->msgs[i]->kind == CH_MSG_ASSISTANT)
             answer = t->msgs[i];
