@@ -56,12 +56,15 @@ static void drop(struct ch_work *w) {
     ch_free(a);
 }
 
+#define PIECE (64 * CH_KB)
+
+/* There is room for a piece more than is taken: the end is seen by reading on. */
 static int read_all(int fd, struct ch_buf *out) {
     for (;;) {
-        char *at = ch_buf_reserve(out, 64 * CH_KB);
+        char *at = out->n <= CH_LIMIT_CHANNEL_FILE ? ch_buf_reserve(out, PIECE) : NULL;
         if (!at)
             return -EFBIG;
-        ssize_t n = read(fd, at, 64 * CH_KB);
+        ssize_t n = read(fd, at, PIECE);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
@@ -107,7 +110,7 @@ struct ch_attachment *ch_attach(chela_runtime *rt, const char *workspace, const 
     a->path = ch_strdup(path);
     a->fn = fn;
     a->user = user;
-    ch_buf_init(&a->bytes, CH_LIMIT_CHANNEL_FILE);
+    ch_buf_init(&a->bytes, CH_LIMIT_CHANNEL_FILE + PIECE);
     ch_work_submit(rt->workers, &a->work);
     return a;
 }
