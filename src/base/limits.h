@@ -334,7 +334,7 @@
 #define CH_LIMIT_FRAGMENT_MS 10000   /* that they are waited for */
 #define CH_LIMIT_CARD_MS 3600000     /* that an answer may take which is shown while it grows */
 #define CH_LIMIT_UNACKED 1024        /* events on their way into the inbox, of one channel */
-#define CH_LIMIT_SEEN 64              /* messages of a chat that a model may act upon... */
+#define CH_LIMIT_SEEN_MESSAGES 64    /* messages of a chat that a model may act upon... */
 #define CH_LIMIT_SEEN_CHATS 256      /* ...and chats of a channel of which that is known */
 #define CH_LIMIT_ASKS 1024           /* questions about calls that a channel remembers */
 #define CH_LIMIT_WISHES 4096         /* sessions with a model of their own, likewise */

@@ -31,7 +31,7 @@ struct place {
     struct ch_link link; /* in the chat's places, the one that was used last at the end */
     char *id;            /* owned */
     bool direct;
-    struct seen seen[CH_LIMIT_SEEN]; /* a ring */
+    struct seen seen[CH_LIMIT_SEEN_MESSAGES]; /* a ring */
     size_t next;
 };
 
@@ -45,7 +45,7 @@ static void free_seen(struct seen *s) {
 
 static void free_place(struct place *p) {
     ch_list_del(&p->link);
-    for (size_t i = 0; i < CH_LIMIT_SEEN; i++)
+    for (size_t i = 0; i < CH_LIMIT_SEEN_MESSAGES; i++)
         free_seen(&p->seen[i]);
     ch_free(p->id);
     ch_free(p);
@@ -79,7 +79,7 @@ static struct place *need_place(struct ch_chat *chat, struct ch_sv id) {
 }
 
 static struct seen *find_message(struct place *p, const char *message) {
-    for (size_t i = 0; i < CH_LIMIT_SEEN; i++)
+    for (size_t i = 0; i < CH_LIMIT_SEEN_MESSAGES; i++)
         if (p->seen[i].message && strcmp(p->seen[i].message, message) == 0)
             return &p->seen[i];
     return NULL;
@@ -90,7 +90,7 @@ static void see(struct place *p, const char *message, const char *sender, const 
     if (find_message(p, message))
         return;
     struct seen *s = &p->seen[p->next];
-    p->next = (p->next + 1) % CH_LIMIT_SEEN;
+    p->next = (p->next + 1) % CH_LIMIT_SEEN_MESSAGES;
     free_seen(s);
     *s = (struct seen){ch_strdup(message), sender ? ch_strdup(sender) : NULL,
                        ch_strndup(words.p, words.n)};
@@ -211,8 +211,8 @@ static bool can(const struct ch_channel_ops *ops, enum deed deed) {
 }
 
 static const struct seen *last_of_ours(const struct place *p) {
-    for (size_t i = 1; i <= CH_LIMIT_SEEN; i++) {
-        const struct seen *s = &p->seen[(p->next + CH_LIMIT_SEEN - i) % CH_LIMIT_SEEN];
+    for (size_t i = 1; i <= CH_LEN(p->seen); i++) {
+        const struct seen *s = &p->seen[(p->next + CH_LEN(p->seen) - i) % CH_LEN(p->seen)];
         if (s->message && !s->sender)
             return s;
     }
@@ -220,7 +220,7 @@ static const struct seen *last_of_ours(const struct place *p) {
 }
 
 static const char *find_member(const struct place *p, const char *id) {
-    for (size_t i = 0; i < CH_LIMIT_SEEN; i++)
+    for (size_t i = 0; i < CH_LIMIT_SEEN_MESSAGES; i++)
         if (p->seen[i].sender && strcmp(p->seen[i].sender, id) == 0)
             return p->seen[i].sender;
     return NULL;
