@@ -62,6 +62,7 @@ static void close_child(struct ch_child *c) {
     chela_session *s = c->session;
     c->call->doing = NULL;
     ch_list_del(&c->link);
+    ch_delegate_ended(c);
     c->run = NULL;
     chela_session_close(s); /* frees c, later */
 }

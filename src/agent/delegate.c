@@ -1,6 +1,7 @@
 /* delegate.c -- the tool that is an agent: see delegate.h. */
 #include "agent/delegate.h"
 
+#include "agent/keep.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "tool/call.h"
@@ -60,6 +61,28 @@ static chela_run *caller(chela_run *run) {
     return run;
 }
 
+/* Agents at work that the run is said to have called. */
+static unsigned at_work(const chela_run *run) {
+    unsigned n = 0;
+    for (CH_LIST_EACH(k, &run->children)) {
+        const struct ch_child *c = CH_CONTAINER(k, struct ch_child, link);
+        if (c->kind->level)
+            n++;
+        else if (c->session->run) /* a step calls in its name */
+            n += at_work(c->session->run);
+    }
+    return n;
+}
+
+void ch_delegate_ended(const struct ch_child *c) {
+    chela_run *by = caller(c->run);
+    if (!c->kind->level)
+        return;
+    by->nchildren++;
+    if (by != c->run && by->m.state == CH_RUN_ACT && !by->dead)
+        ch_keep_acting(by, CH_SYNC_COMMIT); /* it may be long until it stores more */
+}
+
 void ch_delegate_withhold(const struct ch_child *c, const char *denied, struct ch_buf *out) {
     const struct ch_registry *r = &c->session->agent->registry;
     ch_buf_add_str(out, denied ? denied : "");
@@ -88,12 +111,11 @@ static void open_child(chela_call *call, chela_run *run, chela_agent *to) {
                         "Agents may not call one another any deeper. Do the work yourself.");
         return;
     }
-    if (by->nchildren >= by->session->agent->max_children) {
+    if (by->nchildren + at_work(by) >= by->session->agent->max_children) {
         ch_child_refuse(call, "permission_denied",
                         "This run has called as many agents as it may. Do the rest yourself.");
         return;
     }
-    by->nchildren++;
     ch_child_open(&kind, call, run, to);
 }
 

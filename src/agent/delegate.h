@@ -75,6 +75,9 @@ void ch_child_free(chela_session *s); /* what s knows of its caller */
 /* Tools that the child must not have, after those that are `denied` (NULL: none):
  * who must not call others is not told that it could. */
 void ch_delegate_withhold(const struct ch_child *c, const char *denied, struct ch_buf *out);
+/* It counts for who called it from now on. Those at work are counted where they are
+ * found: one that is taken up again after a crash is still one. */
+void ch_delegate_ended(const struct ch_child *c);
 
 /* --- upward.c */
 /* Before a step: no more than what is left above. */

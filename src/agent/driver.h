@@ -101,7 +101,7 @@ struct chela_run {
 
     /* acting */
     struct ch_list children; /* runs that calls of it are: delegate.h */
-    unsigned nchildren;      /* that there were */
+    unsigned nchildren;      /* agents called by it that have ended; stored */
     const struct ch_msg *reply; /* in the transcript */
     struct ch_batch *batch;
     struct ch_guard guard;
@@ -124,7 +124,7 @@ struct chela_run {
 
     char *handoff;    /* owned: id of the agent that is to go on; NULL: this one */
     struct ch_buf handoff_note;
-    unsigned handoffs; /* that there were */
+    unsigned handoffs; /* that there were; stored */
     char *taken_over; /* owned: the words of a person who ended it; NULL: nobody did */
 
     /* the channel; said.c */

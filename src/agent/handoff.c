@@ -55,6 +55,7 @@ bool ch_handoff(chela_run *run) {
         return true;
     ch_mode_free(run);
     assign(run->session, agent);
+    run->handoffs++;
     if (ch_run_rebind(run, &err) < 0) {
         ch_break(run, &err);
         return false;
@@ -98,7 +99,6 @@ static void take_note(chela_run *run, struct ch_sv id, struct ch_sv note) {
     run->handoff = ch_strndup(id.p, id.n);
     ch_buf_clear(&run->handoff_note);
     ch_buf_add_sv(&run->handoff_note, note);
-    run->handoffs++;
 }
 
 static void start(chela_call *call) {

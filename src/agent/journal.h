@@ -48,8 +48,9 @@
  *               the session needs no record before `keep`; 0: none before this.
  *   STATE       the machine after a step: {"run","state","status","reason","mode",
  *               counters, "usage", "seq", ["agent","asks_plans","goal",
- *               "error_log","model","recoveries","plan","error"]}; error_log: the newest errors of
- *               tools and models, [{"turn","of","class","text"}]
+ *               "error_log","model","recoveries","called","handoffs","plan","error"]};
+ *               error_log: the newest errors of tools and models,
+ *               [{"turn","of","class","text"}]; called: agents below that ended
  *   OUTBOUND    for channels: an answer is to be sent. {"run","id"}; what it
  *               says is in the outbox
  *   RECEIPT     and was, or was not. {"id","state"}

@@ -594,6 +594,10 @@ static void write_machine(struct ch_jw *w, const chela_run *run) {
         ch_jw_kbool(w, "acting", true);
     if (run->recoveries)
         ch_jw_kint(w, "recoveries", run->recoveries);
+    if (run->nchildren)
+        ch_jw_kint(w, "called", run->nchildren);
+    if (run->handoffs)
+        ch_jw_kint(w, "handoffs", run->handoffs);
     if (run->plan.n)
         ch_jw_kraw(w, "plan", ch_buf_sv(&run->plan));
     struct ch_usage own = {.input = m->usage.input - live.usage.input,

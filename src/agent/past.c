@@ -221,7 +221,7 @@ static void begin_run(struct reading *r, const struct ch_msg *asked) {
     leave_notes(p);
     p->m = (struct ch_run){0};
     p->status = CH_PAST_RUNNING;
-    p->recoveries = 0;
+    p->recoveries = p->called = p->handoffs = 0;
     read_behalf(r);
     ch_buf_clear(&p->state);
     ch_buf_clear(&p->plan);
@@ -582,6 +582,8 @@ static int fold_state(struct reading *r) {
                   .reasoning = ch_json_int(ch_json_get(u, "reasoning"), 0)},
     };
     p->recoveries = (unsigned)ch_json_int(ch_json_get(v, "recoveries"), 0);
+    p->called = (unsigned)ch_json_int(ch_json_get(v, "called"), 0);
+    p->handoffs = (unsigned)ch_json_int(ch_json_get(v, "handoffs"), 0);
     read_behalf(r);
     ch_course_release(&p->course);
     p->course = ch_course_read(v);

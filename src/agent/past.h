@@ -80,6 +80,7 @@ struct ch_past {
     char run[24];
     struct ch_run m; /* counters and state; no limits */
     unsigned recoveries;
+    unsigned called, handoffs; /* agents that it called, and that it was given to */
     struct ch_behalf behalf; /* of the last run */
 
     const struct ch_msg *reply;  /* in the transcript: the one whose calls are open */

@@ -111,6 +111,8 @@ int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_ru
     ch_about_move(&run->about, &p->about);
     run->recoveries = p->status == CH_PAST_PARKED ? 1 : p->recoveries;
     run->recoveries += p->status == CH_PAST_RUNNING;
+    run->nchildren = p->called;
+    run->handoffs = p->handoffs;
     set_machine(run);
     recall_deliveries(run);
     run->course = run->past->course;

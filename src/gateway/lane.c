@@ -62,6 +62,10 @@ static void runs(struct ch_lane *l, chela_run *run) {
     chela_run_free(l->run);
     l->run = run;
     l->running = true;
+}
+
+static void begins(struct ch_lane *l, chela_run *run) {
+    runs(l, run);
     l->hops = l->sends = 0;
 }
 
@@ -71,7 +75,7 @@ static void adopt(struct ch_lane *l) {
     if (!run || run->over || run == l->run)
         return;
     atomic_fetch_add(&run->refs, 1);
-    runs(l, run);
+    begins(l, run);
     l->hops = l->due;
     if (!ch_inflow_waiting(l->session))
         l->due = 0;
@@ -362,7 +366,7 @@ int ch_lane_begin(struct ch_lane *l, struct ch_msg *input, struct chela_run_opts
     opts->user = l;
     int rc = ch_run_start(l->session, input, opts, &run, err);
     if (rc == 0)
-        runs(l, run);
+        begins(l, run);
     return rc;
 }
 
@@ -391,7 +395,7 @@ int ch_lane_compact(struct ch_lane *l, const char *focus, struct chela_error *er
     chela_run *run;
     int rc = chela_session_compact(l->session, focus, &opts, &run, err);
     if (rc == 0)
-        runs(l, run);
+        begins(l, run);
     return rc;
 }
 

@@ -11,6 +11,9 @@ cat >"$space/main.yaml" <<'YAML'
 rules:
   - { when: { user: "both", after: none }, call: [{ tool: finder, args: { task: "wait for it" } }, { tool: maker, args: { task: "make it" } }] }
   - { when: { user: "hold", after: none }, call: { tool: finder, args: { task: "wait for it" } } }
+  - { when: { user: "often", after: none }, call: { tool: finder, args: { task: "small numbers" } } }
+  - { when: { user: "often", after: finder, is_error: false }, call: { tool: t_wait, args: {} } }
+  - { when: { user: "often", after: t_wait }, call: { tool: finder, args: { task: "small numbers" } } }
   - { when: { user: "consent", after: none }, call: { tool: maker, args: { task: "ask first" } } }
   - { when: { user: "question", after: none }, call: { tool: finder, args: { task: "ask the user" } } }
   - { when: { user: "add", after: none }, call: { tool: finder, args: { task: "add", context: "small numbers" } } }
@@ -45,6 +48,7 @@ sandbox: { mode: off }
 agents:
   list:
     - { id: main, model: scripted/main.yaml, agents: [finder, maker], tools: { allow: [read] } }
+    - { id: frugal, model: scripted/main.yaml, agents: [finder], delegation: { maxChildren: 1 }, tools: { allow: [t_wait] } }
     - { id: finder, description: Finds things., model: scripted/finder.yaml, agents: [maker], tools: { allow: [t_wait, calculate, ask_user] } }
     - { id: maker, description: Makes things., model: scripted/maker.yaml, agents: [finder], tools: { allow: [t_ask, t_make] } }
 tools:
@@ -114,12 +118,12 @@ chela run --continue --approve auto "consent"
 check "--continue means the conversation, not the child" grep -q 'after asking' "$out"
 
 # A run in the background, whose process is $pid once the child's tool waits.
-begin() { # KEY WORDS
+begin() { # KEY WORDS [OPTION...]
     rm -f "$space/made" "$space/waits"
     : >"$out"
     # shellcheck disable=SC2016
     (cd "$space" && with_env env --default-signal=INT,TERM sh -c 'echo $$ >"$1"; shift; exec "$@"' sh "$tmp/pid" \
-        "$program" run --session "$1" --output jsonl "$2" >"$out" 2>"$err" </dev/null) &
+        "$program" run --session "$1" --output jsonl "${@:3}" "$2" >"$out" 2>"$err" </dev/null) &
     background=$!
     for _ in {1..600}; do [ -e "$space/waits" ] && break; sleep 0.05; done
     pid=$(cat "$tmp/pid")
@@ -150,6 +154,16 @@ exits "killed" 0
 holds "killed: both results are there" '.[-1].text | test("I heard: ")'
 holds "killed: the child goes on as the same run" "[.[] | select(.type == \"child_start\") | .run] == [\"$child\"]"
 same "killed: what was done is not done again" 1 "$(wc -l <"$space/made.log")"
+
+# --- killed between two calls of agents: both count
+begin frugal "often" --agent frugal
+kill -9 "$pid"
+wait $background 2>/dev/null
+touch "$space/made"
+chela sessions resume frugal --agent frugal --output jsonl
+exits "one agent too many, in two lives" 0
+holds "one agent too many, in two lives: it is not called" \
+    '([.[] | select(.type == "child_start")] == []) and (.[-1].text | test("It failed: .*as many agents as it may"))'
 
 # --- killed while it waits, and answered over HTTP by another process
 serve --agent main

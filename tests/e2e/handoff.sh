@@ -75,6 +75,8 @@ wait $background 2>/dev/null
 touch "$space/go"
 chela sessions resume k
 same "killed in the middle: it is handed over all the same" "billing: slow" "$(cat "$out")"
+chela sessions export k
+same "killed in the middle: it counts once" '"handoffs":1' "$(grep -o '"handoffs":[0-9]*' "$out" | sort -u)"
 
 # --- played again, it is compared with whoever had the conversation
 for session in a c d; do
