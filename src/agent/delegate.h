@@ -86,6 +86,10 @@ void ch_child_bound(chela_run *run);
  * bring it along when they are found again. */
 struct ch_spent ch_children_spent(const chela_run *run);
 
+/* The model answered the run, which is progress of all above: whatever is cut off from
+ * here on is cut off at another point (recover.c). */
+void ch_child_moved_on(chela_run *run);
+
 /* An event from below is told to whoever hears those of `run`. */
 void ch_child_tell(chela_run *run, const struct chela_event *ev);
 /* What an event says was used; false: nothing. */

@@ -54,7 +54,7 @@ struct chela_run {
     uint64_t end_seq;     /* once committed it has ended, or is paused; 0: likewise */
     uint64_t *gates;      /* owned, by call: once committed it may run; 0: likewise */
     bool acting;          /* what is stored now is so in the middle of its calls */
-    unsigned recoveries;  /* times that it was taken up since its last reply */
+    unsigned recoveries;  /* times that it was taken up since the last reply, or one below */
     enum ch_past_status told; /* the status that lists show */
     struct ch_past *past; /* owned: what it goes on from; NULL: nothing */
     struct ch_course course; /* stored with the machine */

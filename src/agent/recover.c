@@ -13,7 +13,7 @@
  * is one above all that the earlier life can have told: none is given out twice.
  *
  * Each attempt is counted before it does anything. After CH_LIMIT_RECOVERIES
- * without a reply of the model in between, the run is parked. */
+ * without a reply of the model in between, here or below, the run is parked. */
 #include <stdio.h>
 
 #include "agent/beat.h"

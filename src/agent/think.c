@@ -10,6 +10,7 @@
 #include "agent/beat.h"
 #include "agent/compact.h"
 #include "agent/context.h"
+#include "agent/delegate.h"
 #include "agent/keep.h"
 #include "agent/mode.h"
 #include "agent/recall.h"
@@ -491,7 +492,7 @@ static void on_failure(chela_run *run, const struct ch_reply *r) {
 /* Keep the reply; a refused one does not become history. */
 static const struct ch_msg *keep_reply(chela_run *run, struct ch_reply *r) {
     struct ch_msg *m = CH_TAKE(r->msg);
-    run->recoveries = 0;
+    ch_child_moved_on(run);
     if (!m || r->stop == CH_STOP_REFUSAL) {
         ch_msg_free(m);
         return NULL;

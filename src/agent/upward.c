@@ -98,6 +98,18 @@ struct ch_spent ch_children_spent(const chela_run *run) {
     return all;
 }
 
+/* --- progress ---------------------------------------------------------------------- */
+
+void ch_child_moved_on(chela_run *run) {
+    run->recoveries = 0;
+    while ((run = ch_run_above(run))) {
+        if (!run->recoveries || run->m.state != CH_RUN_ACT || run->dead)
+            continue;
+        run->recoveries = 0;
+        ch_keep_acting(run, CH_SYNC_COMMIT); /* it may be long until it stores more */
+    }
+}
+
 /* --- events ------------------------------------------------------------------------ */
 
 void ch_child_tell(chela_run *run, const struct chela_event *ev) {

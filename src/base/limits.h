@@ -286,7 +286,7 @@
 #define CH_LIMIT_SEEN 64              /* events that a session knows it has had */
 #define CH_LIMIT_OUTBOX 1000          /* messages that wait to be sent, in memory */
 #define CH_LIMIT_SENDS 10             /* attempts to send one */
-#define CH_LIMIT_RECOVERIES 3         /* of a run, since its last reply */
+#define CH_LIMIT_RECOVERIES 3         /* of a run, since a reply to it or below */
 #define CH_LIMIT_UNSTORED 1000000      /* events of a run between two stored states */
 #define CH_LIMIT_ERROR_LOG 8          /* errors of a run that are kept with it */
 #define CH_LIMIT_TITLE 200            /* bytes of a session's title */

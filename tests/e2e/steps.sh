@@ -20,26 +20,31 @@ accept='{"evaluation":{"completeness":{"score":5,"reason":"r"},"correctness":{"s
 printf '#!/bin/sh\necho sent >>sent.log\necho sent it\n' >"$space/sender"
 printf '#!/bin/sh\necho counted >>count.log\necho 1\n' >"$space/counter"
 printf '#!/bin/sh\ntouch waits\nwhile [ ! -e go ]; do sleep 0.02; done\necho held\n' >"$space/holder"
-chmod +x "$space/sender" "$space/counter" "$space/holder"
+printf '#!/bin/sh\nn=$(tr -dc 0-9)\ntouch waits.$n\nwhile [ ! -e go.$n ]; do sleep 0.02; done\necho $n\n' >"$space/walker"
+chmod +x "$space/walker" "$space/sender" "$space/counter" "$space/holder"
 cat >"$space/rules.yaml" <<YAML
 rules:
   - { when: { system: "^You are a planner", user: "hold" }, say: '$(plan "$(step 1 t_count '{}' '')" "$(step 2 react_step '{"task":"hold on"}' 1)")' }
+  - { when: { system: "^You are a planner", user: "faraway" }, say: '$(plan "$(step 1 react_step '{"task":"wander off"}' '')")' }
   - { when: { system: "^You are a planner", user: "both" }, say: '$(plan "$(step 1 react_step '{"task":"send it, 42"}' '')" "$(step 2 react_step '{"task":"send more, 42"}' '')")' }
   - { when: { system: "^You are a planner" }, say: '$(plan "$(step 1 calculate '{"expression":"6*7"}' '')" "$(step 2 react_step '{"task":"send it"}' 1)")' }
   - { when: { system: "^You judge" }, say: '$accept' }
   - { when: { user: "plan was carried out" }, say: "So: {{result.react_step}}" }
   - { when: { user: "send[^@]*42", after: none }, call: { tool: t_send, args: {} } }
+  - { when: { user: "wander off", after: none }, call: { tool: t_walk, args: { n: 1 } } }
+$(for n in 1 2 3; do echo "  - { when: { user: wander off, after: t_walk, result: '$n' }, call: { tool: t_walk, args: { n: $((n + 1)) } } }"; done)
   - { when: { user: "hold on", after: none }, call: [{ tool: t_count, args: {} }, { tool: t_hold, args: {} }] }
   - { when: { after: any }, say: "it said {{result}}" }
 YAML
 cat >"$space/chela.yaml" <<'YAML'
 store: sqlite:./chela.db
 sandbox: { mode: off }
-agents: { list: [{ id: main, model: scripted/rules.yaml, tools: { allow: [calculate, t_count, t_send, t_hold] } }] }
+agents: { list: [{ id: main, model: scripted/rules.yaml, tools: { allow: [calculate, t_count, t_send, t_hold, t_walk] } }] }
 tools:
   custom:
     - { name: t_count, description: Counts., command: [./counter], effect: once, permission: write }
     - { name: t_send, description: Sends., command: [./sender], effect: once, permission: write, confirm: true }
+    - { name: t_walk, description: Walks., command: [./walker], effect: read, permission: read, timeoutSec: 60, parameters: { type: object } }
     - { name: t_hold, description: Holds., command: [./holder], effect: read, permission: read, timeoutSec: 60 }
 YAML
 
@@ -102,6 +107,23 @@ exits "killed" 0
 holds "killed: the step goes on as the same run" "[.[] | select(.type == \"child_start\") | .run] == [\"$child\"]"
 holds "killed: with its plan" '.[-1].text | test("^So: it said ")'
 same "killed: what was done is not done again" 2 "$(wc -l <"$space/count.log")"
+
+# --- killed again and again, and further each time: that is not the same point
+walk=(run --mode plan --session far "faraway")
+for n in 1 2 3 4; do
+    # shellcheck disable=SC2016
+    (cd "$space" && with_env sh -c 'echo $$ >"$1"; shift; exec "$@"' sh "$tmp/pid" \
+        "$program" "${walk[@]}" >"$tmp/life" 2>&1 </dev/null) &
+    background=$!
+    for _ in {1..600}; do [ -e "$space/waits.$n" ] && break; sleep 0.05; done
+    kill -9 "$(cat "$tmp/pid")"
+    wait $background 2>/dev/null
+    touch "$space/go.$n"
+    walk=(sessions resume far)
+done
+chela sessions resume far
+exits "killed at four points" 0
+same "killed at four points: it came to its end" "So: it said 4" "$(cat "$out")"
 
 # --- killed while it waits, decided over HTTP by another process
 sed -i 's/id: main/id: main, mode: plan/' "$space/chela.yaml"
