@@ -26,6 +26,7 @@ struct replaying {
     const struct chela_store_record *record;
     struct ch_run m;
     bool begun;             /* m is a run's */
+    int64_t recoveries;     /* of it, as its last state says */
     unsigned waiting;       /* messages accepted and not delivered */
     size_t calls, done;     /* of the last reply */
     struct ch_input results; /* of its calls, so far */
@@ -224,7 +225,8 @@ static bool has_roles(const struct replaying *r, const struct ch_json *state) {
     const struct ch_reflecting *f = &r->agent->reflection;
     struct ch_sv mode = ch_json_get_str(state, "mode");
 
-    return ch_sv_is(mode, "plan") || ch_sv_is(mode, "route") || f->answers || f->errors || f->tools;
+    return ch_sv_is(mode, "plan") || ch_sv_is(mode, "route") || ch_sv_is(mode, "heartbeat") ||
+           f->answers || f->errors || f->tools;
 }
 
 static bool is_next_turn(const struct replaying *r, const struct ch_json *state) {
@@ -349,14 +351,24 @@ static void compare(struct replaying *r, const struct ch_json *v) {
             r->m.state = s;
 }
 
+/* The number of times stays in the states until the model has answered; who insists
+ * after the last begins with the first. */
+static bool was_taken_up(struct replaying *r, const struct ch_json *state) {
+    int64_t before = r->recoveries, now = ch_json_int(ch_json_get(state, "recoveries"), 0);
+    bool parked = ch_sv_is(ch_json_get_str(state, "status"), "parked");
+
+    r->recoveries = parked ? 0 : now;
+    return now > before;
+}
+
 static void feed_state(struct replaying *r, const struct ch_json *v) {
     struct ch_sv status = ch_json_get_str(v, "status"), reason = ch_json_get_str(v, "reason");
 
     if (!r->begun)
         return;
-    bool running = ch_sv_is(status, "running");
+    bool running = ch_sv_is(status, "running"), taken_up = was_taken_up(r, v);
     struct ch_sv state = ch_json_get_str(v, "state");
-    if (running && (ch_sv_is(state, "OBSERVE") || ch_json_get(v, "recoveries")))
+    if (taken_up || (running && ch_sv_is(state, "OBSERVE")))
         return; /* begun, or taken up again: no decision of the machine */
     if (running && ch_json_get(v, "acting")) {
         adopt_usage(r, v);
@@ -378,6 +390,7 @@ static void begin(struct replaying *r, const struct ch_json *v) {
     ch_run_init(&r->m, &r->agent->limits);
     feed(r, &(struct ch_input){.kind = CH_IN_INPUT});
     r->begun = true;
+    r->recoveries = 0;
     r->calls = r->done = 0;
     compare_prompt(r, v);
 }

@@ -26,6 +26,7 @@ cat >"$space/rules.yaml" <<YAML
 rules:
   - { when: { system: "^You are a planner", user: "hold" }, say: '$(plan "$(step 1 t_count '{}' '')" "$(step 2 react_step '{"task":"hold on"}' 1)")' }
   - { when: { system: "^You are a planner", user: "faraway" }, say: '$(plan "$(step 1 react_step '{"task":"wander off"}' '')")' }
+  - { when: { system: "^You are a planner", user: "solitaire" }, say: '$(plan "$(step 1 react_step '{"task":"wander off"}' '')" "$(step 2 t_walk '{"n":9}' 1)")' }
   - { when: { system: "^You are a planner", user: "both" }, say: '$(plan "$(step 1 react_step '{"task":"send it, 42"}' '')" "$(step 2 react_step '{"task":"send more, 42"}' '')")' }
   - { when: { system: "^You are a planner" }, say: '$(plan "$(step 1 calculate '{"expression":"6*7"}' '')" "$(step 2 react_step '{"task":"send it"}' 1)")' }
   - { when: { system: "^You judge" }, say: '$accept' }
@@ -108,22 +109,30 @@ holds "killed: the step goes on as the same run" "[.[] | select(.type == \"child
 holds "killed: with its plan" '.[-1].text | test("^So: it said ")'
 same "killed: what was done is not done again" 2 "$(wc -l <"$space/count.log")"
 
+
 # --- killed again and again, and further each time: that is not the same point
-walk=(run --mode plan --session far "faraway")
-for n in 1 2 3 4; do
+cut_off() { # N ARG...: killed while t_walk is at N
     # shellcheck disable=SC2016
     (cd "$space" && with_env sh -c 'echo $$ >"$1"; shift; exec "$@"' sh "$tmp/pid" \
-        "$program" "${walk[@]}" >"$tmp/life" 2>&1 </dev/null) &
+        "$program" "${@:2}" >"$tmp/life" 2>&1 </dev/null) &
     background=$!
-    for _ in {1..600}; do [ -e "$space/waits.$n" ] && break; sleep 0.05; done
+    for _ in {1..600}; do [ -e "$space/waits.$1" ] && break; sleep 0.05; done
     kill -9 "$(cat "$tmp/pid")"
     wait $background 2>/dev/null
-    touch "$space/go.$n"
-    walk=(sessions resume far)
-done
+    touch "$space/go.$1"
+}
+cut_off 1 run --mode plan --session far "faraway"
+for n in 2 3 4; do cut_off $n sessions resume far; done
 chela sessions resume far
 exits "killed at four points" 0
 same "killed at four points: it came to its end" "So: it said 4" "$(cat "$out")"
+chela replay far
+exits "killed at four points: played again, it goes the same way" 0
+cut_off 9 run --mode plan --session alone "solitaire"
+chela sessions resume alone
+exits "killed in a step that is a call" 0
+chela replay alone
+exits "killed in a step that is a call: played again, it goes the same way" 0
 
 # --- killed while it waits, decided over HTTP by another process
 sed -i 's/id: main/id: main, mode: plan/' "$space/chela.yaml"
@@ -143,7 +152,10 @@ check "over HTTP: its call waits, under the conversation" until_waits 1
 tells "over HTTP: what waits" '.approvals[0] | .session + " " + .name' "gw t_send"
 rm -f "$space/go" "$space/waits" "$space/count.log"
 post /api/sessions/schedule:x/messages '{"text":"hold"}'
-for _ in {1..400}; do [ -e "$space/waits" ] && break; sleep 0.05; done
+for _ in {1..400}; do
+    [ -e "$space/waits" ] && [ "$(wc -l <"$space/count.log")" = 2 ] && break
+    sleep 0.05
+done
 stop_serving 9
 wait
 touch "$space/go"
