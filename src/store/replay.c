@@ -256,6 +256,28 @@ static void feed_role(struct replaying *r, const struct ch_json *state) {
         feed(r, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = CH_REASON_COMPLETED});
 }
 
+/* --- what came from outside ------------------------------------------------------------ */
+
+static const struct outside {
+    const char *reason;
+    enum ch_in kind;
+} outside[] = {{"cancelled", CH_IN_CANCEL},      {"deadline_exceeded", CH_IN_DEADLINE},
+               {"internal_error", CH_IN_BROKEN}, {"store_error", CH_IN_LOST},
+               {"model_error", CH_IN_FAILED},    {"context_overflow", CH_IN_FAILED}};
+
+static const struct outside *outside_of(struct ch_sv reason) {
+    for (size_t i = 0; i < CH_LEN(outside); i++)
+        if (ch_sv_is(reason, outside[i].reason))
+            return &outside[i];
+    return NULL;
+}
+
+/* Whether it came while calls were made: their results ended no turn then. */
+static bool came_before_results(const struct replaying *r, const struct ch_json *state) {
+    return outside_of(ch_json_get_str(state, "reason")) &&
+           ch_json_int(ch_json_get(state, "turns"), 0) == (int64_t)r->m.turns;
+}
+
 /* What came before this record and could not be judged without it. A conversation
  * changes hands between the results that say so and what the machine makes of
  * them. */
@@ -270,9 +292,12 @@ static void feed_pending(struct replaying *r, const struct ch_json *v) {
         mark_reply(r, v);
     if (r->replied)
         feed(r, &r->reply);
-    if (r->due && !is_person(v))
+    r->replied = false;
+    if (state && ch_json_get(v, "acting"))
+        return; /* what becomes of the results is said by the next */
+    if (r->due && !is_person(v) && !(state && came_before_results(r, v)))
         feed(r, &r->results);
-    r->replied = r->due = false;
+    r->due = false;
 }
 
 /* Outside of a run it was one of its own. */
@@ -293,22 +318,13 @@ static void feed_compaction(struct replaying *r, const struct ch_json *v) {
 
 /* A run that ended by itself: whatever ended it from outside is fed again. */
 static void feed_end(struct replaying *r, struct ch_sv reason) {
-    static const struct {
-        const char *reason;
-        enum ch_in kind;
-    } ends[] = {{"cancelled", CH_IN_CANCEL},     {"deadline_exceeded", CH_IN_DEADLINE},
-                {"internal_error", CH_IN_BROKEN}, {"store_error", CH_IN_LOST},
-                {"model_error", CH_IN_FAILED},    {"context_overflow", CH_IN_FAILED}};
+    const struct outside *o = outside_of(reason);
+    bool overflow = ch_sv_is(reason, "context_overflow");
 
-    for (size_t i = 0; i < CH_LEN(ends) && !ch_run_over(&r->m); i++) {
-        if (!ch_sv_is(reason, ends[i].reason))
-            continue;
-        struct ch_input in = {.kind = ends[i].kind,
-                              .cls = ch_sv_is(reason, "context_overflow") ? CH_ERR_OVERFLOW
-                                                                          : CH_ERR_SERVER};
-        r->m.limits.models = 1; /* the others of the chain were tried then */
-        feed(r, &in);
-    }
+    if (!o || ch_run_over(&r->m))
+        return;
+    r->m.limits.models = 1; /* the others of the chain were tried then */
+    feed(r, &(struct ch_input){.kind = o->kind, .cls = overflow ? CH_ERR_OVERFLOW : CH_ERR_SERVER});
 }
 
 /* --- what came out ------------------------------------------------------------------ */

@@ -140,6 +140,14 @@ holds "cancelled: before the run has" '.[-1].type == "run_end" and .[-1].status 
 chela sessions list --json
 holds "cancelled: nothing is left running" '[.[0][] | select(.key | startswith("cancel")) | .status] == ["idle","idle"]'
 
+chela replay cancel
+exits "cancelled: played again, it goes the same way" 0
+begin cut "often" --agent frugal
+kill -INT "$pid"
+wait $background
+chela replay cut --agent frugal
+exits "cancelled in a call: played again, it goes the same way" 0
+
 # --- killed in the middle of a child: it goes on, and nothing is done twice
 rm -f "$space/made.log"
 sed -i 's/touch made/true/' "$space/maker"
