@@ -1,0 +1,142 @@
+/* test_chat_notes.c -- notes of a channel: who is reminded of which. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "agent/agent.h"
+#include "gateway/channels.h"
+#include "store/store.h"
+
+static struct world {
+    chela_store *store;
+    chela_runtime *rt;
+    chela_gateway *gw;
+    struct ch_chat *chat;
+    struct ch_channel channel;
+    struct ch_buf log; /* "id=data;" for a note, "." for all of them */
+} w;
+
+static void pigeon_close(struct ch_channel *c) {
+    (void)c;
+}
+
+static void pigeon_remind(struct ch_channel *c, const char *id, struct ch_sv data) {
+    (void)c;
+    ch_buf_addf(&w.log, "%s=%.*s;", id, CH_SV_FMT(data));
+}
+
+static void pigeon_reminded(struct ch_channel *c) {
+    (void)c;
+    ch_buf_add_str(&w.log, ".");
+}
+
+static const struct ch_channel_ops pigeon = {.name = "pigeon",
+                                             .close = pigeon_close,
+                                             .remind = pigeon_remind,
+                                             .reminded = pigeon_reminded};
+
+static int64_t clock_now(void *user) {
+    (void)user;
+    return INT64_C(1700000000) * 1000;
+}
+
+static const struct ch_clock still = {clock_now, clock_now, NULL};
+
+/* All that can happen without time passing. */
+static void settle(void) {
+    bool never = false;
+    assert_int_equal(ch_loop_run(w.rt->loop, &never), CHELA_ESTATE);
+}
+
+static int setup(void **state) {
+    struct chela_error err = {0};
+    struct chela_agent_opts a = CHELA_AGENT_OPTS(.id = "crab", .model = "scripted/demo");
+    chela_agent *agent;
+    (void)state;
+    w = (struct world){.channel = {&pigeon}};
+    assert_int_equal(chela_store_open("memory:", NULL, &w.store, &err), 0);
+    assert_int_equal(ch_runtime_open(NULL, &still, &w.rt, &err), 0);
+    assert_int_equal(chela_runtime_store(w.rt, w.store, NULL, &err), 0);
+    if (chela_agent_new(w.rt, &a, &agent, &err) < 0)
+        fail_msg("%s", err.message);
+    struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(
+        .agents = (chela_agent *const[]){agent, NULL}, .store = w.store);
+    assert_int_equal(ch_gateway_headless(w.rt, &o, &w.gw, &err), 0);
+    w.chat = ch_chat_new(w.gw);
+    w.chat->agent = ch_strdup("");
+    w.chat->channel = &w.channel;
+    ch_list_add(&w.gw->chats, &w.chat->link);
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    chela_gateway_close(w.gw);
+    chela_runtime_close(w.rt);
+    chela_store_close(w.store);
+    ch_buf_release(&w.log);
+    return 0;
+}
+
+static void expect(const char *log) {
+    assert_string_equal(ch_buf_str(&w.log), log);
+    ch_buf_clear(&w.log);
+}
+
+static void note(const char *id, struct ch_sv data) {
+    ch_chat_note(id, data, NULL, NULL, w.chat);
+}
+
+static void test_all_of_them(void **state) {
+    (void)state;
+    note("m1", CH_SV("one"));
+    settle();
+    ch_channels_recover(w.gw);
+    settle();
+    expect("m1=one;.");
+    note("m1", ch_sv(NULL, 0));
+    settle();
+    ch_channels_recover(w.gw);
+    settle();
+    expect(".");
+}
+
+/* What was read before a note was forgotten is old. */
+static void test_forgotten_meanwhile(void **state) {
+    (void)state;
+    note("m1", CH_SV("one"));
+    settle();
+    ch_chat_notes_look(w.chat);
+    note("m1", ch_sv(NULL, 0));
+    ch_chat_remind(w.chat, "pigeon:m1", CH_SV("one"));
+    ch_chat_remind(w.chat, "pigeon:m2", CH_SV("two"));
+    expect("m2=two;");
+    ch_chat_notes_look(w.chat); /* the store may not have been told yet */
+    ch_chat_remind(w.chat, "pigeon:m1", CH_SV("one"));
+    settle();
+    ch_chat_remind(w.chat, "pigeon:m1", CH_SV("one"));
+    expect("");
+    ch_chat_notes_look(w.chat); /* another process has one of this name */
+    ch_chat_remind(w.chat, "pigeon:m1", CH_SV("other"));
+    expect("m1=other;");
+}
+
+/* The gateway goes while the store is being told. */
+static void test_closed_meanwhile(void **state) {
+    (void)state;
+    note("m1", CH_SV("one"));
+    note("m1", ch_sv(NULL, 0));
+    note("m2", CH_SV("two"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_all_of_them, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_forgotten_meanwhile, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_closed_meanwhile, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
