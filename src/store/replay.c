@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "agent/feature/mode/mode.h"
+#include "agent/handle/lookup.h"
 #include "base/error.h"
 #include "json/json.h"
 #include "store/store.h"

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "agent/handle/agent.h"
+#include "agent/session/agent_parts.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"

@@ -7,6 +7,8 @@
 #include "agent/journal/journal.h"
 #include "agent/journal/mailbox.h"
 #include "agent/provider/context_window.h"
+#include "agent/handle/lookup.h"
+#include "agent/session/agent_parts.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -17,10 +19,6 @@
 static const char *process_env(const char *name, void *user) {
     (void)user;
     return getenv(name);
-}
-
-const char *ch_runtime_env(const chela_runtime *rt, const char *name) {
-    return rt->env(name, rt->user);
 }
 
 static const char *proxy_env(const chela_runtime *rt, const char *lower, const char *upper) {
@@ -148,15 +146,6 @@ void chela_runtime_close(chela_runtime *rt) {
     ch_free(rt);
 }
 
-void ch_runtime_busy(chela_runtime *rt, bool busy) {
-    rt->running += busy ? 1 : -1u;
-    rt->idle = rt->running == 0;
-    if (busy)
-        ch_loop_hold(rt->loop);
-    else
-        ch_loop_release(rt->loop);
-}
-
 int chela_runtime_run(chela_runtime *rt) {
     if (!rt->own_loop)
         return CHELA_ESTATE;
@@ -174,20 +163,6 @@ const char *chela_default_model(chela_runtime *rt, const char **why) {
     if (why)
         *why = rt->default_model_why;
     return rt->default_model;
-}
-
-void ch_random_id(const char *prefix, char out[24]) {
-    static const char digits[] = "0123456789abcdef";
-    unsigned char bytes[8];
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-        abort();
-    size_t n = CH_MIN(strlen(prefix), (size_t)7);
-    memcpy(out, prefix, n);
-    for (size_t i = 0; i < sizeof(bytes); i++) {
-        out[n++] = digits[bytes[i] >> 4];
-        out[n++] = digits[bytes[i] & 15];
-    }
-    out[n] = '\0';
 }
 
 void chela_free(void *p) {

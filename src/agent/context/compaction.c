@@ -6,6 +6,7 @@
 #include "agent/context/side_query.h"
 #include "agent/context/memory_flush.h"
 #include "agent/journal/run_journal.h"
+#include "agent/journal/emit.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "prompt/prompts.h"

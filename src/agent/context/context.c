@@ -1,5 +1,7 @@
 /* context.c -- see context.h. */
 #include "agent/context/context.h"
+#include "agent/handle/lookup.h"
+#include "agent/journal/emit.h"
 
 #include <sys/utsname.h>
 

@@ -1,5 +1,6 @@
 /* context_budget.c -- see context_budget.h. */
 #include "agent/context/context_budget.h"
+#include "agent/handle/lookup.h"
 
 #include "model/message/ids.h"
 

@@ -2,6 +2,7 @@
 #include "agent/context/recall.h"
 
 #include "agent/context/tool_embedding.h"
+#include "agent/journal/emit.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "prompt/summary_carryover.h"

@@ -1,5 +1,6 @@
 /* reply_directives.c -- see reply_directives.h. */
 #include "agent/context/reply_directives.h"
+#include "agent/journal/emit.h"
 
 #include <errno.h>
 #include <sys/stat.h>

@@ -6,6 +6,9 @@
 #include "agent/context/tool_embedding.h"
 
 #include "agent/handle/driver.h"
+#include "agent/handle/lookup.h"
+#include "agent/journal/emit.h"
+#include "agent/context/tool_choice.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"

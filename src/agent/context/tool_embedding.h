@@ -35,7 +35,4 @@ void ch_ponder_abort(chela_run *run);
 /* The embedding model has read so many tokens for a run, which pays for them. */
 void ch_meaning_charge(chela_run *run, int64_t tokens);
 
-/* --- think.c */
-struct ch_selection *ch_session_selection(chela_session *s);
-
 #endif

@@ -7,6 +7,7 @@
 #define CH_AGENT_AGENT_H
 #include <stdatomic.h>
 
+#include "agent/machine/bounds.h"
 #include "agent/machine/message_origin.h"
 #include "agent/provider/cooldown.h"
 #include "agent/machine/output.h"
@@ -196,11 +197,6 @@ struct chela_runtime {
     const char *default_model_why;
 };
 
-struct ch_bounds { /* of one run, within those of its agent; 0: no further */
-    double cost_usd;
-    int64_t turns, timeout_ms;
-};
-
 struct chela_agent {
     struct ch_link link; /* in the runtime's agents */
     chela_runtime *rt;
@@ -335,11 +331,7 @@ void ch_runtime_prompts_free(chela_runtime *rt);
 char *ch_discover_model(chela_runtime *rt, const char **why); /* owned by the caller */
 
 /* --- agent.c, session.c: freeing what the runtime owns */
-void ch_agent_free(chela_agent *agent);
 void ch_sessions_bury(chela_runtime *rt); /* free what chela_session_close left */
-chela_session *ch_session_find(const chela_runtime *rt, const char *key); /* open; NULL */
-/* The run with this id, of any open session; NULL. */
-chela_run *ch_run_find(const chela_runtime *rt, const char *id);
 void ch_session_opened(chela_session *s); /* its journal was read, or could not be */
 /* chela_session_new; kept: in the runtime's store, if it has one. */
 int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_session **out,
@@ -350,8 +342,6 @@ int ch_run_start(chela_session *s, struct ch_msg *input, const struct chela_run_
                  chela_run **out, struct chela_error *err);
 
 /* --- agent_override.c: an agent for one conversation */
-/* Where a limit is further off, it is drawn in. */
-void ch_bounds_apply(const struct ch_bounds *b, struct ch_run_limits *limits);
 struct ch_agent_patch { /* NULL, 0: as the base has it */
     const char *system; /* added to the system prompt */
     const char *tool_choice;
@@ -366,15 +356,10 @@ struct ch_agent_patch { /* NULL, 0: as the base has it */
 };
 int ch_agent_derive(chela_agent *base, const struct ch_agent_patch *p, chela_agent **out,
                     struct chela_error *err);
-/* The one that it was derived from in the end, which outlives it; or itself. */
-chela_agent *ch_agent_root(chela_agent *a);
-/* The newest of that id; NULL: none has it. */
-chela_agent *ch_agent_find(const chela_runtime *rt, const char *id);
 /* A tool that the other side of the conversation runs; it takes the place of
  * one of the same name. Only for a derived agent. */
 int ch_agent_client_tool(chela_agent *a, const struct chela_tool_opts *tool,
                          struct chela_error *err);
-int ch_agent_output(chela_agent *a, const char *schema, const char *by, struct chela_error *err);
 
 /* --- input_queue.c: check them, and set what is left to us */
 int ch_queue_opts_fill(struct chela_queue_opts *o, struct chela_error *err);
@@ -383,11 +368,5 @@ int ch_queue_opts_fill(struct chela_queue_opts *o, struct chela_error *err);
 /* chela_runtime_new with a clock of the caller's. */
 int ch_runtime_open(const struct chela_runtime_opts *opts, const struct ch_clock *clock,
                     chela_runtime **out, struct chela_error *err);
-/* One more thing, or one less, is in progress: the loop is held meanwhile. */
-void ch_runtime_busy(chela_runtime *rt, bool busy);
-const char *ch_runtime_env(const chela_runtime *rt, const char *name);
-
-/* "run_3f9c..." from the system's random source; out holds 24 bytes. */
-void ch_random_id(const char *prefix, char out[24]);
 
 #endif

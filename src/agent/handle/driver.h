@@ -149,15 +149,12 @@ void ch_run_lost(chela_run *run, const struct chela_error *err); /* and no furth
 void ch_run_close(chela_run *run); /* at once, from anywhere */
 void ch_run_bury(chela_run *run);  /* later: free what was closed */
 void ch_run_unref(chela_run *run);
-bool ch_emit(chela_run *run, struct chela_event *ev); /* false: run->dead */
 void ch_drive(chela_run *run, const struct ch_input *in);
 void ch_interrupt(chela_run *run, enum ch_in kind, const char *why);
-void ch_warn(chela_run *run, const char *fmt, ...) CHELA_PRINTF(2, 3);
 /* The runtime itself failed: end the run with err's message. */
 void ch_break(chela_run *run, const struct chela_error *err);
 /* The fingerprint of what its model is told. */
 const char *ch_run_prompt(chela_run *run);
-int64_t ch_run_now(const chela_run *run);
 /* The run's time does not pass while a person thinks: give back what it took. */
 void ch_run_extend(chela_run *run, int64_t ms);
 
@@ -183,9 +180,6 @@ void ch_act(chela_run *run); /* run the calls of run->reply */
 /* All calls are answered: results into the transcript, m is told. */
 void ch_act_done(chela_run *run);
 
-/* Events about a call that are told by others, too. False: run->dead. */
-void ch_act_tell(chela_run *run, enum chela_event_type type, const struct ch_block *call);
-bool ch_emit_approval(chela_run *run, const struct chela_approval *a);
 size_t ch_act_index(const chela_run *run, const struct ch_block *call); /* in the reply */
 
 /* --- takeover.c */

@@ -8,6 +8,7 @@
 #include "agent/journal/mailbox.h"
 
 #include "agent/journal/run_journal.h"
+#include "agent/handle/lookup.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"

@@ -16,6 +16,7 @@
 
 #include "agent/journal/run_journal.h"
 #include "agent/context/reply_directives.h"
+#include "agent/handle/lookup.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"

@@ -1,11 +1,13 @@
 /* run_journal.c -- see run_journal.h. */
 #include "agent/journal/run_journal.h"
 
-#include "agent/feature/team/delegate.h"
 #include "agent/feature/team/handoff.h"
 #include "agent/journal/mailbox.h"
 #include "agent/context/tool_embedding.h"
 #include "agent/feature/mode/mode.h"
+#include "agent/machine/child_key.h"
+#include "agent/handle/lookup.h"
+#include "agent/run/parent.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"
@@ -26,43 +28,6 @@ static void fail(chela_session *s, const struct chela_error *err) {
     ops(s)->close(CH_TAKE(k->log));
 }
 
-/* What waited outside of any run does so again. */
-static void recall_waiting(chela_session *s, const struct ch_past *past) {
-    for (CH_LIST_EACH(k, &past->notes)) {
-        struct ch_past_note *n = CH_CONTAINER(k, struct ch_past_note, link);
-        if (n->alone && n->msg->nblocks)
-            ch_inflow_recall(s, n);
-    }
-}
-
-static void take_over(chela_session *s, struct ch_past *past) {
-    ch_transcript_release(&s->transcript);
-    s->transcript = past->transcript;
-    past->transcript = (struct ch_transcript){0};
-    ch_memory_release(&s->memory);
-    s->memory = past->memory;
-    past->memory = (struct ch_memory){0};
-    ch_free(s->answers_to);
-    s->answers_to = past->answer_to ? ch_strdup(past->answer_to) : NULL;
-    ch_seen_release(&s->keep->seen);
-    s->keep->seen = past->seen;
-    past->seen = (struct ch_seen){0};
-    ch_encoder_release(&s->encoder);
-    s->encoder = (struct ch_encoder){0};
-    s->revision = 0;
-    s->keep->past = past;
-    s->keep->last = past->m;
-    ch_handoff_recall(s, ch_buf_str(&past->agent));
-    s->keep->titled = s->transcript.n > 0;
-    recall_waiting(s, past);
-    if (past->status != CH_PAST_IDLE)
-        return;
-    struct ch_msg *results = ch_past_close(past, ch_now_ms(ch_loop_clock(s->agent->rt->loop)));
-    if (results) /* its run ended without them, or another program wrote the journal */
-        ch_transcript_add(&s->transcript, results);
-    ch_keep_forget(s);
-}
-
 static void on_opened(const struct ch_log_head *head, void *past, const struct chela_error *err,
                       void *user) {
     chela_session *s = user;
@@ -75,28 +40,24 @@ static void on_opened(const struct ch_log_head *head, void *past, const struct c
     if (!err && ch_past_finish(past, &damage) < 0)
         err = &damage;
     if (err) {
-        ch_past_free(past);
+        ch_past_free(CH_TAKE(past));
         fail(s, err);
-    } else {
-        take_over(s, past);
     }
-    ch_session_opened(s);
+    k->ops->opened(s, past);
 }
 
 static void on_committed(uint64_t seq, void *user) {
     chela_session *s = user;
 
     ch_inbox_committed(s, seq);
-    if (s->run)
-        ch_run_committed(s->run, seq);
+    s->keep->ops->committed(s, seq);
 }
 
 static void on_lost(const struct chela_error *err, void *user) {
     chela_session *s = user;
 
     fail(s, err);
-    if (s->run)
-        ch_run_lost(s->run, err);
+    s->keep->ops->lost(s, err);
 }
 
 static void drop_past(void *past) {
@@ -111,7 +72,7 @@ static const struct ch_log_handler handler = {
     .lost = on_lost,
 };
 
-void ch_keep_open(chela_session *s) {
+void ch_keep_open(chela_session *s, const struct ch_record_ops *by) {
     struct ch_journal *j = s->agent->rt->journal;
 
     if (!j)
@@ -121,6 +82,7 @@ void ch_keep_open(chela_session *s) {
         ch_list_init(&s->keep->noted);
     }
     ch_keep_forget(s);
+    s->keep->ops = by;
     s->keep->state = CH_KEEP_OPENING;
     s->keep->opened = false;
     s->keep->err = (struct chela_error){0};
@@ -393,9 +355,8 @@ uint64_t ch_keep_started(chela_run *run, size_t call, const struct ch_block *blo
     ch_jw_kcstr(&w, "key", key);
     CH_ARENA_AUTO arena = {0};
     const struct ch_tool *tool = ch_registry_find(&run->session->agent->registry, block->name);
-    const char *child = ch_child_key(run->session->key, tool, key, &arena);
-    if (child)
-        ch_jw_kcstr(&w, "child", child);
+    if (ch_tool_is_run(tool))
+        ch_jw_kcstr(&w, "child", ch_child_key(run->session->key, tool->name, key, &arena));
     return end(run->session, &w, CH_REC_STARTED, gate(run));
 }
 

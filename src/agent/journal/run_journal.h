@@ -11,7 +11,17 @@
 
 enum ch_keep_state { CH_KEEP_OPENING, CH_KEEP_OPEN, CH_KEEP_FAILED };
 
+/* What the owner of a session hears of its journal. */
+struct ch_record_ops {
+    /* The journal was read; past is taken. NULL: it could not be read, and keep->err
+     * says why. */
+    void (*opened)(chela_session *s, struct ch_past *past);
+    void (*committed)(chela_session *s, uint64_t seq); /* records are safe up to here */
+    void (*lost)(chela_session *s, const struct chela_error *err); /* and no further */
+};
+
 struct ch_keep {
+    const struct ch_record_ops *ops;
     struct ch_log *log; /* NULL once it failed */
     enum ch_keep_state state;
     bool opened;            /* or failed: it is no longer OPENING */
@@ -45,7 +55,8 @@ int ch_run_enqueue(chela_run *run, bool follow_up, struct ch_msg *m, /* taken if
                    const struct ch_origin *from);
 
 /* --- the session */
-void ch_keep_open(chela_session *s);  /* if the runtime has a journal */
+/* If the runtime has a journal. ops is static. */
+void ch_keep_open(chela_session *s, const struct ch_record_ops *ops);
 void ch_keep_close(chela_session *s); /* no callback after this */
 /* The journal is given back as it is; whoever uses the session next reads it. */
 void ch_keep_leave(chela_session *s);

@@ -4,6 +4,7 @@
  * table; else a model server on this machine that answers on its usual port;
  * else the scripted demo model, so that something always runs. */
 #include "agent/provider/server_query.h"
+#include "agent/handle/lookup.h"
 #include "base/mem.h"
 #include "model/catalog/listing.h"
 #include "model/catalog/provider.h"

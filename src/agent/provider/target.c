@@ -7,6 +7,7 @@
 #include "agent/handle/agent.h"
 #include "agent/provider/server_query.h"
 #include "agent/provider/context_window.h"
+#include "agent/handle/lookup.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"

@@ -2,20 +2,13 @@
 #include <stdio.h>
 
 #include "agent/feature/heartbeat/beat.h"
-#include "agent/feature/team/delegate.h"
 #include "agent/feature/team/handoff.h"
 #include "agent/journal/run_journal.h"
 #include "agent/context/tool_embedding.h"
 #include "agent/feature/mode/mode.h"
+#include "agent/journal/emit.h"
+#include "agent/run/parent.h"
 #include "tool/call/delivery.h"
-
-void ch_act_tell(chela_run *run, enum chela_event_type type, const struct ch_block *call) {
-    struct chela_event ev = {.type = type,
-                             .call = {.id = ch_str(call->id),
-                                      .name = ch_str(call->name),
-                                      .arguments = ch_str(call->text)}};
-    ch_emit(run, &ev);
-}
 
 size_t ch_act_index(const chela_run *run, const struct ch_block *call) {
     size_t n = 0;
@@ -61,17 +54,6 @@ static enum ch_before invalid(const struct ch_block *call, const char *problem, 
         *arguments = dup_opt(c.new_arguments);
     }
     return CH_BEFORE_RUN;
-}
-
-bool ch_emit_approval(chela_run *run, const struct chela_approval *a) {
-    struct chela_event ev = {.type = CHELA_EV_APPROVAL_REQUIRED,
-                             .approval = {.approval_id = a->approval_id,
-                                          .id = a->id,
-                                          .name = a->name,
-                                          .arguments = a->arguments,
-                                          .summary = a->summary,
-                                          .can_remember = a->can_remember}};
-    return ch_emit(run, &ev);
 }
 
 /* Most decisions are about the call alone. */
@@ -138,7 +120,7 @@ static bool gate(const struct ch_block *call, enum chela_effect effect, const ch
 }
 
 static void started(const struct ch_block *call, void *user) {
-    ch_act_tell(user, CHELA_EV_TOOL_START, call);
+    ch_emit_call(user, CHELA_EV_TOOL_START, call);
     ch_mode_call(user, call, false, false);
 }
 
@@ -207,9 +189,8 @@ static void store_result(chela_run *run, const struct ch_block *call, const stru
 }
 
 static bool was_child(const chela_run *run, const struct ch_block *call) {
-    CH_ARENA_AUTO arena = {0};
     const struct ch_registry *tools = &run->session->agent->registry;
-    return !run->dead && ch_child_key("", ch_registry_find(tools, call->name), "", &arena);
+    return !run->dead && ch_tool_is_run(ch_registry_find(tools, call->name));
 }
 
 static void finished(const struct ch_block *call, const struct ch_result *r, void *user) {
@@ -232,7 +213,7 @@ static void left_to_host(const struct ch_block *call, void *user) {
     chela_run *run = user;
     const struct ch_clock *clock = ch_loop_clock(run->loop);
     int64_t before = ch_mono_ms(clock);
-    ch_act_tell(run, CHELA_EV_CLIENT_TOOL_REQUIRED, call);
+    ch_emit_call(run, CHELA_EV_CLIENT_TOOL_REQUIRED, call);
     if (!run->dead)
         ch_child_left(run, call);
     if (!run->dead)

@@ -7,7 +7,6 @@
  * resumed), and only finish(), pause_run() and leave_run() send it. */
 #include "agent/feature/heartbeat/beat.h"
 #include "agent/context/context.h"
-#include "agent/feature/team/delegate.h"
 #include "agent/context/context_budget.h"
 #include "agent/journal/run_journal.h"
 #include "agent/feature/mode/mode.h"
@@ -18,6 +17,10 @@
 #include <sys/random.h>
 
 #include "agent/journal/mailbox.h"
+#include "agent/machine/bounds.h"
+#include "agent/handle/lookup.h"
+#include "agent/journal/emit.h"
+#include "agent/run/parent.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "tool/builtin/builtin.h"
@@ -27,42 +30,7 @@ static chela_runtime *runtime(const chela_run *run) {
     return run->session->agent->rt;
 }
 
-int64_t ch_run_now(const chela_run *run) {
-    return ch_now_ms(ch_loop_clock(run->loop));
-}
-
 /* --- events */
-
-/* What was told and not stored is not known after a crash. It is told again
- * under higher numbers (recover.c), so there must not be too much of it. */
-static void bound_unstored(chela_run *run) {
-    if (run->m.seq < run->stored_events + CH_LIMIT_UNSTORED / 2 || ch_run_over(&run->m))
-        return;
-    run->stored_events = run->m.seq;
-    ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT);
-}
-
-bool ch_emit(chela_run *run, struct chela_event *ev) {
-    if (run->dead)
-        return false;
-    bound_unstored(run);
-    ev->run = run->id;
-    ev->seq = run->m.seq++;
-    ev->ts = run->stamp ? run->stamp : ch_run_now(run);
-    if (run->on_event)
-        run->on_event(ev, run->user);
-    return !run->dead;
-}
-
-void ch_warn(chela_run *run, const char *fmt, ...) {
-    char text[CHELA_ERROR_MAX];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
-    va_end(ap);
-    struct chela_event ev = {.type = CHELA_EV_WARNING, .note.text = ch_str(ch_sv_str(text))};
-    ch_emit(run, &ev);
-}
 
 static struct chela_usage public_usage(const struct ch_usage *u, double cost) {
     return (struct chela_usage){

@@ -1,6 +1,8 @@
-/* parent.c -- what passes between a run and those above it: see delegate.h. */
-#include "agent/feature/team/delegate.h"
+/* parent.c -- see parent.h. */
+#include "agent/run/parent.h"
+
 #include "agent/journal/run_journal.h"
+#include "agent/journal/emit.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "tool/call/call.h"
@@ -21,6 +23,11 @@ static double tighter_cost(double own, double told, double above, double used_ab
         return own;
     double most = told + CH_MAX(above - used_above, 0);
     return own < 0 ? most : CH_MIN(own, most);
+}
+
+void ch_child_bind(const chela_run *above, chela_run *run) {
+    run->ask_means = CH_MAX(run->ask_means, above->ask_means);
+    run->forgets |= above->forgets;
 }
 
 static int64_t tokens(const struct ch_usage *u) {
@@ -176,7 +183,7 @@ void ch_child_left(chela_run *run, const struct ch_block *call) {
             return;
         }
         ch_keep_left_below(above, index_of(c), c->session->key, call);
-        ch_act_tell(above, CHELA_EV_CLIENT_TOOL_REQUIRED, call);
+        ch_emit_call(above, CHELA_EV_CLIENT_TOOL_REQUIRED, call);
         if (above->dead)
             return;
     }
@@ -200,30 +207,3 @@ struct ch_batch_waits ch_run_waits(const chela_run *run) {
     return all;
 }
 
-int ch_children_approve(chela_run *run, const char *approval_id, enum chela_decision decision,
-                        const char *reason, struct chela_error *err) {
-    for (CH_LIST_EACH(k, &run->children)) {
-        chela_session *s = CH_CONTAINER(k, struct ch_child, link)->session;
-        int rc = chela_session_approve(s, approval_id, decision, reason, err);
-        if (rc == CHELA_ENOENT)
-            continue;
-        if (rc == 0)
-            ch_keep_answered(run->session, approval_id, decision, reason);
-        return rc;
-    }
-    return ch_fail(err, CHELA_ENOENT, "nobody asked for approval %s", approval_id);
-}
-
-int ch_children_answer(chela_run *run, const char *call_id, struct ch_sv content, bool is_error,
-                       struct chela_error *err) {
-    for (CH_LIST_EACH(k, &run->children)) {
-        chela_session *s = CH_CONTAINER(k, struct ch_child, link)->session;
-        int rc = chela_session_answer(s, call_id, content.p, content.n, is_error, err);
-        if (rc == CHELA_ENOENT)
-            continue;
-        if (rc == 0)
-            ch_keep_answered_below(run->session, call_id, content, is_error);
-        return rc;
-    }
-    return ch_fail(err, CHELA_ENOENT, "no call %s waits for a result", call_id);
-}

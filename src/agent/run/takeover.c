@@ -5,6 +5,7 @@
  * happen at any step: while the model thinks, while tools work, while the run
  * waits, and for one that waits in the store as soon as it is taken up. */
 #include "agent/journal/run_journal.h"
+#include "agent/journal/emit.h"
 #include "base/limits.h"
 
 void ch_taken_over(chela_run *run) {

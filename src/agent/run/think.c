@@ -10,12 +10,14 @@
 #include "agent/feature/heartbeat/beat.h"
 #include "agent/context/compaction.h"
 #include "agent/context/context.h"
-#include "agent/feature/team/delegate.h"
 #include "agent/journal/run_journal.h"
 #include "agent/feature/mode/mode.h"
 #include "agent/context/recall.h"
 #include "agent/context/reply_directives.h"
 #include "agent/provider/context_window.h"
+#include "agent/journal/emit.h"
+#include "agent/context/tool_choice.h"
+#include "agent/run/parent.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -126,50 +128,6 @@ static struct ch_target *find_target(chela_run *run, const char *spec, struct ch
     a->patched = ch_realloc(a->patched, (a->npatched + 1) * sizeof(struct ch_target *));
     a->patched[a->npatched++] = t;
     return t;
-}
-
-/* Tools for what a message says, or has called. */
-static void select_for(chela_run *run, const struct ch_msg *m) {
-    struct ch_selection *s = run->session->selection;
-    for (uint32_t i = 0; i < m->nblocks; i++) {
-        const struct ch_block *b = &m->blocks[i];
-        if (m->kind == CH_MSG_ASSISTANT && b->type == CH_BLOCK_TOOL_CALL)
-            ch_selection_offer(s, b->name);
-        else if (m->kind != CH_MSG_ASSISTANT && b->type == CH_BLOCK_TEXT)
-            ch_selection_input(s, &run->policy, b->text);
-    }
-}
-
-struct ch_selection *ch_session_selection(chela_session *s) {
-    const chela_agent *a = s->agent;
-    if (!s->selection)
-        s->selection = ch_selection_new(&(struct ch_selection_opts){
-            .registry = &a->registry,
-            .ranking = &s->agent->ranking,
-            .mode = a->selection,
-            .k = a->selection_size,
-            .vectors = a->meaning ? ch_meaning_vectors(a->meaning) : NULL});
-    return s->selection;
-}
-
-/* Each run's input may add tools to those that its session has. One that begins
- * with a history gets what that would have led to. */
-static void select_tools(chela_run *run) {
-    chela_session *s = run->session;
-    const struct ch_transcript *t = &s->transcript;
-    if (run->selected)
-        return;
-    run->selected = true;
-    size_t i = t->n;
-    if (ch_selection_is_new(ch_session_selection(s))) {
-        i = 0;
-    } else {
-        while (i > 0 && t->msgs[i - 1]->kind != CH_MSG_USER)
-            i--;
-        i -= i > 0;
-    }
-    for (; i < t->n; i++)
-        select_for(run, t->msgs[i]);
 }
 
 static size_t list_tools(const chela_run *run, const char *only, struct ch_tool_def *out) {
@@ -292,7 +250,7 @@ static int describe(chela_run *run, const struct chela_turn_patch *patch,
     const char *system = s->system ? s->system : ch_context_system(run);
     if (!system)
         return ch_fail(err, CHELA_ECANCELED, "the session was closed");
-    select_tools(run);
+    ch_tool_choice_select(run);
     if (choice) /* a vendor refuses a choice that was not described */
         ch_selection_offer(s->selection, ch_sv_str(choice));
     const double *temperature = patch->temperature   ? patch->temperature

@@ -9,6 +9,7 @@
 #include "agent/journal/mailbox.h"
 #include "agent/machine/media.h"
 #include "agent/context/reply_directives.h"
+#include "agent/handle/lookup.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"

@@ -1,28 +1,20 @@
 /* session.c -- a conversation: its transcript, its one run at a time. */
 #include "agent/context/context.h"
-#include "agent/feature/team/delegate.h"
 #include "agent/journal/run_journal.h"
 #include "agent/journal/mailbox.h"
 #include "agent/machine/media.h"
 #include "agent/context/reply_directives.h"
+#include "agent/handle/lookup.h"
+#include "agent/journal/emit.h"
+#include "agent/session/children.h"
+#include "agent/run/parent.h"
+#include "agent/session/restore.h"
 #include "chela/channel.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "json/writer.h"
 #include "tool/process/jobs.h"
-
-chela_session *ch_session_find(const chela_runtime *rt, const char *key) {
-    for (CH_LIST_EACH(i, &rt->agents)) {
-        const chela_agent *a = CH_CONTAINER(i, chela_agent, link);
-        for (CH_LIST_EACH(j, &a->sessions)) {
-            chela_session *s = CH_CONTAINER(j, chela_session, link);
-            if (strcmp(s->key, key) == 0)
-                return s;
-        }
-    }
-    return NULL;
-}
 
 /* --- what happens by itself */
 
@@ -66,7 +58,7 @@ int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_sessio
     ch_queue_init(&s->events);
     ch_list_add(&agent->sessions, &s->link);
     if (kept)
-        ch_keep_open(s);
+        ch_restore_open(s);
     *out = s;
     return 0;
 }
@@ -106,7 +98,7 @@ static void supersede(chela_session *s, const chela_run *run) {
         deliver_notes(s, run);
     ch_keep_forget(s);
     if (k && k->state == CH_KEEP_FAILED)
-        ch_keep_open(s);
+        ch_restore_open(s);
 }
 
 /* A run was started before anybody could know that another one waits. */
@@ -374,7 +366,7 @@ int chela_session_compact(chela_session *s, const char *focus, const struct chel
     run->compacts = true;
     run->focus = focus && *focus ? ch_strdup(focus) : NULL;
     if (s->keep && s->keep->state == CH_KEEP_FAILED)
-        ch_keep_open(s);
+        ch_restore_open(s);
     if (s->run)
         ch_run_bury(s->run);
     s->run = run;

@@ -7,6 +7,7 @@
  * before the first word of a stream is answered with a proper status. */
 #include <stdio.h>
 
+#include "agent/handle/lookup.h"
 #include "base/error.h"
 #include "gateway/http/openai.h"
 

@@ -7,6 +7,7 @@
  * session. */
 #include <stdio.h>
 
+#include "agent/handle/lookup.h"
 #include "base/error.h"
 #include "gateway/http/openai.h"
 

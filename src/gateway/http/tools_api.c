@@ -1,5 +1,6 @@
 /* tools_api.c -- POST /tools/invoke: one tool of an agent, through the whole
  * path of a call. What would need a person's consent is refused. */
+#include "agent/handle/lookup.h"
 #include "base/error.h"
 #include "gateway/http/routes.h"
 #include "tool/call/batch.h"

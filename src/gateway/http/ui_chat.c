@@ -6,6 +6,7 @@
  * tools and answers to questions for consent; only those that the paused run
  * waits for count, so results that come late, twice or for calls that nobody
  * made change nothing. */
+#include "agent/handle/lookup.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "gateway/http/openai.h"

@@ -3,6 +3,7 @@
 
 #include "agent/journal/journal.h"
 #include "agent/journal/mailbox.h"
+#include "agent/session/agent_parts.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"

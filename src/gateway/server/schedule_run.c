@@ -3,6 +3,7 @@
  *
  * It is a gateway that serves nobody, and ends once everything that it began has
  * ended. Runs that a gateway accepted and did not begin are taken up as well. */
+#include "agent/handle/lookup.h"
 #include "base/error.h"
 #include "gateway/lane/delivery.h"
 #include "gateway/schedule/schedules.h"

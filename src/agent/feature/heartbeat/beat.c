@@ -5,6 +5,7 @@
 
 #include "agent/feature/heartbeat/beat_reply.h"
 #include "agent/feature/mode/mode_private.h"
+#include "agent/journal/emit.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "prompt/project.h"

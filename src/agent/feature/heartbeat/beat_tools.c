@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "agent/feature/heartbeat/beat.h"
+#include "agent/journal/emit.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "tool/call/call.h"

@@ -1,6 +1,7 @@
 /* judging.c -- results that a model of their own judges: what the scores mean is
  * decided in reflect.c, what is done about it here. */
 #include "agent/feature/mode/mode_private.h"
+#include "agent/journal/emit.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 

@@ -7,6 +7,8 @@
 #include "agent/feature/heartbeat/beat.h"
 #include "agent/journal/run_journal.h"
 #include "agent/context/tool_embedding.h"
+#include "agent/journal/emit.h"
+#include "agent/context/tool_choice.h"
 #include "base/error.h"
 #include "base/utf8.h"
 

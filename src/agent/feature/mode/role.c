@@ -9,6 +9,8 @@
 #include "agent/feature/heartbeat/beat.h"
 #include "agent/journal/run_journal.h"
 #include "agent/feature/mode/plan_progress.h"
+#include "agent/journal/emit.h"
+#include "agent/session/agent_parts.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "json/writer.h"

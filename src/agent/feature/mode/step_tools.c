@@ -11,21 +11,11 @@
 #include "agent/feature/mode/mode.h"
 #include "agent/feature/mode/role.h"
 #include "agent/feature/mode/plan_progress.h"
+#include "agent/handle/lookup.h"
+#include "agent/run/parent.h"
 #include "base/error.h"
 #include "json/writer.h"
 #include "tool/call/call.h"
-
-chela_run *ch_run_find(const chela_runtime *rt, const char *id) {
-    for (CH_LIST_EACH(i, &rt->agents)) {
-        const chela_agent *a = CH_CONTAINER(i, chela_agent, link);
-        for (CH_LIST_EACH(j, &a->sessions)) {
-            chela_session *s = CH_CONTAINER(j, chela_session, link);
-            if (s->run && strcmp(s->run->id, id) == 0)
-                return s->run;
-        }
-    }
-    return NULL;
-}
 
 static chela_run *run_of(const chela_call *call) {
     return ch_run_find(call->tool->impl, call->env->run);
@@ -172,7 +162,8 @@ static const struct ch_tool_ops react_ops = {.name = "step",
                                              .start = react,
                                              .cancel = ch_child_cancel,
                                              .abandon = ch_child_abandon,
-                                             .winds_down = true};
+                                             .winds_down = true,
+                                             .is_run = true};
 
 /* --- the plan ----------------------------------------------------------------------- */
 

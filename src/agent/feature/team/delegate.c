@@ -2,6 +2,8 @@
 #include "agent/feature/team/delegate.h"
 
 #include "agent/journal/run_journal.h"
+#include "agent/handle/lookup.h"
+#include "agent/run/parent.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "tool/call/call.h"
@@ -28,7 +30,8 @@ static const struct ch_tool_ops ops = {.name = "agent",
                                        .cancel = ch_child_cancel,
                                        .abandon = ch_child_abandon,
                                        .free = free_delegate,
-                                       .winds_down = true};
+                                       .winds_down = true,
+                                       .is_run = true};
 
 static chela_agent *agent_of(const struct delegate *d) {
     for (CH_LIST_EACH(i, &d->rt->agents)) {

@@ -4,6 +4,8 @@
 #include "agent/context/context.h"
 #include "agent/journal/run_journal.h"
 #include "agent/feature/mode/mode.h"
+#include "agent/handle/lookup.h"
+#include "agent/journal/emit.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
