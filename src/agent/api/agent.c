@@ -1,10 +1,11 @@
 /* agent.c -- a definition: model, prompt, tools, limits. */
 #include "agent/feature/heartbeat/beat.h"
+#include "agent/api/features.h"
 #include "agent/context/compaction.h"
 #include "agent/context/context.h"
 #include "agent/context/tool_embedding.h"
 #include "agent/feature/mode/mode.h"
-#include "agent/feature/mode/role.h"
+#include "agent/feature/mode/mode_settings.h"
 #include "agent/handle/lookup.h"
 #include "agent/session/agent_parts.h"
 
@@ -182,7 +183,7 @@ static int set_compaction(chela_agent *a, const struct chela_agent_opts *o,
                           struct chela_error *err) {
     static const struct chela_agent_opts none = CHELA_AGENT_OPTS(.id = NULL);
     int rc = ch_compact_mode_read(o->compaction, &a->compact_mode, err);
-    if (a->companion && !o->compaction)
+    if (ch_companion_of(a) && !o->compaction)
         a->compact_mode = CH_COMPACT_RETAIN; /* what is old is not shown: no model need read it */
     if (rc == 0 && o->compaction_model)
         rc = ch_target_new(a->rt, o->compaction_model, &none, &a->summariser, err);
@@ -195,13 +196,9 @@ static const char *keep_text(chela_agent *a, const char *text) {
     return text && *text ? ch_arena_str(&a->arena, ch_sv_str(text)) : NULL;
 }
 
-static void set_roles(chela_agent *a, const struct chela_agent_opts *o) {
-    const char *models[CH_ROLES] = {[CH_ROLE_ROUTER] = o->roles.router,
-                                    [CH_ROLE_PLANNER] = o->roles.planner,
-                                    [CH_ROLE_EXECUTOR] = o->roles.executor,
-                                    [CH_ROLE_REFLECTOR] = o->roles.reflector};
-    for (size_t i = 0; i < CH_ROLES; i++)
-        a->role_models[i] = keep_text(a, models[i]);
+static bool reflects(const chela_agent *a) {
+    const struct ch_reflecting *r = &ch_mode_settings(a)->reflection;
+    return r->answers || r->errors || r->tools;
 }
 
 static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_error *err) {
@@ -210,7 +207,6 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
     a->reasoning = o->reasoning;
     a->max_output_tokens = o->max_output_tokens;
     set_sampling(a, o);
-    set_roles(a, o);
     a->cache = (enum ch_cache)o->cache;
     a->strict = o->strict;
     a->parallel = o->parallel;
@@ -231,9 +227,10 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
                              CH_LIMIT_DELEGATE_CHILDREN);
     a->timeout_ms = limit_or(o->limits.timeout_ms, CH_DEFAULT_RUN_MS);
     a->selection_size = o->selection_size;
-    int rc = ch_mode_read(o->mode, &a->mode, err);
+    const struct ch_feature *mode;
+    int rc = ch_features_find_mode(o->mode, &mode, err);
     if (rc == 0)
-        rc = ch_reflecting_read(o->reflection, keep_text(a, o->reflect_tools), &a->reflection, err);
+        rc = ch_mode_settings_read(a, o, err);
     if (rc == 0)
         rc = ch_select_mode_read(o->selection, &a->selection, err);
     if (rc == 0)
@@ -246,12 +243,10 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
         rc = ch_meaning_new(a->rt, o->embedding, &a->meaning, err);
     if (rc == 0)
         rc = add_tools(a, o, err);
-    if (rc == 0 && a->mode == CH_MODE_HEARTBEAT)
-        rc = ch_beat_configure(a, o, err);
-    if (rc == 0 && a->mode == CH_MODE_HEARTBEAT)
-        rc = ch_beat_tools(a, err);
-    else if (rc == 0 && a->mode != CH_MODE_REACT)
-        rc = ch_mode_tools(a, o->review_plan, err);
+    if (rc == 0 && mode)
+        rc = ch_feature_attach(a, mode, o, err);
+    if (rc == 0 && reflects(a))
+        rc = ch_feature_attach(a, &ch_reflect_feature, o, err);
     if (rc == 0)
         rc = ch_context_configure(a, o, err);
     if (rc == 0)

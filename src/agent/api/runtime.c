@@ -3,6 +3,7 @@
 #include <sys/random.h>
 
 #include "agent/handle/agent.h"
+#include "agent/api/features.h"
 #include "agent/handle/driver.h"
 #include "agent/journal/journal.h"
 #include "agent/journal/mailbox.h"
@@ -99,6 +100,7 @@ int ch_runtime_open(const struct chela_runtime_opts *given, const struct ch_cloc
     rt->module_path = dup_opt(opts.module_path);
     rt->ca_file = dup_opt(opts.ca_file);
     rt->idle = true;
+    rt->features = ch_features;
     rt->bury.fn = bury;
     ch_list_init(&rt->agents);
     ch_list_init(&rt->closed);

@@ -37,7 +37,8 @@ struct ch_sandbox_policy;
 struct ch_journal;
 struct ch_aws;
 struct ch_child;
-struct ch_companion;
+struct ch_agent_features;
+struct ch_feature;
 struct ch_compaction;
 struct ch_inflow;
 struct ch_keep;
@@ -45,30 +46,9 @@ struct ch_meaning;
 struct ch_outbox;
 struct ch_prompts;
 struct ch_seeking;
-struct ch_role;
 struct ch_scripted;
 struct ch_tool_settings;
 struct ch_window;
-
-enum ch_mode { CH_MODE_REACT, CH_MODE_PLAN, CH_MODE_ROUTE, CH_MODE_HEARTBEAT };
-
-/* Prompts of chela's own that a run makes calls with. */
-enum ch_role_kind {
-    CH_ROLE_ROUTER,
-    CH_ROLE_PLANNER,
-    CH_ROLE_EXECUTOR,
-    CH_ROLE_REFLECTOR,
-    CH_ROLE_LISTENER,
-    CH_ROLES
-};
-
-/* What is judged by a model call of its own. */
-struct ch_reflecting {
-    bool answers;      /* what a run would end with */
-    bool errors;       /* results of which one is an error */
-    const char *tools; /* in the arena: results of these, names and globs; NULL: none */
-    bool never;        /* not even a plan */
-};
 
 /* How an agent's prompts are made (context.h). */
 struct ch_context_conf { /* texts in the agent's arena, may be NULL */
@@ -176,7 +156,6 @@ struct chela_runtime {
     struct ch_cassette *cassette;   /* NULL: none */
     struct ch_transport *transport; /* of model calls: the cassette's, or http's */
     unsigned workspaces;            /* named in the cassette */
-    uint64_t companions;            /* made so far */
     bool own_loop;
     const char *(*env)(const char *name, void *user);
     void *user;
@@ -185,6 +164,7 @@ struct chela_runtime {
     struct ch_provider_conf *providers;
     struct ch_price_conf *prices;
     struct ch_window_conf *windows;
+    const struct ch_feature *const *features; /* all there are, NULL-terminated */
     struct ch_cooldowns cooldowns; /* what one run learns holds for all */
     struct ch_window *heard;       /* likewise: contexts of local servers; owned */
     struct ch_prompts *prompts;    /* owned; NULL: nobody asked for one yet */
@@ -249,17 +229,12 @@ struct chela_agent {
     struct chela_queue_opts queue; /* of its sessions, until they say otherwise */
     struct ch_list sessions;
     chela_session *own; /* of chela_ask */
-    enum ch_mode mode;
-    bool can_plan; /* it has the tools of plans: its mode needs them, or a run did */
     unsigned max_depth, max_children;  /* of agents below it; resolved */
     bool chat_actions;                 /* in chats of channels: more than words */
     bool gateway_tool;                 /* and the gateway's settings, for owners */
     const char *send_to;               /* likewise: sessions it may write to; NULL: none */
     const char *description;           /* in the arena, for those who may call it; NULL */
-    struct ch_reflecting reflection;
-    const char *role_models[CH_ROLES]; /* in the arena; NULL: the agent's own */
-    struct ch_role *roles;             /* owned: agents that were made for roles */
-    struct ch_companion *companion;    /* in the arena: mode heartbeat; NULL */
+    struct ch_agent_features *features; /* owned; NULL: none (run/feature.h) */
 };
 
 struct chela_session {

@@ -23,7 +23,6 @@ struct chela_run {
     struct ch_loop *loop;
     char id[24];
     struct ch_run m;
-    enum ch_mode mode; /* its agent's, or the one that it began in, in another process */
     chela_event_fn *on_event;
     void *user;
     struct ch_policy policy; /* within `bounds`, or the agent's */
@@ -58,8 +57,6 @@ struct chela_run {
     enum ch_past_status told; /* the status that lists show */
     struct ch_past *past; /* owned: what it goes on from; NULL: nothing */
     struct ch_course course; /* stored with the machine */
-    struct ch_buf plan;   /* JSON that a mode wants to have again after a crash: it is
-                             stored with the machine; empty: none */
 
     /* thinking */
     struct ch_target *target;
@@ -103,6 +100,7 @@ struct chela_run {
     struct ch_list children; /* runs that calls of it are: delegate.h */
     unsigned nchildren;      /* agents called by it that have ended; stored */
     const struct ch_msg *reply; /* in the transcript */
+    bool written; /* no model wrote it, but a feature */
     struct ch_batch *batch;
     struct ch_guard guard;
 
@@ -117,14 +115,8 @@ struct chela_run {
     struct ch_post leave; /* likewise */
 
     struct ch_buf text; /* the answer so far */
-    struct ch_moding *moding; /* owned: mode.c; NULL: it has not begun */
-    double willingness;       /* what led to it; negative: nobody asked */
-    bool unasked;             /* mode heartbeat: only the dice want it */
-    bool spoke;               /* mode heartbeat: an action reached the chat */
-
-    char *handoff;    /* owned: id of the agent that is to go on; NULL: this one */
-    struct ch_buf handoff_note;
-    unsigned handoffs; /* that there were; stored */
+    struct ch_run_features *features; /* owned; NULL: none (run/feature.h) */
+    bool silent; /* a feature said so of its end */
     char *taken_over; /* owned: the words of a person who ended it; NULL: nobody did */
 
     /* the channel; reply_directives.c */
@@ -138,8 +130,9 @@ struct chela_run {
 };
 
 /* --- driver.c */
-int ch_run_new(chela_session *s, const struct chela_run_opts *opts, chela_run **out,
-               struct chela_error *err);
+/* state: the last STATE record of a run that an earlier process began; else NULL. */
+int ch_run_new(chela_session *s, const struct chela_run_opts *opts, const struct ch_json *state,
+               chela_run **out, struct chela_error *err);
 /* Its session has another agent now: limits, policy and model are that one's. */
 int ch_run_rebind(chela_run *run, struct chela_error *err);
 void ch_run_begin(chela_run *run); /* once it is admitted, not before the next iteration */
@@ -168,12 +161,14 @@ static inline struct ch_sv ch_unstr(struct chela_str s) {
 /* --- think.c */
 void ch_think(chela_run *run);       /* make the model call that m describes */
 void ch_think_abort(chela_run *run); /* drop it, if any */
-/* Parts of it, for turns that are not the model's (mode.c). False: the run is
+/* Parts of it, for turns that are not the model's (feature.h). False: the run is
  * over or gone. */
 bool ch_think_deliver(chela_run *run); /* what waits for the model */
 bool ch_think_note(chela_run *run, struct ch_sv text); /* a word of the runtime's own */
 bool ch_think_open(chela_run *run); /* TURN_START, unless the turn has begun */
 void ch_think_reply(chela_run *run, struct ch_reply *r); /* as if a model had said so */
+/* What was used in this turn, for TURN_END. cost negative: unknown. */
+void ch_turn_charge(chela_run *run, const struct ch_usage *u, double cost);
 
 /* --- act.c */
 void ch_act(chela_run *run); /* run the calls of run->reply */

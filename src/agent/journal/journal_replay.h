@@ -80,7 +80,7 @@ struct ch_past {
     char run[24];
     struct ch_run m; /* counters and state; no limits */
     unsigned recoveries;
-    unsigned called, handoffs; /* agents that it called, and that it was given to */
+    unsigned called; /* agents that it called */
     struct ch_behalf behalf; /* of the last run */
 
     const struct ch_msg *reply;  /* in the transcript: the one whose calls are open */
@@ -100,10 +100,7 @@ struct ch_past {
     struct ch_memory memory; /* calls that a person allowed always */
     struct ch_arena arena; /* of the record that is being read */
     struct ch_course course; /* of the last run */
-    struct ch_buf agent;   /* whose it is, of the last STATE; empty: not said */
-    struct ch_buf mode;    /* of its run, likewise */
-    bool asks_plans;       /* ...and whether a person must agree to its plans */
-    struct ch_buf plan;    /* of the last STATE; empty: none */
+    const struct ch_json *saved; /* in the arena: the last STATE of this run; NULL: none */
     struct ch_buf state;   /* the last STATE of this run, unread: only that one counts */
 };
 

@@ -19,8 +19,8 @@ bool ch_outbox_is_sending(const chela_runtime *rt);
 size_t ch_outbox_stuck(const chela_runtime *rt, const char *channel);
 
 /* The run has its answer, of this turn: if somebody waits for one, it becomes a
- * message in the transaction that stores the run's state. */
-void ch_outbox_answer(chela_run *run, unsigned turn, bool delivered);
+ * message in the transaction that stores the run's state. end: RUN_END as it will be. */
+void ch_outbox_answer(chela_run *run, unsigned turn, const struct chela_event *end);
 
 /* Stored for its session with the record `seq`: settled once that is safe. */
 void ch_inbox_noted(chela_session *s, const char *event, uint64_t seq);

@@ -1,13 +1,10 @@
 /* run_journal.c -- see run_journal.h. */
 #include "agent/journal/run_journal.h"
 
-#include "agent/feature/team/handoff.h"
 #include "agent/journal/mailbox.h"
 #include "agent/context/tool_embedding.h"
-#include "agent/feature/mode/mode.h"
 #include "agent/machine/child_key.h"
 #include "agent/handle/lookup.h"
-#include "agent/run/parent.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"
@@ -527,16 +524,15 @@ static void write_below(struct ch_jw *w, const struct ch_run *m, const struct ch
     ch_jw_end(w, '}');
 }
 
-static void write_machine(struct ch_jw *w, const chela_run *run) {
+static void write_machine(struct ch_jw *w, const chela_run *run, const struct ch_spent *live) {
     const struct ch_run *m = &run->m;
-    struct ch_spent live = ch_children_spent(run);
 
     ch_jw_kcstr(w, "state", ch_run_state_name(m->state));
     if (m->reason != CH_REASON_NONE)
         ch_jw_kcstr(w, "reason", ch_reason_name(m->reason));
     ch_jw_kint(w, "turns", m->turns);
     ch_jw_kint(w, "tool_calls", m->tool_calls);
-    write_below(w, m, &live);
+    write_below(w, m, live);
     ch_jw_kint(w, "errors", m->errors);
     if (m->pauses)
         ch_jw_kint(w, "pauses", m->pauses);
@@ -546,26 +542,20 @@ static void write_machine(struct ch_jw *w, const chela_run *run) {
         ch_jw_kcstr(w, "closing", ch_reason_name(m->closing));
     if (m->model)
         ch_jw_kint(w, "model", m->model);
-    if (m->cost - live.cost > 0) {
+    if (m->cost - live->cost > 0) {
         ch_jw_key(w, "cost");
-        ch_jw_double(w, m->cost - live.cost);
+        ch_jw_double(w, m->cost - live->cost);
     }
     ch_jw_kint(w, "seq", (int64_t)m->seq);
     if (run->acting)
         ch_jw_kbool(w, "acting", true);
     if (run->recoveries)
         ch_jw_kint(w, "recoveries", run->recoveries);
-    if (run->nchildren)
-        ch_jw_kint(w, "called", run->nchildren);
-    if (run->handoffs)
-        ch_jw_kint(w, "handoffs", run->handoffs);
-    if (run->plan.n)
-        ch_jw_kraw(w, "plan", ch_buf_sv(&run->plan));
-    struct ch_usage own = {.input = m->usage.input - live.usage.input,
-                           .output = m->usage.output - live.usage.output,
-                           .cache_read = m->usage.cache_read - live.usage.cache_read,
-                           .cache_write = m->usage.cache_write - live.usage.cache_write,
-                           .reasoning = m->usage.reasoning - live.usage.reasoning};
+    struct ch_usage own = {.input = m->usage.input - live->usage.input,
+                           .output = m->usage.output - live->usage.output,
+                           .cache_read = m->usage.cache_read - live->usage.cache_read,
+                           .cache_write = m->usage.cache_write - live->usage.cache_write,
+                           .reasoning = m->usage.reasoning - live->usage.reasoning};
     write_usage(w, &own);
 }
 
@@ -578,13 +568,9 @@ uint64_t ch_keep_state(chela_run *run, enum ch_past_status status, enum ch_sync 
                                               : ch_past_status_name(status);
     struct ch_jw w = begin(k, run);
     ch_jw_kcstr(&w, "status", word);
-    if (run->session->handed)
-        ch_jw_kcstr(&w, "agent", run->session->agent->id);
-    ch_jw_kcstr(&w, "mode", ch_mode_name(run->mode));
-    if (ch_mode_asks(run))
-        ch_jw_kbool(&w, "asks_plans", true);
+    struct ch_spent live = k->ops->save(run, &w);
     ch_behalf_write(&run->behalf, &w);
-    write_machine(&w, run);
+    write_machine(&w, run, &live);
     ch_course_write(&run->course, &w);
     if (run->error[0])
         ch_jw_kcstr(&w, "error", run->error);

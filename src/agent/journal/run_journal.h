@@ -8,6 +8,7 @@
 #include "agent/handle/driver.h"
 #include "agent/journal/journal.h"
 #include "agent/journal/journal_replay.h"
+#include "json/writer.h"
 
 enum ch_keep_state { CH_KEEP_OPENING, CH_KEEP_OPEN, CH_KEEP_FAILED };
 
@@ -18,6 +19,10 @@ struct ch_record_ops {
     void (*opened)(chela_session *s, struct ch_past *past);
     void (*committed)(chela_session *s, uint64_t seq); /* records are safe up to here */
     void (*lost)(chela_session *s, const struct chela_error *err); /* and no further */
+    /* A STATE record is written: adds members that are not of the machine. Returns what
+     * runs below that are at work have used; those bring it along when they are found
+     * again, so the record does not count it. */
+    struct ch_spent (*save)(const chela_run *run, struct ch_jw *w);
 };
 
 struct ch_keep {

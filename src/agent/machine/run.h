@@ -174,6 +174,12 @@ struct ch_input {
     enum ch_guard_verdict loop;
 };
 
+struct ch_spent { /* by a run and those below it */
+    struct ch_usage usage;
+    double cost;
+    unsigned turns, tool_calls;
+};
+
 /* What was used outside of the run's own model calls, on its account. */
 void ch_run_spend(struct ch_run *r, const struct ch_usage *usage, double cost);
 

@@ -1,11 +1,9 @@
 /* act.c -- the tool calls of one reply, from start to results. */
 #include <stdio.h>
 
-#include "agent/feature/heartbeat/beat.h"
-#include "agent/feature/team/handoff.h"
 #include "agent/journal/run_journal.h"
 #include "agent/context/tool_embedding.h"
-#include "agent/feature/mode/mode.h"
+#include "agent/run/feature.h"
 #include "agent/journal/emit.h"
 #include "agent/run/parent.h"
 #include "tool/call/delivery.h"
@@ -121,7 +119,7 @@ static bool gate(const struct ch_block *call, enum chela_effect effect, const ch
 
 static void started(const struct ch_block *call, void *user) {
     ch_emit_call(user, CHELA_EV_TOOL_START, call);
-    ch_mode_call(user, call, false, false);
+    ch_features_call(user, call, CH_PHASE_STARTED, false);
 }
 
 static void progress(const struct ch_block *call, struct ch_sv text, void *user) {
@@ -205,7 +203,7 @@ static void finished(const struct ch_block *call, const struct ch_result *r, voi
     if (was_child(run, call)) /* what it used is the run's from now on */
         ch_keep_acting(run, CH_SYNC_LATER);
     if (ch_emit(run, &ev))
-        ch_mode_call(run, call, true, r->is_error || r->denied);
+        ch_features_call(run, call, CH_PHASE_ENDED, r->is_error || r->denied);
 }
 
 /* The host may answer there and then, after asking a person. */
@@ -329,9 +327,9 @@ void ch_act_done(chela_run *run) {
                           .any_ok = totals.ok > 0,
                           .trailing_errors = (unsigned)totals.trailing_errors,
                           .over_limit = totals.refused > 0,
-                          .terminated = totals.terminated && ch_beat_ends(run),
+                          .terminated = totals.terminated,
                           .unfit = run->unfit};
-    if (in.kind == CH_IN_RESULTS && !ch_mode_acts(run)) /* a plan has an end by itself */
+    if (in.kind == CH_IN_RESULTS && !run->written) /* a plan has an end by itself */
         in.loop = watch(run, m);
     run->unfit = false;
     ch_batch_close(run->batch);
@@ -352,7 +350,7 @@ void ch_act_done(chela_run *run) {
     }
     if (in.loop == CH_GUARD_NOTE)
         ch_warn(run, "%s", ch_buf_str(&run->complaint));
-    if (in.kind == CH_IN_RESULTS && !run->dead && !ch_handoff(run))
+    if (in.kind == CH_IN_RESULTS && !run->dead && !ch_features_results(run, &in))
         return;
     if (!run->dead)
         ch_drive(run, &in);

@@ -5,11 +5,10 @@
  * think.c and act.c perform the two long actions and call ch_drive with their
  * outcome. Every run sends exactly one RUN_END (one more for each time it is
  * resumed), and only finish(), pause_run() and leave_run() send it. */
-#include "agent/feature/heartbeat/beat.h"
 #include "agent/context/context.h"
 #include "agent/context/context_budget.h"
 #include "agent/journal/run_journal.h"
-#include "agent/feature/mode/mode.h"
+#include "agent/run/feature.h"
 #include "agent/context/reply_directives.h"
 
 #include <stdarg.h>
@@ -53,7 +52,7 @@ static bool emit_start(chela_run *run) {
     struct chela_event ev = {
         .type = CHELA_EV_RUN_START,
         .start = {run->session->key, a->id, a->targets[run->m.model]->spec,
-                  ch_mode_name(run->mode), ch_run_prompt(run)}};
+                  ch_run_mode(run), ch_run_prompt(run)}};
     return ch_emit(run, &ev);
 }
 
@@ -87,7 +86,7 @@ static bool is_delivered(chela_run *run) {
     return ch_delivery_has(&run->session->state, run->id, ch_buf_sv(&run->text));
 }
 
-static void emit_end(chela_run *run) {
+static struct chela_event end_event(chela_run *run) {
     struct chela_event ev = {.type = CHELA_EV_RUN_END,
                              .end = {
                                  .status = ch_status_name(ch_reason_status(run->m.reason)),
@@ -101,7 +100,12 @@ static void emit_end(chela_run *run) {
                                                        run->m.cost_unknown ? -1 : run->m.cost),
                              }};
     ch_said_tell(run, &ev);
-    ev.end.silent |= ch_beat_silent(run);
+    return ev;
+}
+
+static void emit_end(chela_run *run) {
+    struct chela_event ev = end_event(run);
+    ev.end.silent |= run->silent && run->m.reason == CH_REASON_COMPLETED;
     ch_hook_run_end(run, &ev);
     if (!run->dead)
         ch_emit(run, &ev);
@@ -150,7 +154,7 @@ static void deactivate(chela_run *run) {
 
 static void drop_work(chela_run *run) {
     ch_think_abort(run);
-    ch_mode_free(run);
+    ch_features_close(run);
     if (run->decoding)
         ch_decoder_release(&run->decoder);
     run->decoding = false;
@@ -233,10 +237,13 @@ static void finish(chela_run *run) {
                 unread == 1 ? " was" : "s were");
     if (run->dead)
         return;
+    struct chela_event end = end_event(run);
+    bool mail = ch_features_end(run, &end);
+    run->silent = end.end.silent;
     drop_work(run);
     bool dropped = drop_if_asked(run);
-    if (!run->input && !dropped)
-        ch_outbox_answer(run, run->m.turns, is_delivered(run));
+    if (mail && !run->input && !dropped)
+        ch_outbox_answer(run, run->m.turns, &end);
     store_end(run, CH_PAST_IDLE);
 }
 
@@ -385,7 +392,7 @@ static void perform(chela_run *run, enum ch_do todo, const struct ch_input *in) 
     case CH_DO_NOTHING:
         return;
     case CH_DO_CALL_MODEL:
-        if (is_same_turn(in) || !ch_mode_turn(run))
+        if (is_same_turn(in) || !ch_features_take_turn(run))
             call_model(run, in);
         return;
     case CH_DO_CALL_TOOLS:
@@ -416,6 +423,13 @@ static bool turn_is_over(enum ch_do todo, const struct ch_input *in) {
     return todo == CH_DO_FINISH || (todo == CH_DO_CALL_MODEL && !is_same_turn(in));
 }
 
+/* What follows in the same run is another matter: its answer so far is mailed. */
+static void mail_so_far(chela_run *run, unsigned turn) {
+    struct chela_event end = end_event(run);
+    if (!ch_features_keep_words(run))
+        ch_outbox_answer(run, turn, &end);
+}
+
 void ch_drive(chela_run *run, const struct ch_input *given) {
     enum ch_run_state from = run->m.state;
     unsigned turn = run->m.turns;
@@ -428,7 +442,7 @@ void ch_drive(chela_run *run, const struct ch_input *given) {
     note_giving_up(run, in, todo);
     if (in->kind == CH_IN_REPLY && todo != CH_DO_FINISH) {
         if (todo == CH_DO_CALL_MODEL && run->deliver_follow_up && run->follow_ups.n > 0)
-            ch_outbox_answer(run, turn, is_delivered(run)); /* what follows is another matter */
+            mail_so_far(run, turn);
         ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT);
     } else if (in->kind == CH_IN_ROLE && todo != CH_DO_FINISH) {
         ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_LATER);
@@ -543,7 +557,7 @@ static int bound(chela_run *run, const chela_agent *a, const struct chela_run_op
     run->own_policy =
         run->bounds || o->allow || o->deny || o->permission != CHELA_PERM_ADMIN;
     run->policy.always = a->output ? CH_OUTPUT_TOOL : NULL;
-    run->policy.own = ch_mode_own(a);
+    run->policy.own = ch_features_own_tools(a);
     run->policy.absent = run->session->channel.name ? NULL : ch_channel_tool(&a->registry);
     return rc;
 }
@@ -555,7 +569,6 @@ int ch_run_rebind(chela_run *run, struct chela_error *err) {
     ch_policy_release(&run->policy);
     ch_free(CH_TAKE(run->bounds));
     run->m.limits = a->limits;
-    run->mode = a->mode;
     ch_bounds_apply(&run->session->bounds, &run->m.limits);
     run->m.model = 0;
     run->target = NULL;
@@ -563,11 +576,12 @@ int ch_run_rebind(chela_run *run, struct chela_error *err) {
     int rc = bound(run, a, &o, err);
     if (ch_run_above(run))
         ch_child_bind(ch_run_above(run), run);
-    return rc;
+    ch_features_free(run);
+    return rc < 0 ? rc : ch_features_open(run, NULL, NULL, err);
 }
 
-int ch_run_new(chela_session *s, const struct chela_run_opts *given, chela_run **out,
-               struct chela_error *err) {
+int ch_run_new(chela_session *s, const struct chela_run_opts *given, const struct ch_json *state,
+               chela_run **out, struct chela_error *err) {
     chela_run *run = ch_alloc(sizeof(*run));
     struct chela_run_opts own = *given;
     const struct chela_run_opts *opts = &own;
@@ -578,15 +592,12 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, chela_run *
     atomic_init(&run->left, false);
     run->session = s;
     run->loop = s->agent->rt->loop;
-    run->mode = s->agent->mode;
     run->on_event = opts->on_event;
     run->user = opts->user;
     run->may_redo = opts->may_redo;
     run->prompt = opts->prompt ? ch_strdup(opts->prompt) : NULL;
     run->interrupt = CH_IN_INPUT;
     run->stop_reason = "error";
-    run->willingness = opts->urge ? opts->urge->willingness : -1;
-    run->unasked = opts->urge && opts->urge->reason == CHELA_URGE_WILLING;
     ch_random_id("run_", run->id);
     ch_run_init(&run->m, &s->agent->limits);
     ch_bounds_apply(&s->bounds, &run->m.limits);
@@ -596,6 +607,8 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, chela_run *
     ch_list_init(&run->children);
     run->behalf = ch_behalf_of(opts);
     int rc = bound(run, s->agent, opts, err);
+    if (rc == 0)
+        rc = ch_features_open(run, opts, state, err);
     if (rc < 0)
         ch_run_unref(run);
     else
@@ -726,10 +739,9 @@ void ch_run_unref(chela_run *run) {
     ch_past_free(run->past);
     ch_free(run->gates);
     ch_buf_release(&run->text);
-    ch_buf_release(&run->plan);
     ch_course_release(&run->course);
     ch_said_release(run);
-    ch_mode_free(run);
+    ch_features_free(run);
     ch_buf_release(&run->complaint);
     ch_policy_release(&run->policy);
     ch_free(run->bounds);
@@ -737,8 +749,6 @@ void ch_run_unref(chela_run *run) {
     ch_free(run->cancel_reason);
     ch_free(run->prompt);
     ch_free(run->taken_over);
-    ch_free(run->handoff);
-    ch_buf_release(&run->handoff_note);
     ch_free(run->focus);
     ch_buf_release(&run->recalled);
     ch_free(run);

@@ -10,12 +10,6 @@
 #define CH_AGENT_PARENT_H
 #include "agent/handle/driver.h"
 
-struct ch_spent {
-    struct ch_usage usage;
-    double cost;
-    unsigned turns, tool_calls;
-};
-
 struct ch_child;
 
 struct ch_child_kind { /* static */

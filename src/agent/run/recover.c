@@ -16,10 +16,8 @@
  * without a reply of the model in between, here or below, the run is parked. */
 #include <stdio.h>
 
-#include "agent/feature/heartbeat/beat.h"
-#include "agent/feature/team/handoff.h"
 #include "agent/journal/run_journal.h"
-#include "agent/feature/mode/mode.h"
+#include "agent/run/feature.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "tool/call/consent.h"
@@ -95,13 +93,11 @@ int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_ru
     ch_behalf_apply(&p->behalf, &bound); /* as it began */
     if (opts->approve)
         bound.approve = opts->approve;
-    enum ch_mode mode;
-    int rc = ch_mode_recall(s->agent, ch_buf_str(&p->mode), p->asks_plans, &mode, err);
+    int rc = ch_features_recall(s->agent, p->saved, err);
     if (rc == 0)
-        rc = ch_run_new(s, &bound, &run, err);
+        rc = ch_run_new(s, &bound, p->saved, &run, err);
     if (rc < 0)
         return rc;
-    run->mode = mode;
     run->past = CH_TAKE(s->keep->past);
     snprintf(run->id, sizeof(run->id), "%s", p->run);
     run->told = p->status;
@@ -112,13 +108,10 @@ int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_ru
     run->recoveries = p->status == CH_PAST_PARKED ? 1 : p->recoveries;
     run->recoveries += p->status == CH_PAST_RUNNING;
     run->nchildren = p->called;
-    run->handoffs = p->handoffs;
     set_machine(run);
     recall_deliveries(run);
     run->course = run->past->course;
     run->past->course = (struct ch_course){0};
-    run->plan = run->past->plan;
-    run->past->plan = (struct ch_buf){0};
     if (run->recoveries > CH_LIMIT_RECOVERIES)
         return park(s, run, err);
     refill(run);
@@ -139,9 +132,13 @@ static void count_results(const struct ch_msg *m, struct ch_input *in) {
     }
 }
 
-/* A reply that handed the conversation over may have been its agent's last. */
-static void recall_handoff(chela_run *run, const struct ch_msg *reply,
-                           const struct ch_msg *results) {
+static bool is_failed(const struct ch_block *result) {
+    return result->flags & (CH_F_ERROR | CH_F_DENIED);
+}
+
+/* Features may have something left to do about calls that are settled. */
+static void tell_settled(chela_run *run, const struct ch_msg *reply,
+                         const struct ch_msg *results) {
     uint32_t at = 0;
 
     for (uint32_t i = 0; i < reply->nblocks; i++) {
@@ -150,7 +147,8 @@ static void recall_handoff(chela_run *run, const struct ch_msg *reply,
         while (at < results->nblocks && results->blocks[at].type != CH_BLOCK_TOOL_RESULT)
             at++;
         if (at < results->nblocks)
-            ch_handoff_settled(run, &reply->blocks[i], results->blocks[at++].flags);
+            ch_features_call(run, &reply->blocks[i], CH_PHASE_SETTLED,
+                             is_failed(&results->blocks[at++]));
     }
 }
 
@@ -160,15 +158,15 @@ static void resume_with_results(chela_run *run) {
     struct ch_input in = {.kind = CH_IN_RESULTS,
                           .calls = run->past->answered,
                           .over_limit = run->past->refused > 0,
-                          .terminated = run->past->terminated && ch_beat_ends(run)};
+                          .terminated = run->past->terminated};
 
     while (last > 0 && t->msgs[last]->kind != CH_MSG_RESULTS)
         last--;
     count_results(t->msgs[last], &in);
     if (last > 0)
-        recall_handoff(run, t->msgs[last - 1], t->msgs[last]);
+        tell_settled(run, t->msgs[last - 1], t->msgs[last]);
     ch_past_free(CH_TAKE(run->past));
-    if (ch_handoff(run))
+    if (ch_features_results(run, &in))
         ch_drive(run, &in);
 }
 
@@ -209,7 +207,8 @@ void ch_recover_batch(chela_run *run) {
         if (c->result) {
             ch_batch_settle(run->batch, i, c->result, c->ran);
             if (c->result->nblocks)
-                ch_handoff_settled(run, block_of(p, i), c->result->blocks[0].flags);
+                ch_features_call(run, block_of(p, i), CH_PHASE_SETTLED,
+                                 is_failed(&c->result->blocks[0]));
         } else if (c->started && c->once) {
             ch_batch_interrupt(run->batch, i);
         } else if (c->approval) {

@@ -7,11 +7,10 @@
  * refused reply leaves no trace in the history that is sent again. */
 #include <stdio.h>
 
-#include "agent/feature/heartbeat/beat.h"
 #include "agent/context/compaction.h"
 #include "agent/context/context.h"
 #include "agent/journal/run_journal.h"
-#include "agent/feature/mode/mode.h"
+#include "agent/run/feature.h"
 #include "agent/context/recall.h"
 #include "agent/context/reply_directives.h"
 #include "agent/provider/context_window.h"
@@ -290,14 +289,14 @@ static int describe(chela_run *run, const struct chela_turn_patch *patch,
         choose_tools(run, patch->tools, req);
     choose_choice(choice, req);
     force_output(run, req);
-    return rc == 0 && ch_beat_is(run) ? ch_beat_request(run, req, err) : rc;
+    return rc == 0 ? ch_features_shape(run, req, err) : rc;
 }
 
 #define TOO_LARGE 1
 
 /* TOO_LARGE: the history has to be made shorter first. */
-static int encode(chela_run *run, const struct chela_turn_patch *patch, size_t *ntools,
-                  struct chela_error *err) {
+static int encode(chela_run *run, const struct chela_turn_patch *patch, size_t *nmessages,
+                  size_t *ntools, struct chela_error *err) {
     struct ch_encoder *e = &run->session->encoder;
     struct ch_model_request req;
     run->target = find_target(run, patch->model, err);
@@ -308,6 +307,7 @@ static int encode(chela_run *run, const struct chela_turn_patch *patch, size_t *
                       ch_mono_ms(ch_loop_clock(run->loop)), &run->key);
     run->target->ep.api_key = run->key;
     int rc = describe(run, patch, &req, err);
+    *nmessages = req.nmessages;
     *ntools = req.ntools;
     if (rc == 0 && !ch_compact_fits(run, &req))
         return TOO_LARGE;
@@ -338,7 +338,7 @@ static void on_model_event(const struct ch_model_event *mev, void *user) {
         ev.call.name = ch_str(mev->name);
         ev.call.arguments = ch_str(mev->text);
     } else {
-        bool text = mev->type == CH_MEV_TEXT && !ch_beat_is(run); /* else it is a thought */
+        bool text = mev->type == CH_MEV_TEXT && !ch_features_keep_words(run);
         ev.type = text ? CHELA_EV_TEXT_DELTA : CHELA_EV_REASONING_DELTA;
         ev.delta.text = ch_str(mev->text);
         ev.delta.so_far = ch_str(mev->so_far);
@@ -395,6 +395,15 @@ static bool used_nothing(const struct ch_usage *u) {
     return !u->input && !u->output;
 }
 
+void ch_turn_charge(chela_run *run, const struct ch_usage *u, double cost) {
+    run->turn_usage.input += u->input;
+    run->turn_usage.output += u->output;
+    run->turn_usage.cache_read += u->cache_read;
+    run->turn_usage.cache_write += u->cache_write;
+    run->turn_usage.reasoning += u->reasoning;
+    run->turn_cost = cost < 0 || run->turn_cost < 0 ? -1 : run->turn_cost + cost;
+}
+
 /* What the reply used goes to the turn's account. Returns its cost; negative:
  * unknown. */
 static double account(chela_run *run, const struct ch_usage *u) {
@@ -402,12 +411,7 @@ static double account(chela_run *run, const struct ch_usage *u) {
     double cost = used_nothing(u) ? 0
                   : !t->has_price ? -1
                                   : ch_price_cost(&t->price, u, run->session->agent->cache);
-    run->turn_usage.input += u->input;
-    run->turn_usage.output += u->output;
-    run->turn_usage.cache_read += u->cache_read;
-    run->turn_usage.cache_write += u->cache_write;
-    run->turn_usage.reasoning += u->reasoning;
-    run->turn_cost = cost < 0 || run->turn_cost < 0 ? -1 : run->turn_cost + cost;
+    ch_turn_charge(run, u, cost);
     return cost;
 }
 
@@ -481,20 +485,22 @@ static bool answer_fits(chela_run *run, bool has_text) {
 }
 
 void ch_think_reply(chela_run *run, struct ch_reply *r) {
-    bool beats = ch_beat_is(run), of_use = !beats || ch_beat_reply(run, r);
+    bool is_private = ch_features_keep_words(run);
+    unsigned verdict = ch_features_reply(run, r, &run->complaint);
+    bool of_use = !(verdict & CH_REPLY_REJECT);
     if (run->dead)
         return;
     struct ch_input in = {.kind = CH_IN_REPLY,
                           .stop = r->stop,
-                          .has_text = beats || take_text(run, r->msg), /* or meant to be silent */
+                          .has_text = is_private || take_text(run, r->msg), /* or meant to be silent */
                           .usage = r->usage,
                           .cost = account(run, &r->usage)};
     run->stop_reason = ch_stop_name(r->stop);
     run->error[0] = '\0';
-    if (!beats) /* its request was no history */
+    if (!is_private) /* else the request was no history */
         ch_fill_learn(run, &r->usage);
     run->reply = keep_reply(run, r);
-    if (in.has_text && !beats && r->stop != CH_STOP_REFUSAL)
+    if (in.has_text && !is_private && r->stop != CH_STOP_REFUSAL)
         ch_said_end(run);
     if (run->dead)
         return;
@@ -507,7 +513,7 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
     if (!of_use)
         snprintf(run->error, sizeof(run->error), "%s: %s", run->target->spec,
                  ch_buf_str(&run->complaint));
-    in.review = is_answer && !in.unfit && ch_mode_reviews(run);
+    in.review = is_answer && !in.unfit && verdict & CH_REPLY_REVIEW;
     run->deliver_follow_up = in.calls == 0 && !in.unfit;
     ch_drive(run, &in);
 }
@@ -526,8 +532,10 @@ static void end_call(chela_run *run, const struct chela_error *err) {
         ch_interrupt(run, CH_IN_CANCEL, "stopped by a hook");
     else if (r->error.cls != CH_ERR_NONE)
         on_failure(run, r);
-    else
+    else {
+        run->written = false;
         ch_think_reply(run, r);
+    }
 }
 
 static void on_data(struct ch_sv data, void *user) {
@@ -565,7 +573,7 @@ bool ch_think_open(chela_run *run) {
     return ch_emit(run, &ev);
 }
 
-static bool announce(chela_run *run, size_t ntools) {
+static bool announce(chela_run *run, size_t nmessages, size_t ntools) {
     struct chela_event ev;
     if (!mind_budget(run) || !ch_think_open(run))
         return false;
@@ -573,7 +581,7 @@ static bool announce(chela_run *run, size_t ntools) {
         .type = CHELA_EV_MODEL_REQUEST,
         .request = {.turn = run->m.turns,
                     .model = run->target->spec,
-                    .messages = ch_beat_is(run) ? 1 : run->session->transcript.n,
+                    .messages = nmessages,
                     .tools = ntools,
                     .bytes = run->body[0].n + run->body[1].n + run->body[2].n}};
     return ch_emit(run, &ev);
@@ -582,7 +590,7 @@ static bool announce(chela_run *run, size_t ntools) {
 void ch_think(chela_run *run) {
     struct chela_turn_patch patch = {.turn = run->m.turns};
     struct chela_error err = {0};
-    size_t ntools = 0;
+    size_t nmessages = 0, ntools = 0;
     ch_arena_clear(&run->arena);
     run->output_shown = false;
     ch_said_begin(run);
@@ -597,16 +605,16 @@ void ch_think(chela_run *run) {
         ch_interrupt(run, CH_IN_CANCEL, "stopped by a hook");
         return;
     }
-    if (run->m.closing != CH_REASON_NONE || ch_mode_answers(run))
+    if (run->m.closing != CH_REASON_NONE)
         patch.tool_choice = "none"; /* described all the same: the prefix stays */
-    int rc = encode(run, &patch, &ntools, &err);
+    int rc = encode(run, &patch, &nmessages, &ntools, &err);
     if (rc < 0 && !run->dead)
         ch_break(run, &err);
     else if (rc == TOO_LARGE && !run->dead)
         ch_compact(run);
     if (rc != 0 || run->dead)
         return;
-    if (!announce(run, ntools))
+    if (!announce(run, nmessages, ntools))
         return;
     if (run->decoding)
         ch_decoder_release(&run->decoder);
@@ -617,7 +625,7 @@ void ch_think(chela_run *run) {
 }
 
 void ch_think_abort(chela_run *run) {
-    ch_mode_abort(run);
+    ch_features_abort(run);
     ch_ponder_abort(run);
     struct ch_http_call *call = CH_TAKE(run->call);
     if (call)

@@ -8,6 +8,7 @@
 #include <assert.h>
 
 #include "agent/handle/agent.h"
+#include "agent/run/feature.h"
 #include "agent/machine/bounds.h"
 #include "agent/session/agent_parts.h"
 #include "base/error.h"
@@ -91,7 +92,7 @@ int ch_agent_derive(chela_agent *base, const struct ch_agent_patch *p, chela_age
     a->patched = NULL;
     a->npatched = 0;
     a->own = NULL;
-    a->roles = NULL;
+    ch_features_inherit(a);
     a->hooks = base->nhooks ? ch_memdup(base->hooks, base->nhooks * sizeof(*a->hooks)) : NULL;
     ch_list_init(&a->sessions);
     ch_list_add(&a->rt->agents, &a->link);

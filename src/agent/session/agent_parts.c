@@ -3,7 +3,7 @@
 
 #include "agent/context/context.h"
 #include "agent/context/tool_embedding.h"
-#include "agent/feature/mode/role.h"
+#include "agent/run/feature.h"
 #include "base/error.h"
 #include "tool/builtin/builtin.h"
 #include "tool/registry/settings.h"
@@ -60,7 +60,7 @@ void ch_agent_free(chela_agent *a) {
     for (chela_session *s; (s = CH_LIST_FIRST(&a->sessions, chela_session, link));)
         chela_session_close(s);
     ch_sessions_bury(a->rt);
-    ch_roles_free(a);
+    ch_features_release(a);
     ch_list_del(&a->link);
     free_targets(a->patched, a->npatched);
     ch_registry_release(&a->registry);

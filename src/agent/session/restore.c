@@ -1,8 +1,9 @@
 /* restore.c -- see restore.h. */
 #include "agent/session/restore.h"
 
-#include "agent/feature/team/handoff.h"
 #include "agent/journal/run_journal.h"
+#include "agent/run/feature.h"
+#include "agent/run/parent.h"
 
 /* What waited outside of any run does so again. */
 static void recall_waiting(chela_session *s, const struct ch_past *past) {
@@ -30,7 +31,7 @@ static void take_over(chela_session *s, struct ch_past *past) {
     s->revision = 0;
     s->keep->past = past;
     s->keep->last = past->m;
-    ch_handoff_recall(s, ch_buf_str(&past->agent));
+    ch_features_load(s, past->saved);
     s->keep->titled = s->transcript.n > 0;
     recall_waiting(s, past);
     if (past->status != CH_PAST_IDLE)
@@ -57,7 +58,17 @@ static void on_lost(chela_session *s, const struct chela_error *err) {
         ch_run_lost(s->run, err);
 }
 
+static struct ch_spent on_save(const chela_run *run, struct ch_jw *w) {
+    if (run->session->handed)
+        ch_jw_kcstr(w, "agent", run->session->agent->id);
+    ch_jw_kcstr(w, "mode", ch_run_mode(run));
+    ch_features_save(run, w);
+    if (run->nchildren)
+        ch_jw_kint(w, "called", run->nchildren);
+    return ch_children_spent(run);
+}
+
 void ch_restore_open(chela_session *s) {
-    static const struct ch_record_ops ops = {on_opened, on_committed, on_lost};
+    static const struct ch_record_ops ops = {on_opened, on_committed, on_lost, on_save};
     ch_keep_open(s, &ops);
 }

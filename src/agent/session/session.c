@@ -309,7 +309,7 @@ int ch_run_start(chela_session *s, struct ch_msg *input, const struct chela_run_
     if (rc == 0)
         rc = ch_inbox_check(s, &opts, err);
     if (rc == 0)
-        rc = ch_run_new(s, &opts, &run, err);
+        rc = ch_run_new(s, &opts, NULL, &run, err);
     if (rc < 0) {
         ch_msg_free(input);
         return rc;
@@ -360,7 +360,7 @@ int chela_session_compact(chela_session *s, const char *focus, const struct chel
         return ch_fail(err, CHELA_ESTATE, "session '%s' has an unfinished run (%s)", s->key,
                        status);
     chela_run *run;
-    int rc = ch_run_new(s, &opts, &run, err);
+    int rc = ch_run_new(s, &opts, NULL, &run, err);
     if (rc < 0)
         return rc;
     run->compacts = true;

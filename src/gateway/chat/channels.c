@@ -181,7 +181,7 @@ static void to_lane(struct ch_parcel *p) {
     struct chela_error err = {0};
     struct ch_lane *lane;
     ch_actions_see(p->chat, &p->in);
-    if (ch_chat_agent(p->chat)->companion) {
+    if (ch_companion_of(ch_chat_agent(p->chat))) {
         ch_room_hear(p);
         return;
     }
@@ -213,7 +213,7 @@ static const char *workspace(void *user) {
 
 static void complete(struct ch_parcel *p) {
     struct ch_channel *c = p->chat->channel;
-    p->in.overheard = ch_chat_agent(p->chat)->companion != NULL;
+    p->in.overheard = ch_companion_of(ch_chat_agent(p->chat)) != NULL;
     c->ops->prepare(c, &p->in, &p->arena, workspace(p->chat), on_prepared, p);
 }
 
@@ -227,7 +227,7 @@ static void on_known(struct ch_lane_wait *w, struct ch_lane *l, const struct che
 static void prepare(struct ch_parcel *p) {
     struct ch_lane *lane;
     p->preparing = true;
-    if (!p->in.about.thread_id || ch_chat_agent(p->chat)->companion ||
+    if (!p->in.about.thread_id || ch_companion_of(ch_chat_agent(p->chat)) ||
         ch_chat_lane(p->chat, p->in.session, &lane, NULL) < 0) {
         complete(p);
         return;
@@ -557,7 +557,7 @@ static void on_taken_up(struct ch_lane_wait *w, struct ch_lane *l,
     else if (rc == 0)
         rc = ch_lane_was_cut_off(l) ? ch_lane_resume(l, approve, &err)
                             : ch_lane_send(l, ch_sv(NULL, 0), &opts, &err);
-    if (rc == 0 && l->running && ch_chat_agent(p->chat)->companion)
+    if (rc == 0 && l->running && ch_companion_of(ch_chat_agent(p->chat)))
         ch_room_follow(p->chat, l);
     if (rc < 0 && rc != CHELA_ENOENT)
         ch_log(CH_LOG_WARN, "gateway", "session %s is not taken up: %s", p->in.session,

@@ -10,6 +10,7 @@
  * over a change of its channel. A channel that leaves fetches nothing more; it
  * is closed when nobody waits for it: no message that it sends lacks a receipt,
  * and nothing that it brought is on its way into the inbox. */
+#include "agent/feature/heartbeat/beat.h"
 #include "agent/handle/driver.h"
 #include "agent/journal/mailbox.h"
 #include "base/error.h"
@@ -130,7 +131,7 @@ static int plan_one(chela_gateway *gw, const struct chela_channel_opts *given,
     if (!agent)
         return ch_fail(err, CHELA_ECONFIG, "channel %s: there is no agent '%s'", o.name, o.agent);
     struct planned *p = ch_alloc(sizeof(*p));
-    bool listens = agent->companion != NULL;
+    bool listens = ch_companion_of(agent) != NULL;
     p->chat = find_chat(gw, o.name);
     p->fresh = !p->chat;
     p->chat = p->fresh ? ch_chat_new(gw) : p->chat;

@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/feature/heartbeat/beat.h"
 #include "agent/handle/driver.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -396,7 +397,7 @@ static void release(void *user) {
 
 int ch_gateway_tool_equip(chela_gateway *gw, chela_agent *agent, const char *key,
                           struct chela_error *err) {
-    if (!agent->gateway_tool || agent->companion || !gw->config_file)
+    if (!agent->gateway_tool || ch_companion_of(agent) || !gw->config_file)
         return 0;
     struct tool *t = ch_alloc(sizeof(*t));
     *t = (struct tool){gw, ch_strdup(key), ch_strdup(gw->config_file)};

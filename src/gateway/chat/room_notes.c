@@ -40,7 +40,7 @@ void ch_had_add(struct ch_had *h, uint64_t id) {
 /* A room listens to so many lines, and its note may be a little behind. */
 static void forget_all(struct ch_room *r) {
     ch_free(r->had.ids);
-    r->had = (struct ch_had){.cap = ch_chat_agent(r->chat)->companion->history + SPARE};
+    r->had = (struct ch_had){.cap = ch_companion_of(ch_chat_agent(r->chat))->history + SPARE};
     r->had.ids = ch_alloc(r->had.cap * sizeof(*r->had.ids));
 }
 
@@ -115,7 +115,7 @@ static enum chela_urge_reason read_reason(struct ch_sv name) {
 }
 
 static void make_willing(struct ch_room *r) {
-    const struct ch_companion *c = ch_chat_agent(r->chat)->companion;
+    const struct ch_companion *c = ch_companion_of(ch_chat_agent(r->chat));
     struct chela_willing_rules rules = c->opts.rules;
     int64_t now = ch_now_ms(ch_loop_clock(r->chat->gw->rt->loop));
     rules.seed = rules.seed ? rules.seed : ch_hash((uint64_t)now, ch_sv_str(r->session));
@@ -148,7 +148,7 @@ void ch_room_renew(struct ch_room *r) {
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO note = {0};
     const struct ch_json *v = NULL;
-    if (r->settings == ch_chat_agent(r->chat)->companion->serial)
+    if (r->settings == ch_companion_of(ch_chat_agent(r->chat))->serial)
         return;
     write_note(r, &note);
     ch_json_parse(&arena, ch_buf_sv(&note), CH_JSON_REPLACE, &v, NULL, NULL);
@@ -234,7 +234,7 @@ static void tell_rooms(struct ch_room_reading *g, struct ch_chat *chat) {
         if (!r->reading)
             continue;
         r->reading = false;
-        if (ch_chat_agent(chat)->companion)
+        if (ch_companion_of(ch_chat_agent(chat)))
             recall(r, note_of(g, r->session));
         r->fresh = mono(r);
         ch_room_ready(r);

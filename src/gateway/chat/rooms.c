@@ -32,7 +32,7 @@ static int64_t mono(const struct ch_room *r) {
 
 /* NULL: by a reload the agent of the chat has become one that answers everything. */
 static const struct ch_companion *companion_of(const struct ch_room *r) {
-    return ch_chat_agent(r->chat)->companion;
+    return ch_companion_of(ch_chat_agent(r->chat));
 }
 
 static int64_t debounce_of(const struct ch_room *r) {
