@@ -18,8 +18,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "tool/builtin/builtin.h"
+#include "tool/builtin/chat/message.h"
 #include "tool/process/sandbox_policy.h"
 #include "tool/registry/settings.h"
+#include "tool/call/function.h"
+#include "tool/call/command.h"
 #include "json/writer.h"
 
 static char *dup_opt(const char *s) {
@@ -312,7 +315,7 @@ int chela_agent_add_tool(chela_agent *a, const struct chela_tool_opts *given,
                        "it a program (chela_agent_add_command), or have it asked about "
                        "(CHELA_TOOL_CONFIRM)",
                        opts.name ? opts.name : "?");
-    return ch_registry_add(&a->registry, &opts, NULL, NULL, err);
+    return ch_function_add(&a->registry, &opts, err);
 }
 
 int chela_agent_tool(chela_agent *a, const char *name, const char *description, const char *schema,
@@ -321,7 +324,7 @@ int chela_agent_tool(chela_agent *a, const char *name, const char *description, 
                                                   .schema = schema, .fn = fn, .user = user);
     if (!a)
         return CHELA_EINVAL;
-    return ch_registry_add(&a->registry, &opts, NULL, NULL, NULL);
+    return ch_function_add(&a->registry, &opts, NULL);
 }
 
 int chela_agent_remove_tool(chela_agent *a, const char *name) {

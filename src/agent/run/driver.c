@@ -22,7 +22,7 @@
 #include "agent/run/parent.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "tool/builtin/builtin.h"
+#include "tool/builtin/chat/message.h"
 #include "tool/call/delivery.h"
 
 static chela_runtime *runtime(const chela_run *run) {

@@ -5,7 +5,7 @@
 #include "agent/context/tool_embedding.h"
 #include "agent/run/feature.h"
 #include "base/error.h"
-#include "tool/builtin/builtin.h"
+#include "tool/call/function.h"
 #include "tool/registry/settings.h"
 
 static int take_answer(chela_call *call, void *user) {
@@ -47,7 +47,7 @@ int ch_agent_output(chela_agent *a, const char *schema, const char *by, struct c
             .schema = ch_output_schema(a->output), .fn = take_answer,
             .effect = CHELA_EFFECT_READ, .permission = CHELA_PERM_READ,
             .flags = CHELA_TOOL_ON_LOOP | CHELA_TOOL_TERMINATES);
-    return ch_registry_add(&a->registry, &tool, NULL, NULL, err);
+    return ch_function_add(&a->registry, &tool, err);
 }
 
 static void free_targets(struct ch_target **targets, size_t n) {
