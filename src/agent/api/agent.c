@@ -191,7 +191,6 @@ static int set_compaction(chela_agent *a, const struct chela_agent_opts *o,
     if (rc == 0 && o->compaction_model)
         rc = ch_target_new(a->rt, o->compaction_model, &none, &a->summariser, err);
     a->limits.compacts = a->compact_mode != CH_COMPACT_OFF;
-    a->compact = ch_compact;
     return rc;
 }
 

@@ -223,9 +223,6 @@ struct chela_agent {
     int64_t timeout_ms; /* of a run; negative: none */
     enum ch_compact_mode compact_mode;
     struct ch_target *summariser; /* owned; NULL: the model of the run */
-    /* Make the history of a run shorter and drive it on with CH_IN_COMPACTED;
-     * NULL: nobody can (limits.compacts is unset). */
-    void (*compact)(chela_run *run);
     struct chela_queue_opts queue; /* of its sessions, until they say otherwise */
     struct ch_list sessions;
     chela_session *own; /* of chela_ask */
@@ -237,7 +234,15 @@ struct chela_agent {
     struct ch_agent_features *features; /* owned; NULL: none (run/feature.h) */
 };
 
+/* What a run asks of whoever owns its session. */
+struct ch_session_owner {
+    void (*rested)(chela_session *s); /* the run has ended or paused */
+    /* The oldest message of a queue that the run did not get to. */
+    void (*take_back)(chela_run *run, struct ch_queue *q);
+};
+
 struct chela_session {
+    const struct ch_session_owner *owner;
     struct ch_link link; /* in the agent's sessions, then in the runtime's closed */
     chela_agent *agent;
     struct ch_bounds bounds;    /* that stay when it is handed over */

@@ -88,9 +88,7 @@ struct chela_run {
     bool may_redo;              /* the host can take back what it showed */
 
     size_t guessed;             /* tokens of the request, before a gauge was asked */
-    bool recalled_once;         /* notes were looked for... */
-    struct ch_seeking *recalling; /* ...or are: NULL: not now */
-    struct ch_buf recalled;     /* what was found, for the end of requests */
+    struct ch_run_recall *recall; /* owned: notes that were looked for; NULL: not yet */
     struct ch_compaction *compaction; /* owned; NULL: none is under way */
     bool rewrote;               /* the transcript */
     bool compacts;              /* that is all it is for... */
@@ -195,11 +193,9 @@ int ch_recover_approve(chela_session *s, const char *approval_id, enum chela_dec
                        const char *reason, struct chela_error *err);
 
 /* --- input_queue.c */
-void ch_inflow_rested(chela_session *s); /* its run has ended or paused */
+extern const struct ch_session_owner ch_inflow_owner;
 /* From a journal; n's parts are taken. */
 void ch_inflow_recall(chela_session *s, struct ch_past_note *n);
-/* The oldest of a run's queue, that the run did not get to. */
-void ch_inflow_return(chela_run *run, struct ch_queue *q);
 void ch_inflow_free(chela_session *s);
 uint64_t ch_inflow_oldest(const chela_session *s); /* record of what waits longest; 0: none */
 size_t ch_inflow_waiting(const chela_session *s);  /* how many messages wait for a run */

@@ -179,7 +179,7 @@ static uint64_t end_inbound(chela_session *s, struct ch_jw *w, const struct ch_o
     return seq;
 }
 
-uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m) {
+uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m, const char *prompt) {
     struct ch_keep *k = ch_kept(run);
 
     if (!k)
@@ -188,8 +188,8 @@ uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m) {
     count(run, 1, 0);
     struct ch_jw w = begin(k, run);
     ch_jw_kcstr(&w, "mode", "start");
-    if (ch_run_prompt(run))
-        ch_jw_kcstr(&w, "prompt", ch_run_prompt(run));
+    if (prompt)
+        ch_jw_kcstr(&w, "prompt", prompt);
     ch_behalf_write(&run->behalf, &w);
     if (run->drop_if)
         ch_jw_kcstr(&w, "drop_if", run->drop_if);
@@ -604,7 +604,7 @@ static uint64_t older(uint64_t a, uint64_t b) {
 static uint64_t first_needed(const chela_run *run) {
     uint64_t seq = older(ch_queue_seq(&run->steering), ch_queue_seq(&run->follow_ups));
 
-    return older(run->start_seq, older(seq, ch_inflow_oldest(run->session)));
+    return older(run->start_seq, older(seq, run->session->keep->ops->oldest(run->session)));
 }
 
 /* What the records that need not be read any more would have told as well. */

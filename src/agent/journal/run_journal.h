@@ -23,6 +23,8 @@ struct ch_record_ops {
      * runs below that are at work have used; those bring it along when they are found
      * again, so the record does not count it. */
     struct ch_spent (*save)(const chela_run *run, struct ch_jw *w);
+    /* The record of the message that waits longest outside of any run; 0: none. */
+    uint64_t (*oldest)(const chela_session *s);
 };
 
 struct ch_keep {
@@ -70,7 +72,8 @@ void ch_keep_free(chela_session *s);
 void ch_keep_forget(chela_session *s);
 
 /* --- records; each gives the seq that is to be committed, 0: nothing to wait for */
-uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m); /* a run begins */
+/* A run begins. prompt: fingerprint of what the model is told; NULL: not known. */
+uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m, const char *prompt);
 uint64_t ch_keep_queued(chela_run *run, const struct ch_msg *m, bool follow_up,
                         const struct ch_origin *from);
 /* Outside of any run. */

@@ -5,10 +5,12 @@
  * think.c and act.c perform the two long actions and call ch_drive with their
  * outcome. Every run sends exactly one RUN_END (one more for each time it is
  * resumed), and only finish(), pause_run() and leave_run() send it. */
+#include "agent/context/compaction.h"
 #include "agent/context/context.h"
 #include "agent/context/context_budget.h"
 #include "agent/journal/run_journal.h"
 #include "agent/run/feature.h"
+#include "agent/context/recall.h"
 #include "agent/context/reply_directives.h"
 
 #include <stdarg.h>
@@ -173,7 +175,7 @@ static void come_to_rest(chela_run *run) {
     deactivate(run);
     emit_end(run);
     if (!s->closed)
-        ch_inflow_rested(s);
+        s->owner->rested(s);
 }
 
 /* Nobody hears that a run has ended or paused before that is stored. */
@@ -193,7 +195,7 @@ static size_t empty_queue(chela_run *run, struct ch_queue *q) {
     size_t dropped = 0;
     while (q->n > 0) {
         if (ch_queue_stays(q)) {
-            ch_inflow_return(run, q);
+            run->session->owner->take_back(run, q);
             continue;
         }
         ch_keep_delivered(run, ch_queue_seq(q), true);
@@ -399,7 +401,7 @@ static void perform(chela_run *run, enum ch_do todo, const struct ch_input *in) 
         ch_act(run);
         return;
     case CH_DO_COMPACT:
-        run->session->agent->compact(run);
+        ch_compact(run, ch_drive);
         return;
     case CH_DO_ASK_HOST:
         pause_run(run);
@@ -660,7 +662,8 @@ void ch_run_admit(chela_run *run) {
     if (run->input) {
         ch_course_aim(&run->course, run->input);
         run->began = run->session->transcript.n;
-        run->admit_seq = ch_keep_inbound(run, run->input);
+        const char *prompt = ch_kept(run) ? ch_run_prompt(run) : NULL;
+        run->admit_seq = ch_keep_inbound(run, run->input, prompt);
         if (ch_transcript_add(&run->session->transcript, CH_TAKE(run->input)) < 0)
             snprintf(run->error, sizeof(run->error), "the session's history is full");
     } else if (!run->compacts) { /* that one is not to be gone on with */
@@ -750,7 +753,7 @@ void ch_run_unref(chela_run *run) {
     ch_free(run->prompt);
     ch_free(run->taken_over);
     ch_free(run->focus);
-    ch_buf_release(&run->recalled);
+    ch_recall_free(run);
     ch_free(run);
 }
 

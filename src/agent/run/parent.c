@@ -175,11 +175,9 @@ void ch_child_ask(chela_run *run, struct chela_approval *a,
 void ch_child_left(chela_run *run, const struct ch_block *call) {
     for (struct ch_child *c = run->session->child; c; c = c->run->session->child) {
         chela_run *above = c->run;
-        CH_AUTOFREE char *id = ch_strndup(call->id.p, call->id.n);
         const struct ch_past_below *b = above->past ? ch_past_left(above->past, call->id) : NULL;
         if (b && b->answer) {
-            chela_session_answer(run->session, id, b->answer, strlen(b->answer), b->is_error,
-                                 NULL);
+            ch_batch_answer(run->batch, call->id, ch_sv_str(b->answer), b->is_error, NULL);
             return;
         }
         ch_keep_left_below(above, index_of(c), c->session->key, call);

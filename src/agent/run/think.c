@@ -234,7 +234,7 @@ static uint64_t revision(chela_run *run, const struct chela_turn_patch *patch) {
 
 /* What this request alone says: what the input came with, what is known of it. */
 static struct ch_sv note(chela_run *run) {
-    struct ch_sv about = ch_context_note(run), known = ch_buf_sv(&run->recalled);
+    struct ch_sv about = ch_context_note(run), known = ch_recall_text(run);
     if (!about.n || !known.n)
         return about.n ? about : known;
     return ch_sv_str(ch_arena_printf(&run->arena, "%.*s\n%.*s", CH_SV_FMT(about),
@@ -594,9 +594,9 @@ void ch_think(chela_run *run) {
     ch_arena_clear(&run->arena);
     run->output_shown = false;
     ch_said_begin(run);
-    if (!ch_think_deliver(run) || ch_ponder(run))
+    if (!ch_think_deliver(run) || ch_ponder(run, ch_think))
         return;
-    if (!run->session->system && !ch_recall_ready(run))
+    if (!run->session->system && !ch_recall_ready(run, ch_think))
         return;
     bool go = ch_hook_before_model(run, &patch);
     if (run->dead)
@@ -611,7 +611,7 @@ void ch_think(chela_run *run) {
     if (rc < 0 && !run->dead)
         ch_break(run, &err);
     else if (rc == TOO_LARGE && !run->dead)
-        ch_compact(run);
+        ch_compact(run, ch_drive);
     if (rc != 0 || run->dead)
         return;
     if (!announce(run, nmessages, ntools))

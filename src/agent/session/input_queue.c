@@ -232,7 +232,7 @@ static void start_soon(struct ch_inflow *f) {
     ch_timer_start(loop_of(f), &f->timer, collects ? f->opts.debounce_ms : 0, on_timer);
 }
 
-void ch_inflow_rested(chela_session *s) {
+static void on_rested(chela_session *s) {
     if (s->inflow && s->inflow->waiting.n > 0)
         start_soon(s->inflow);
 }
@@ -372,7 +372,7 @@ void ch_inflow_recall(chela_session *s, struct ch_past_note *n) {
     n->behalf = (struct ch_behalf){0};
 }
 
-void ch_inflow_return(chela_run *run, struct ch_queue *q) {
+static void take_back(chela_run *run, struct ch_queue *q) {
     struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = NULL);
     uint64_t seq = ch_queue_seq(q);
     struct ch_about about = {0};
@@ -385,3 +385,5 @@ void ch_inflow_return(chela_run *run, struct ch_queue *q) {
                &(struct ch_origin){.to = to, .about = &about});
     ch_about_release(&about);
 }
+
+const struct ch_session_owner ch_inflow_owner = {on_rested, take_back};

@@ -69,6 +69,7 @@ static struct ch_spent on_save(const chela_run *run, struct ch_jw *w) {
 }
 
 void ch_restore_open(chela_session *s) {
-    static const struct ch_record_ops ops = {on_opened, on_committed, on_lost, on_save};
+    static const struct ch_record_ops ops = {on_opened, on_committed, on_lost, on_save,
+                                             ch_inflow_oldest};
     ch_keep_open(s, &ops);
 }

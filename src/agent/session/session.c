@@ -52,6 +52,7 @@ int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_sessio
     if (!key)
         ch_random_id("s_", fresh);
     chela_session *s = ch_alloc(sizeof(*s));
+    s->owner = &ch_inflow_owner;
     s->agent = agent;
     s->key = ch_strdup(key ? key : fresh);
     s->jobs = ch_jobs_new(agent->rt->loop, agent->rt->workers, on_job_end, s);
