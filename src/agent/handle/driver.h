@@ -56,6 +56,7 @@ struct chela_run {
     unsigned recoveries;  /* times that it was taken up since the last reply, or one below */
     enum ch_past_status told; /* the status that lists show */
     struct ch_past *past; /* owned: what it goes on from; NULL: nothing */
+    void (*take_up)(chela_run *run); /* ...and how; NULL: it begins anew */
     struct ch_course course; /* stored with the machine */
 
     /* thinking */
@@ -173,7 +174,6 @@ void ch_act(chela_run *run); /* run the calls of run->reply */
 /* All calls are answered: results into the transcript, m is told. */
 void ch_act_done(chela_run *run);
 
-size_t ch_act_index(const chela_run *run, const struct ch_block *call); /* in the reply */
 
 /* --- takeover.c */
 /* A person ends the run with these words: at once, or once a paused one goes on. */
@@ -185,8 +185,6 @@ void ch_taken_over(chela_run *run);
 /* --- recover.c: a run that an earlier process began */
 int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_run **out,
                    struct chela_error *err);
-void ch_recover_begin(chela_run *run);
-void ch_recover_batch(chela_run *run); /* what is known about the calls of run->batch */
 int ch_recover_answer(chela_session *s, struct ch_sv call_id, struct ch_sv content, bool is_error,
                       struct chela_error *err);
 int ch_recover_approve(chela_session *s, const char *approval_id, enum chela_decision decision,

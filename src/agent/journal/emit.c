@@ -25,7 +25,7 @@ bool ch_emit(chela_run *run, struct chela_event *ev) {
         return false;
     bound_unstored(run);
     ev->run = run->id;
-    ev->seq = run->m.seq++;
+    ev->seq = ch_run_next_seq(&run->m);
     ev->ts = run->stamp ? run->stamp : ch_run_now(run);
     if (run->on_event)
         run->on_event(ev, run->user);

@@ -141,6 +141,13 @@ struct ch_msg *ch_past_close(struct ch_past *p, int64_t ts) {
     return m;
 }
 
+const struct ch_block *ch_past_block(const struct ch_past *p, size_t index) {
+    for (uint32_t i = 0; i < p->reply->nblocks; i++)
+        if (p->reply->blocks[i].type == CH_BLOCK_TOOL_CALL && index-- == 0)
+            return &p->reply->blocks[i];
+    CH_UNREACHABLE();
+}
+
 static int damaged(const struct reading *r, const char *what) {
     return ch_fail(r->err, CHELA_EPARSE, "record %llu (%s) makes no sense: %s",
                    (unsigned long long)r->record->seq, ch_record_name(r->record->type), what);

@@ -111,6 +111,9 @@ void ch_past_free(struct ch_past *p);
  * closed then. */
 struct ch_msg *ch_past_close(struct ch_past *p, int64_t ts);
 
+/* Block of the reply that call `index` is. */
+const struct ch_block *ch_past_block(const struct ch_past *p, size_t index);
+
 /* What waits below under this approval's id, or for the result of this call;
  * NULL. */
 struct ch_past_below *ch_past_asked(const struct ch_past *p, struct ch_sv approval);

@@ -8,13 +8,6 @@
 #include "agent/run/parent.h"
 #include "tool/call/delivery.h"
 
-size_t ch_act_index(const chela_run *run, const struct ch_block *call) {
-    size_t n = 0;
-    for (const struct ch_block *b = run->reply->blocks; b < call; b++)
-        n += b->type == CH_BLOCK_TOOL_CALL;
-    return n;
-}
-
 static char *dup_opt(const char *s) {
     return s ? ch_strdup(s) : NULL;
 }
@@ -72,7 +65,7 @@ static enum chela_decision ask(const struct ch_block *call, const struct ch_ask 
                                .arguments = ch_str(asked->arguments),
                                .summary = ch_str(asked->summary),
                                .can_remember = !asked->obstacle};
-    size_t index = ch_act_index(run, call);
+    size_t index = ch_msg_call_index(run->reply, call);
     const struct ch_past_call *known = run->past ? &run->past->calls[index] : NULL;
     bool same = known && known->approval && strcmp(known->approval, asked->approval_id) == 0;
     bool denied = known && known->decision == CHELA_DENY; /* whatever it would run by now */
@@ -87,8 +80,11 @@ static enum chela_decision ask(const struct ch_block *call, const struct ch_ask 
     if (run->halt || !ch_emit_approval(run, &a))
         return CHELA_UNDECIDED;
     bool go = ch_hook_approve(run, &a);
+    chela_run *stopped = NULL;
     if (go && !run->dead && a.decision == CHELA_UNDECIDED)
-        ch_child_ask(run, &a, asked->digest);
+        stopped = ch_child_ask(run, &a, asked->digest);
+    if (stopped)
+        ch_interrupt(stopped, CH_IN_CANCEL, "stopped by a hook");
     if (run->dead)
         return CHELA_UNDECIDED;
     ch_run_extend(run, ch_mono_ms(clock) - before);
@@ -106,7 +102,7 @@ static enum chela_decision ask(const struct ch_block *call, const struct ch_ask 
 static bool gate(const struct ch_block *call, enum chela_effect effect, const char *key,
                  void *user) {
     chela_run *run = user;
-    size_t index = ch_act_index(run, call);
+    size_t index = ch_msg_call_index(run->reply, call);
     if (run->dead) /* being closed: nothing begins any more */
         return false;
     if (!ch_kept(run))
@@ -171,7 +167,7 @@ static void note_answer(chela_run *run, const struct ch_block *call, const struc
 
 static void store_result(chela_run *run, const struct ch_block *call, const struct ch_result *r) {
     const chela_agent *a = run->session->agent;
-    size_t index = ch_act_index(run, call);
+    size_t index = ch_msg_call_index(run->reply, call);
     if (run->dead || !ch_kept(run))
         return;
     const struct ch_tool *tool = ch_registry_find(&a->registry, call->name);
@@ -245,6 +241,25 @@ static const struct ch_batch_ops ops = {
     .over = over,
 };
 
+/* What is known of calls that an earlier process began. */
+static void recall_calls(chela_run *run) {
+    const struct ch_past *p = run->past;
+
+    for (size_t i = 0; i < p->ncalls; i++) {
+        const struct ch_past_call *c = &p->calls[i];
+        if (c->result) {
+            ch_batch_settle(run->batch, i, c->result, c->ran);
+            if (c->result->nblocks)
+                ch_features_call(run, ch_past_block(p, i), CH_PHASE_SETTLED,
+                                 ch_result_failed(&c->result->blocks[0]));
+        } else if (c->started && c->once) {
+            ch_batch_interrupt(run->batch, i);
+        } else if (c->approval) {
+            ch_batch_recall(run->batch, i, c->approval, c->digest);
+        }
+    }
+}
+
 void ch_act(chela_run *run) {
     chela_session *s = run->session;
     const chela_agent *a = s->agent;
@@ -271,7 +286,7 @@ void ch_act(chela_run *run) {
                                  .user = run};
     run->batch = ch_batch_start(run->reply, &opts);
     if (run->past)
-        ch_recover_batch(run);
+        recall_calls(run);
     if (run->taken_over)
         ch_batch_cancel(run->batch, CH_TAKEN_OVER);
     if (run->steering.n > 0)

@@ -627,7 +627,7 @@ static void begin(struct ch_task *task) {
     if (run->taken_over && !calls)
         ch_taken_over(run);
     else if (run->past)
-        ch_recover_begin(run);
+        run->take_up(run);
     else
         ch_drive(run, &(struct ch_input){.kind = resumed ? CH_IN_RESUMED : CH_IN_INPUT,
                                          .compact = run->compacts});

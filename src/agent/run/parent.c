@@ -127,7 +127,7 @@ void ch_child_tell(chela_run *run, const struct chela_event *ev) {
 /* --- questions ---------------------------------------------------------------------- */
 
 static size_t index_of(const struct ch_child *c) {
-    return ch_act_index(c->run, c->call->block);
+    return ch_msg_call_index(c->run->reply, c->call->block);
 }
 
 /* Somebody decided before the run above went on. */
@@ -152,24 +152,23 @@ static bool hooks_asked(const struct ch_child *c) {
     return c->session->agent->base == c->run->session->agent;
 }
 
-void ch_child_ask(chela_run *run, struct chela_approval *a,
-                  const unsigned char digest[CH_SHA256_SIZE]) {
+chela_run *ch_child_ask(chela_run *run, struct chela_approval *a,
+                        const unsigned char digest[CH_SHA256_SIZE]) {
     for (struct ch_child *c = run->session->child; c; c = c->run->session->child) {
         chela_run *above = c->run;
         if (above->dead || recall_decision(above, a))
-            return;
+            return NULL;
         ch_keep_asked_below(above, index_of(c), c->session->key, a, digest);
         if (!ch_emit_approval(above, a))
-            return;
-        if (!hooks_asked(c) && !ch_hook_approve(above, a)) {
-            ch_interrupt(above, CH_IN_CANCEL, "stopped by a hook");
-            return;
-        }
+            return NULL;
+        if (!hooks_asked(c) && !ch_hook_approve(above, a))
+            return above;
         if (a->decision != CHELA_UNDECIDED) {
             settle_above(run, a);
-            return;
+            return NULL;
         }
     }
+    return NULL;
 }
 
 void ch_child_left(chela_run *run, const struct ch_block *call) {

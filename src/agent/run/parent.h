@@ -58,9 +58,10 @@ bool ch_child_used(const struct chela_event *ev, struct ch_spent *out);
 /* The child used it: it counts for all above. */
 void ch_child_charge(struct ch_child *c, const struct ch_spent *s);
 
-/* The call of a run waits: everybody above is told, and may answer at once. */
-void ch_child_ask(chela_run *run, struct chela_approval *a,
-                  const unsigned char digest[CH_SHA256_SIZE]);
+/* The call of a run waits: everybody above is told, and may answer at once. Returns the
+ * run above that a hook stops; NULL: none. */
+chela_run *ch_child_ask(chela_run *run, struct chela_approval *a,
+                        const unsigned char digest[CH_SHA256_SIZE]);
 void ch_child_left(chela_run *run, const struct ch_block *call);
 
 /* What the run and those below it wait for. */

@@ -56,20 +56,81 @@ static void recall_deliveries(chela_run *run) {
 
 static void set_machine(chela_run *run) {
     const struct ch_past *p = run->past;
-    struct ch_run_limits limits = run->m.limits;
+    bool waits = p->status == CH_PAST_PAUSED && p->reply; /* an import may lie */
 
-    run->m = p->m;
-    run->m.limits = limits;
+    ch_run_restore(&run->m, &p->m, waits, p->reply || p->results);
     if (p->status == CH_PAST_RUNNING)
         run->m.seq += CH_LIMIT_UNSTORED; /* past all that may have been told by then */
-    if (run->m.model >= limits.models)
-        run->m.model = 0;
-    if (run->m.state == CH_RUN_THINK && run->m.turns > 0)
-        run->m.turns--; /* the machine counts the call when it is made again */
-    if (p->status != CH_PAST_PAUSED || run->m.state != CH_RUN_WAITING) /* an import may lie */
-        run->m.state = p->reply || p->results ? CH_RUN_ACT : CH_RUN_OBSERVE;
-    run->m.reason = CH_REASON_NONE;
 }
+
+/* --- going on --------------------------------------------------------------------- */
+
+/* What was denied is neither a success nor a failure. */
+static void count_results(const struct ch_msg *m, struct ch_input *in) {
+    for (uint32_t i = 0; i < m->nblocks; i += 1u + m->blocks[i].span) {
+        if (m->blocks[i].flags & CH_F_DENIED)
+            continue;
+        bool failed = m->blocks[i].flags & CH_F_ERROR;
+        in->any_ok |= !failed;
+        in->trailing_errors = failed ? in->trailing_errors + 1 : 0;
+    }
+}
+
+/* Features may have something left to do about calls that are settled. */
+static void tell_settled(chela_run *run, const struct ch_msg *reply,
+                         const struct ch_msg *results) {
+    uint32_t at = 0;
+
+    for (uint32_t i = 0; i < reply->nblocks; i++) {
+        if (reply->blocks[i].type != CH_BLOCK_TOOL_CALL)
+            continue;
+        while (at < results->nblocks && results->blocks[at].type != CH_BLOCK_TOOL_RESULT)
+            at++;
+        if (at < results->nblocks)
+            ch_features_call(run, &reply->blocks[i], CH_PHASE_SETTLED,
+                             ch_result_failed(&results->blocks[at++]));
+    }
+}
+
+static void resume_with_results(chela_run *run) {
+    const struct ch_transcript *t = &run->session->transcript;
+    size_t last = t->n - 1; /* messages may have been delivered behind them */
+    struct ch_input in = {.kind = CH_IN_RESULTS,
+                          .calls = run->past->answered,
+                          .over_limit = run->past->refused > 0,
+                          .terminated = run->past->terminated};
+
+    while (last > 0 && t->msgs[last]->kind != CH_MSG_RESULTS)
+        last--;
+    count_results(t->msgs[last], &in);
+    if (last > 0)
+        tell_settled(run, t->msgs[last - 1], t->msgs[last]);
+    ch_past_free(CH_TAKE(run->past));
+    if (ch_features_results(run, &in))
+        ch_drive(run, &in);
+}
+
+static bool ends_with_reply(const struct ch_transcript *t) {
+    return t->n > 0 && t->msgs[t->n - 1]->kind == CH_MSG_ASSISTANT;
+}
+
+static void take_up(chela_run *run) {
+    run->reply = run->past->reply;
+    run->target = run->session->agent->targets[run->m.model];
+    if (run->m.state == CH_RUN_WAITING && run->reply) {
+        ch_drive(run, &(struct ch_input){.kind = CH_IN_RESUMED});
+    } else if (run->reply) {
+        ch_act(run);
+    } else if (run->past->results) {
+        resume_with_results(run);
+    } else {
+        ch_past_free(CH_TAKE(run->past));
+        run->deliver_follow_up = ends_with_reply(&run->session->transcript);
+        ch_drive(run, &(struct ch_input){.kind = CH_IN_INPUT});
+    }
+}
+
+/* --- making it ---------------------------------------------------------------------- */
 
 static int park(chela_session *s, chela_run *run, struct chela_error *err) {
     ch_keep_state(run, CH_PAST_PARKED, CH_SYNC_COMMIT);
@@ -108,6 +169,7 @@ int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_ru
     run->recoveries = p->status == CH_PAST_PARKED ? 1 : p->recoveries;
     run->recoveries += p->status == CH_PAST_RUNNING;
     run->nchildren = p->called;
+    run->take_up = take_up;
     set_machine(run);
     recall_deliveries(run);
     run->course = run->past->course;
@@ -119,104 +181,6 @@ int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_ru
     return 0;
 }
 
-/* --- going on --------------------------------------------------------------------- */
-
-/* What was denied is neither a success nor a failure. */
-static void count_results(const struct ch_msg *m, struct ch_input *in) {
-    for (uint32_t i = 0; i < m->nblocks; i += 1u + m->blocks[i].span) {
-        if (m->blocks[i].flags & CH_F_DENIED)
-            continue;
-        bool failed = m->blocks[i].flags & CH_F_ERROR;
-        in->any_ok |= !failed;
-        in->trailing_errors = failed ? in->trailing_errors + 1 : 0;
-    }
-}
-
-static bool is_failed(const struct ch_block *result) {
-    return result->flags & (CH_F_ERROR | CH_F_DENIED);
-}
-
-/* Features may have something left to do about calls that are settled. */
-static void tell_settled(chela_run *run, const struct ch_msg *reply,
-                         const struct ch_msg *results) {
-    uint32_t at = 0;
-
-    for (uint32_t i = 0; i < reply->nblocks; i++) {
-        if (reply->blocks[i].type != CH_BLOCK_TOOL_CALL)
-            continue;
-        while (at < results->nblocks && results->blocks[at].type != CH_BLOCK_TOOL_RESULT)
-            at++;
-        if (at < results->nblocks)
-            ch_features_call(run, &reply->blocks[i], CH_PHASE_SETTLED,
-                             is_failed(&results->blocks[at++]));
-    }
-}
-
-static void resume_with_results(chela_run *run) {
-    const struct ch_transcript *t = &run->session->transcript;
-    size_t last = t->n - 1; /* messages may have been delivered behind them */
-    struct ch_input in = {.kind = CH_IN_RESULTS,
-                          .calls = run->past->answered,
-                          .over_limit = run->past->refused > 0,
-                          .terminated = run->past->terminated};
-
-    while (last > 0 && t->msgs[last]->kind != CH_MSG_RESULTS)
-        last--;
-    count_results(t->msgs[last], &in);
-    if (last > 0)
-        tell_settled(run, t->msgs[last - 1], t->msgs[last]);
-    ch_past_free(CH_TAKE(run->past));
-    if (ch_features_results(run, &in))
-        ch_drive(run, &in);
-}
-
-static bool ends_with_reply(const struct ch_transcript *t) {
-    return t->n > 0 && t->msgs[t->n - 1]->kind == CH_MSG_ASSISTANT;
-}
-
-void ch_recover_begin(chela_run *run) {
-    run->reply = run->past->reply;
-    run->target = run->session->agent->targets[run->m.model];
-    if (run->m.state == CH_RUN_WAITING && run->reply) {
-        ch_drive(run, &(struct ch_input){.kind = CH_IN_RESUMED});
-    } else if (run->reply) {
-        ch_act(run);
-    } else if (run->past->results) {
-        run->m.state = CH_RUN_ACT;
-        resume_with_results(run);
-    } else {
-        ch_past_free(CH_TAKE(run->past));
-        run->m.state = CH_RUN_OBSERVE;
-        run->deliver_follow_up = ends_with_reply(&run->session->transcript);
-        ch_drive(run, &(struct ch_input){.kind = CH_IN_INPUT});
-    }
-}
-
-static const struct ch_block *block_of(const struct ch_past *p, size_t index) {
-    for (uint32_t i = 0; i < p->reply->nblocks; i++)
-        if (p->reply->blocks[i].type == CH_BLOCK_TOOL_CALL && index-- == 0)
-            return &p->reply->blocks[i];
-    CH_UNREACHABLE();
-}
-
-void ch_recover_batch(chela_run *run) {
-    const struct ch_past *p = run->past;
-
-    for (size_t i = 0; i < p->ncalls; i++) {
-        const struct ch_past_call *c = &p->calls[i];
-        if (c->result) {
-            ch_batch_settle(run->batch, i, c->result, c->ran);
-            if (c->result->nblocks)
-                ch_features_call(run, block_of(p, i), CH_PHASE_SETTLED,
-                                 is_failed(&c->result->blocks[0]));
-        } else if (c->started && c->once) {
-            ch_batch_interrupt(run->batch, i);
-        } else if (c->approval) {
-            ch_batch_recall(run->batch, i, c->approval, c->digest);
-        }
-    }
-}
-
 /* --- answers before it goes on ---------------------------------------------------------- */
 
 int ch_recover_answer(chela_session *s, struct ch_sv id, struct ch_sv content, bool is_error,
@@ -225,7 +189,7 @@ int ch_recover_answer(chela_session *s, struct ch_sv id, struct ch_sv content, b
     bool answered = false;
 
     for (size_t i = 0; i < p->ncalls; i++) {
-        const struct ch_block *call = block_of(p, i);
+        const struct ch_block *call = ch_past_block(p, i);
         if (!ch_sv_eq(call->id, id))
             continue;
         answered |= p->calls[i].result != NULL;
