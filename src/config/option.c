@@ -408,7 +408,8 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_AGENT, "reflection.when", CH_CFG_CHOICE, 0, AGENT(reflection),
      .words = "implicit|on_error|explicit",
      .help = "what a separate model call reviews: `implicit`: nothing; `on_error`: results with "
-             "an error; `explicit`: also every answer; default: the results of plans; see modes.md"},
+             "an error; `explicit`: also every answer; default: the results of plans; see "
+             "modes.md"},
     {CH_SCOPE_AGENT, "reflection.tools", CH_CFG_NAMES, 0, AGENT(reflect_tools), .otherwise = "[]",
      .help = "tools whose results are always reviewed"},
     {CH_SCOPE_AGENT, "reviewPlan", CH_CFG_BOOL, 0, AGENT(review_plan), .otherwise = "false",
@@ -449,7 +450,8 @@ const struct ch_option ch_options[] = {
      .help = "small model that first decides about lines that were not addressed to the agent; a "
              "no ends the turn"},
     {CH_SCOPE_AGENT, "heartbeat.names", CH_CFG_TEXTS, 0, AGENT(heartbeat.names), .otherwise = "[]",
-     .help = "names of the agent in a chat; a line that contains one is answered; see heartbeat.md"},
+     .help = "names of the agent in a chat; a line that contains one is answered; see "
+             "heartbeat.md"},
     {CH_SCOPE_AGENT, "heartbeat.keywords", CH_CFG_TEXTS, 0, AGENT(heartbeat.keywords),
      .otherwise = "[]",
      .help = "words that raise the agent's interest"},
