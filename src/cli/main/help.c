@@ -90,7 +90,7 @@ static void write_options(FILE *out, const struct ch_opt *opts) {
         option_row(out, opts);
     }
     fputc('\n', out);
-    row(out, "  -h, --help", "this text");
+    row(out, "  -h, --help", "show this text");
 }
 
 static void write_cmd(FILE *out, const struct ch_cmd *cmd) {
@@ -105,19 +105,19 @@ static void write_group(FILE *out, const char *group) {
     for (const struct ch_cmd *const *c = ch_cmds; *c; c++)
         if (ch_cmd_in_group(*c, group))
             command_row(out, *c);
-    fprintf(out, "\n'chela %s COMMAND --help' tells more.\n", group);
+    fprintf(out, "\n'chela %s COMMAND --help' describes one command.\n", group);
 }
 
 static void write_all(FILE *out) {
-    fputs("usage: chela COMMAND [flags]\n\nAn agent at your terminal: a model, tools, and the loop "
+    fputs("usage: chela COMMAND [flags]\n\nRuns LLM agents: a model, its tools, and the loop "
           "between them.\n\nCommands:\n",
           out);
     for (const struct ch_cmd *const *c = ch_cmds; *c; c++)
         command_row(out, *c);
     fputs("\nFlags:\n", out);
-    row(out, "  -h, --help", "this text");
-    row(out, "  -V, --version", "the version");
-    fputs("\n'chela COMMAND --help' tells more about one.\n", out);
+    row(out, "  -h, --help", "show this text");
+    row(out, "  -V, --version", "print the version");
+    fputs("\n'chela COMMAND --help' describes one command.\n", out);
 }
 
 void ch_help_write(FILE *out, const char *name) {
