@@ -32,7 +32,7 @@ static const struct ch_opt validate_opts[] = {
     {"data", 0, CH_OPT_TEXT, AT(data), "FILE|-", 0, 0, "Flags",
      "file with the value to check; default, or with -: standard input"},
     {"map", 0, CH_OPT_TEXTS, AT(maps), "URL=DIR", 0, 0, "Flags",
-     "read documents whose URL begins with URL from DIR; can be repeated; nothing is fetched over "
+     "read documents under this URL from DIR; can be repeated; nothing is fetched over "
      "the network"},
     {"assert-format", 0, CH_OPT_SWITCH, AT(formats), NULL, 0, 0, "Flags",
      "also check 'format', which is otherwise an annotation"},
