@@ -148,6 +148,7 @@ void ch_run_committed(chela_run *run, uint64_t seq); /* the journal is safe up t
 void ch_run_lost(chela_run *run, const struct chela_error *err); /* and no further */
 void ch_run_close(chela_run *run); /* at once, from anywhere */
 void ch_run_bury(chela_run *run);  /* later: free what was closed */
+chela_run *ch_run_ref(chela_run *run); /* returns run */
 void ch_run_unref(chela_run *run);
 bool ch_emit(chela_run *run, struct chela_event *ev); /* false: run->dead */
 void ch_drive(chela_run *run, const struct ch_input *in);

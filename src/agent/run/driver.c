@@ -13,6 +13,7 @@
 #include "agent/feature/mode/mode.h"
 #include "agent/context/reply_directives.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/random.h>
@@ -188,6 +189,7 @@ static void drop_work(chela_run *run) {
     run->decoding = false;
     ch_batch_close(run->batch);
     run->batch = NULL;
+    assert(ch_list_empty(&run->children)); /* a call that ends closes its child */
     ch_free(CH_TAKE(run->gates));
     ch_past_free(CH_TAKE(run->past));
     ch_arena_release(&run->arena);
@@ -521,7 +523,7 @@ void chela_cancel(chela_run *run, const char *reason) {
         return;
     run->cancel_reason = reason ? ch_strdup(reason) : NULL;
     run->cancel.fn = on_cancel;
-    atomic_fetch_add(&run->refs, 1);
+    ch_run_ref(run);
     ch_loop_post(run->loop, &run->cancel);
 }
 
@@ -555,7 +557,7 @@ void chela_run_leave(chela_run *run) {
     if (!run || atomic_exchange(&run->left, true))
         return;
     run->leave.fn = on_leave;
-    atomic_fetch_add(&run->refs, 1);
+    ch_run_ref(run);
     ch_loop_post(run->loop, &run->leave);
 }
 
@@ -744,6 +746,11 @@ void ch_run_bury(chela_run *run) {
         ch_run_unref(run);
     run->session = NULL;
     ch_run_unref(run);
+}
+
+chela_run *ch_run_ref(chela_run *run) {
+    atomic_fetch_add(&run->refs, 1);
+    return run;
 }
 
 void ch_run_unref(chela_run *run) {

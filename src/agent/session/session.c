@@ -280,8 +280,7 @@ static char *dup_opt(const char *text) {
 static void hand_out(chela_run *run, chela_run **out) {
     if (!out)
         return;
-    atomic_fetch_add(&run->refs, 1);
-    *out = run;
+    *out = ch_run_ref(run);
 }
 
 static enum ch_msg_kind message_kind(enum chela_input_kind kind) {

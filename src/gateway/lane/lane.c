@@ -74,7 +74,7 @@ static void adopt(struct ch_lane *l) {
     chela_run *run = l->session->run;
     if (!run || run->over || run == l->run)
         return;
-    atomic_fetch_add(&run->refs, 1);
+    ch_run_ref(run);
     begins(l, run);
     l->hops = l->due;
     if (!ch_inflow_waiting(l->session))
