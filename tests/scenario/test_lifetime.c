@@ -54,7 +54,7 @@ struct office {
     chela_store *store;
     chela_agent *lead, *clerk;
     chela_session *session;
-    chela_run *run;
+    chela_run *run, *first; /* first: borrowed */
     char path[40], model[64];
     char approvals[4][64];
     unsigned asks, events, ends;
@@ -185,6 +185,11 @@ static void start(struct office *o, const char *text) {
         fail_msg("%s", err.message);
 }
 
+static void give_back(struct office *o) {
+    chela_run_free(o->run);
+    o->run = NULL;
+}
+
 static void turn(struct office *o, unsigned n) {
     while (n-- > 0)
         chela_runtime_poll(o->rt);
@@ -221,17 +226,77 @@ static void act_after_resume(const struct variant *v, act_fn *act, unsigned turn
 static void test_act_after_resume(void **state) {
     const struct variant *v = *state;
     for (size_t i = 0; i < LEN(acts); i++)
-        for (unsigned turns = 0; turns < 16; turns++)
+        for (unsigned turns = 0; turns < 10; turns++)
             act_after_resume(v, acts[i], turns, turns % 2);
 }
 
-#define ALL_WAYS(test)                                                                          \
+/* --- inside a callback ------------------------------------------------------------- */
+
+/* The run that `text` causes, with `act` inside its event number `at`. False: the
+ * run has fewer events. */
+static bool act_inside(const struct variant *v, const char *text, act_fn *act, unsigned at,
+                       bool handle) {
+    struct office o;
+    open_office(&o, v);
+    o.act = act;
+    o.act_at = at;
+    start(&o, text);
+    if (!handle)
+        give_back(&o);
+    chela_runtime_run(o.rt);
+    if (!o.closed && o.ends == 0)
+        fail_msg("no RUN_END after event %u", at);
+    bool acted = o.acted;
+    close_office(&o);
+    return acted;
+}
+
+/* Nobody holds the run but its session, which begins the next one inside RUN_END. */
+static void test_next_inside_end(void **state) {
+    const struct variant *v = *state;
+    static act_fn *const next[] = {act_start, act_send, act_close};
+    for (size_t i = 0; i < LEN(next); i++)
+        for (unsigned at = 1; act_inside(v, "plain", next[i], at, false); at++)
+            ;
+}
+
+static void on_run_end(chela_run *run, const struct chela_event *ev, void *user) {
+    struct office *o = user;
+    (void)ev;
+    if (run != o->first)
+        return; /* a role's, or the next one */
+    o->first = NULL;
+    o->act(o);
+}
+
+/* The same inside a hook: the run that has ended still tells of its end. */
+static void test_next_inside_hook(void **state) {
+    static act_fn *const next[] = {act_start, act_send, act_close};
+    for (size_t i = 0; i < LEN(next); i++) {
+        struct office o;
+        open_office(&o, *state);
+        struct chela_hooks hooks = CHELA_HOOKS(.run_end = on_run_end, .user = &o);
+        chela_agent_hooks(o.lead, &hooks);
+        o.act = next[i];
+        start(&o, "plain");
+        o.first = o.run;
+        give_back(&o);
+        chela_runtime_run(o.rt);
+        assert_int_equal(o.ends, o.closed ? 0 : 2);
+        close_office(&o);
+    }
+}
+
+#define DELEGATING(test)                                                                        \
     cmocka_unit_test_prestate(test, (void *)&variants[0]),                                      \
-        cmocka_unit_test_prestate(test, (void *)&variants[1]),                                  \
+        cmocka_unit_test_prestate(test, (void *)&variants[1])
+#define ALL_WAYS(test)                                                                          \
+    DELEGATING(test),                                                                           \
         cmocka_unit_test_prestate(test, (void *)&variants[2]),                                  \
         cmocka_unit_test_prestate(test, (void *)&variants[3])
 
 int main(void) {
-    const struct CMUnitTest tests[] = {ALL_WAYS(test_act_after_resume)};
+    const struct CMUnitTest tests[] = {ALL_WAYS(test_next_inside_end), DELEGATING(test_next_inside_hook),
+                                       ALL_WAYS(test_act_after_resume)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

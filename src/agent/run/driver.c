@@ -481,7 +481,7 @@ void ch_drive(chela_run *run, const struct ch_input *given) {
 /* --- interruption */
 
 void ch_interrupt(chela_run *run, enum ch_in kind, const char *why) {
-    if (ch_run_over(&run->m) || run->dead || run->interrupt != CH_IN_INPUT)
+    if (ch_run_over(&run->m) || run->dead || run->retired || run->interrupt != CH_IN_INPUT)
         return;
     run->halt = false;
     run->end_seq = 0; /* a pause that was not told yet is none */
@@ -737,8 +737,16 @@ void ch_run_close(chela_run *run) {
     run->dead = true;
 }
 
-/* The session's part in the run ends; nothing of it is on the stack. */
-void ch_run_bury(chela_run *run) {
+/* The next run may begin inside the last event of this one. */
+void ch_run_retire(chela_run *run) {
+    chela_runtime *rt = runtime(run);
+    run->retired = true;
+    ch_list_add(&rt->closed.runs, &run->link);
+    ch_runtime_free_soon(rt);
+}
+
+void ch_run_part(chela_run *run) {
+    ch_list_del(&run->link);
     drop_work(run);
     if (ch_loop_unpost(run->loop, &run->cancel))
         ch_run_unref(run);
