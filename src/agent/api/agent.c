@@ -287,7 +287,7 @@ int chela_agent_new(chela_runtime *rt, const struct chela_agent_opts *given, che
     ch_list_add(&rt->agents, &a->link);
     int rc = fill(a, &opts, err);
     if (rc < 0) {
-        ch_agent_free(a);
+        ch_agent_close(a);
         return rc;
     }
     *out = a;

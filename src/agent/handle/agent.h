@@ -169,8 +169,10 @@ struct chela_runtime {
     struct ch_window *heard;       /* likewise: contexts of local servers; owned */
     struct ch_prompts *prompts;    /* owned; NULL: nobody asked for one yet */
     struct ch_list agents;
-    struct ch_list closed; /* sessions to be freed once the stack is clear */
-    struct ch_task bury;
+    struct { /* what ch_runtime_free_closed frees */
+        struct ch_list runs, sessions, agents;
+    } closed;
+    struct ch_task free_closed;
     unsigned running; /* runs and whatever else is in progress */
     bool idle;        /* running == 0, for ch_loop_run */
     char *default_model;
@@ -178,7 +180,7 @@ struct chela_runtime {
 };
 
 struct chela_agent {
-    struct ch_link link; /* in the runtime's agents */
+    struct ch_link link; /* in the runtime's agents, then in its closed ones */
     chela_runtime *rt;
     chela_agent *base; /* it is that one with changes, and owns only those; NULL */
     char *id, *workspace, *tool_choice;
@@ -311,7 +313,7 @@ void ch_runtime_prompts_free(chela_runtime *rt);
 char *ch_discover_model(chela_runtime *rt, const char **why); /* owned by the caller */
 
 /* --- agent.c, session.c: freeing what the runtime owns */
-void ch_sessions_bury(chela_runtime *rt); /* free what chela_session_close left */
+void ch_session_free(chela_session *s); /* by ch_runtime_free_closed alone */
 void ch_session_opened(chela_session *s); /* its journal was read, or could not be */
 /* chela_session_new; kept: in the runtime's store, if it has one. */
 int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_session **out,
@@ -345,6 +347,11 @@ int ch_agent_client_tool(chela_agent *a, const struct chela_tool_opts *tool,
 int ch_queue_opts_fill(struct chela_queue_opts *o, struct chela_error *err);
 
 /* --- runtime.c */
+/* Runs, sessions and agents may be closed inside callbacks of their own. Closing stops
+ * them at once and puts them on a list; this is the one place that frees them. It is
+ * called on the loop's next turn, when no callback is on the stack, and by those who
+ * may not be called from a callback themselves. */
+void ch_runtime_free_closed(chela_runtime *rt);
 /* chela_runtime_new with a clock of the caller's. */
 int ch_runtime_open(const struct chela_runtime_opts *opts, const struct ch_clock *clock,
                     chela_runtime **out, struct chela_error *err);

@@ -19,6 +19,7 @@
 
 struct chela_run {
     atomic_uint refs;
+    struct ch_link link; /* in the runtime's closed runs, once retired */
     chela_session *session;
     struct ch_loop *loop;
     char id[24];
@@ -36,6 +37,7 @@ struct chela_run {
     bool active;          /* counted in rt->running, the loop is held */
     bool over;            /* ended or paused; RUN_END was sent */
     bool dead;            /* closed: touch nothing, say nothing */
+    bool retired;         /* its session has another run: it is told of its end, no more */
     unsigned turn_open;   /* number of the turn whose TURN_END is still to be sent, or 0 */
     bool halt;            /* a hook asked to end the run */
     enum ch_in interrupt; /* waiting for the tools to end; CH_IN_INPUT: none */
@@ -138,8 +140,12 @@ void ch_run_begin(chela_run *run); /* once it is admitted, not before the next i
 void ch_run_admit(chela_run *run); /* its session is open, or could not be opened */
 void ch_run_committed(chela_run *run, uint64_t seq); /* the journal is safe up to here */
 void ch_run_lost(chela_run *run, const struct chela_error *err); /* and no further */
-void ch_run_close(chela_run *run); /* at once, from anywhere */
-void ch_run_bury(chela_run *run);  /* later: free what was closed */
+void ch_run_close(chela_run *run);  /* its session is closed: stop at once, from anywhere */
+void ch_run_retire(chela_run *run); /* it has ended, and its session has another run */
+/* The session's part in the run ends, and its reference goes: by
+ * ch_runtime_free_closed alone. */
+void ch_run_part(chela_run *run);
+chela_run *ch_run_ref(chela_run *run); /* returns run */
 void ch_run_unref(chela_run *run);
 void ch_drive(chela_run *run, const struct ch_input *in);
 void ch_interrupt(chela_run *run, enum ch_in kind, const char *why);

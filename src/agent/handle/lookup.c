@@ -72,3 +72,7 @@ void ch_random_id(const char *prefix, char out[24]) {
     }
     out[n] = '\0';
 }
+
+void ch_runtime_free_soon(chela_runtime *rt) {
+    ch_task_defer(rt->loop, &rt->free_closed);
+}

@@ -13,6 +13,7 @@
 #include "agent/context/recall.h"
 #include "agent/context/reply_directives.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/random.h>
@@ -162,6 +163,7 @@ static void drop_work(chela_run *run) {
     run->decoding = false;
     ch_batch_close(run->batch);
     run->batch = NULL;
+    assert(ch_list_empty(&run->children)); /* a call that ends closes its child */
     ch_free(CH_TAKE(run->gates));
     ch_past_free(CH_TAKE(run->past));
     ch_arena_release(&run->arena);
@@ -463,7 +465,7 @@ void ch_drive(chela_run *run, const struct ch_input *given) {
 /* --- interruption */
 
 void ch_interrupt(chela_run *run, enum ch_in kind, const char *why) {
-    if (ch_run_over(&run->m) || run->dead || run->interrupt != CH_IN_INPUT)
+    if (ch_run_over(&run->m) || run->dead || run->retired || run->interrupt != CH_IN_INPUT)
         return;
     run->halt = false;
     run->end_seq = 0; /* a pause that was not told yet is none */
@@ -505,7 +507,7 @@ void chela_cancel(chela_run *run, const char *reason) {
         return;
     run->cancel_reason = reason ? ch_strdup(reason) : NULL;
     run->cancel.fn = on_cancel;
-    atomic_fetch_add(&run->refs, 1);
+    ch_run_ref(run);
     ch_loop_post(run->loop, &run->cancel);
 }
 
@@ -539,7 +541,7 @@ void chela_run_leave(chela_run *run) {
     if (!run || atomic_exchange(&run->left, true))
         return;
     run->leave.fn = on_leave;
-    atomic_fetch_add(&run->refs, 1);
+    ch_run_ref(run);
     ch_loop_post(run->loop, &run->leave);
 }
 
@@ -719,8 +721,16 @@ void ch_run_close(chela_run *run) {
     run->dead = true;
 }
 
-/* The session's part in the run ends; nothing of it is on the stack. */
-void ch_run_bury(chela_run *run) {
+/* The next run may begin inside the last event of this one. */
+void ch_run_retire(chela_run *run) {
+    chela_runtime *rt = runtime(run);
+    run->retired = true;
+    ch_list_add(&rt->closed.runs, &run->link);
+    ch_runtime_free_soon(rt);
+}
+
+void ch_run_part(chela_run *run) {
+    ch_list_del(&run->link);
     drop_work(run);
     if (ch_loop_unpost(run->loop, &run->cancel))
         ch_run_unref(run);
@@ -728,6 +738,11 @@ void ch_run_bury(chela_run *run) {
         ch_run_unref(run);
     run->session = NULL;
     ch_run_unref(run);
+}
+
+chela_run *ch_run_ref(chela_run *run) {
+    atomic_fetch_add(&run->refs, 1);
+    return run;
 }
 
 void ch_run_unref(chela_run *run) {

@@ -46,7 +46,7 @@ void ch_take_over(chela_run *run, const char *text) {
 }
 
 int chela_run_take_over(chela_run *run, const char *text, size_t len) {
-    if (run->dead || ch_run_over(&run->m))
+    if (run->dead || run->retired || ch_run_over(&run->m))
         return CHELA_ESTATE;
     if (len == 0)
         return CHELA_EINVAL;

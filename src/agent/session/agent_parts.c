@@ -3,6 +3,7 @@
 
 #include "agent/context/context.h"
 #include "agent/context/tool_embedding.h"
+#include "agent/handle/lookup.h"
 #include "agent/run/feature.h"
 #include "base/error.h"
 #include "tool/call/function.h"
@@ -56,11 +57,16 @@ static void free_targets(struct ch_target **targets, size_t n) {
     ch_free(targets);
 }
 
-void ch_agent_free(chela_agent *a) {
+void ch_agent_close(chela_agent *a) {
+    ch_features_release(a); /* agents of roles use what is this one's: they go first */
     for (chela_session *s; (s = CH_LIST_FIRST(&a->sessions, chela_session, link));)
         chela_session_close(s);
-    ch_sessions_bury(a->rt);
-    ch_features_release(a);
+    ch_list_del(&a->link);
+    ch_list_add(&a->rt->closed.agents, &a->link);
+    ch_runtime_free_soon(a->rt);
+}
+
+void ch_agent_free(chela_agent *a) {
     ch_list_del(&a->link);
     free_targets(a->patched, a->npatched);
     ch_registry_release(&a->registry);

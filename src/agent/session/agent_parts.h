@@ -8,7 +8,9 @@
  * NULL for whichever the model has. */
 int ch_agent_output(chela_agent *a, const char *schema, const char *by, struct chela_error *err);
 
-/* Closes the agent's sessions. Not from inside a callback. */
-void ch_agent_free(chela_agent *a);
+/* Closes the agent's sessions at once; the memory goes with ch_runtime_free_closed, after
+ * that of agents closed before it. So an agent is closed after those derived from it. */
+void ch_agent_close(chela_agent *a);
+void ch_agent_free(chela_agent *a); /* by ch_runtime_free_closed alone */
 
 #endif

@@ -34,11 +34,18 @@ int ch_children_answer(chela_run *run, const char *call_id, struct ch_sv content
     return ch_fail(err, CHELA_ENOENT, "no call %s waits for a result", call_id);
 }
 
+void ch_child_detach(struct ch_child *c) {
+    chela_call *call = CH_TAKE(c->call);
+    chela_run *run = CH_TAKE(c->run);
+    call->doing = NULL;
+    ch_list_del(&c->link);
+    ch_call_unref(call);
+    ch_run_unref(run);
+}
+
 void ch_child_free(chela_session *s) {
     struct ch_child *c = CH_TAKE(s->child);
-    if (c && c->run) { /* closed by somebody else */
-        ch_list_del(&c->link);
-        c->call->doing = NULL;
-    }
+    if (c && c->run) /* closed by somebody else */
+        ch_child_detach(c);
     ch_free(c);
 }

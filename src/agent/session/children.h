@@ -11,6 +11,8 @@ int ch_children_approve(chela_run *run, const char *approval_id, enum chela_deci
 int ch_children_answer(chela_run *run, const char *call_id, struct ch_sv content, bool is_error,
                        struct chela_error *err);
 
+/* The child is closed: it holds its caller's run and its call until then. */
+void ch_child_detach(struct ch_child *c);
 void ch_child_free(chela_session *s); /* what s knows of its caller */
 
 #endif

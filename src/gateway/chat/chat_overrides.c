@@ -137,7 +137,7 @@ static int try_out(const struct ch_parcel *p, const struct ch_agent_patch *patch
     chela_agent *a;
     int rc = ch_agent_derive(base_of(p), patch, &a, err);
     if (rc == 0)
-        ch_agent_free(a);
+        ch_agent_close(a);
     return rc;
 }
 

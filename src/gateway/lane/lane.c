@@ -75,7 +75,7 @@ static void adopt(struct ch_lane *l) {
     chela_run *run = l->session->run;
     if (!run || run->over || run == l->run)
         return;
-    atomic_fetch_add(&run->refs, 1);
+    ch_run_ref(run);
     begins(l, run);
     l->hops = l->due;
     if (!ch_inflow_waiting(l->session))
@@ -133,7 +133,7 @@ static int make_agent(chela_gateway *gw, const struct ch_lane_opts *o, chela_age
     if (rc == 0 && o->equip)
         rc = o->equip(gw, a, o->key, err);
     if (rc < 0)
-        ch_agent_free(a);
+        ch_agent_close(a);
     else
         *out = a;
     return rc;
@@ -145,7 +145,7 @@ static void free_lane(struct ch_lane *l) {
     ch_free(l->told);
     chela_run_free(l->run);
     if (l->agent)
-        ch_agent_free(l->agent);
+        ch_agent_close(l->agent);
     ch_free(l);
 }
 
@@ -204,7 +204,7 @@ static int furnish(struct ch_lane *l, const struct ch_lane_opts *o, struct chela
         rc = ch_session_open(l->agent, o->key, o->key != NULL, &l->session, err);
     if (rc < 0) {
         if (l->agent)
-            ch_agent_free(CH_TAKE(l->agent));
+            ch_agent_close(CH_TAKE(l->agent));
         return rc;
     }
     digest(o, l->wants);
@@ -263,7 +263,7 @@ static int refurnish(struct ch_lane *l, const struct ch_lane_opts *o, struct che
     opts.key = ch_strdup(l->session->key);
     chela_run_free(CH_TAKE(l->run));
     chela_session_close(l->session);
-    ch_agent_free(before);
+    ch_agent_close(before);
     int rc = furnish(l, &opts, err);
     ch_free((char *)opts.key);
     return rc;
@@ -511,4 +511,5 @@ void ch_lanes_close(chela_gateway *gw) {
             ch_list_del(l->waits.head.next);
         free_lane(l);
     }
+    ch_runtime_free_closed(gw->rt); /* tools of the gateway's own are among it */
 }

@@ -116,7 +116,7 @@ static void free_retired(chela_gateway *gw) {
         if (is_used(gw, gw->retired[i]))
             gw->retired[n++] = gw->retired[i];
         else
-            ch_agent_free(gw->retired[i]);
+            ch_agent_close(gw->retired[i]);
     }
     gw->nretired = n;
 }

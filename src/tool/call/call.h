@@ -105,6 +105,8 @@ struct chela_call {
     bool passed;                    /* the gate, once */
     bool settled;                   /* its result came from an earlier life */
     bool working;                   /* ops->start was called, ch_call_worked was not */
+    bool suspended;                 /* its work has begun and waits for people: ops->start goes
+                                       on with it, ops->abandon drops it */
     void (*on_cancel)(chela_call *call, void *user); /* function.c; may be NULL */
     void *on_cancel_user;
     unsigned attempts; /* begun */

@@ -82,7 +82,7 @@ static int make_agent(chela_agent *base, const struct ch_agent_patch *patch, che
         rc = ch_agent_output(a, patch->output_schema, NULL, err);
     }
     if (rc < 0)
-        ch_agent_free(a);
+        ch_agent_close(a);
     else
         *out = a;
     return rc;
@@ -92,7 +92,7 @@ static void free_agents(chela_agent *base, void *data) {
     (void)base;
     for (struct ch_role *next, *r = data; r; r = next) {
         next = r->next;
-        ch_agent_free(r->agent);
+        ch_agent_close(r->agent);
         ch_free(r->key);
         ch_free(r);
     }

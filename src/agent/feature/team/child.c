@@ -3,6 +3,7 @@
  * and step_tools.c (steps of a plan). */
 #include "agent/feature/team/delegate.h"
 #include "agent/journal/run_journal.h"
+#include "agent/session/children.h"
 #include "agent/machine/child_key.h"
 #include "agent/run/parent.h"
 #include "base/limits.h"
@@ -26,10 +27,8 @@ void ch_child_refuse(chela_call *call, const char *type, const char *why) {
 
 static void close_child(struct ch_child *c) {
     chela_session *s = c->session;
-    c->call->doing = NULL;
-    ch_list_del(&c->link);
     ch_delegate_ended(c);
-    c->run = NULL;
+    ch_child_detach(c);
     chela_session_close(s); /* frees c, later */
 }
 
@@ -87,11 +86,15 @@ static void on_end(struct ch_child *c, const struct chela_event *ev) {
 
 /* --- events ----------------------------------------------------------------------------- */
 
+/* The host may close what it hears of: the call is held, since the event borrows
+ * its id. */
 static void on_event(const struct chela_event *ev, void *user) {
     struct ch_child *c = user;
     struct ch_spent s;
     if (!c->run || c->run->dead)
         return;
+    chela_call *call = c->call;
+    ch_call_ref(call);
     if (ch_child_used(ev, &s))
         ch_child_charge(c, &s);
     struct chela_event told = {.type = CHELA_EV_CHILD,
@@ -101,7 +104,7 @@ static void on_event(const struct chela_event *ev, void *user) {
                                .child = {.event = ev,
                                          .parent = c->run->id,
                                          .agent = c->session->agent->id,
-                                         .call = c->call->id,
+                                         .call = call->id,
                                          .depth = 1}};
     if (ev->type == CHELA_EV_CHILD) {
         told = *ev;
@@ -110,6 +113,7 @@ static void on_event(const struct chela_event *ev, void *user) {
     ch_child_tell(c->run, &told);
     if (ev->type == CHELA_EV_RUN_END && c->run && !c->run->dead)
         on_end(c, ev);
+    ch_call_unref(call);
 }
 
 /* --- its run ---------------------------------------------------------------------------- */
@@ -182,7 +186,7 @@ void ch_child_open(const struct ch_child_kind *kind, chela_call *call, chela_run
     struct chela_error err = {0};
     const char *key = ch_child_key(run->session->key, call->tool->name, call->key, &arena);
     struct ch_child *c = ch_alloc(sizeof(*c));
-    *c = (struct ch_child){.kind = kind, .run = run, .call = call};
+    *c = (struct ch_child){.kind = kind};
     if (strlen(key) > CH_LIMIT_SESSION_KEY ||
         ch_session_open(to, key, run->session->keep != NULL, &c->session, &err) < 0) {
         const char *why = err.message[0] ? err.message : "The session's key is too long.";
@@ -191,6 +195,9 @@ void ch_child_open(const struct ch_child_kind *kind, chela_call *call, chela_run
         return;
     }
     c->session->child = c;
+    c->run = ch_run_ref(run);
+    c->call = call;
+    ch_call_ref(call);
     call->doing = c;
     ch_list_add(&run->children, &c->link);
     chela_session_on_ready(c->session, on_ready, c);
@@ -227,4 +234,3 @@ void ch_child_abandon(chela_call *call) {
     if (call->doing)
         close_child(call->doing);
 }
-
