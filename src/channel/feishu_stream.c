@@ -17,7 +17,8 @@
  * Operations on a card are numbered, and a number must be larger than all before,
  * also than those of a process that died: they count the time since the card was
  * made. */
-#include "agent/journal/mailbox.h"
+#include "agent/handle/agent.h"
+#include "agent/journal/outbox.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/list.h"

@@ -14,8 +14,13 @@
 #include <stdio.h>
 
 #include "agent/feature/mode/mode_settings.h"
-#include "agent/run/feature.h"
 #include "agent/handle/lookup.h"
+#include "agent/journal/journal_replay.h"
+#include "agent/machine/principal.h"
+#include "agent/machine/run.h"
+#include "agent/run/driver.h"
+#include "agent/run/feature.h"
+#include "agent/session/session.h"
 #include "base/error.h"
 #include "json/json.h"
 #include "store/store.h"

@@ -7,7 +7,11 @@
 
 #include <cmocka.h>
 
+#include "agent/journal/journal.h"
 #include "agent/journal/run_journal.h"
+#include "agent/journal/seen.h"
+#include "agent/machine/run.h"
+#include "agent/machine/run_counters.h"
 #include "agent/run/feature.h"
 #include "base/error.h"
 #include "base/limits.h"

@@ -1,13 +1,16 @@
 /* agent.c -- a definition: model, prompt, tools, limits. */
-#include "agent/feature/heartbeat/beat.h"
 #include "agent/api/features.h"
 #include "agent/context/compaction.h"
 #include "agent/context/context.h"
 #include "agent/context/tool_embedding.h"
+#include "agent/feature/heartbeat/beat.h"
 #include "agent/feature/mode/mode.h"
 #include "agent/feature/mode/mode_settings.h"
 #include "agent/handle/lookup.h"
+#include "agent/provider/target.h"
+#include "agent/run/feature.h"
 #include "agent/session/agent_parts.h"
+#include "agent/session/input_queue.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,6 +4,7 @@
 #include "agent/feature/heartbeat/beat.h"
 #include "agent/feature/mode/mode.h"
 #include "agent/feature/team/handoff.h"
+#include "agent/run/feature.h"
 #include "base/error.h"
 
 const struct ch_feature *const ch_features[] = {&ch_plan_feature,      &ch_route_feature,

@@ -1,15 +1,24 @@
 /* runtime.c -- one loop and everything that lives in it. */
+#include "agent/api/runtime.h"
+
 #include <stdlib.h>
 #include <sys/random.h>
 
-#include "agent/handle/agent.h"
 #include "agent/api/features.h"
-#include "agent/handle/driver.h"
-#include "agent/journal/journal.h"
-#include "agent/journal/mailbox.h"
-#include "agent/provider/context_window.h"
+#include "agent/context/role_prompts.h"
+#include "agent/handle/agent.h"
 #include "agent/handle/lookup.h"
+#include "agent/handle/run.h"
+#include "agent/handle/session.h"
+#include "agent/journal/journal.h"
+#include "agent/journal/outbox.h"
+#include "agent/provider/context_window.h"
+#include "agent/provider/cooldown.h"
+#include "agent/provider/discover.h"
+#include "agent/provider/target.h"
+#include "agent/run/driver.h"
 #include "agent/session/agent_parts.h"
+#include "agent/session/session.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"

@@ -3,10 +3,13 @@
 
 #include <stdio.h>
 
-#include "agent/context/side_query.h"
+#include "agent/context/context_budget.h"
 #include "agent/context/memory_flush.h"
-#include "agent/journal/run_journal.h"
+#include "agent/context/role_prompts.h"
+#include "agent/context/side_query.h"
 #include "agent/journal/emit.h"
+#include "agent/journal/run_journal.h"
+#include "agent/provider/target.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "prompt/prompts.h"

@@ -2,6 +2,7 @@
 #include "agent/context/context.h"
 #include "agent/handle/lookup.h"
 #include "agent/journal/emit.h"
+#include "agent/provider/target.h"
 
 #include <sys/utsname.h>
 

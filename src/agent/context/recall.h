@@ -6,7 +6,7 @@
  * never becomes history. */
 #ifndef CH_AGENT_RECALL_H
 #define CH_AGENT_RECALL_H
-#include "agent/handle/driver.h"
+#include "agent/handle/run.h"
 
 /* False: it is being looked for; done follows, never from inside. */
 bool ch_recall_ready(chela_run *run, void (*done)(chela_run *run));

@@ -1,6 +1,9 @@
 /* reply_directives.c -- see reply_directives.h. */
 #include "agent/context/reply_directives.h"
+#include "agent/handle/hooks.h"
 #include "agent/journal/emit.h"
+#include "agent/machine/event.h"
+#include "agent/machine/message_origin.h"
 
 #include <errno.h>
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 /* tool_choice.h -- the tools that the requests of a session describe. */
 #ifndef CH_AGENT_TOOL_CHOICE_H
 #define CH_AGENT_TOOL_CHOICE_H
-#include "agent/handle/driver.h"
+#include "agent/handle/run.h"
 
 /* The session's selection, made on first use. */
 struct ch_selection *ch_session_selection(chela_session *s);

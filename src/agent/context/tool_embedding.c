@@ -5,10 +5,12 @@
  * that begin together, one asks for the tools. */
 #include "agent/context/tool_embedding.h"
 
-#include "agent/handle/driver.h"
-#include "agent/handle/lookup.h"
-#include "agent/journal/emit.h"
 #include "agent/context/tool_choice.h"
+#include "agent/handle/lookup.h"
+#include "agent/handle/run.h"
+#include "agent/journal/emit.h"
+#include "agent/machine/run.h"
+#include "agent/provider/target.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"

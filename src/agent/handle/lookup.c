@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#include "agent/handle/driver.h"
+#include "agent/handle/run.h"
 
 chela_agent *ch_agent_find(const chela_runtime *rt, const char *id) {
     chela_agent *found = NULL;

@@ -5,6 +5,8 @@
 #include <stdio.h>
 
 #include "agent/journal/run_journal.h"
+#include "agent/machine/event.h"
+#include "agent/machine/run.h"
 #include "base/limits.h"
 
 int64_t ch_run_now(const chela_run *run) {

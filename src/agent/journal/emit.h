@@ -5,7 +5,7 @@
  * if it is set. */
 #ifndef CH_AGENT_EMIT_H
 #define CH_AGENT_EMIT_H
-#include "agent/handle/driver.h"
+#include "agent/handle/run.h"
 
 /* Number the event and pass it on. False: the run was closed (run->dead). */
 bool ch_emit(chela_run *run, struct chela_event *ev);

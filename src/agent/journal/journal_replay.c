@@ -1,6 +1,12 @@
 /* journal_replay.c -- see journal_replay.h. One function for each type of record. */
 #include "agent/journal/journal_replay.h"
 
+#include "agent/journal/journal.h"
+#include "agent/journal/seen.h"
+#include "agent/machine/message_origin.h"
+#include "agent/machine/principal.h"
+#include "agent/machine/run.h"
+#include "agent/machine/run_counters.h"
 #include <string.h>
 
 #include "base/error.h"

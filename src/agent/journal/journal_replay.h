@@ -10,6 +10,7 @@
 #include "agent/machine/principal.h"
 #include "agent/machine/run_counters.h"
 #include "agent/journal/journal.h"
+#include "agent/journal/seen.h"
 #include "agent/machine/run.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -64,15 +65,6 @@ struct ch_past_note {
     struct ch_msg *msg; /* owned */
     struct ch_behalf behalf;
 };
-
-/* The newest events from outside that are in the journal; inbox.c. */
-struct ch_seen {
-    char *ids[CH_LIMIT_SEEN]; /* owned */
-    size_t next;
-};
-void ch_seen_add(struct ch_seen *s, struct ch_sv id);
-bool ch_seen_has(const struct ch_seen *s, struct ch_sv id);
-void ch_seen_release(struct ch_seen *s);
 
 struct ch_past {
     struct ch_transcript transcript;

@@ -11,10 +11,14 @@
  *
  * Callbacks come from pump(), a deferred task. Messages of one session leave in
  * the order in which they came. */
-#include "agent/journal/mailbox.h"
 
-#include "agent/journal/run_journal.h"
+#include "agent/journal/outbox.h"
+
 #include "agent/handle/lookup.h"
+#include "agent/handle/session.h"
+#include "agent/journal/run_journal.h"
+#include "agent/machine/event.h"
+#include "agent/machine/run.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"

@@ -5,7 +5,7 @@
  * store_error; the next run opens it again and goes on from what was stored. */
 #ifndef CH_AGENT_RUN_JOURNAL_H
 #define CH_AGENT_RUN_JOURNAL_H
-#include "agent/handle/driver.h"
+#include "agent/handle/run.h"
 #include "agent/journal/journal.h"
 #include "agent/journal/journal_replay.h"
 #include "json/writer.h"
@@ -51,15 +51,11 @@ static inline struct ch_keep *ch_kept(const chela_run *run) {
     return ch_session_kept(run->session);
 }
 
-/* --- session.c: into the run's queue of steering or following messages. from:
- * it came through chela_session_send, so that it stays if the run ends first;
- * NULL: it did not. */
+/* Where a message came from. */
 struct ch_origin { /* for channels; all may be NULL */
     const char *event, *to;
     const struct ch_about *about; /* what the message came with */
 };
-int ch_run_enqueue(chela_run *run, bool follow_up, struct ch_msg *m, /* taken if it returns 0 */
-                   const struct ch_origin *from);
 
 /* --- the session */
 /* If the runtime has a journal. ops is static. */

@@ -1,11 +1,23 @@
 /* act.c -- the tool calls of one reply, from start to results. */
+#include "agent/run/act.h"
+
 #include <stdio.h>
 
-#include "agent/journal/run_journal.h"
 #include "agent/context/tool_embedding.h"
-#include "agent/run/feature.h"
+#include "agent/handle/hooks.h"
 #include "agent/journal/emit.h"
+#include "agent/journal/journal_replay.h"
+#include "agent/journal/run_journal.h"
+#include "agent/machine/event.h"
+#include "agent/machine/loop_detector.h"
+#include "agent/machine/output.h"
+#include "agent/machine/run.h"
+#include "agent/machine/run_counters.h"
+#include "agent/provider/target.h"
+#include "agent/run/driver.h"
+#include "agent/run/feature.h"
 #include "agent/run/parent.h"
+#include "agent/run/takeover.h"
 #include "tool/call/delivery.h"
 
 static char *dup_opt(const char *s) {

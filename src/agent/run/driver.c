@@ -5,23 +5,40 @@
  * think.c and act.c perform the two long actions and call ch_drive with their
  * outcome. Every run sends exactly one RUN_END (one more for each time it is
  * resumed), and only finish(), pause_run() and leave_run() send it. */
+#include "agent/run/driver.h"
+
 #include "agent/context/compaction.h"
 #include "agent/context/context.h"
 #include "agent/context/context_budget.h"
-#include "agent/journal/run_journal.h"
-#include "agent/run/feature.h"
 #include "agent/context/recall.h"
 #include "agent/context/reply_directives.h"
+#include "agent/handle/hooks.h"
+#include "agent/handle/session.h"
+#include "agent/journal/journal_replay.h"
+#include "agent/journal/outbox.h"
+#include "agent/journal/run_journal.h"
+#include "agent/machine/event.h"
+#include "agent/machine/loop_detector.h"
+#include "agent/machine/output.h"
+#include "agent/machine/principal.h"
+#include "agent/machine/queue.h"
+#include "agent/machine/run.h"
+#include "agent/machine/run_counters.h"
+#include "agent/provider/cooldown.h"
+#include "agent/provider/target.h"
+#include "agent/run/act.h"
+#include "agent/run/feature.h"
+#include "agent/run/takeover.h"
+#include "agent/run/think.h"
 
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/random.h>
 
-#include "agent/journal/mailbox.h"
-#include "agent/machine/bounds.h"
 #include "agent/handle/lookup.h"
 #include "agent/journal/emit.h"
+#include "agent/machine/bounds.h"
 #include "agent/run/parent.h"
 #include "base/limits.h"
 #include "base/log.h"

@@ -11,7 +11,7 @@
  * called on the loop thread. */
 #ifndef CH_AGENT_FEATURE_H
 #define CH_AGENT_FEATURE_H
-#include "agent/handle/driver.h"
+#include "agent/handle/run.h"
 #include "json/json.h"
 #include "json/writer.h"
 

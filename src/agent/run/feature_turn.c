@@ -6,6 +6,10 @@
 #include "agent/context/tool_choice.h"
 #include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
+#include "agent/machine/event.h"
+#include "agent/machine/run.h"
+#include "agent/run/driver.h"
+#include "agent/run/think.h"
 
 void ch_feature_turn_next(chela_run *run) {
     run->stop_reason = ch_stop_name(CH_STOP_STOP);

@@ -3,7 +3,7 @@
  * Each of the first five ends the turn; nothing of the run may be touched after it. */
 #ifndef CH_AGENT_FEATURE_TURN_H
 #define CH_AGENT_FEATURE_TURN_H
-#include "agent/handle/driver.h"
+#include "agent/handle/run.h"
 
 /* Go on to the next turn. */
 void ch_feature_turn_next(chela_run *run);

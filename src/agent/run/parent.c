@@ -1,8 +1,12 @@
 /* parent.c -- see parent.h. */
 #include "agent/run/parent.h"
 
-#include "agent/journal/run_journal.h"
+#include "agent/handle/hooks.h"
 #include "agent/journal/emit.h"
+#include "agent/journal/journal_replay.h"
+#include "agent/journal/run_journal.h"
+#include "agent/machine/event.h"
+#include "agent/machine/run.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "tool/call/call.h"

@@ -8,7 +8,7 @@
  * whoever answers need not know that there is a child. */
 #ifndef CH_AGENT_PARENT_H
 #define CH_AGENT_PARENT_H
-#include "agent/handle/driver.h"
+#include "agent/handle/run.h"
 
 struct ch_child;
 

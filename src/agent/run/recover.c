@@ -14,9 +14,18 @@
  *
  * Each attempt is counted before it does anything. After CH_LIMIT_RECOVERIES
  * without a reply of the model in between, here or below, the run is parked. */
+#include "agent/run/recover.h"
+
 #include <stdio.h>
 
+#include "agent/journal/journal_replay.h"
 #include "agent/journal/run_journal.h"
+#include "agent/machine/message_origin.h"
+#include "agent/machine/principal.h"
+#include "agent/machine/queue.h"
+#include "agent/machine/run.h"
+#include "agent/run/act.h"
+#include "agent/run/driver.h"
 #include "agent/run/feature.h"
 #include "base/error.h"
 #include "base/limits.h"

@@ -4,8 +4,14 @@
  * so, and the person's words join the conversation as the answer. So it may
  * happen at any step: while the model thinks, while tools work, while the run
  * waits, and for one that waits in the store as soon as it is taken up. */
-#include "agent/journal/run_journal.h"
+#include "agent/run/takeover.h"
+
 #include "agent/journal/emit.h"
+#include "agent/journal/run_journal.h"
+#include "agent/machine/event.h"
+#include "agent/machine/run.h"
+#include "agent/run/driver.h"
+#include "agent/run/think.h"
 #include "base/limits.h"
 
 void ch_taken_over(chela_run *run) {

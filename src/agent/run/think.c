@@ -5,17 +5,30 @@
  *
  * The reply joins the transcript only if it is good: a failed, cut off or
  * refused reply leaves no trace in the history that is sent again. */
+#include "agent/run/think.h"
+
 #include <stdio.h>
 
 #include "agent/context/compaction.h"
 #include "agent/context/context.h"
-#include "agent/journal/run_journal.h"
-#include "agent/run/feature.h"
+#include "agent/context/context_budget.h"
 #include "agent/context/recall.h"
 #include "agent/context/reply_directives.h"
-#include "agent/provider/context_window.h"
-#include "agent/journal/emit.h"
 #include "agent/context/tool_choice.h"
+#include "agent/context/tool_embedding.h"
+#include "agent/handle/hooks.h"
+#include "agent/journal/emit.h"
+#include "agent/journal/run_journal.h"
+#include "agent/machine/event.h"
+#include "agent/machine/loop_detector.h"
+#include "agent/machine/output.h"
+#include "agent/machine/queue.h"
+#include "agent/machine/run.h"
+#include "agent/provider/aws.h"
+#include "agent/provider/context_window.h"
+#include "agent/provider/target.h"
+#include "agent/run/driver.h"
+#include "agent/run/feature.h"
 #include "agent/run/parent.h"
 #include "base/error.h"
 #include "base/limits.h"

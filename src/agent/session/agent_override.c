@@ -5,11 +5,14 @@
  * alone, so it gets an agent of its own that borrows everything it does not
  * change: making one costs a copy of the list of tools. The agent it was made
  * from must outlive it. */
+#include "agent/session/agent_override.h"
+
 #include <assert.h>
 
 #include "agent/handle/agent.h"
-#include "agent/run/feature.h"
 #include "agent/machine/bounds.h"
+#include "agent/provider/target.h"
+#include "agent/run/feature.h"
 #include "agent/session/agent_parts.h"
 #include "base/error.h"
 #include "base/limits.h"

@@ -2,6 +2,7 @@
 #include "agent/session/children.h"
 
 #include "agent/journal/run_journal.h"
+#include "agent/run/driver.h"
 #include "agent/run/parent.h"
 #include "base/error.h"
 #include "tool/call/call.h"

@@ -5,11 +5,18 @@
  * its own, or interrupts. What waits here, outside of any run, is stored when
  * it comes; when a run begins with it, that is stored in the same transaction.
  * Nothing is dropped without a word in what the model and the reader see. */
-#include "agent/journal/run_journal.h"
-#include "agent/journal/mailbox.h"
-#include "agent/machine/media.h"
+#include "agent/session/input_queue.h"
+
 #include "agent/context/reply_directives.h"
 #include "agent/handle/lookup.h"
+#include "agent/handle/session.h"
+#include "agent/journal/inbox.h"
+#include "agent/journal/run_journal.h"
+#include "agent/machine/media.h"
+#include "agent/machine/message_origin.h"
+#include "agent/machine/principal.h"
+#include "agent/machine/queue.h"
+#include "agent/session/session.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"

@@ -1,9 +1,14 @@
 /* restore.c -- see restore.h. */
 #include "agent/session/restore.h"
 
+#include "agent/journal/journal_replay.h"
 #include "agent/journal/run_journal.h"
+#include "agent/journal/seen.h"
+#include "agent/run/driver.h"
 #include "agent/run/feature.h"
 #include "agent/run/parent.h"
+#include "agent/session/input_queue.h"
+#include "agent/session/session.h"
 
 /* What waited outside of any run does so again. */
 static void recall_waiting(chela_session *s, const struct ch_past *past) {

@@ -11,7 +11,7 @@
  *
  * What is known of a chat is kept in memory: after a restart a message is known
  * again when it is spoken of next. */
-#include "agent/journal/mailbox.h"
+#include "agent/handle/session.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"

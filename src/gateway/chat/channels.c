@@ -11,9 +11,11 @@
  * dies in, the next one finds: at the start it takes up the events of the inbox,
  * the messages of the outbox, and the sessions that were in the middle of
  * something. */
-#include "agent/feature/heartbeat/beat.h"
 #include "agent/context/context.h"
-#include "agent/handle/driver.h"
+#include "agent/feature/heartbeat/beat.h"
+#include "agent/handle/run.h"
+#include "agent/machine/event.h"
+#include "agent/session/input_queue.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"

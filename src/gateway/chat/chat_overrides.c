@@ -4,6 +4,7 @@
  * the store ("wish:KEY"), read at the start. It takes effect with the next
  * message that finds the agent at rest. */
 #include "agent/journal/journal.h"
+#include "agent/session/agent_override.h"
 #include "agent/session/agent_parts.h"
 #include "base/error.h"
 #include "base/limits.h"

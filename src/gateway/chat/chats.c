@@ -11,8 +11,8 @@
  * is closed when nobody waits for it: no message that it sends lacks a receipt,
  * and nothing that it brought is on its way into the inbox. */
 #include "agent/feature/heartbeat/beat.h"
-#include "agent/handle/driver.h"
-#include "agent/journal/mailbox.h"
+#include "agent/handle/session.h"
+#include "agent/journal/outbox.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"

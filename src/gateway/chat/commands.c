@@ -5,7 +5,7 @@
  * then. Some are for the channel's owners alone. */
 #include <time.h>
 
-#include "agent/handle/driver.h"
+#include "agent/handle/agent.h"
 #include "base/log.h"
 #include "gateway/chat/channels.h"
 #include "io/worker.h"

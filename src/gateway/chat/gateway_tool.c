@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "agent/feature/heartbeat/beat.h"
-#include "agent/handle/driver.h"
+#include "agent/handle/run.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/limits.h"

@@ -9,9 +9,9 @@
  * so it is seen once, whatever this process dies in; a session that was left
  * paused is asked about again, under the same id. Who may answer is the
  * channel's to say; that the id is one that waits is the session's. */
-#include "agent/handle/driver.h"
-#include "agent/journal/run_journal.h"
+#include "agent/handle/session.h"
 #include "agent/journal/journal_replay.h"
+#include "agent/journal/run_journal.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"

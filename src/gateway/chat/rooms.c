@@ -17,6 +17,8 @@
 #include "gateway/chat/rooms.h"
 
 #include "agent/feature/heartbeat/beat.h"
+#include "agent/feature/heartbeat/chat_view.h"
+#include "agent/machine/event.h"
 #include "base/error.h"
 #include "base/log.h"
 

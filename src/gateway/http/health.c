@@ -16,7 +16,8 @@
  * is not waited for. */
 #include "gateway/http/health.h"
 
-#include "agent/journal/mailbox.h"
+#include "agent/handle/agent.h"
+#include "agent/journal/outbox.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "gateway/chat/channels.h"

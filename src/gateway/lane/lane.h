@@ -10,6 +10,7 @@
  */
 #ifndef CH_GATEWAY_LANE_H
 #define CH_GATEWAY_LANE_H
+#include "agent/session/agent_override.h"
 #include "gateway/request/gateway.h"
 
 struct ch_lane;

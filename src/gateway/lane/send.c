@@ -11,8 +11,9 @@
  * the event that the message is, by which the other session knows it. What became
  * of it is then looked for there: a run that was cut off is taken up and waited
  * for, an answer that was given is the result. */
+#include "agent/handle/run.h"
 #include "agent/machine/principal.h"
-#include "agent/handle/driver.h"
+#include "agent/session/input_queue.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "gateway/lane/lane.h"

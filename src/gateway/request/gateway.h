@@ -5,7 +5,9 @@
  * (lane.h) is a live session that visits talk to. */
 #ifndef CH_GATEWAY_GATEWAY_H
 #define CH_GATEWAY_GATEWAY_H
-#include "agent/handle/agent.h"
+#include <stdatomic.h>
+
+#include "agent/handle/session.h"
 #include "base/sha256.h"
 #include "chela/gateway.h"
 #include "json/json.h"

@@ -6,6 +6,7 @@
  * when nobody is there is for a person to agree to: the tool counts as admin and
  * asks, unless the configuration says otherwise. Off by default. */
 #include "agent/handle/agent.h"
+#include "agent/handle/session.h"
 #include "agent/journal/schedule.h"
 #include "base/error.h"
 #include "base/limits.h"

@@ -4,6 +4,7 @@
  * does the token open it, what does it say of itself. Blocking; the findings
  * have the form that chela_runtime_survey gives its own. */
 #include "agent/handle/agent.h"
+#include "agent/handle/session.h"
 #include "agent/provider/server_query.h"
 #include "base/log.h"
 #include "base/mem.h"

@@ -1,8 +1,9 @@
 /* gateway.c -- the gateway's life: begin to listen, serve, drain, end. */
 #include "gateway/request/gateway.h"
 
+#include "agent/handle/agent.h"
 #include "agent/journal/journal.h"
-#include "agent/journal/mailbox.h"
+#include "agent/journal/outbox.h"
 #include "agent/session/agent_parts.h"
 #include "base/error.h"
 #include "base/limits.h"

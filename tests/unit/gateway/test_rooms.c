@@ -10,8 +10,10 @@
 
 #include <cmocka.h>
 
-#include "agent/handle/agent.h"
+#include "agent/api/runtime.h"
 #include "agent/feature/heartbeat/beat.h"
+#include "agent/handle/agent.h"
+#include "agent/handle/session.h"
 #include "gateway/chat/channels.h"
 #include "gateway/chat/rooms.h"
 #include "store/store.h"

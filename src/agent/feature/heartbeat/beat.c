@@ -3,11 +3,19 @@
 
 #include <stdio.h>
 
-#include "agent/feature/heartbeat/beat_reply.h"
+#include "agent/context/role_prompts.h"
 #include "agent/feature/heartbeat/beat_private.h"
+#include "agent/feature/heartbeat/beat_reply.h"
+#include "agent/feature/heartbeat/beat_tools.h"
+#include "agent/feature/heartbeat/chat_view.h"
+#include "agent/feature/mode/mode_settings.h"
 #include "agent/feature/mode/role.h"
 #include "agent/journal/emit.h"
+#include "agent/machine/run.h"
+#include "agent/run/driver.h"
+#include "agent/run/feature.h"
 #include "agent/run/feature_turn.h"
+#include "agent/run/think.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "prompt/project.h"

@@ -8,7 +8,4 @@
 /* --- beat.c: the run is one of a companion; an action reached the chat */
 bool ch_beat_spoke(chela_run *run);
 
-/* --- beat_tools.c: the actions */
-int ch_beat_tools(chela_agent *a, struct chela_error *err);
-
 #endif

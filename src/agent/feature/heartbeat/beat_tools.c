@@ -8,11 +8,16 @@
  * pause for typing; without one what is said is the run's answer. They take the
  * path of all calls, so a part that was sent is not sent again after a crash:
  * each has a key that stays the same. */
+#include "agent/feature/heartbeat/beat_tools.h"
+
 #include <stdio.h>
 
+#include "agent/feature/heartbeat/beat.h"
 #include "agent/feature/heartbeat/beat_private.h"
+#include "agent/feature/heartbeat/chat_view.h"
 #include "agent/handle/lookup.h"
 #include "agent/journal/emit.h"
+#include "agent/machine/event.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "tool/call/call.h"

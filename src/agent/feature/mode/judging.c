@@ -1,7 +1,15 @@
 /* judging.c -- results that a model of their own judges: what the scores mean is
  * decided in reflect.c, what is done about it here. */
+#include "agent/feature/mode/judging.h"
+
 #include "agent/feature/mode/mode_private.h"
+#include "agent/feature/mode/mode_settings.h"
+#include "agent/feature/mode/plan_steps.h"
+#include "agent/feature/mode/reflect.h"
 #include "agent/journal/emit.h"
+#include "agent/machine/event.h"
+#include "agent/run/feature_turn.h"
+#include "agent/run/think.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 
@@ -147,7 +155,6 @@ bool ch_judging_wanted(const chela_run *run) {
         return false;
     return !k->routed || how->answers || (how->errors && k->round.failed);
 }
-
 
 /* --- without a plan ---------------------------------------------------------------- */
 

@@ -1,6 +1,21 @@
 /* mode.c -- see mode.h. What is done next is read from the conversation each
  * turn; planning.c, judging.c and routing.c do it. */
+#include "agent/feature/mode/mode.h"
+
+#include "agent/feature/mode/judging.h"
 #include "agent/feature/mode/mode_private.h"
+#include "agent/feature/mode/mode_settings.h"
+#include "agent/feature/mode/plan_progress.h"
+#include "agent/feature/mode/plan_steps.h"
+#include "agent/feature/mode/planning.h"
+#include "agent/feature/mode/role.h"
+#include "agent/feature/mode/routing.h"
+#include "agent/machine/event.h"
+#include "agent/machine/run.h"
+#include "agent/run/driver.h"
+#include "agent/run/feature.h"
+#include "agent/run/feature_turn.h"
+#include "agent/run/think.h"
 
 #include "agent/feature/mode/step_tools.h"
 #include "agent/journal/emit.h"

@@ -63,18 +63,4 @@ static inline struct ch_sv ch_moding_or_none(const struct ch_buf *b) {
     return b->n ? ch_buf_sv(b) : CH_SV("none");
 }
 
-/* --- planning.c */
-void ch_planning_make(chela_run *run);                      /* ask the planner */
-void ch_planning_take(chela_run *run, const struct ch_steps *steps); /* this is the plan */
-void ch_planning_run(chela_run *run, unsigned ready);       /* these steps, by bits */
-void ch_planning_forget(struct ch_moding *k);
-
-/* --- judging.c */
-bool ch_judging_wanted(const chela_run *run);
-void ch_judging_ask(chela_run *run); /* the reflector, about the plan's results */
-bool ch_judging_turn(chela_run *run); /* without a plan: as take_turn */
-
-/* --- routing.c */
-void ch_routing_ask(chela_run *run);
-
 #endif

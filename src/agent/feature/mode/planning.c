@@ -1,5 +1,11 @@
 /* planning.c -- plans: the planner's, their steps, and calls made of them. */
+#include "agent/feature/mode/planning.h"
+
 #include "agent/feature/mode/mode_private.h"
+#include "agent/feature/mode/plan_progress.h"
+#include "agent/feature/mode/plan_steps.h"
+#include "agent/run/feature_turn.h"
+#include "agent/run/think.h"
 #include "base/limits.h"
 
 void ch_planning_forget(struct ch_moding *k) {

@@ -6,11 +6,19 @@
 
 #include <stdio.h>
 
-#include "agent/journal/run_journal.h"
+#include "agent/context/role_prompts.h"
+#include "agent/feature/mode/mode_settings.h"
 #include "agent/journal/emit.h"
+#include "agent/journal/run_journal.h"
+#include "agent/machine/event.h"
+#include "agent/machine/output.h"
+#include "agent/machine/principal.h"
+#include "agent/machine/run.h"
 #include "agent/run/feature.h"
 #include "agent/run/feature_turn.h"
+#include "agent/session/agent_override.h"
 #include "agent/session/agent_parts.h"
+#include "agent/session/session.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "json/writer.h"

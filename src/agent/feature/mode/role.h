@@ -9,7 +9,7 @@
 #ifndef CH_AGENT_ROLE_H
 #define CH_AGENT_ROLE_H
 #include "agent/feature/mode/mode_settings.h"
-#include "agent/handle/driver.h"
+#include "agent/handle/run.h"
 #include "prompt/prompts.h"
 
 struct ch_asked; /* a question that is under way */

@@ -2,7 +2,12 @@
  *
  * Whatever it says, it is held to the list it was given, and below a confidence
  * of 0.6 the user is asked instead. What it chose becomes a plan of one step. */
+#include "agent/feature/mode/routing.h"
+
 #include "agent/feature/mode/mode_private.h"
+#include "agent/feature/mode/plan_progress.h"
+#include "agent/feature/mode/planning.h"
+#include "agent/run/feature_turn.h"
 
 #define PLANNER "planner"
 #define SURE 0.6

@@ -1,10 +1,13 @@
 /* step_tools.c -- see step_tools.h. */
 #include "agent/feature/mode/step_tools.h"
 
-#include "agent/feature/team/delegate.h"
-#include "agent/feature/mode/role.h"
 #include "agent/feature/mode/plan_progress.h"
+#include "agent/feature/mode/plan_steps.h"
+#include "agent/feature/mode/role.h"
+#include "agent/feature/team/child.h"
+#include "agent/feature/team/delegate.h"
 #include "agent/handle/lookup.h"
+#include "agent/machine/run.h"
 #include "agent/run/parent.h"
 #include "base/error.h"
 #include "json/writer.h"

@@ -1,11 +1,18 @@
 /* child.c -- the life of a run below a run: see delegate.h. What goes up and down
  * between the two is in parent.c; which calls are such runs, in delegate.c (agents)
  * and step_tools.c (steps of a plan). */
+#include "agent/feature/team/child.h"
+
 #include "agent/feature/team/delegate.h"
 #include "agent/journal/run_journal.h"
-#include "agent/session/children.h"
 #include "agent/machine/child_key.h"
+#include "agent/machine/event.h"
+#include "agent/machine/principal.h"
+#include "agent/machine/run.h"
+#include "agent/run/driver.h"
 #include "agent/run/parent.h"
+#include "agent/session/children.h"
+#include "agent/session/session.h"
 #include "base/limits.h"
 #include "base/sha256.h"
 #include "base/utf8.h"

@@ -1,8 +1,9 @@
 /* delegate.c -- the tool that is an agent: see delegate.h. */
 #include "agent/feature/team/delegate.h"
 
-#include "agent/journal/run_journal.h"
+#include "agent/feature/team/child.h"
 #include "agent/handle/lookup.h"
+#include "agent/journal/run_journal.h"
 #include "agent/run/parent.h"
 #include "base/error.h"
 #include "base/limits.h"

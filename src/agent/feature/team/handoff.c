@@ -2,9 +2,12 @@
 #include "agent/feature/team/handoff.h"
 
 #include "agent/context/context.h"
-#include "agent/journal/run_journal.h"
 #include "agent/handle/lookup.h"
 #include "agent/journal/emit.h"
+#include "agent/journal/run_journal.h"
+#include "agent/machine/event.h"
+#include "agent/run/driver.h"
+#include "agent/run/feature.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
