@@ -7,6 +7,7 @@
 #include "agent/context/memory_flush.h"
 #include "agent/context/role_prompts.h"
 #include "agent/context/side_query.h"
+#include "agent/handle/run_origin.h"
 #include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
 #include "agent/provider/target.h"
@@ -283,7 +284,7 @@ static int render(struct ch_compaction *c, struct chela_error *err) {
     const struct ch_prompt_value values[] = {
         {.name = "previous", .text = c->carry.summary.n ? c->carry.summary : CH_SV("none"),
          .untrusted = true},
-        {.name = "focus", .text = run->focus ? ch_sv_str(run->focus) : CH_SV("none")},
+        {.name = "focus", .text = ch_run_origin_focus(run) ? ch_sv_str(ch_run_origin_focus(run)) : CH_SV("none")},
         {.name = "max_words", .text = ch_buf_sv(&words)},
         {.name = "conversation", .text = ch_buf_sv(&told), .untrusted = true},
     };

@@ -11,7 +11,7 @@ static void select_for(chela_run *run, const struct ch_msg *m) {
         if (m->kind == CH_MSG_ASSISTANT && b->type == CH_BLOCK_TOOL_CALL)
             ch_selection_offer(s, b->name);
         else if (m->kind != CH_MSG_ASSISTANT && b->type == CH_BLOCK_TEXT)
-            ch_selection_input(s, &run->policy, b->text);
+            ch_selection_input(s, &run->permit.policy, b->text);
     }
 }
 

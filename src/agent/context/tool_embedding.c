@@ -231,7 +231,7 @@ bool ch_ponder(chela_run *run, void (*done)(chela_run *run)) {
         return false;
     run->pondered = true;
     struct ch_sv input = input_of(run);
-    if (!input.n || !ch_selection_ranks(ch_session_selection(run->session), &run->policy))
+    if (!input.n || !ch_selection_ranks(ch_session_selection(run->session), &run->permit.policy))
         return false;
     struct ch_pondering *p = ch_alloc(sizeof(*p));
     p->run = run;

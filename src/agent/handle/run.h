@@ -11,13 +11,23 @@
 #include "agent/machine/event.h"
 #include "agent/machine/principal.h"
 #include "agent/machine/run_counters.h"
-#include "prompt/directive.h"
 
 struct ch_compaction;
 struct ch_past;
 struct ch_pondering;
 struct ch_run_features;
+struct ch_run_origin;
 struct ch_run_recall;
+struct ch_said;
+
+/* What a run may do, and who has to agree. */
+struct ch_permit {
+    struct ch_policy policy;  /* within `bounds`, or the agent's */
+    struct ch_policy *bounds; /* owned: the policies that fit, within the agent's; NULL: none */
+    bool own_policy;          /* it says more than the agent's */
+    bool forgets;             /* ignore remembered approvals */
+    enum ch_consent ask_means;
+};
 
 struct chela_run {
     atomic_uint refs;
@@ -28,13 +38,8 @@ struct chela_run {
     struct ch_run m;
     chela_event_fn *on_event;
     void *user;
-    struct ch_policy policy; /* within `bounds`, or the agent's */
-    struct ch_policy *bounds; /* owned: the policies that fit, within the agent's; NULL: none */
-    struct ch_behalf behalf;
-    bool forgets; /* what was allowed always counts for nothing */
-    bool own_policy;         /* it says more than the agent's */
-    enum ch_consent ask_means;
-    char *prompt; /* owned: fingerprint of what the model is told; NULL: the agent's */
+    struct ch_run_origin *origin; /* handle/run_origin.c */
+    struct ch_permit permit;
 
     bool active;          /* counted in rt->running, the loop is held */
     bool over;            /* ended or paused; RUN_END was sent */
@@ -45,10 +50,6 @@ struct chela_run {
     enum ch_in interrupt; /* waiting for the tools to end; CH_IN_INPUT: none */
 
     /* being stored */
-    struct ch_msg *input; /* owned: what it begins with, until it is admitted */
-    char *event;          /* owned: of the inbox, that this is; NULL */
-    char *answer_to;      /* owned: where its answer goes; NULL: nowhere */
-    char *drop_if;        /* owned: words that leave nothing behind; NULL: none */
     size_t began;         /* its first message in the transcript */
     bool begun;           /* RUN_START was sent in this life */
     uint64_t stored_events; /* m.seq as it was last stored */
@@ -96,8 +97,6 @@ struct chela_run {
     struct ch_run_recall *recall; /* owned: notes that were looked for; NULL: not yet */
     struct ch_compaction *compaction; /* owned; NULL: none is under way */
     bool rewrote;               /* the transcript */
-    bool compacts;              /* that is all it is for... */
-    char *focus;                /* ...and what to keep above all; owned; NULL: nothing */
 
     /* acting */
     struct ch_list children; /* runs that calls of it are: delegate.h */
@@ -122,13 +121,7 @@ struct chela_run {
     bool silent; /* a feature said so of its end */
     char *taken_over; /* owned: the words of a person who ended it; NULL: nobody did */
 
-    /* the channel; reply_directives.c */
-    struct ch_directives said; /* of the last reply that had text */
-    bool said_before;          /* it is an earlier one */
-    struct ch_arena media_arena;
-    struct chela_str *media; /* in it: what the answer attaches */
-    size_t nmedia;
-    struct ch_about about; /* what it answers */
+    struct ch_said *said; /* owned: context/reply_directives.c; NULL: nothing */
     char error[CHELA_ERROR_MAX];
 };
 

@@ -15,6 +15,7 @@
 #include "agent/journal/outbox.h"
 
 #include "agent/handle/lookup.h"
+#include "agent/handle/run_origin.h"
 #include "agent/handle/session.h"
 #include "agent/journal/run_journal.h"
 #include "agent/machine/event.h"
@@ -515,8 +516,10 @@ void ch_outbox_answer(chela_run *run, unsigned turn, const struct chela_event *e
     CH_BUF_AUTO key = {0};
     CH_ARENA_AUTO arena = {0};
 
-    if (!run->answer_to || !s->channel.name || !ch_kept(run) || end->end.delivered ||
-        end->end.silent || status == CH_STATUS_CANCELLED)
+    const char *to = ch_run_origin_answer_to(run);
+
+    if (!to || !s->channel.name || !ch_kept(run) || end->end.delivered || end->end.silent ||
+        status == CH_STATUS_CANCELLED)
         return;
     if (!run->text.n && !run->error[0] && !end->end.nmedia)
         return;
@@ -527,7 +530,7 @@ void ch_outbox_answer(chela_run *run, unsigned turn, const struct chela_event *e
     ch_buf_addf(&key, "%s:%s:%u", s->key, run->id, turn);
     struct chela_outbound m = CHELA_OUTBOUND(
         .key = ch_buf_str(&key), .session = s->key, .channel = s->channel.name,
-        .to = run->answer_to, .text = ch_buf_str(&run->text), .run = run->id,
+        .to = to, .text = ch_buf_str(&run->text), .run = run->id,
         .status = ch_status_name(status), .reason = ch_reason_name(run->m.reason),
         .error = run->error[0] ? run->error : NULL,
         .reply_to = end->end.reply_to.n ? ch_arena_str(&arena, ch_unstr(end->end.reply_to)) : NULL,

@@ -3,6 +3,7 @@
 
 #include "agent/context/tool_embedding.h"
 #include "agent/handle/lookup.h"
+#include "agent/handle/run_origin.h"
 #include "agent/handle/session.h"
 #include "agent/journal/inbox.h"
 #include "agent/journal/journal.h"
@@ -199,13 +200,14 @@ uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m, const char *pro
     ch_jw_kcstr(&w, "mode", "start");
     if (prompt)
         ch_jw_kcstr(&w, "prompt", prompt);
-    ch_behalf_write(&run->behalf, &w);
-    if (run->drop_if)
-        ch_jw_kcstr(&w, "drop_if", run->drop_if);
+    ch_behalf_write(ch_run_origin_behalf(run), &w);
+    if (ch_run_origin_drop_if(run))
+        ch_jw_kcstr(&w, "drop_if", ch_run_origin_drop_if(run));
     kmsg(&w, m);
     run->start_seq =
         end_inbound(run->session, &w,
-                    &(struct ch_origin){run->event, run->answer_to, &run->about});
+                    &(struct ch_origin){ch_run_origin_event(run), ch_run_origin_answer_to(run),
+                                        ch_run_origin_about(run)});
     return ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT); /* in the same transaction */
 }
 
@@ -217,7 +219,7 @@ uint64_t ch_keep_queued(chela_run *run, const struct ch_msg *m, bool follow_up,
         return 0;
     struct ch_jw w = begin(k, run);
     ch_jw_kcstr(&w, "mode", follow_up ? "follow_up" : "steer");
-    ch_behalf_write(&run->behalf, &w);
+    ch_behalf_write(ch_run_origin_behalf(run), &w);
     kmsg(&w, m);
     return end_inbound(run->session, &w, from);
 }
@@ -578,7 +580,7 @@ uint64_t ch_keep_state(chela_run *run, enum ch_past_status status, enum ch_sync 
     struct ch_jw w = begin(k, run);
     ch_jw_kcstr(&w, "status", word);
     struct ch_spent live = k->ops->save(run, &w);
-    ch_behalf_write(&run->behalf, &w);
+    ch_behalf_write(ch_run_origin_behalf(run), &w);
     write_machine(&w, run, &live);
     ch_course_write(&run->course, &w);
     if (run->error[0])

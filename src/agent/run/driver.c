@@ -13,6 +13,7 @@
 #include "agent/context/recall.h"
 #include "agent/context/reply_directives.h"
 #include "agent/handle/hooks.h"
+#include "agent/handle/run_origin.h"
 #include "agent/handle/session.h"
 #include "agent/journal/journal_replay.h"
 #include "agent/journal/outbox.h"
@@ -45,6 +46,8 @@
 #include "tool/builtin/chat/message.h"
 #include "tool/call/delivery.h"
 
+#define PART(size) (((size) + 15) & ~(size_t)15)
+
 static chela_runtime *runtime(const chela_run *run) {
     return run->session->agent->rt;
 }
@@ -63,7 +66,8 @@ static struct chela_usage public_usage(const struct ch_usage *u, double cost) {
 }
 
 const char *ch_run_prompt(chela_run *run) {
-    return run->prompt ? run->prompt : ch_context_fingerprint(run);
+    const char *given = ch_run_origin_prompt(run);
+    return given ? given : ch_context_fingerprint(run);
 }
 
 static bool emit_start(chela_run *run) {
@@ -201,7 +205,7 @@ static void come_to_rest(chela_run *run) {
 static void store_end(chela_run *run, enum ch_past_status status) {
     run->m.seq++; /* RUN_END's own */
     /* One that never began leaves no trace: an earlier run may still wait. */
-    bool traceless = run->input || (run->compacts && !run->rewrote);
+    bool traceless = ch_run_origin_input(run) || (ch_run_origin_compacts(run) && !run->rewrote);
     run->end_seq = traceless ? 0 : ch_keep_end(run, status);
     run->m.seq--;
     if (!run->end_seq)
@@ -237,8 +241,8 @@ static bool is_alone(const chela_run *run) {
  * never been. */
 static bool drop_if_asked(chela_run *run) {
     struct ch_sv answer = ch_sv_trim(ch_buf_sv(&run->text));
-    if (!run->drop_if || run->m.reason != CH_REASON_COMPLETED || run->rewrote ||
-        !ch_sv_is(answer, run->drop_if) || !is_alone(run))
+    if (!ch_run_origin_drop_if(run) || run->m.reason != CH_REASON_COMPLETED || run->rewrote ||
+        !ch_sv_is(answer, ch_run_origin_drop_if(run)) || !is_alone(run))
         return false;
     ch_transcript_cut(&run->session->transcript, run->began);
     ch_fill_rewritten(run->session);
@@ -263,7 +267,7 @@ static void finish(chela_run *run) {
     run->silent = end.end.silent;
     drop_work(run);
     bool dropped = drop_if_asked(run);
-    if (mail && !run->input && !dropped)
+    if (mail && !ch_run_origin_input(run) && !dropped)
         ch_outbox_answer(run, run->m.turns, &end);
     store_end(run, CH_PAST_IDLE);
 }
@@ -566,29 +570,30 @@ void chela_run_leave(chela_run *run) {
 
 static int bound(chela_run *run, const chela_agent *a, const struct chela_run_opts *o,
                  struct chela_error *err) {
-    run->ask_means = a->ask_means;
-    if (o->approve && ch_consent_read(o->approve, &run->ask_means, err) < 0)
+    run->permit.ask_means = a->ask_means;
+    if (o->approve && ch_consent_read(o->approve, &run->permit.ask_means, err) < 0)
         return CHELA_EINVAL;
     struct ch_who who = {o->channel, o->sender};
     enum ch_consent means = ch_policies_consent(a->policies, who, CH_CONSENT_AUTO);
-    run->ask_means = CH_MAX(run->ask_means, means);
-    run->forgets = means == CH_CONSENT_DENY;
-    int rc = ch_policy_init(&run->policy, o->allow, o->deny, o->permission, err);
-    run->bounds = ch_policies_bound(a->policies, who, &a->policy, &run->policy.within);
-    run->own_policy =
-        run->bounds || o->allow || o->deny || o->permission != CHELA_PERM_ADMIN;
-    run->policy.always = a->output ? CH_OUTPUT_TOOL : NULL;
-    run->policy.own = ch_features_own_tools(a);
-    run->policy.absent = run->session->channel.name ? NULL : ch_channel_tool(&a->registry);
+    run->permit.ask_means = CH_MAX(run->permit.ask_means, means);
+    run->permit.forgets = means == CH_CONSENT_DENY;
+    int rc = ch_policy_init(&run->permit.policy, o->allow, o->deny, o->permission, err);
+    run->permit.bounds =
+        ch_policies_bound(a->policies, who, &a->policy, &run->permit.policy.within);
+    run->permit.own_policy =
+        run->permit.bounds || o->allow || o->deny || o->permission != CHELA_PERM_ADMIN;
+    run->permit.policy.always = a->output ? CH_OUTPUT_TOOL : NULL;
+    run->permit.policy.own = ch_features_own_tools(a);
+    run->permit.policy.absent = run->session->channel.name ? NULL : ch_channel_tool(&a->registry);
     return rc;
 }
 
 int ch_run_rebind(chela_run *run, struct chela_error *err) {
     const chela_agent *a = run->session->agent;
     struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
-    ch_behalf_apply(&run->behalf, &o);
-    ch_policy_release(&run->policy);
-    ch_free(CH_TAKE(run->bounds));
+    ch_behalf_apply(ch_run_origin_behalf(run), &o);
+    ch_policy_release(&run->permit.policy);
+    ch_free(CH_TAKE(run->permit.bounds));
     run->m.limits = a->limits;
     ch_bounds_apply(&run->session->bounds, &run->m.limits);
     run->m.model = 0;
@@ -601,9 +606,17 @@ int ch_run_rebind(chela_run *run, struct chela_error *err) {
     return rc < 0 ? rc : ch_features_open(run, NULL, NULL, err);
 }
 
+/* A run and its parts are one piece of memory. */
+static chela_run *alloc_run(void) {
+    chela_run *run = ch_alloc(PART(sizeof(*run)) + PART(ch_run_origin_size));
+    char *at = (char *)run + PART(sizeof(*run));
+    run->origin = (struct ch_run_origin *)at;
+    return run;
+}
+
 int ch_run_new(chela_session *s, const struct chela_run_opts *given, const struct ch_json *state,
                chela_run **out, struct chela_error *err) {
-    chela_run *run = ch_alloc(sizeof(*run));
+    chela_run *run = alloc_run();
     struct chela_run_opts own = *given;
     const struct chela_run_opts *opts = &own;
     if (!own.channel)
@@ -616,7 +629,6 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, const struc
     run->on_event = opts->on_event;
     run->user = opts->user;
     run->may_redo = opts->may_redo;
-    run->prompt = opts->prompt ? ch_strdup(opts->prompt) : NULL;
     run->interrupt = CH_IN_INPUT;
     run->stop_reason = "error";
     ch_random_id("run_", run->id);
@@ -626,7 +638,7 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, const struc
     ch_queue_init(&run->steering);
     ch_queue_init(&run->follow_ups);
     ch_list_init(&run->children);
-    run->behalf = ch_behalf_of(opts);
+    ch_run_origin_init(run, opts);
     int rc = bound(run, s->agent, opts, err);
     if (rc == 0)
         rc = ch_features_open(run, opts, state, err);
@@ -649,7 +661,7 @@ static void begin(struct ch_task *task) {
         run->take_up(run);
     else
         ch_drive(run, &(struct ch_input){.kind = resumed ? CH_IN_RESUMED : CH_IN_INPUT,
-                                         .compact = run->compacts});
+                                         .compact = ch_run_origin_compacts(run)});
 }
 
 static void begin_soon(chela_run *run) {
@@ -678,14 +690,15 @@ void ch_run_admit(chela_run *run) {
         ch_task_defer(run->loop, &run->begin);
         return;
     }
-    if (run->input) {
-        ch_course_aim(&run->course, run->input);
+    if (ch_run_origin_input(run)) {
+        const struct ch_msg *input = ch_run_origin_input(run);
+        ch_course_aim(&run->course, input);
         run->began = run->session->transcript.n;
         const char *prompt = ch_kept(run) ? ch_run_prompt(run) : NULL;
-        run->admit_seq = ch_keep_inbound(run, run->input, prompt);
-        if (ch_transcript_add(&run->session->transcript, CH_TAKE(run->input)) < 0)
+        run->admit_seq = ch_keep_inbound(run, input, prompt);
+        if (ch_transcript_add(&run->session->transcript, ch_run_origin_take_input(run)) < 0)
             snprintf(run->error, sizeof(run->error), "the session's history is full");
-    } else if (!run->compacts) { /* that one is not to be gone on with */
+    } else if (!ch_run_origin_compacts(run)) { /* that one is not to be gone on with */
         run->admit_seq = ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT);
     }
     if (!run->admit_seq)
@@ -767,10 +780,7 @@ void ch_run_unref(chela_run *run) {
         return;
     ch_queue_release(&run->steering);
     ch_queue_release(&run->follow_ups);
-    ch_msg_free(run->input);
-    ch_free(run->event);
-    ch_free(run->answer_to);
-    ch_free(run->drop_if);
+    ch_run_origin_release(run);
     ch_past_free(run->past);
     ch_free(run->gates);
     ch_buf_release(&run->text);
@@ -778,13 +788,10 @@ void ch_run_unref(chela_run *run) {
     ch_said_release(run);
     ch_features_free(run);
     ch_buf_release(&run->complaint);
-    ch_policy_release(&run->policy);
-    ch_free(run->bounds);
-    ch_behalf_release(&run->behalf);
+    ch_policy_release(&run->permit.policy);
+    ch_free(run->permit.bounds);
     ch_free(run->cancel_reason);
-    ch_free(run->prompt);
     ch_free(run->taken_over);
-    ch_free(run->focus);
     ch_recall_free(run);
     ch_free(run);
 }

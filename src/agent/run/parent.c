@@ -30,8 +30,8 @@ static double tighter_cost(double own, double told, double above, double used_ab
 }
 
 void ch_child_bind(const chela_run *above, chela_run *run) {
-    run->ask_means = CH_MAX(run->ask_means, above->ask_means);
-    run->forgets |= above->forgets;
+    run->permit.ask_means = CH_MAX(run->permit.ask_means, above->permit.ask_means);
+    run->permit.forgets |= above->permit.forgets;
 }
 
 static int64_t tokens(const struct ch_usage *u) {

@@ -18,6 +18,7 @@
 
 #include <stdio.h>
 
+#include "agent/handle/run_origin.h"
 #include "agent/journal/journal_replay.h"
 #include "agent/journal/run_journal.h"
 #include "agent/machine/message_origin.h"
@@ -171,10 +172,10 @@ int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_ru
     run->past = CH_TAKE(s->keep->past);
     snprintf(run->id, sizeof(run->id), "%s", p->run);
     run->told = p->status;
-    run->answer_to = CH_TAKE(p->answer_to);
-    run->drop_if = p->began == SIZE_MAX ? NULL : CH_TAKE(p->drop_if);
+    ch_run_origin_recall(run, CH_TAKE(p->answer_to),
+                         p->began == SIZE_MAX ? NULL : CH_TAKE(p->drop_if));
     run->began = p->began;
-    ch_about_move(&run->about, &p->about);
+    ch_about_move(ch_run_origin_about(run), &p->about);
     run->recoveries = p->status == CH_PAST_PARKED ? 1 : p->recoveries;
     run->recoveries += p->status == CH_PAST_RUNNING;
     run->nchildren = p->called;

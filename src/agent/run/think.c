@@ -17,6 +17,7 @@
 #include "agent/context/tool_choice.h"
 #include "agent/context/tool_embedding.h"
 #include "agent/handle/hooks.h"
+#include "agent/handle/run_origin.h"
 #include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
 #include "agent/machine/event.h"
@@ -67,13 +68,11 @@ bool ch_think_note(chela_run *run, struct ch_sv text) {
 static bool deliver_next(chela_run *run, struct ch_queue *q, enum chela_event_type type) {
     uint64_t seq = ch_queue_seq(q);
     char *to = ch_queue_take_to(q);
-    ch_queue_take_about(q, &run->about); /* what is known of the newest message */
+    ch_queue_take_about(q, ch_run_origin_about(run)); /* what is known of the newest message */
     struct ch_msg *m = ch_queue_pop(q);
     struct ch_sv text = m->blocks[0].text;
-    if (to) { /* the answer from here on is one to this */
-        ch_free(run->answer_to);
-        run->answer_to = to;
-    }
+    if (to) /* the answer from here on is one to this */
+        ch_run_origin_set_answer_to(run, to);
     if (!deliver(run, m, seq))
         return false;
     struct chela_event ev = {.type = type, .note.text = ch_str(text)};
@@ -147,7 +146,7 @@ static size_t list_tools(const chela_run *run, const char *only, struct ch_tool_
     size_t n = 0;
     for (size_t i = 0; i < r->n; i++) {
         struct ch_sv name = ch_sv_str(r->tools[i]->name);
-        if (ch_policy_allows(&run->policy, name, r->tools[i]->permission) &&
+        if (ch_policy_allows(&run->permit.policy, name, r->tools[i]->permission) &&
             ch_policy_listed(ch_sv_str(only), name))
             out[n++] = ch_tool_def(r->tools[i]);
     }
@@ -158,7 +157,7 @@ static size_t list_tools(const chela_run *run, const char *only, struct ch_tool_
  * final answer, in turns that have one, at the end. */
 static void choose_tools(chela_run *run, const char *only, struct ch_model_request *req) {
     const chela_agent *a = run->session->agent;
-    const struct ch_policy *p = &run->policy;
+    const struct ch_policy *p = &run->permit.policy;
     struct ch_tool_def *defs = ch_arena_alloc(&run->arena, (a->registry.n + 2) * sizeof(*defs));
     size_t found =
         only ? list_tools(run, only, defs) : ch_selection_defs(run->session->selection, p, defs);
@@ -235,7 +234,7 @@ static bool is_patched(const struct chela_turn_patch *p) {
 static uint64_t revision(chela_run *run, const struct chela_turn_patch *patch) {
     chela_session *s = run->session;
     uint64_t tools = s->agent->registry.revision, selected = ch_selection_revision(s->selection);
-    bool patched = is_patched(patch) || run->own_policy || run->m.reasked;
+    bool patched = is_patched(patch) || run->permit.own_policy || run->m.reasked;
     if (patched || s->patched || tools != s->registry_revision ||
         selected != s->selection_revision || s->revision == 0)
         s->revision++;

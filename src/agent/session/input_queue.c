@@ -9,6 +9,7 @@
 
 #include "agent/context/reply_directives.h"
 #include "agent/handle/lookup.h"
+#include "agent/handle/run_origin.h"
 #include "agent/handle/session.h"
 #include "agent/journal/inbox.h"
 #include "agent/journal/run_journal.h"
@@ -96,8 +97,8 @@ struct ch_shown ch_session_shown(const chela_session *s) {
         ch_queue_shown(&s->inflow->waiting, &sum);
     if (!s->run)
         return sum;
-    if (s->run->input)
-        ch_media_shown(s->run->input, &sum);
+    if (ch_run_origin_input(s->run))
+        ch_media_shown(ch_run_origin_input(s->run), &sum);
     ch_queue_shown(&s->run->steering, &sum);
     ch_queue_shown(&s->run->follow_ups, &sum);
     return sum;
@@ -216,7 +217,7 @@ static void start_waiting(struct ch_inflow *f) {
     if (rc < 0)
         ch_log(CH_LOG_ERROR, "session", "%s: what waited cannot begin: %s", s->key, err.message);
     if (rc == 0)
-        ch_about_move(&s->run->about, &j.about); /* it begins on the loop */
+        ch_about_move(ch_run_origin_about(s->run), &j.about); /* it begins on the loop */
     for (size_t i = 0; rc == 0 && i < j.seqs.n / sizeof(uint64_t); i++) {
         uint64_t seq;
         memcpy(&seq, j.seqs.p + i * sizeof(seq), sizeof(seq));
@@ -284,7 +285,7 @@ static bool into_run(const struct ch_inflow *f, const struct chela_run_opts *opt
     if (!is_busy(s) || (f->opts.mode != CHELA_QUEUE_STEER && !follow_up))
         return false;
     struct ch_behalf behalf = ch_behalf_of(opts);
-    bool fits = same(f, &behalf, &s->run->behalf);
+    bool fits = same(f, &behalf, ch_run_origin_behalf(s->run));
     ch_behalf_release(&behalf);
     if (!fits)
         return false;
@@ -387,7 +388,7 @@ static void take_back(chela_run *run, struct ch_queue *q) {
     CH_AUTOFREE char *to = ch_queue_take_to(q);
     struct ch_msg *m = ch_queue_pop(q);
 
-    ch_behalf_apply(&run->behalf, &opts);
+    ch_behalf_apply(ch_run_origin_behalf(run), &opts);
     wait_again(inflow(run->session), m, seq, ch_behalf_of(&opts),
                &(struct ch_origin){.to = to, .about = &about});
     ch_about_release(&about);

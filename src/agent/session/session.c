@@ -4,6 +4,7 @@
 #include "agent/context/context.h"
 #include "agent/context/reply_directives.h"
 #include "agent/handle/lookup.h"
+#include "agent/handle/run_origin.h"
 #include "agent/handle/session.h"
 #include "agent/journal/emit.h"
 #include "agent/journal/inbox.h"
@@ -89,7 +90,7 @@ static void deliver_notes(chela_session *s, const chela_run *run) {
         struct ch_past_note *n = CH_CONTAINER(i, struct ch_past_note, link);
         if (n->alone || !n->msg || n->msg->nblocks == 0)
             continue;
-        if (!ch_behalf_same(&n->behalf, &run->behalf, s->agent->policies)) {
+        if (!ch_behalf_same(&n->behalf, ch_run_origin_behalf(run), s->agent->policies)) {
             ch_inflow_recall(s, n);
             continue;
         }
@@ -116,9 +117,9 @@ static void supersede(chela_session *s, const chela_run *run) {
 /* A run was started before anybody could know that another one waits. */
 static bool may_begin(chela_session *s) {
     struct chela_error err = {0};
-    if (!s->keep->past || (!s->run->input && !s->run->compacts))
+    if (!s->keep->past || (!ch_run_origin_input(s->run) && !ch_run_origin_compacts(s->run)))
         return true;
-    if (s->run->compacts) {
+    if (ch_run_origin_compacts(s->run)) {
         ch_fail(&err, CHELA_ESTATE, "session '%s' has an unfinished run", s->key);
         ch_run_lost(s->run, &err);
         return false;
@@ -275,10 +276,6 @@ static struct chela_run_opts run_opts(const struct chela_run_opts *given) {
     return opts;
 }
 
-static char *dup_opt(const char *text) {
-    return text ? ch_strdup(text) : NULL;
-}
-
 static void hand_out(chela_run *run, chela_run **out) {
     if (!out)
         return;
@@ -330,16 +327,13 @@ int ch_run_start(chela_session *s, struct ch_msg *input, const struct chela_run_
         ch_msg_free(input);
         return rc;
     }
-    run->input = input;
-    run->event = dup_opt(opts.event_id);
-    run->answer_to = dup_opt(opts.answer_to);
-    run->drop_if = dup_opt(opts.drop_if);
+    ch_run_origin_message(run, input, &opts);
     if (opts.answer_to) { /* it may be the same text */
         char *to = ch_strdup(opts.answer_to);
         ch_free(s->answers_to);
         s->answers_to = to;
     }
-    ch_about_set(&run->about, s, opts.inbound);
+    ch_about_set(ch_run_origin_about(run), s, opts.inbound);
     supersede(s, run);
     use_run(s, run);
     hand_out(run, out);
@@ -377,8 +371,7 @@ int chela_session_compact(chela_session *s, const char *focus, const struct chel
     int rc = ch_run_new(s, &opts, NULL, &run, err);
     if (rc < 0)
         return rc;
-    run->compacts = true;
-    run->focus = focus && *focus ? ch_strdup(focus) : NULL;
+    ch_run_origin_compact(run, focus);
     if (s->keep && s->keep->state == CH_KEEP_FAILED)
         ch_restore_open(s);
     use_run(s, run);
@@ -475,7 +468,7 @@ int ch_run_enqueue(chela_run *run, bool follow_up, struct ch_msg *m,
         ch_queue_keep(q, from->to);
         ch_queue_about(q, from->about);
     }
-    if (run->session->keep && !run->input) { /* else it is stored when it is delivered */
+    if (run->session->keep && !ch_run_origin_input(run)) { /* else delivery stores it */
         static const struct ch_origin nowhere;
         ch_queue_mark(q, ch_keep_queued(run, m, follow_up, from ? from : &nowhere));
     }

@@ -14,6 +14,7 @@
 #include "agent/context/context.h"
 #include "agent/feature/heartbeat/beat.h"
 #include "agent/handle/run.h"
+#include "agent/handle/run_origin.h"
 #include "agent/machine/event.h"
 #include "agent/session/input_queue.h"
 #include "base/error.h"
@@ -78,7 +79,8 @@ void ch_parcel_working(struct ch_parcel *p, bool at_work) {
 /* Of several messages that a run is about the newest is answered. */
 static bool is_answered(const struct ch_parcel *p) {
     const chela_run *run = p->lane->run;
-    return run && run->answer_to && strcmp(run->answer_to, p->in.to) == 0;
+    const char *to = run ? ch_run_origin_answer_to(run) : NULL;
+    return to && strcmp(to, p->in.to) == 0;
 }
 
 static void show_growing(struct ch_parcel *p, const struct chela_event *ev) {

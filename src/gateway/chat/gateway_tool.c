@@ -21,6 +21,7 @@
 
 #include "agent/feature/heartbeat/beat.h"
 #include "agent/handle/run.h"
+#include "agent/handle/run_origin.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/limits.h"
@@ -80,10 +81,11 @@ static bool is_permitted(const struct tool *t) {
     const struct ch_lane *l = ch_lane_find(t->gw, ch_sv_str(t->session));
     const struct ch_chat *chat = ch_chat_of(t->gw, t->session);
     const chela_run *run = l ? l->session->run : NULL;
-    if (!run || !chat || !run->behalf.sender || !run->behalf.channel ||
-        strcmp(run->behalf.channel, chat->channel->ops->name) != 0)
+    const struct ch_behalf *by = run ? ch_run_origin_behalf(run) : NULL;
+    if (!by || !chat || !by->sender || !by->channel ||
+        strcmp(by->channel, chat->channel->ops->name) != 0)
         return false;
-    return chat->channel->ops->is_owner(chat->channel, run->behalf.sender);
+    return chat->channel->ops->is_owner(chat->channel, by->sender);
 }
 
 /* --- what changes */

@@ -11,6 +11,7 @@
  * the event that the message is, by which the other session knows it. What became
  * of it is then looked for there: a run that was cut off is taken up and waited
  * for, an answer that was given is the result. */
+#include "agent/handle/run_origin.h"
 #include "agent/handle/run.h"
 #include "agent/machine/principal.h"
 #include "agent/session/input_queue.h"
@@ -199,7 +200,7 @@ static struct sending *new_sending(chela_call *call, const struct ch_lane *from)
     s->call = call;
     s->hops = from->hops + 1;
     s->wait.ready = on_ready;
-    ch_behalf_apply(&from->session->run->behalf, &o);
+    ch_behalf_apply(ch_run_origin_behalf(from->session->run), &o);
     s->behalf = ch_behalf_of(&o);
     ch_buf_addf(&s->text, "[from session %s] %.*s", from->session->key,
                 CH_SV_FMT(ch_json_get_str(call->args, "message")));

@@ -10,6 +10,7 @@
 #include "agent/feature/heartbeat/chat_view.h"
 #include "agent/feature/mode/mode_settings.h"
 #include "agent/feature/mode/role.h"
+#include "agent/handle/run_origin.h"
 #include "agent/journal/emit.h"
 #include "agent/machine/run.h"
 #include "agent/run/driver.h"
@@ -256,8 +257,8 @@ static void add_scene(chela_run *run, struct ch_buf *out) {
     ch_buf_addf(out, ".\n");
     if (is_last_beat(run))
         ch_buf_add_str(out, "This is the end of your turn: only actions are left.\n");
-    if (run->about.blocks)
-        ch_buf_add_str(out, run->about.blocks);
+    if (ch_run_origin_about(run)->blocks)
+        ch_buf_add_str(out, ch_run_origin_about(run)->blocks);
 }
 
 /* "name(a: string, b?: integer): what it does" */

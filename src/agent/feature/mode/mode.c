@@ -115,7 +115,7 @@ void ch_moding_ask(chela_run *run, enum ch_role_kind role, const struct ch_promp
 /* --- what roles are told ---------------------------------------------------------- */
 
 bool ch_moding_offers(const chela_run *run, const struct ch_tool *t) {
-    const struct ch_policy *p = &run->policy;
+    const struct ch_policy *p = &run->permit.policy;
     struct ch_sv name = ch_sv_str(t->name);
     if (ch_sv_is(name, CH_REACT_TOOL))
         return true;

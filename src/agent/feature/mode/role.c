@@ -8,6 +8,7 @@
 
 #include "agent/context/role_prompts.h"
 #include "agent/feature/mode/mode_settings.h"
+#include "agent/handle/run_origin.h"
 #include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
 #include "agent/machine/event.h"
@@ -16,6 +17,7 @@
 #include "agent/machine/run.h"
 #include "agent/run/feature.h"
 #include "agent/run/feature_turn.h"
+#include "agent/run/parent.h"
 #include "agent/session/agent_override.h"
 #include "agent/session/agent_parts.h"
 #include "agent/session/session.h"
@@ -208,15 +210,14 @@ static struct ch_asked *start(chela_run *run, chela_agent *agent, const struct c
     struct chela_run_opts opts = CHELA_RUN_OPTS(
             .on_event = on_event, .user = q, .may_redo = 1, .prompt = prompt->fingerprint);
     *q = (struct ch_asked){.run = run, .role = prompt->name, .fn = fn, .user = user};
-    ch_behalf_apply(&run->behalf, &opts);
+    ch_behalf_apply(ch_run_origin_behalf(run), &opts);
     if (ch_session_open(agent, NULL, false, &q->session, err) < 0 ||
         chela_run_start(q->session, text.p, text.n, &opts, &inner, err) < 0) {
         ch_ask_close(q);
         return NULL;
     }
     q->session->system = ch_strdup(system);
-    inner->ask_means = run->ask_means;
-    inner->forgets = run->forgets;
+    ch_child_bind(run, inner);
     bound(run, &inner->m);
     chela_run_free(inner);
     return q;

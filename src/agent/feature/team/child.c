@@ -4,6 +4,7 @@
 #include "agent/feature/team/child.h"
 
 #include "agent/feature/team/delegate.h"
+#include "agent/handle/run_origin.h"
 #include "agent/journal/run_journal.h"
 #include "agent/machine/child_key.h"
 #include "agent/machine/event.h"
@@ -137,7 +138,7 @@ static int begin(struct ch_child *c, bool resume, struct chela_error *err) {
         chela_run_free(run);
         return rc;
     }
-    ch_behalf_apply(&c->run->behalf, &o);
+    ch_behalf_apply(ch_run_origin_behalf(c->run), &o);
     ch_delegate_withhold(c, o.deny, &deny);
     o.deny = deny.n ? ch_buf_str(&deny) : NULL;
     c->kind->write_task(c, &task);
