@@ -12,6 +12,8 @@
 
 #include "base/error.h"
 #include "base/limits.h"
+#include "json/get.h"
+#include "schema/schema_meta.h"
 #include "schema/schema_uri.h"
 #include "json/value.h"
 

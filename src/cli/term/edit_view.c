@@ -1,5 +1,7 @@
 /* edit_view.c -- what an editor looks like: its text folded into lines of the
  * terminal's width, and where the cursor is. See edit.h. */
+#include "cli/term/edit_view.h"
+
 #include <stdio.h>
 #include <string.h>
 
