@@ -86,11 +86,6 @@ static int find_target(struct ch_sv key, struct target *t, struct chela_error *e
     return 0;
 }
 
-int ch_config_may_patch(struct ch_sv key, struct chela_error *err) {
-    struct target t;
-    return find_target(key, &t, err);
-}
-
 /* --- what options mean */
 
 static const char *scope_name(enum ch_scope scope) {

@@ -426,11 +426,6 @@ static int add_one(struct ch_registry *r, const struct chela_tool_opts *t,
     return ch_registry_add(r, t, NULL, NULL, err);
 }
 
-int ch_builtin_add(struct ch_registry *r, const char *allow, const char *deny,
-                   struct chela_error *err) {
-    return ch_builtin_add_with(r, NULL, allow, deny, err);
-}
-
 int ch_builtin_add_with(struct ch_registry *r, struct ch_tool_settings *settings, const char *allow,
                         const char *deny, struct chela_error *err) {
     for (const struct chela_tool_opts *t = ch_builtin_tools; t->name; t++) {

@@ -343,18 +343,20 @@ void ch_place_release(struct ch_place *p) {
 }
 
 /* By hand on every kernel: openat2 gives a file, not the directory it is in. */
-static int find_place(const char *workspace, const struct guard *guard, const char *given,
-                      bool create, struct ch_place *out) {
+int ch_call_place(const chela_call *call, const char *given, enum ch_making what, bool create,
+                  struct ch_place *out) {
+    const struct guard guard = {
+        .protect = call->protect, .workspace = call->workspace, .what = what};
     CH_BUF_AUTO rel = {0};
 
     *out = (struct ch_place){.dir = -1};
-    int rc = ch_path_inside(workspace, given, &rel);
-    int root = rc < 0 ? rc : open_workspace(workspace);
+    int rc = ch_path_inside(call->workspace, given, &rel);
+    int root = rc < 0 ? rc : open_workspace(call->workspace);
     if (root < 0)
         return root;
     struct walk *w = ch_alloc(sizeof(*w));
     w->make = create;
-    w->guard = guard;
+    w->guard = &guard;
     rc = walk(w, root, ch_buf_str(&rel));
     close(root);
     if (rc == 0 && w->leaf_is_dir)
@@ -367,18 +369,6 @@ static int find_place(const char *workspace, const struct guard *guard, const ch
     }
     walk_free(w);
     return rc;
-}
-
-int ch_path_place(const char *workspace, const char *given, bool create, struct ch_place *out) {
-    return find_place(workspace, NULL, given, create, out);
-}
-
-int ch_call_place(const chela_call *call, const char *given, enum ch_making what, bool create,
-                  struct ch_place *out) {
-    const struct guard guard = {
-        .protect = call->protect, .workspace = call->workspace, .what = what};
-
-    return find_place(call->workspace, &guard, given, create, out);
 }
 
 /* --- saying no ----------------------------------------------------------- */

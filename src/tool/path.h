@@ -34,14 +34,12 @@ struct ch_place {
     int dir;    /* owned descriptor, -1 when unset */
     char *leaf; /* owned */
 };
-/* create: make missing directories. */
-int ch_path_place(const char *workspace, const char *given, bool create, struct ch_place *out);
-void ch_place_release(struct ch_place *p);
-
-/* The same for a call of a tool that writes: what is protected (sandbox.h) is
- * refused, by whatever links it is reached, and no directory is made there. */
+/* For a call of a tool that writes. create: make missing directories. What is
+ * protected (sandbox.h) is refused, by whatever links it is reached, and no
+ * directory is made there. */
 int ch_call_place(const chela_call *call, const char *given, enum ch_making what, bool create,
                   struct ch_place *out);
+void ch_place_release(struct ch_place *p);
 
 /* Turn a negative errno into the call's error result, naming the path as the
  * model gave it; verb says what was tried: "read". Returns 0. */

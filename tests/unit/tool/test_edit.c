@@ -150,7 +150,7 @@ static void test_diff(void **state) {
 
 static void setup(struct kit *k) {
     kit_init(k);
-    ch_builtin_add(&k->registry, NULL, NULL, NULL);
+    ch_builtin_add_with(&k->registry, NULL, NULL, NULL, NULL);
     kit_put(k, "f", "one\ntwo\nthree\n");
 }
 
@@ -243,7 +243,7 @@ static int edit_late(chela_call *call, void *user) {
     assert_true(fd >= 0);
     close(fd);
     kit_put(k, "f", "theirs\n");
-    assert_int_equal(ch_path_place(chela_call_workspace(call), "f", false, &place), 0);
+    assert_int_equal(ch_call_place(call, "f", CH_MAKING_FILE, false, &place), 0);
     int rc = ch_file_replace(call, &place, &st, CH_SV("ours"));
     ch_place_release(&place);
     return ch_path_refuse(call, "edit", "f", rc);
