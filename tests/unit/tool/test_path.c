@@ -19,9 +19,9 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "support/toolkit.h"
-#include "tool/builtin.h"
-#include "tool/call.h"
-#include "tool/path.h"
+#include "tool/builtin/builtin.h"
+#include "tool/call/call.h"
+#include "tool/process/path.h"
 #include "json/writer.h"
 
 static int place_in(const struct kit *k, const char *given, bool create, struct ch_place *out) {
