@@ -11,7 +11,7 @@
 struct fetching {
     struct ch_link link;
     struct ch_telegram *t;
-    struct ch_telegram_file file; /* in the arena */
+    const struct ch_telegram_file *file; /* in the arena */
     struct ch_arrival *in;
     struct ch_arena *arena;
     char *workspace; /* owned; NULL: it is kept nowhere */
@@ -66,7 +66,7 @@ static void on_bytes(const struct ch_web_answer *a, void *user) {
         return;
     }
     ch_buf_addf(&stem, "tg%s-%s", f->in->about.chat_id, f->in->about.message_id);
-    struct ch_file taken = {ch_buf_str(&stem), f->file.name, a->text};
+    struct ch_file taken = {ch_buf_str(&stem), f->file->name, a->text};
     f->filing = ch_file_take(f->t->host.rt, f->in, f->arena, f->workspace, &taken, on_filed, f);
 }
 
@@ -97,7 +97,7 @@ static void ask(struct fetching *f) {
     CH_BUF_AUTO body = {0};
     struct ch_jw w = ch_jw(&body);
     ch_jw_begin(&w, '{');
-    ch_jw_kcstr(&w, "file_id", f->file.id);
+    ch_jw_kcstr(&w, "file_id", f->file->id);
     ch_jw_end(&w, '}');
     ch_telegram_call(f->t, "getFile", &body, on_place, f);
 }
@@ -106,8 +106,6 @@ void ch_telegram_prepare(struct ch_channel *c, struct ch_arrival *in, struct ch_
                          const char *workspace, void (*done)(void *tag), void *tag) {
     struct ch_telegram *t = ch_telegram_of(c);
     struct fetching *f = ch_alloc(sizeof(*f));
-    struct ch_telegram_message m = {0};
-    const struct ch_json *v;
     f->t = t;
     f->in = in;
     f->arena = a;
@@ -115,12 +113,10 @@ void ch_telegram_prepare(struct ch_channel *c, struct ch_arrival *in, struct ch_
     f->done = done;
     f->tag = tag;
     ch_list_add(&t->fetchings, &f->link);
-    if (ch_json_parse(a, in->data, CH_JSON_REPLACE, &v, NULL, NULL) == 0 &&
-        ch_telegram_read(v, t->me, t->name, a, &m, NULL) == 0)
-        f->file = m.file;
-    if (!f->file.id || (!workspace && !f->file.picture))
+    f->file = &((const struct ch_telegram_message *)in->message)->file;
+    if (!f->file->id || (!workspace && !f->file->picture))
         end(f);
-    else if (f->file.size > (int64_t)CH_LIMIT_CHANNEL_FILE)
+    else if (f->file->size > (int64_t)CH_LIMIT_CHANNEL_FILE)
         give_up(f, "it is too large to be fetched", "it is too large");
     else
         ask(f);
