@@ -169,7 +169,7 @@ $(FUZZ): $(BUILD)/%: $(BUILD)/obj/%.o $(if $(FUZZER),,$(BUILD)/obj/tests/support
 	$(Q)$(LINK) $(FUZZER) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(TEST_LIBS)
 # Stand-ins for the other side of the network share no code with src/.
 define HELPER_RULE
-$(BUILD)/tests/support/$(1): $(wildcard tests/support/$(1)/*.[ch] $(if $(filter lark% tele%,$(1)),tests/support/chat/*.[ch]))
+$(BUILD)/tests/support/$(1): $(wildcard tests/support/$(1)/*.[ch] $(if $(filter lark% tele%,$(1)),tests/support/chat/*.[ch]) $(if $(filter llm% lark% tele% tls%,$(1)),tests/support/listen/*.[ch]))
 	$$(call say,cc)
 	$$(Q)$$(CC) -D_GNU_SOURCE -std=gnu11 $(if $(filter crashpoint,$(1)),-O2 -shared -fPIC,$$(OPT)) $$(WARN) -o $$@ $$(filter %.c,$$^) -Wl,--as-needed -lpthread -lssl -lcrypto
 endef

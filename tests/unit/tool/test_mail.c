@@ -139,12 +139,13 @@ static void test_plain_message(void **state) {
     assert_int_equal(build("Bot <bot@x.example>", "a@b.example", NULL, "Hello there",
                            "One\n.\nTwo\r\nThree\rFour\n", NULL, 0, &got),
                      0);
-    assert_string_equal(got.headers.p, "Date: Tue, 14 Nov 2023 22:13:20 +0000\r\n"
-                                       "From: Bot <bot@x.example>\r\n"
-                                       "To: a@b.example\r\n"
-                                       "Subject: Hello there\r\n"
-                                       "Message-ID: <00000000000000010000000000000002@x.example>\r\n"
-                                       "Auto-Submitted: auto-generated\r\n");
+    assert_string_equal(got.headers.p,
+                        "Date: Tue, 14 Nov 2023 22:13:20 +0000\r\n"
+                        "From: Bot <bot@x.example>\r\n"
+                        "To: a@b.example\r\n"
+                        "Subject: Hello there\r\n"
+                        "Message-ID: <00000000000000010000000000000002@x.example>\r\n"
+                        "Auto-Submitted: auto-generated\r\n");
     assert_int_equal(got.mail.nparts, 1);
     assert_part(&got, 0, "text/plain; charset=utf-8", "7bit",
                 "One\r\n.\r\nTwo\r\nThree\r\nFour\r\n");
