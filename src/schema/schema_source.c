@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/limits.h"
-#include "schema/schema_uri.h"
+#include "base/uri.h"
 #include "json/value.h"
 
 #define META_CHAIN 8      /* meta-schemas of meta-schemas */
