@@ -1,6 +1,9 @@
-/* summary_carryover.c -- see summary_carryover.h. What is written here is read back here: a title that
- * no message of a user can have (it is an event's), then sections under fixed
- * headings; lines of a section hold no line ends, so they cannot forge one. */
+/* summary_carryover.c -- see summary_carryover.h.
+ *
+ * This file writes the text and reads it back. The text begins with a title that no
+ * user message can have, since it is the title of an event. Sections under fixed
+ * headings follow. A line of a section holds no line end, so no line can forge a
+ * heading. */
 #include "prompt/summary_carryover.h"
 
 #include <stdio.h>

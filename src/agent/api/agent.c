@@ -15,8 +15,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "tool/builtin/builtin.h"
+#include "tool/builtin/chat/message.h"
 #include "tool/process/sandbox_policy.h"
 #include "tool/registry/settings.h"
+#include "tool/call/function.h"
+#include "tool/call/command.h"
 #include "json/writer.h"
 
 static char *dup_opt(const char *s) {
@@ -215,7 +218,7 @@ int ch_agent_output(chela_agent *a, const char *schema, const char *by, struct c
             .schema = ch_output_schema(a->output), .fn = take_answer,
             .effect = CHELA_EFFECT_READ, .permission = CHELA_PERM_READ,
             .flags = CHELA_TOOL_ON_LOOP | CHELA_TOOL_TERMINATES);
-    return ch_registry_add(&a->registry, &tool, NULL, NULL, err);
+    return ch_function_add(&a->registry, &tool, err);
 }
 
 static int set_compaction(chela_agent *a, const struct chela_agent_opts *o,
@@ -398,7 +401,7 @@ int chela_agent_add_tool(chela_agent *a, const struct chela_tool_opts *given,
                        "it a program (chela_agent_add_command), or have it asked about "
                        "(CHELA_TOOL_CONFIRM)",
                        opts.name ? opts.name : "?");
-    return ch_registry_add(&a->registry, &opts, NULL, NULL, err);
+    return ch_function_add(&a->registry, &opts, err);
 }
 
 int chela_agent_tool(chela_agent *a, const char *name, const char *description, const char *schema,
@@ -407,7 +410,7 @@ int chela_agent_tool(chela_agent *a, const char *name, const char *description, 
                                                   .schema = schema, .fn = fn, .user = user);
     if (!a)
         return CHELA_EINVAL;
-    return ch_registry_add(&a->registry, &opts, NULL, NULL, NULL);
+    return ch_function_add(&a->registry, &opts, NULL);
 }
 
 int chela_agent_remove_tool(chela_agent *a, const char *name) {

@@ -89,13 +89,6 @@ void ch_prompt_split(const char *word, char **name, const char **version) {
     *name = at ? ch_must(strndup(word, (size_t)(at - word))) : ch_dup(word);
 }
 
-char *ch_prompt_member(const char *json, const char *pointer) {
-    char *value = chela_json_get(json, strlen(json), pointer, NULL);
-    char *copy = ch_dup(value && strcmp(value, "null") != 0 ? value : "");
-    chela_free(value);
-    return copy;
-}
-
 static void print_draft(struct ch_prompt_cmd *p, struct ch_draft *d) {
     ch_draft_finish(d);
     ch_console_page(&p->console, d->p, d->n);

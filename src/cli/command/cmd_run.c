@@ -8,6 +8,7 @@
 
 #include "cli/term/ask.h"
 #include "cli/command/cmd.h"
+#include "cli/command/command_help.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/report/out.h"
@@ -778,7 +779,7 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
     r.format = format_of(r.flags.output);
     r.text = (struct ch_text){.console = &r.console, .no_answer = r.format != TEXT, .fresh = true};
     if (r.args.help) {
-        ch_help_print(&r.console, cmd->name);
+        ch_command_help_print(&r.console, cmd);
         rc = CH_EXIT_DONE;
     } else {
         r.signals = ch_signals_new();

@@ -2,7 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/command/cmd.h"
+#include "cli/main/help.h"
+#include "cli/main/man.h"
+#include "cli/main/reference.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
@@ -10,13 +12,14 @@
 /* What the build asks for, not people: `make man`. */
 static const struct {
     const char *flag;
-    void (*write)(FILE *out);
+    void (*write)(FILE *out, ch_commands all);
 } papers[] = {{"--man", ch_man_write}, {"--reference", ch_reference_write}};
 
-static void print_paper(struct ch_console *c, void (*write)(FILE *out)) {
+static void print_paper(struct ch_console *c, ch_commands all,
+                        void (*write)(FILE *out, ch_commands all)) {
     struct ch_draft d;
     ch_draft_init(&d);
-    write(d.f);
+    write(d.f, all);
     ch_draft_finish(&d);
     ch_console_print(c, d.p, d.n);
     free(d.p);
@@ -33,7 +36,7 @@ static char *joined(const struct ch_args *args) {
 static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
     struct ch_args args;
     struct ch_console console;
-    void (*paper)(FILE *out) = NULL;
+    void (*paper)(FILE *out, ch_commands all) = NULL;
     for (size_t i = 0; argc == 1 && i < sizeof(papers) / sizeof(papers[0]); i++)
         if (strcmp(argv[0], papers[i].flag) == 0)
             paper = papers[i].write;
@@ -44,11 +47,12 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
         ch_console_init(&console, env, CH_NORMAL, false);
         code = CH_EXIT_DONE;
         if (paper)
-            print_paper(&console, paper);
-        else if (name && !ch_cmd_find(name) && !ch_cmd_is_group(name))
-            code = ch_cmd_unknown(&console, name);
+            print_paper(&console, env->commands, paper);
+        else if (name && !ch_cmd_find(env->commands, name) &&
+                 !ch_cmd_is_group(env->commands, name))
+            code = ch_cmd_unknown(&console, env->commands, name);
         else
-            ch_help_print(&console, name);
+            ch_help_print(&console, env->commands, name);
         code = ch_console_exit(&console, code);
         ch_console_release(&console);
         free(name);

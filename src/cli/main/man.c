@@ -1,10 +1,11 @@
 /* man.c -- the manual page, made from the same tables as the help texts. */
+#include "cli/main/man.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "chela/session.h"
-#include "cli/command/cmd.h"
 #include "cli/support/env.h"
 
 const struct ch_exit_help ch_exit_help[] = {
@@ -119,9 +120,9 @@ static void command(FILE *out, const struct ch_cmd *cmd) {
     }
 }
 
-static void write_commands(FILE *out) {
+static void write_commands(FILE *out, ch_commands all) {
     heading(out, "SH", "synopsis");
-    for (const struct ch_cmd *const *c = ch_cmds; *c; c++) {
+    for (ch_commands c = all; *c; c++) {
         usage(out, *c);
         fputs(".br\n", out);
     }
@@ -132,15 +133,15 @@ static void write_commands(FILE *out) {
         "and goes on until there is an answer.\n"
         "Long flags take \"--flag value\" and \"--flag=value\"; every command has --help.\n");
     heading(out, "SH", "commands");
-    for (const struct ch_cmd *const *c = ch_cmds; *c; c++)
+    for (ch_commands c = all; *c; c++)
         command(out, *c);
 }
 
-void ch_man_write(FILE *out) {
+void ch_man_write(FILE *out, ch_commands all) {
     fprintf(out, ".TH CHELA 1 \"\" \"chela %s\" \"User commands\"\n", chela_version());
     heading(out, "SH", "name");
     fputs("chela \\- run LLM agents from the command line\n", out);
-    write_commands(out);
+    write_commands(out, all);
     heading(out, "SH", "environment");
     for (const struct ch_env_help *e = ch_env_help; e->name; e++)
         tagged(out, e->name, e->help);

@@ -3,12 +3,14 @@
  * Commands come from the table that dispatch and help read. Of every event an
  * example is made and handed to the library, so that what the page shows is
  * what is written, field by field; all optional fields are there. */
+#include "cli/main/reference.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "chela/event.h"
 #include "chela/session.h"
-#include "cli/command/cmd.h"
+#include "cli/main/man.h"
 #include "cli/support/env.h"
 
 #define STR(text) ((struct chela_str){text, sizeof(text) - 1})
@@ -178,7 +180,7 @@ static void write_command(FILE *out, const struct ch_cmd *cmd) {
         write_flag(out, o);
 }
 
-void ch_reference_write(FILE *out) {
+void ch_reference_write(FILE *out, ch_commands all) {
     fputs("# Reference\n\n"
           "Made by `make man` from the tables of the program. The keys of `chela.yaml` are in "
           "[configuration.md](configuration.md),\nthe bounds of everything in "
@@ -186,7 +188,7 @@ void ch_reference_write(FILE *out) {
           "## Commands\n\n"
           "Long flags take `--flag value` and `--flag=value`; every command has `--help`.\n",
           out);
-    for (const struct ch_cmd *const *c = ch_cmds; *c; c++)
+    for (ch_commands c = all; *c; c++)
         write_command(out, *c);
     fputs("\n## Exit status\n\n| | |\n|---|---|\n", out);
     for (const struct ch_exit_help *e = ch_exit_help; e->code; e++)

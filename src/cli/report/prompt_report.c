@@ -1,4 +1,6 @@
-/* prompt_report.c -- reports of prompt tests: for people, for CI, and kept. */
+/* prompt_report.c -- see prompt_report.h. */
+#include "cli/report/prompt_report.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,8 +13,14 @@
 #include "cli/support/markup.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
-#include "cli/command/prompt_cmd.h"
 #include "cli/term/table.h"
+
+char *ch_prompt_member(const char *json, const char *pointer) {
+    char *value = chela_json_get(json, strlen(json), pointer, NULL);
+    char *copy = ch_dup(value && strcmp(value, "null") != 0 ? value : "");
+    chela_free(value);
+    return copy;
+}
 
 static char *in_case(const char *report, size_t i, const char *member) {
     char *pointer = ch_format("/cases/%zu/%s", i, member);

@@ -17,6 +17,7 @@
 #include "base/utf8.h"
 #include "gateway/chat/channels.h"
 #include "tool/call/call.h"
+#include "tool/call/function.h"
 
 #define WORDS 120 /* bytes of a message that a person is shown */
 #define MUTE_S 3600
@@ -342,7 +343,7 @@ int ch_actions_equip(chela_gateway *gw, chela_agent *agent, const char *key,
             .name = tools[i].name, .description = tools[i].description, .schema = tools[i].schema,
             .fn = act, .check = check, .user = t, .release = release, .effect = CHELA_EFFECT_ONCE,
             .permission = CHELA_PERM_ADMIN, .flags = CHELA_TOOL_ON_LOOP | CHELA_TOOL_CONFIRM);
-        rc = ch_registry_add(&agent->registry, &o, NULL, NULL, err);
+        rc = ch_function_add(&agent->registry, &o, err);
         if (rc < 0)
             release(t);
         else

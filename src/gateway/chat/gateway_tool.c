@@ -28,6 +28,7 @@
 #include "gateway/chat/channels.h"
 #include "io/worker.h"
 #include "tool/call/call.h"
+#include "tool/call/function.h"
 
 #define NAME "gateway"
 
@@ -404,7 +405,7 @@ int ch_gateway_tool_equip(chela_gateway *gw, chela_agent *agent, const char *key
         .name = NAME, .description = description, .schema = schema, .fn = run, .check = check,
         .user = t, .release = release, .effect = CHELA_EFFECT_ONCE,
         .permission = CHELA_PERM_ADMIN, .flags = CHELA_TOOL_ON_LOOP | CHELA_TOOL_CONFIRM);
-    int rc = ch_registry_add(&agent->registry, &o, NULL, NULL, err);
+    int rc = ch_function_add(&agent->registry, &o, err);
     if (rc < 0) {
         release(t);
         return rc;

@@ -1,7 +1,7 @@
 /* provider.h -- which servers chela knows by name, and how to reach them. */
 #ifndef CH_MODEL_PROVIDER_H
 #define CH_MODEL_PROVIDER_H
-#include "model/codec/codec.h"
+#include "model/catalog/model_request.h"
 
 struct ch_provider {
     const char *name;     /* users type it */

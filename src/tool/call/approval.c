@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/limits.h"
-#include "tool/builtin/builtins.h"
 #include "tool/call/call.h"
 #include "tool/process/executable.h"
 #include "tool/registry/policy.h"
@@ -31,29 +30,11 @@ struct ch_approvals {
 
 /* --- levels ------------------------------------------------------------------- */
 
-static bool read_consent(struct ch_sv word, enum ch_consent *out) {
-    static const char *const words[] = {"auto", "ask", "deny"};
-
-    for (size_t i = 0; i < CH_LEN(words); i++)
-        if (ch_sv_is(word, words[i])) {
-            *out = (enum ch_consent)i;
-            return true;
-        }
-    return false;
-}
-
-int ch_consent_read(const char *word, enum ch_consent *out, struct chela_error *err) {
-    *out = CH_CONSENT_ASK;
-    if (!word || read_consent(ch_sv_str(word), out))
-        return 0;
-    return ch_fail(err, CHELA_EINVAL, "approve must be ask, auto or deny, not '%.40s'", word);
-}
-
 static int add_level(struct ch_approvals *a, struct ch_sv text, struct chela_error *err) {
     struct ch_sv rest = text, who = ch_sv_trim(ch_sv_split(&rest, '='));
     struct level level;
 
-    if (!who.n || !read_consent(ch_sv_trim(rest), &level.consent))
+    if (!who.n || !ch_consent_parse(ch_sv_trim(rest), &level.consent))
         return ch_fail(err, CHELA_EINVAL, "expected TOOL=ask, auto or deny, not '%.*s'",
                        (int)CH_MIN(text.n, (size_t)80), text.p);
     if (ch_sv_starts(who, "group:") && !ch_policy_group(who))
@@ -268,32 +249,9 @@ static bool arguments_match(const struct rule *r, const struct ch_json *args) {
     return true;
 }
 
-/* Calls of a tool that is asked about which only look, or end what was agreed
- * to before. */
-static const struct {
-    const char *tool, *argument, *value;
-} harmless[] = {
-    {"process", "action", "list"},
-    {"process", "action", "poll"},
-    {"process", "action", "log"},
-    {"process", "action", "kill"},
-};
-
-static bool is_harmless(const chela_call *call) {
-    if (call->tool->only_looks)
-        return call->tool->only_looks(call);
-    if (call->tool->check != ch_process_check)
-        return false; /* a host's own tool of that name */
-    for (size_t i = 0; i < CH_LEN(harmless); i++)
-        if (strcmp(harmless[i].tool, call->tool->name) == 0 &&
-            ch_sv_is(ch_json_get_str(call->args, harmless[i].argument), harmless[i].value))
-            return true;
-    return false;
-}
-
 bool ch_approvals_vouch(const struct ch_approvals *a, const chela_call *call,
                         const struct ch_bound *b) {
-    if (stated_level(a, call->tool) < 0 && is_harmless(call))
+    if (stated_level(a, call->tool) < 0 && call->tool->only_looks && call->tool->only_looks(call))
         return true;
     for (size_t i = 0; a && i < a->nrules; i++) {
         const struct rule *r = &a->rules[i];

@@ -11,7 +11,7 @@
 
 #include "base/limits.h"
 #include "base/utf8.h"
-#include "tool/builtin/builtin.h"
+#include "tool/call/command.h"
 #include "tool/call/call.h"
 #include "tool/call/plan.h"
 #include "tool/process/program.h"

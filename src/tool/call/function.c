@@ -88,14 +88,15 @@ static const struct ch_tool_ops ops = {
     .free = ch_free,
 };
 
-const struct ch_tool_ops *ch_function_ops(void) {
-    return &ops;
-}
-
-void *ch_function_new(chela_tool_fn *fn, void *user) {
+int ch_function_add(struct ch_registry *r, const struct chela_tool_opts *opts,
+                    struct chela_error *err) {
+    if (!opts || opts->size < CH_TOOL_OPTS_LEAST || !opts->fn)
+        return ch_registry_add(r, opts, NULL, NULL, err); /* the host runs it, or it is refused */
     struct function *f = ch_alloc(sizeof(*f));
-
-    f->fn = fn;
-    f->user = user;
-    return f;
+    f->fn = opts->fn;
+    f->user = opts->user;
+    int rc = ch_registry_add(r, opts, &ops, f, err);
+    if (rc < 0)
+        ch_free(f);
+    return rc;
 }

@@ -8,7 +8,6 @@
  * whatever is renamed meanwhile. */
 #include "tool/process/path.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -22,9 +21,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "tool/call/call.h"
 #include "tool/process/sandbox_policy.h"
-#include "tool/result/similar.h"
 
 #define RACE_RETRIES 8
 
@@ -114,19 +111,12 @@ int ch_path_inside(const char *workspace, const char *given, struct ch_buf *rel)
 
 /* --- resolving by hand --------------------------------------------------- */
 
-/* What a walk must not make or lead to. */
-struct guard {
-    const char *const *protect;
-    const char *workspace;
-    enum ch_making what; /* where it ends */
-};
-
 struct walk {
     int dirs[CH_LIMIT_PATH / 2]; /* entered so far; [0] is the root's duplicate */
     size_t n;
     unsigned links;
     bool make;                 /* create directories that are missing */
-    const struct guard *guard; /* NULL: nothing is protected */
+    const struct ch_path_guard *guard; /* NULL: nothing is protected */
     struct ch_buf at;          /* the last directory, below the root; no link is in it */
     struct ch_buf todo;        /* what is left of the path */
     char *leaf;                /* owned; where it ends: a name in the last directory */
@@ -162,7 +152,7 @@ static int follow(struct walk *w, const char *name) {
  * walk is in and, since nothing is there yet, by what is left of the path? */
 static bool is_protected(const struct walk *w, const char *name) {
     CH_BUF_AUTO given = {0}, path = {0};
-    const struct guard *g = w->guard;
+    const struct ch_path_guard *g = w->guard;
 
     if (!g)
         return false;
@@ -343,20 +333,18 @@ void ch_place_release(struct ch_place *p) {
 }
 
 /* By hand on every kernel: openat2 gives a file, not the directory it is in. */
-int ch_call_place(const chela_call *call, const char *given, enum ch_making what, bool create,
-                  struct ch_place *out) {
-    const struct guard guard = {
-        .protect = call->protect, .workspace = call->workspace, .what = what};
+int ch_path_place(const char *workspace, const struct ch_path_guard *guard, const char *given,
+                  bool create, struct ch_place *out) {
     CH_BUF_AUTO rel = {0};
 
     *out = (struct ch_place){.dir = -1};
-    int rc = ch_path_inside(call->workspace, given, &rel);
-    int root = rc < 0 ? rc : open_workspace(call->workspace);
+    int rc = ch_path_inside(workspace, given, &rel);
+    int root = rc < 0 ? rc : open_workspace(workspace);
     if (root < 0)
         return root;
     struct walk *w = ch_alloc(sizeof(*w));
     w->make = create;
-    w->guard = &guard;
+    w->guard = guard;
     rc = walk(w, root, ch_buf_str(&rel));
     close(root);
     if (rc == 0 && w->leaf_is_dir)
@@ -369,81 +357,4 @@ int ch_call_place(const chela_call *call, const char *given, enum ch_making what
     }
     walk_free(w);
     return rc;
-}
-
-/* --- saying no ----------------------------------------------------------- */
-
-struct reason {
-    int error;
-    const char *type, *text;
-};
-
-static const struct reason reasons[] = {
-    {EXDEV, "permission_denied", "it is outside of the workspace; use a path inside of it"},
-    {ENOENT, "not_found", "there is no such file or directory"},
-    {ENOTDIR, "not_found", "a part of the path is not a directory"},
-    {EISDIR, "invalid_arguments", "it is a directory"},
-    {ELOOP, "permission_denied", "it goes through too many symbolic links"},
-    {EACCES, "permission_denied", "permission denied"},
-    {EPERM, "permission_denied", "permission denied"},
-    {EROFS, "permission_denied", "it is protected (or the file system is read-only)"},
-    {ENAMETOOLONG, "invalid_arguments", "the path is too long"},
-    {EINVAL, "invalid_arguments", "it is not a regular file"},
-    {EFBIG, "invalid_arguments", "the file is too large"},
-    {EEXIST, "unavailable", "somebody made it at the same moment; look again"},
-    {EBUSY, "unavailable", "the file changed at the same moment; read it again"},
-    {ENOSPC, "unavailable", "no space is left on the device"},
-    {EDQUOT, "unavailable", "the disk quota is used up"},
-    {EMFILE, "unavailable", "too many files are open"},
-    {ENFILE, "unavailable", "too many files are open"},
-    {ENXIO, "invalid_arguments", "it is not a regular file"},
-    {ECANCELED, "cancelled", "the call was cancelled"},
-    {0, "internal", "input/output error"},
-};
-
-int ch_path_refuse(chela_call *call, const char *verb, const char *given, int error) {
-    const struct reason *r = reasons;
-
-    while (r->error && r->error != -error)
-        r++;
-    if (r->error)
-        return chela_result_error(call, r->type, "Cannot %s %s: %s.", verb, given, r->text);
-    return chela_result_error(call, r->type, "Cannot %s %s: %s (errno %d).", verb, given, r->text,
-                              -error);
-}
-
-/* Names in the directory where the file should have been. */
-static void find_similar(const char *workspace, const char *given, struct ch_similar *s) {
-    const char *slash = strrchr(given, '/');
-    const char *leaf = slash ? slash + 1 : given;
-    CH_AUTOFREE char *dir = slash ? ch_strndup(given, (size_t)(slash - given) + 1) : ch_strdup(".");
-
-    int fd = ch_path_open(workspace, dir, O_DIRECTORY);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    if (!d) {
-        if (fd >= 0)
-            close(fd);
-        return;
-    }
-    s->wanted = ch_sv_str(leaf);
-    struct dirent *e;
-    for (unsigned n = 0; n < CH_LIMIT_LS_SCAN && (e = readdir(d)); n++)
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            ch_similar_offer(s, ch_sv_str(e->d_name));
-    closedir(d);
-}
-
-int ch_path_missing(chela_call *call, const char *verb, const char *given, int error) {
-    CH_ARENA_AUTO arena = {0};
-    struct ch_similar similar = {.arena = &arena};
-    CH_BUF_AUTO names = {0};
-
-    if (error == -ENOENT)
-        find_similar(chela_call_workspace(call), given, &similar);
-    if (similar.n == 0)
-        return ch_path_refuse(call, verb, given, error);
-    ch_similar_list(&similar, &names);
-    return chela_result_error(call, "not_found",
-                              "Cannot %s %s: there is no such file. Similar names there: %s.", verb,
-                              given, ch_buf_str(&names));
 }

@@ -136,3 +136,21 @@ bool ch_policy_allows(const struct ch_policy *p, struct ch_sv name, enum chela_p
     }
     return true;
 }
+
+bool ch_consent_parse(struct ch_sv word, enum ch_consent *out) {
+    static const char *const words[] = {"auto", "ask", "deny"};
+
+    for (size_t i = 0; i < CH_LEN(words); i++)
+        if (ch_sv_is(word, words[i])) {
+            *out = (enum ch_consent)i;
+            return true;
+        }
+    return false;
+}
+
+int ch_consent_read(const char *word, enum ch_consent *out, struct chela_error *err) {
+    *out = CH_CONSENT_ASK;
+    if (!word || ch_consent_parse(ch_sv_str(word), out))
+        return 0;
+    return ch_fail(err, CHELA_EINVAL, "approve must be ask, auto or deny, not '%.40s'", word);
+}

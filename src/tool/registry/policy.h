@@ -52,4 +52,10 @@ void ch_policy_groups(struct ch_buf *out);
  * same glob or group. */
 bool ch_policy_contradicts(struct ch_sv word, struct ch_sv deny);
 
+/* Does a call need the consent of a person? */
+enum ch_consent { CH_CONSENT_AUTO, CH_CONSENT_ASK, CH_CONSENT_DENY };
+bool ch_consent_parse(struct ch_sv word, enum ch_consent *out);
+/* The same for the option `approve`; NULL: ask. */
+int ch_consent_read(const char *word, enum ch_consent *out, struct chela_error *err);
+
 #endif

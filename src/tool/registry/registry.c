@@ -12,7 +12,6 @@
 #include "base/utf8.h"
 #include "base/wild.h"
 #include "tool/registry/argument_validation.h"
-#include "tool/call/function.h"
 #include "tool/registry/policy.h"
 #include "tool/result/similar.h"
 #include "json/json.h"
@@ -108,7 +107,7 @@ static int64_t resolve_timeout(int64_t ms) {
 /* opts of an older caller are shorter than ours: what they lack is zero. */
 static int read_opts(const struct chela_tool_opts *opts, struct chela_tool_opts *out,
                      struct chela_error *err) {
-    if (!opts || opts->size < offsetof(struct chela_tool_opts, timeout_ms) + sizeof(int64_t))
+    if (!opts || opts->size < CH_TOOL_OPTS_LEAST)
         return ch_fail(err, CHELA_EINVAL, "tool options: size is not set (use CHELA_TOOL_OPTS)");
     *out = (struct chela_tool_opts){0};
     memcpy(out, opts, CH_MIN(opts->size, sizeof(*out)));
@@ -200,10 +199,8 @@ int ch_registry_add(struct ch_registry *r, const struct chela_tool_opts *opts,
     t->release = o.release;
     t->resources = o.resources;
     t->max_retries = o.max_retries < 0 ? 0 : o.max_retries ? o.max_retries : CH_DEFAULT_RETRIES;
-    if (ops || o.fn) {
-        t->ops = ops ? ops : ch_function_ops();
-        t->impl = ops ? impl : ch_function_new(o.fn, o.user);
-    }
+    t->ops = ops;
+    t->impl = impl;
     append(r, t);
     return 0;
 }

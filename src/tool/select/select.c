@@ -1,5 +1,6 @@
 /* select.c -- see select.h. */
 #include "tool/select/select.h"
+#include "tool/call/function.h"
 
 #include <stdlib.h>
 
@@ -354,7 +355,7 @@ static void add_finder(struct ch_selection *s, struct ch_sv input) {
         CHELA_TOOL_OPTS(.name = finder_name(s), .description = ch_buf_str(&text), .schema = schema,
                         .fn = find_run, .user = s, .effect = CHELA_EFFECT_READ,
                         .permission = CHELA_PERM_READ, .flags = CHELA_TOOL_ON_LOOP);
-    ch_registry_add(&s->own, &opts, NULL, NULL, NULL);
+    ch_function_add(&s->own, &opts, NULL);
 }
 
 /* --- sessions ------------------------------------------------------------------------------- */

@@ -20,15 +20,8 @@
 #include "base/mem.h"
 #include "support/toolkit.h"
 #include "tool/builtin/builtin.h"
-#include "tool/call/call.h"
 #include "tool/process/path.h"
 #include "json/writer.h"
-
-static int place_in(const struct kit *k, const char *given, bool create, struct ch_place *out) {
-    static const char *const nothing[] = {NULL};
-    chela_call call = {.workspace = k->workspace, .protect = nothing};
-    return ch_call_place(&call, given, CH_MAKING_FILE, create, out);
-}
 
 static const struct {
     const char *given, *want; /* want NULL: see rc */
@@ -209,7 +202,7 @@ static void test_no_descriptor_leaks(void **state) {
         int fd = ch_beneath_walk(root, opens[i].path, O_RDONLY);
         if (fd >= 0)
             close(fd);
-        place_in(&k, opens[i].path, false, &place);
+        ch_path_place(k.workspace, NULL, opens[i].path, false, &place);
         ch_place_release(&place);
     }
     int after = open("/dev/null", O_RDONLY);
@@ -255,7 +248,7 @@ static void test_places(void **state) {
     make_tree(&k);
     for (size_t i = 0; i < CH_LEN(places); i++) {
         struct ch_place place;
-        int rc = place_in(&k, places[i].path, true, &place);
+        int rc = ch_path_place(k.workspace, NULL, places[i].path, true, &place);
         if (rc != places[i].rc)
             fail_msg("%s: %d", places[i].path, rc);
         if (rc < 0)
@@ -283,7 +276,7 @@ static void test_names_too_long(void **state) {
     (void)state;
     kit_init(&k);
     memset(leaf, 'n', 256);
-    assert_int_equal(place_in(&k, leaf, true, &place), -ENAMETOOLONG);
+    assert_int_equal(ch_path_place(k.workspace, NULL, leaf, true, &place), -ENAMETOOLONG);
     assert_int_equal(ch_path_open(k.workspace, leaf, 0), -ENAMETOOLONG);
     kit_free(&k);
 }
@@ -332,7 +325,7 @@ static void test_race(void **state) {
             assert_string_equal(text, "inside");
             close(fd);
         }
-        if (place_in(&k, "game/w", true, &place) == 0) {
+        if (ch_path_place(k.workspace, NULL, "game/w", true, &place) == 0) {
             fd = openat(place.dir, place.leaf, O_WRONLY | O_CREAT | O_NOFOLLOW, 0644);
             if (fd >= 0)
                 close(fd);

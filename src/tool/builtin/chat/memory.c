@@ -5,6 +5,9 @@
  * quoted: it is given as data, with its source. A note is one line more in a
  * file that people can read and change; the same line is not written twice, so
  * a call that is made again does no harm. */
+#include "tool/call/call_path.h"
+#include "tool/builtin/chat/memory.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -15,7 +18,6 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "json/writer.h"
-#include "tool/builtin/builtins.h"
 #include "base/calendar.h"
 #include "tool/builtin/files/file.h"
 #include "tool/call/call.h"
@@ -187,12 +189,12 @@ int ch_memory_write_run(chela_call *call, void *user) {
     if (rc == 0 && file.n > CH_LIMIT_NOTE_FILE)
         rc = -EFBIG;
     if (rc == 0 && added)
-        rc = ch_call_place(call, ch_buf_str(&path), CH_MAKING_FILE, true, &place);
+        rc = ch_call_path_place(call, ch_buf_str(&path), CH_MAKING_FILE, true, &place);
     if (rc == 0 && added)
         rc = ch_file_replace(call, &place, there ? &st : NULL, ch_buf_sv(&file));
     ch_place_release(&place);
     if (rc < 0)
-        return ch_path_refuse(call, "write", ch_buf_str(&path), rc);
+        return ch_call_path_refuse(call, "write", ch_buf_str(&path), rc);
     chela_result_printf(call, added ? "Noted in %s." : "%s has that already.", ch_buf_str(&path));
     return 0;
 }

@@ -4,11 +4,11 @@
  * The channel answers the call; what is here reads the arguments, refuses what
  * makes no sense before anything is sent, and notes the texts that went to the
  * run's own conversation (delivery.h). */
+#include "tool/builtin/chat/message.h"
+
 #include "base/limits.h"
 #include "base/mem.h"
 #include "chela/channel.h"
-#include "tool/builtin/builtin.h"
-#include "tool/builtin/builtins.h"
 #include "tool/call/call.h"
 #include "tool/call/delivery.h"
 

@@ -5,6 +5,9 @@
  * settings; the model gives the words and names files of the workspace. Sending
  * cannot be taken back, so it is never repeated by itself, and when the server's
  * answer is lost the result says so. Runs on a thread of its own. */
+#include "tool/call/call_path.h"
+#include "tool/builtin/chat/send_email.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -16,7 +19,6 @@
 #include "base/utf8.h"
 #include "chela/sys/mail.h"
 #include "io/module.h"
-#include "tool/builtin/builtins.h"
 #include "tool/builtin/files/file.h"
 #include "tool/builtin/chat/mail_message.h"
 #include "tool/call/call.h"
@@ -202,7 +204,7 @@ static int read_files(struct job *j) {
             chela_result_error(j->call, "invalid_arguments",
                                "Cannot attach %s: all files together may have 20 MB.", j->paths[i]);
         else if (rc < 0)
-            ch_path_missing(j->call, "attach", j->paths[i], rc);
+            ch_call_path_missing(j->call, "attach", j->paths[i], rc);
         if (rc < 0)
             return 1;
         left -= j->data[i].n;

@@ -3,10 +3,11 @@
  * A plan that is written down survives a long conversation. The list belongs
  * to the session; every result shows all of it, so the model need not remember
  * what it looked like. Calls that are refused change nothing. */
+#include "tool/builtin/chat/todo.h"
+
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "tool/builtin/builtins.h"
 #include "tool/call/call.h"
 #include "tool/call/state.h"
 #include "json/json.h"

@@ -4,10 +4,11 @@
  * That nothing can be changed is the modules' business (chela/sys/database.h);
  * here arguments become bound parameters, never text of the query, and rows
  * become a table that fits. Runs on a thread of its own. */
+#include "tool/builtin/data/query_database.h"
+
 #include "base/limits.h"
 #include "base/mem.h"
 #include "io/module.h"
-#include "tool/builtin/builtins.h"
 #include "tool/builtin/data/table.h"
 #include "tool/call/call.h"
 #include "tool/registry/settings.h"

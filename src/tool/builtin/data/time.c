@@ -3,13 +3,14 @@
  * Models do not know what time it is and are bad at time zones. A zone is the
  * name of a file of the system's database, read each time: no state of the
  * process is touched. Names are forgiving ("shanghai", "new york", "UTC+8"). */
+#include "tool/builtin/data/time.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/limits.h"
-#include "tool/builtin/builtins.h"
 #include "base/calendar.h"
 #include "base/zone.h"
 #include "tool/call/call.h"

@@ -4,13 +4,15 @@
  * order (a file may be named twice), and only if every hunk has its place the
  * files are changed, through a stage that puts everything back if one of them
  * cannot be. */
+#include "tool/call/call_path.h"
+#include "tool/builtin/files/apply_patch.h"
+
 #include <errno.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "tool/builtin/builtins.h"
 #include "tool/builtin/files/patch.h"
 #include "tool/builtin/files/stage.h"
 #include "tool/call/call.h"
@@ -92,7 +94,7 @@ void ch_apply_patch_uses(chela_call *call, void *user) {
 
 /* All of these return CHELA_EINVAL after setting the error result. */
 static int refuse_path(struct job *j, const char *verb, const char *path, int error) {
-    ch_path_missing(j->call, verb, path, error);
+    ch_call_path_missing(j->call, verb, path, error);
     return CHELA_EINVAL;
 }
 
@@ -288,7 +290,7 @@ static int write_files(struct job *j) {
     ch_stage_release(&stage);
     if (rc == 0)
         return 0;
-    ch_path_refuse(j->call, order[at]->is ? "write" : "delete", order[at]->path, rc);
+    ch_call_path_refuse(j->call, order[at]->is ? "write" : "delete", order[at]->path, rc);
     return CHELA_EINVAL;
 }
 

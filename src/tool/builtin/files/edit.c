@@ -1,13 +1,15 @@
 /* edit.c -- the tool `edit`: reads a file, lets replace.c do the work on the
  * text, and puts the result in its place if nobody changed the file meanwhile.
  * A byte order mark is kept and is no part of the text. */
+#include "tool/call/call_path.h"
+#include "tool/builtin/files/edit.h"
+
 #include <errno.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "tool/builtin/builtins.h"
 #include "tool/builtin/files/file.h"
 #include "tool/builtin/files/replace.h"
 #include "tool/call/call.h"
@@ -104,7 +106,7 @@ static int load(chela_call *call, const char *path, struct ch_buf *file, struct 
 
 static int save(chela_call *call, const char *path, const struct stat *st, struct ch_sv content) {
     struct ch_place place;
-    int rc = ch_call_place(call, path, CH_MAKING_FILE, false, &place);
+    int rc = ch_call_path_place(call, path, CH_MAKING_FILE, false, &place);
 
     if (rc == 0)
         rc = ch_file_replace(call, &place, st, content);
@@ -141,7 +143,7 @@ static int edit(chela_call *call, const char *path, struct job *job) {
 
     int rc = load(call, path, &file, &st);
     if (rc < 0)
-        return ch_path_missing(call, "edit", path, rc);
+        return ch_call_path_missing(call, "edit", path, rc);
     struct ch_sv text = ch_buf_sv(&file);
     if (!ch_file_is_text(text))
         return chela_result_error(call, "invalid_arguments", "Cannot edit %s: it is not text.",
@@ -155,7 +157,7 @@ static int edit(chela_call *call, const char *path, struct job *job) {
                                   err.message);
     rc = save(call, path, &st, ch_buf_sv(&out));
     if (rc < 0)
-        return ch_path_refuse(call, "edit", path, rc);
+        return ch_call_path_refuse(call, "edit", path, rc);
     report(call, path, text, job, out.n);
     return 0;
 }

@@ -8,7 +8,6 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "tool/builtin/builtins.h"
 #include "tool/call/call.h"
 #include "tool/call/resource_locks.h"
 #include "json/json.h"

@@ -1,14 +1,15 @@
 /* find.c -- the tool `find`: names below a directory that fit a pattern. */
+#include "tool/builtin/files/find.h"
+
 #include <errno.h>
 
 #include "base/arena.h"
 #include "base/limits.h"
-#include "tool/builtin/builtins.h"
 #include "tool/builtin/files/glob.h"
 #include "tool/builtin/files/page.h"
 #include "tool/builtin/files/walk.h"
 #include "tool/call/call.h"
-#include "tool/process/path.h"
+#include "tool/call/call_path.h"
 #include "json/writer.h"
 
 #define NOTES 600 /* characters kept for what is said after the names */
@@ -77,7 +78,7 @@ static int read_pattern(chela_call *call, struct search *s) {
     if (p.n && p.p[0] == '/') { /* some models write whole paths */
         int rc = ch_path_inside(chela_call_workspace(call), p.p, &rel);
         if (rc < 0) {
-            ch_path_refuse(call, "search", s->pattern, rc);
+            ch_call_path_refuse(call, "search", s->pattern, rc);
             return CHELA_EINVAL;
         }
         p = ch_arena_sv(&call->arena, ch_buf_sv(&rel));
@@ -188,7 +189,7 @@ static int search(chela_call *call, const struct search *s, struct ch_walk *w) {
         chela_result_text(call, ch_buf_str(&page.text), page.text.n);
         chela_result_details(call, ch_buf_str(&json));
     } else {
-        ch_path_refuse(call, "search", s->path, rc);
+        ch_call_path_refuse(call, "search", s->path, rc);
     }
     ch_page_release(&page);
     return 0;
@@ -207,7 +208,7 @@ int ch_find_run(chela_call *call, void *user) {
         return chela_result_error(call, "invalid_arguments",
                                   "Cannot search %s: it is not a directory.", s.path);
     if (rc < 0)
-        return ch_path_missing(call, "search", s.path, rc);
+        return ch_call_path_missing(call, "search", s.path, rc);
     rc = search(call, &s, w);
     ch_walk_free(w);
     return rc;

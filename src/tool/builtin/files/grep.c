@@ -4,6 +4,8 @@
  * so a pattern cannot match across lines. What is printed has grep's form, as
  * models know it: "path:12:text", "path-13-text" for the lines around it, "--"
  * between pieces that do not touch. */
+#include "tool/builtin/files/grep.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -12,14 +14,13 @@
 #include "base/arena.h"
 #include "base/limits.h"
 #include "base/utf8.h"
-#include "tool/builtin/builtins.h"
 #include "tool/builtin/files/file.h"
 #include "tool/builtin/files/glob.h"
 #include "tool/builtin/files/page.h"
 #include "tool/builtin/files/regex.h"
 #include "tool/builtin/files/walk.h"
 #include "tool/call/call.h"
-#include "tool/process/path.h"
+#include "tool/call/call_path.h"
 #include "json/writer.h"
 
 #define NOTES 700        /* characters kept for what is said after the lines */
@@ -448,7 +449,7 @@ int ch_grep_run(chela_call *call, void *user) {
                            "The search was given up: the pattern takes too long on too many "
                            "lines. Use one without nested repetition, or literal text.");
     else if (rc < 0)
-        ch_path_missing(call, "search", q.path, rc);
+        ch_call_path_missing(call, "search", q.path, rc);
     ch_page_release(&s.page);
     ch_buf_release(&s.json);
     ch_buf_release(&s.file);

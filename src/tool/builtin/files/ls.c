@@ -1,4 +1,6 @@
 /* ls.c -- the tool `ls`: the names in one directory. */
+#include "tool/builtin/files/ls.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -8,10 +10,9 @@
 
 #include "base/arena.h"
 #include "base/limits.h"
-#include "tool/builtin/builtins.h"
 #include "tool/builtin/files/page.h"
 #include "tool/call/call.h"
-#include "tool/process/path.h"
+#include "tool/call/call_path.h"
 #include "json/writer.h"
 
 #define NOTES 200 /* characters kept for what is said after the names */
@@ -160,7 +161,7 @@ int ch_ls_run(chela_call *call, void *user) {
         chela_result_error(call, "invalid_arguments",
                            "Cannot list %s: it is not a directory; use read for files.", path);
     else
-        ch_path_missing(call, "list", path, rc);
+        ch_call_path_missing(call, "list", path, rc);
     ch_free(l.entries);
     ch_arena_release(&l.arena);
     return 0;

@@ -3,12 +3,14 @@
  * The file is read in pieces and only the lines asked for are kept, so a large
  * file costs time but no memory. What is returned fits the cap on results: the
  * model always knows which lines it has and how to get the next ones. */
+#include "tool/call/call_path.h"
+#include "tool/builtin/files/read.h"
+
 #include <errno.h>
 #include <unistd.h>
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "tool/builtin/builtins.h"
 #include "tool/builtin/files/file.h"
 #include "tool/call/call.h"
 #include "json/writer.h"
@@ -88,7 +90,7 @@ static int show_image(chela_call *call, const char *path, int fd, const struct s
     int rc =
         lseek(fd, 0, SEEK_SET) < 0 ? -errno : ch_file_read(call, fd, CH_LIMIT_IMAGE_READ, &data);
     if (rc < 0)
-        return ch_path_refuse(call, "read", path, rc);
+        return ch_call_path_refuse(call, "read", path, rc);
     chela_result_printf(call, "%s: %s, %zu bytes", path, type, data.n);
     chela_result_media(call, type, data.p, data.n);
     return 0;
@@ -246,7 +248,7 @@ static int read_file(chela_call *call, const char *path, int fd, const struct st
     ssize_t n = pread(fd, head, SNIFF, 0);
 
     if (n < 0)
-        return ch_path_refuse(call, "read", path, -errno);
+        return ch_call_path_refuse(call, "read", path, -errno);
     struct ch_sv start = ch_sv(head, (size_t)n);
     const struct kind *kind = kind_of(start);
     if (kind->sort == IMAGE)
@@ -255,7 +257,7 @@ static int read_file(chela_call *call, const char *path, int fd, const struct st
         return refuse_binary(call, path, st, kind->type);
     int rc = read_lines(call, fd, r);
     if (rc < 0)
-        return ch_path_refuse(call, "read", path, rc);
+        return ch_call_path_refuse(call, "read", path, rc);
     return show_text(call, path, r, st);
 }
 
@@ -275,7 +277,7 @@ int ch_read_run(chela_call *call, void *user) {
         return chela_result_error(call, "invalid_arguments",
                                   "Cannot read %s: it is a directory; use ls.", path);
     if (fd < 0)
-        return ch_path_missing(call, "read", path, fd);
+        return ch_call_path_missing(call, "read", path, fd);
     rc = read_file(call, path, fd, &st, &r);
     close(fd);
     ch_buf_release(&r.text);

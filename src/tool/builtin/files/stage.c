@@ -1,4 +1,5 @@
 /* stage.c -- see stage.h. */
+#include "tool/call/call_path.h"
 #include "tool/builtin/files/stage.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ static int make_directory(struct ch_stage *s, const char *path) {
         close(fd);
     if (fd != -ENOENT)
         return fd < 0 ? fd : 0;
-    int rc = ch_call_place(s->call, path, CH_MAKING_DIRECTORY, false, &place);
+    int rc = ch_call_path_place(s->call, path, CH_MAKING_DIRECTORY, false, &place);
     if (rc == 0 && mkdirat(place.dir, place.leaf, 0777) < 0)
         rc = -errno;
     ch_place_release(&place);
@@ -55,7 +56,7 @@ static int make_directories(struct ch_stage *s, const char *path) {
 static void remove_directory(struct ch_stage *s, const char *path) {
     struct ch_place place;
 
-    if (ch_call_place(s->call, path, CH_MAKING_DIRECTORY, false, &place) == 0)
+    if (ch_call_path_place(s->call, path, CH_MAKING_DIRECTORY, false, &place) == 0)
         unlinkat(place.dir, place.leaf, AT_REMOVEDIR);
     ch_place_release(&place);
 }
@@ -102,7 +103,7 @@ static int begin(struct ch_stage *s, struct ch_change *c, const char *path,
         c->expect = *expect;
     int rc = expect ? 0 : make_directories(s, path);
     if (rc == 0)
-        rc = ch_call_place(s->call, path, CH_MAKING_FILE, false, &c->place);
+        rc = ch_call_path_place(s->call, path, CH_MAKING_FILE, false, &c->place);
     return rc < 0 ? rc : check(c);
 }
 

@@ -4,10 +4,11 @@
  * the end: exit code 0 gives the output, any other an error result with it. In
  * the background it is a job of the session (jobs.h) from the start, and the
  * call is answered as soon as that runs. */
+#include "tool/builtin/shell/exec.h"
+
 #include <stdlib.h>
 
 #include "base/limits.h"
-#include "tool/builtin/builtins.h"
 #include "tool/builtin/shell/exec_request.h"
 #include "tool/call/call.h"
 #include "tool/result/head_tail.h"

@@ -1,7 +1,8 @@
 /* process.c -- the tool `process`: the session's background jobs, looked at,
  * talked to, ended. */
+#include "tool/builtin/shell/process.h"
+
 #include "base/limits.h"
-#include "tool/builtin/builtins.h"
 #include "tool/builtin/shell/exec_request.h"
 #include "tool/call/call.h"
 #include "tool/process/jobs.h"
@@ -373,7 +374,22 @@ int ch_process_check(chela_call *call, void *user) {
     return CHELA_EINVAL;
 }
 
+/* Listing and reading change nothing; ending a command needs no new consent. */
+static bool only_looks(const chela_call *call) {
+    static const char *const actions[] = {"list", "poll", "log", "kill"};
+    struct ch_sv action = ch_json_get_str(call->args, "action");
+
+    for (size_t i = 0; i < CH_LEN(actions); i++)
+        if (ch_sv_is(action, actions[i]))
+            return true;
+    return false;
+}
+
 int ch_process_add(struct ch_registry *r, const struct chela_tool_opts *opts,
                    struct chela_error *err) {
-    return ch_registry_add(r, opts, &ops, NULL, err);
+    int rc = ch_registry_add(r, opts, &ops, NULL, err);
+
+    if (rc == 0)
+        ch_registry_find(r, ch_sv_str(opts->name))->only_looks = only_looks;
+    return rc;
 }

@@ -3,12 +3,13 @@
  * Three steps: fetch.h gets the bytes, on the loop; a worker thread decodes and
  * converts them, because that can take a while; the loop finishes the call. A
  * cancel ends the first step at once, the second within moments. */
+#include "tool/builtin/web/web_fetch.h"
+
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "io/module.h"
 #include "net/join.h"
-#include "tool/builtin/builtins.h"
 #include "tool/builtin/web/charset.h"
 #include "tool/builtin/web/html_text.h"
 #include "tool/builtin/web/untrusted.h"

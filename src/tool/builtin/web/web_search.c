@@ -4,10 +4,11 @@
  * are. The service is the operator's choice, so it is reached like a model's
  * (proxies included) and may be on this machine; redirects are not followed,
  * because the key must not travel. What it returns was written by strangers. */
+#include "tool/builtin/web/web_search.h"
+
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "tool/builtin/builtins.h"
 #include "tool/builtin/web/untrusted.h"
 #include "tool/call/call.h"
 #include "tool/builtin/web/fetch.h"
