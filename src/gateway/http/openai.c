@@ -200,8 +200,8 @@ static void usage_details(struct ch_jw *w, const char *kind, const char *name, i
     ch_jw_end(w, '}');
 }
 
-void ch_openai_usage(struct ch_jw *w, const char *in, const char *out,
-                     const struct chela_usage *u) {
+void ch_openai_write_usage(struct ch_jw *w, const char *in, const char *out,
+                           const struct chela_usage *u) {
     ch_jw_key(w, "usage");
     ch_jw_begin(w, '{');
     usage_key(w, in, "_tokens");

@@ -130,7 +130,7 @@ static void end_stream(struct chat *c, const struct chela_event *ev) {
     if (c->with_usage) {
         begin_object(c, &w, "chat.completion.chunk");
         ch_jw_kraw(&w, "choices", CH_SV("[]"));
-        ch_openai_usage(&w, "prompt", "completion", &ev->end.usage);
+        ch_openai_write_usage(&w, "prompt", "completion", &ev->end.usage);
         ch_jw_end(&w, '}');
         ch_visit_data(c->r.visit, NULL, NULL, ch_buf_sv(&out));
     }
@@ -163,7 +163,7 @@ static void end_whole(struct chat *c, const struct chela_event *ev) {
     ch_jw_kcstr(&w, "finish_reason", finish_reason(c, ev));
     ch_jw_end(&w, '}');
     ch_jw_end(&w, ']');
-    ch_openai_usage(&w, "prompt", "completion", &ev->end.usage);
+    ch_openai_write_usage(&w, "prompt", "completion", &ev->end.usage);
     write_session(c, &w, ev);
     ch_jw_end(&w, '}');
     ch_visit_json(c->r.visit, 200, &out);

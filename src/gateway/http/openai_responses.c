@@ -58,7 +58,7 @@ static void write_response(const struct response *r, struct ch_jw *w, const char
     ch_jw_kcstr(w, "tool_choice", "auto");
     ch_jw_kraw(w, "metadata", CH_SV("{}"));
     if (end)
-        ch_openai_usage(w, "input", "output", &end->end.usage);
+        ch_openai_write_usage(w, "input", "output", &end->end.usage);
     else
         ch_jw_kcstr(w, "usage", NULL);
     ch_jw_end(w, '}');
