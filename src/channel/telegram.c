@@ -37,7 +37,8 @@ static int read_arrival(const struct ch_telegram *t, const struct ch_json *m, st
     *out = (struct ch_arrival){
         .id = ch_arena_printf(a, "telegram:%s:%s", l->who.chat, l->id),
         .session = ch_rules_session(&t->rules, "telegram", &l->who, a),
-        .to = ch_arena_printf(a, "%s %s %s", l->who.chat, l->id, l->who.thread ? l->who.thread : ""),
+        .to = ch_arena_printf(a, "%s %s %s", l->who.chat, l->id,
+                              l->who.thread ? l->who.thread : ""),
         .text = l->text,
         .data = data,
         .message = l,

@@ -35,6 +35,10 @@ static void reset(void) {
     sql("DROP SCHEMA IF EXISTS chela CASCADE");
 }
 
+static void check_refused(const char *where, int read_only, int code, const char *words) {
+    served_check_refused(modules, where, read_only, code, words);
+}
+
 /* --- refusals ------------------------------------------------------------------ */
 
 static char *with(const char *password, const char *rest) {
@@ -45,13 +49,13 @@ static char *with(const char *password, const char *rest) {
 
 static void test_no_way_in(void **state) {
     (void)state;
-    served_check_refused(modules, with("wrong-sesame", "postgres"), 0, CHELA_EAUTH, "password authentication");
-    served_check_refused(modules, with(PGSERVER_PASSWORD, "elsewhere"), 0, CHELA_ENOENT, "elsewhere");
-    served_check_refused(modules, "postgres://chela:open-sesame@127.0.0.1:1/postgres", 0, CHELA_ENET,
+    check_refused(with("wrong-sesame", "postgres"), 0, CHELA_EAUTH, "password authentication");
+    check_refused(with(PGSERVER_PASSWORD, "elsewhere"), 0, CHELA_ENOENT, "elsewhere");
+    check_refused("postgres://chela:open-sesame@127.0.0.1:1/postgres", 0, CHELA_ENET,
                   "postgres://127.0.0.1:1/postgres");
-    served_check_refused(modules, "postgres://chela:at@sesame@127.0.0.1/postgres", 0, CHELA_EINVAL, "%XX");
-    served_check_refused(modules, "postgres://chela:slash/sesame@127.0.0.1/x", 0, CHELA_EINVAL, "%XX");
-    served_check_refused(modules, "postgres://chela:open-sesame@127.0.0.1/x?nonsense=1", 0, CHELA_EINVAL, "%XX");
+    check_refused("postgres://chela:at@sesame@127.0.0.1/postgres", 0, CHELA_EINVAL, "%XX");
+    check_refused("postgres://chela:slash/sesame@127.0.0.1/x", 0, CHELA_EINVAL, "%XX");
+    check_refused("postgres://chela:open-sesame@127.0.0.1/x?nonsense=1", 0, CHELA_EINVAL, "%XX");
 }
 
 /* --- a server that is not ready yet */
@@ -94,7 +98,7 @@ static void test_a_server_that_is_starting(void **state) {
     snprintf(where, sizeof(where),
              "postgres://chela@127.0.0.1:%d/x?sslmode=disable&gssencmode=disable",
              ntohs(at.sin_port));
-    served_check_refused(modules, where, 0, CHELA_EAUTH, "role \"chela\" does not exist");
+    check_refused(where, 0, CHELA_EAUTH, "role \"chela\" does not exist");
     pthread_join(thread, NULL);
     close(listener);
 }
@@ -102,20 +106,20 @@ static void test_a_server_that_is_starting(void **state) {
 static void test_other_formats(void **state) {
     (void)state;
     reset();
-    served_check_refused(modules, url, 1, CHELA_ENOENT, "none yet");
+    check_refused(url, 1, CHELA_ENOENT, "none yet");
     chela_store_close(served_must_open(modules, url));
     sql("UPDATE chela.format SET version = 99");
-    served_check_refused(modules, url, 0, CHELA_EPROTO, "newer chela");
-    served_check_refused(modules, url, 1, CHELA_EPROTO, "newer chela");
+    check_refused(url, 0, CHELA_EPROTO, "newer chela");
+    check_refused(url, 1, CHELA_EPROTO, "newer chela");
     sql("DROP TABLE chela.notes; UPDATE chela.format SET version = 1");
-    served_check_refused(modules, url, 1, CHELA_EPROTO, "older format 1");
+    check_refused(url, 1, CHELA_EPROTO, "older format 1");
     chela_store_close(served_must_open(modules, url));
     sql("SELECT FROM chela.notes, chela.format WHERE version = 2");
     sql("DELETE FROM chela.format");
-    served_check_refused(modules, url, 0, CHELA_EPARSE, "damaged");
+    check_refused(url, 0, CHELA_EPARSE, "damaged");
     reset();
     sql("CREATE SCHEMA chela; CREATE TABLE chela.sessions(id int)");
-    served_check_refused(modules, url, 0, CHELA_EPROTO, "no store of chela");
+    check_refused(url, 0, CHELA_EPROTO, "no store of chela");
     reset();
 }
 
@@ -127,7 +131,7 @@ static void test_read_only(void **state) {
     reset();
     chela_store_close(served_must_open(modules, url));
     char *where = with(PGSERVER_PASSWORD, "postgres?options=-cdefault_transaction_read_only%3Don");
-    served_check_refused(modules, where, 0, CHELA_EPERM, "cannot be written");
+    check_refused(where, 0, CHELA_EPERM, "cannot be written");
     chela_store *s = served_open(modules, where, 1, &rc, &err);
     assert_int_equal(rc, 0);
     assert_int_equal(ch_store_commit(s, &c, 1, true, &err), CHELA_EPERM);

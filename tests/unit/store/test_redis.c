@@ -36,6 +36,10 @@ static void reset(void) {
     tell("FLUSHALL");
 }
 
+static void check_refused(const char *where, int read_only, int code, const char *words) {
+    served_check_refused(modules, where, read_only, code, words);
+}
+
 static const char *with(const char *login, const char *rest) {
     static char out[256];
     snprintf(out, sizeof(out), "redis://%s127.0.0.1:%d%s", login, server.port, rest);
@@ -67,18 +71,18 @@ static void test_urls(void **state) {
     };
     (void)state;
     for (size_t i = 0; i < CH_LEN(cases); i++)
-        served_check_refused(modules, cases[i].url, 0, CHELA_EINVAL, cases[i].words);
-    served_check_refused(modules, "redis://h?password_file=/nonexistent/sesam", 0, CHELA_EAUTH, "No such file");
+        check_refused(cases[i].url, 0, CHELA_EINVAL, cases[i].words);
+    check_refused("redis://h?password_file=/nonexistent/sesam", 0, CHELA_EAUTH, "No such file");
 }
 
 static void test_no_way_in(void **state) {
     (void)state;
-    served_check_refused(modules, with("", ""), 0, CHELA_EAUTH, "NOAUTH");
-    served_check_refused(modules, with(":wrong-sesame@", ""), 0, CHELA_EAUTH, "WRONGPASS");
-    served_check_refused(modules, with("nobody:open-sesame@", ""), 0, CHELA_EAUTH, "WRONGPASS");
-    served_check_refused(modules, with(":" REDISSERVER_PASSWORD "@", "/5000"), 0, CHELA_ENOENT, "DB index");
-    served_check_refused(modules, "redis://:open-sesame@127.0.0.1:1/0", 0, CHELA_ENET, "redis://127.0.0.1:1/0");
-    served_check_refused(modules, "redis://:open-sesame@host.invalid/0", 0, CHELA_ENET, "redis://host.invalid");
+    check_refused(with("", ""), 0, CHELA_EAUTH, "NOAUTH");
+    check_refused(with(":wrong-sesame@", ""), 0, CHELA_EAUTH, "WRONGPASS");
+    check_refused(with("nobody:open-sesame@", ""), 0, CHELA_EAUTH, "WRONGPASS");
+    check_refused(with(":" REDISSERVER_PASSWORD "@", "/5000"), 0, CHELA_ENOENT, "DB index");
+    check_refused("redis://:open-sesame@127.0.0.1:1/0", 0, CHELA_ENET, "redis://127.0.0.1:1/0");
+    check_refused("redis://:open-sesame@host.invalid/0", 0, CHELA_ENET, "redis://host.invalid");
 }
 
 static void test_a_password_in_a_file(void **state) {
@@ -104,16 +108,16 @@ static void test_other_formats(void **state) {
     assert_string_equal(tell("DBSIZE"), ":0"); /* a reader makes nothing */
     chela_store_close(served_must_open(modules, url));
     tell("SET chela:format 99");
-    served_check_refused(modules, url, 0, CHELA_EPROTO, "newer chela");
-    served_check_refused(modules, url, 1, CHELA_EPROTO, "newer chela");
+    check_refused(url, 0, CHELA_EPROTO, "newer chela");
+    check_refused(url, 1, CHELA_EPROTO, "newer chela");
     tell("SET chela:format 1");
     chela_store_close(served_must_open(modules, url));
     assert_string_equal(tell("INCRBY chela:format 0"), ":2");
     tell("SET chela:format mine");
-    served_check_refused(modules, url, 0, CHELA_EPROTO, "no store of chela");
+    check_refused(url, 0, CHELA_EPROTO, "no store of chela");
     reset();
     tell("LPUSH chela:format 1");
-    served_check_refused(modules, url, 0, CHELA_EPROTO, "WRONGTYPE");
+    check_refused(url, 0, CHELA_EPROTO, "WRONGTYPE");
     reset();
 }
 
@@ -129,7 +133,7 @@ static void test_read_only(void **state) {
     assert_int_equal(ch_store_commit(s, &c, 1, true, &err), CHELA_EPERM);
     chela_store_close(s);
     tell("REPLICAOF 127.0.0.1 1");
-    served_check_refused(modules, url, 0, CHELA_EPERM, "replica");
+    check_refused(url, 0, CHELA_EPERM, "replica");
     tell("REPLICAOF NO ONE");
 }
 
@@ -328,7 +332,7 @@ static void check_lies(const char *words, const char *then, int code, const char
     assert_int_equal(getsockname(l.listener, (struct sockaddr *)&at, &n), 0);
     pthread_create(&l.thread, NULL, lie, &l);
     snprintf(where, sizeof(where), "redis://127.0.0.1:%d", ntohs(at.sin_port));
-    served_check_refused(modules, where, 0, code, message);
+    check_refused(where, 0, code, message);
     pthread_join(l.thread, NULL);
     close(l.listener);
 }
