@@ -667,7 +667,8 @@ const struct ch_option *ch_option_find(enum ch_scope scope, struct ch_sv key) {
 }
 
 /* What follows "above." in an option's key; {NULL,0} when it is not below. */
-static struct ch_sv below(const struct ch_option *o, enum ch_scope scope, struct ch_sv above) {
+static struct ch_sv option_below(const struct ch_option *o, enum ch_scope scope,
+                                 struct ch_sv above) {
     struct ch_sv key = ch_sv_str(o->key), none = {NULL, 0};
     if (o->scope != scope)
         return none;
@@ -683,11 +684,11 @@ bool ch_option_each_key(enum ch_scope scope, struct ch_sv above, const struct ch
     const struct ch_option *o = *at ? *at + 1 : ch_options;
     struct ch_sv last = {NULL, 0};
     if (*at) {
-        struct ch_sv rest = below(*at, scope, above);
+        struct ch_sv rest = option_below(*at, scope, above);
         last = ch_sv_split(&rest, '.');
     }
     for (; o->key; o++) {
-        struct ch_sv rest = below(o, scope, above);
+        struct ch_sv rest = option_below(o, scope, above);
         *name = ch_sv_split(&rest, '.');
         if (!name->p || ch_sv_eq(*name, last))
             continue;
@@ -699,7 +700,7 @@ bool ch_option_each_key(enum ch_scope scope, struct ch_sv above, const struct ch
 
 bool ch_option_is_group(enum ch_scope scope, struct ch_sv key) {
     for (const struct ch_option *o = ch_options; o->key; o++)
-        if (key.n && below(o, scope, key).p)
+        if (key.n && option_below(o, scope, key).p)
             return true;
     return false;
 }

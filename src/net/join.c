@@ -7,7 +7,7 @@
 #include "base/uri.h"
 
 /* Without white space around it and line breaks inside; encoded. */
-static void clean(struct ch_buf *out, struct ch_sv ref) {
+static void join_clean(struct ch_buf *out, struct ch_sv ref) {
     while (ref.n && (unsigned char)ref.p[0] <= ' ')
         ref = ch_sv(ref.p + 1, ref.n - 1);
     while (ref.n && (unsigned char)ref.p[ref.n - 1] <= ' ')
@@ -27,6 +27,6 @@ int ch_url_join(struct ch_buf *out, struct ch_sv base, struct ch_sv ref) {
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO text = {0};
 
-    clean(&text, ref);
+    join_clean(&text, ref);
     return ch_buf_add_sv(out, ch_uri_resolve(&arena, base, ch_buf_sv(&text)));
 }

@@ -39,7 +39,7 @@ static uint64_t term_of(const struct ch_terms *w) {
     return best->id;
 }
 
-static struct line read_line(struct ch_sv text, struct ch_terms *scratch) {
+static struct line thesaurus_read_line(struct ch_sv text, struct ch_terms *scratch) {
     struct line line = {.n = 0};
 
     while (text.n && line.n < LINE_MAX_WORDS) {
@@ -67,8 +67,8 @@ static int by_from(const void *a, const void *b) {
 
 static void read_relation(struct ch_thesaurus *t, struct ch_sv text, float weight,
                           struct ch_terms *scratch) {
-    struct line left = read_line(ch_sv_split(&text, '>'), scratch);
-    struct line right = text.p ? read_line(text, scratch) : left;
+    struct line left = thesaurus_read_line(ch_sv_split(&text, '>'), scratch);
+    struct line right = text.p ? thesaurus_read_line(text, scratch) : left;
 
     relate(t, &left, &right, weight);
 }

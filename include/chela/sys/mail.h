@@ -28,7 +28,7 @@ struct chela_mail {
     const char *helo;            /* what to call ourselves */
     const char *from;            /* bare addresses */
     const char *const *to;       /* NULL-terminated */
-    const char *const *headers;          /* "Name: value", folded; none of MIME's. NULL-terminated */
+    const char *const *headers;          /* "Name: value", folded, without MIME's; ended by NULL */
     const struct chela_mail_part *parts; /* the text, then the files */
     size_t nparts;
     int64_t timeout_ms;

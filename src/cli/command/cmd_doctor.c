@@ -86,7 +86,7 @@ static bool look_at_providers(struct ch_findings *f, struct ch_setup *s) {
     return false;
 }
 
-static char *text(const char *json, size_t i, const char *member) {
+static char *doctor_text(const char *json, size_t i, const char *member) {
     char *pointer = ch_format("/%zu/%s", i, member);
     char *value = chela_json_get(json, strlen(json), pointer, NULL);
     char *copy = value ? ch_dup(value) : NULL;
@@ -97,12 +97,12 @@ static char *text(const char *json, size_t i, const char *member) {
 
 void ch_findings_survey(struct ch_findings *f, const char *json) {
     char *area;
-    for (size_t i = 0; (area = text(json, i, "area")); i++)
+    for (size_t i = 0; (area = doctor_text(json, i, "area")); i++)
         ch_findings_add(f, (struct ch_finding){.area = area,
-                                               .name = ch_must(text(json, i, "name")),
-                                               .status = ch_must(text(json, i, "status")),
-                                               .detail = ch_must(text(json, i, "detail")),
-                                               .mend = text(json, i, "mend")});
+                                               .name = ch_must(doctor_text(json, i, "name")),
+                                               .status = ch_must(doctor_text(json, i, "status")),
+                                               .detail = ch_must(doctor_text(json, i, "detail")),
+                                               .mend = doctor_text(json, i, "mend")});
 }
 
 /* What `chela run` would do before its first request. */
@@ -136,7 +136,7 @@ static void look_at_gateway(struct ch_findings *f, struct ch_setup *s, const cha
     chela_free(json);
 }
 
-static void look(struct ch_findings *f, struct ch_setup *s) {
+static void doctor_look(struct ch_findings *f, struct ch_setup *s) {
     struct chela_agent_opts opt = CHELA_AGENT_OPTS(.id = NULL);
     struct chela_agent_opts bounds = CHELA_AGENT_OPTS(.id = NULL);
     struct chela_error err = {0};
@@ -188,21 +188,21 @@ static void print_string(FILE *out, const char *s) {
     fputc('"', out);
 }
 
-static void print_member(FILE *out, const char *name, const char *value) {
+static void doctor_print_member(FILE *out, const char *name, const char *value) {
     if (!value)
         return;
     fprintf(out, "%s\"%s\":", strcmp(name, "area") == 0 ? "" : ",", name);
     print_string(out, value);
 }
 
-static void print_json(FILE *out, const struct ch_findings *f) {
+static void doctor_print_json(FILE *out, const struct ch_findings *f) {
     for (size_t i = 0; i < f->n; i++) {
         fputs(i ? ",\n {" : "[{", out);
-        print_member(out, "area", f->p[i].area);
-        print_member(out, "name", f->p[i].name);
-        print_member(out, "status", f->p[i].status);
-        print_member(out, "detail", f->p[i].detail);
-        print_member(out, "mend", f->p[i].mend);
+        doctor_print_member(out, "area", f->p[i].area);
+        doctor_print_member(out, "name", f->p[i].name);
+        doctor_print_member(out, "status", f->p[i].status);
+        doctor_print_member(out, "detail", f->p[i].detail);
+        doctor_print_member(out, "mend", f->p[i].mend);
         fputc('}', out);
     }
     fputs("]\n", out);
@@ -217,10 +217,10 @@ static int examine(const struct flags *flags, struct ch_console *c, const struct
     if (flags->url)
         look_at_gateway(&f, &setup, flags->url);
     else
-        look(&f, &setup);
+        doctor_look(&f, &setup);
     ch_draft_init(&d);
     if (flags->json)
-        print_json(d.f, &f);
+        doctor_print_json(d.f, &f);
     else
         print_text(d.f, &f, flags->setup.quiet);
     ch_draft_finish(&d);
@@ -232,7 +232,7 @@ static int examine(const struct flags *flags, struct ch_console *c, const struct
     return code;
 }
 
-static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+static int doctor_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
     struct flags f = {0};
     struct ch_args args;
     struct ch_console console;
@@ -267,5 +267,5 @@ const struct ch_cmd ch_cmd_doctor = {
              "does the token open it, which of the things it depends on fails.\n\n"
              "The exit status is 1 if something failed, 0 otherwise.",
     .opts = opts,
-    .run = run,
+    .run = doctor_run,
 };

@@ -55,7 +55,7 @@ struct test {
     bool failed;           /* some prompt did not pass */
 };
 
-static void on_progress(unsigned ended, unsigned total, void *user) {
+static void prompt_test_on_progress(unsigned ended, unsigned total, void *user) {
     struct test *t = user;
     char *line = ch_format("%u of %u runs", ended, total);
     if (t->p->console.err.live)
@@ -73,11 +73,12 @@ static char *try_prompt(struct test *t, const char *name, const char *version,
     const chela_config *config = t->p->setup.config;
     if (config && chela_config_agent(config, f->setup.agent, &agent, err) < 0)
         return NULL;
-    struct chela_prompt_test_opts opts = CHELA_PROMPT_TEST_OPTS(
-        .name = name, .version = version, .agent = &agent, .runs = (unsigned)f->runs,
-        .parallel = (unsigned)f->parallel, .dry_run = f->dry_run,
-        .threshold = f->threshold.set ? f->threshold.value / 100 : 0, .progress = on_progress,
-        .user = t);
+    struct chela_prompt_test_opts opts =
+        CHELA_PROMPT_TEST_OPTS(.name = name, .version = version, .agent = &agent,
+                               .runs = (unsigned)f->runs, .parallel = (unsigned)f->parallel,
+                               .dry_run = f->dry_run,
+                               .threshold = f->threshold.set ? f->threshold.value / 100 : 0,
+                               .progress = prompt_test_on_progress, .user = t);
     if (f->cases) {
         opts.cases = t->cases.p;
         opts.cases_len = t->cases.n;
@@ -88,7 +89,8 @@ static char *try_prompt(struct test *t, const char *name, const char *version,
     return report;
 }
 
-static void print(struct test *t, const char *report, const char *other, const char *compare) {
+static void prompt_test_print(struct test *t, const char *report, const char *other,
+                              const char *compare) {
     struct ch_draft d;
     ch_draft_init(&d);
     if (t->p->flags.json && compare)
@@ -104,7 +106,7 @@ static void print(struct test *t, const char *report, const char *other, const c
     free(d.p);
 }
 
-static bool is(const char *json, const char *pointer, const char *wanted) {
+static bool prompt_test_is(const char *json, const char *pointer, const char *wanted) {
     char *value = ch_prompt_member(json, pointer);
     bool same = strcmp(value, wanted) == 0;
     free(value);
@@ -112,7 +114,7 @@ static bool is(const char *json, const char *pointer, const char *wanted) {
 }
 
 /* A report is kept and written down whatever it says. */
-static int keep(struct test *t, const char *report, struct chela_error *err) {
+static int prompt_test_keep(struct test *t, const char *report, struct chela_error *err) {
     if (t->junit)
         ch_prompt_junit(t->junit, report);
     return t->results && !t->p->flags.dry_run ? ch_prompt_keep(t->results, report, err) : 0;
@@ -126,12 +128,13 @@ static int test_prompt(struct test *t, const char *name, const char *version,
     char *report = against && !other ? NULL : try_prompt(t, name, version, err);
     if (report && other)
         compare = chela_prompt_compare(other, report, err);
-    int rc = report && (compare || !other) ? keep(t, report, err) : err->code;
+    int rc = report && (compare || !other) ? prompt_test_keep(t, report, err) : err->code;
     if (rc == 0 && other)
-        rc = keep(t, other, err);
+        rc = prompt_test_keep(t, other, err);
     if (rc == 0) {
-        print(t, report, other, compare);
-        t->failed |= !is(report, "/pass", "true") || (compare && is(compare, "/verdict", "worse"));
+        prompt_test_print(t, report, other, compare);
+        t->failed |= !prompt_test_is(report, "/pass", "true") ||
+                     (compare && prompt_test_is(compare, "/verdict", "worse"));
     }
     chela_free(compare);
     chela_free(report);
@@ -146,7 +149,8 @@ static int test_all(struct test *t, struct chela_error *err) {
     for (size_t i = 0; rc == 0; i++) {
         char *name_at = ch_format("/%zu/name", i), *cases_at = ch_format("/%zu/cases", i);
         char *name = ch_prompt_member(json, name_at);
-        bool last = !*name, wanted = strcmp(name, before) != 0 && is(json, cases_at, "true");
+        bool last = !*name,
+             wanted = strcmp(name, before) != 0 && prompt_test_is(json, cases_at, "true");
         if (!last && wanted)
             rc = test_prompt(t, name, NULL, err);
         free(before);
@@ -161,7 +165,7 @@ static int test_all(struct test *t, struct chela_error *err) {
     return rc;
 }
 
-static int check_words(const struct ch_prompt_cmd *p, struct chela_error *err) {
+static int prompt_test_check_words(const struct ch_prompt_cmd *p, struct chela_error *err) {
     if (p->args.n == 0 && (p->flags.cases || p->flags.compare))
         return ch_problem(err, CHELA_EINVAL, "--cases and --compare are for one prompt: name it");
     return 0;
@@ -203,7 +207,7 @@ static int test(struct ch_prompt_cmd *p) {
     struct chela_error err = {0};
     char *name = NULL;
     const char *version = NULL;
-    int rc = check_words(p, &err);
+    int rc = prompt_test_check_words(p, &err);
     if (rc == 0)
         rc = open_files(&t, &err);
     if (rc == 0 && p->args.n == 0)
@@ -219,7 +223,8 @@ static int test(struct ch_prompt_cmd *p) {
     return t.failed ? CH_EXIT_ERROR : CH_EXIT_DONE;
 }
 
-static int run_test(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+static int prompt_test_run_test(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                                char **argv) {
     return ch_prompt_cmd_run(cmd, env, argc, argv, test);
 }
 
@@ -238,5 +243,5 @@ const struct ch_cmd ch_cmd_prompt_test = {
         "The exit status is 0 if all cases pass, 1 if some do not (or --compare finds the prompt "
         "worse), and 2 if a prompt or a case file is wrong.",
     .opts = test_opts,
-    .run = run_test,
+    .run = prompt_test_run_test,
 };

@@ -108,7 +108,7 @@ struct schedule {
 
 /* --- the same for all ------------------------------------------------------------ */
 
-static int prepare(struct schedule *s, enum ch_setup_store how, bool runtime) {
+static int schedule_prepare(struct schedule *s, enum ch_setup_store how, bool runtime) {
     int rc = ch_setup_config(&s->setup, &s->err);
     if (rc == 0)
         rc = ch_setup_schedules(&s->setup, &s->own, &s->err);
@@ -117,15 +117,15 @@ static int prepare(struct schedule *s, enum ch_setup_store how, bool runtime) {
     return rc < 0 ? rc : ch_setup_store(&s->setup, how, &s->err);
 }
 
-static int with_store(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv,
-                      bool runtime, int (*body)(struct schedule *s)) {
+static int schedule_with_store(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                               char **argv, bool runtime, int (*body)(struct schedule *s)) {
     struct schedule s = {0};
     int code = ch_cmd_parse(cmd, env, argc, argv, &s.flags, &s.args);
 
     if (code < 0) {
         ch_setup_begin(&s.setup, env, &s.flags.setup, &s.console);
         s.setup.nobody = true;
-        int rc = prepare(&s, CH_STORE_WANTED, runtime);
+        int rc = schedule_prepare(&s, CH_STORE_WANTED, runtime);
         if (rc == 0)
             rc = body(&s);
         ch_setup_schedules_release(&s.own);
@@ -138,19 +138,19 @@ static int with_store(const struct ch_cmd *cmd, const struct ch_env *env, int ar
     return code;
 }
 
-static void print_draft(struct schedule *s) {
+static void schedule_print_draft(struct schedule *s) {
     ch_draft_finish(&s->out);
     ch_console_print(&s->console, s->out.p, s->out.n);
     free(s->out.p);
 }
 
-static int usage(struct schedule *s, const char *text) {
+static int schedule_usage(struct schedule *s, const char *text) {
     return ch_problem(&s->err, CHELA_EINVAL, "usage: chela schedule %s", text);
 }
 
 /* --- list -------------------------------------------------------------------------- */
 
-static int list_json(const struct chela_schedule_row *row, void *user) {
+static int schedule_list_json(const struct chela_schedule_row *row, void *user) {
     struct schedule *s = user;
     char *json = chela_schedule_row_json(row);
     fprintf(s->out.f, "%s%s", s->n++ ? ",\n " : "", json);
@@ -166,7 +166,7 @@ static char *time_cell(const struct chela_schedule *s, int64_t ms) {
     return cell;
 }
 
-static int list_row(const struct chela_schedule_row *row, void *user) {
+static int schedule_list_row(const struct chela_schedule_row *row, void *user) {
     struct schedule *s = user;
     const struct chela_schedule *is = row->schedule;
     const char *prompt = is->wake_file ? is->wake_file : is->prompt;
@@ -183,40 +183,41 @@ static int list_row(const struct chela_schedule_row *row, void *user) {
     return 0;
 }
 
-static int list(struct schedule *s) {
+static int schedule_list(struct schedule *s) {
     static const char *const heads[] = {"NAME", "FROM", "WHEN", "NEXT", "LAST", "", "PROMPT", NULL};
     bool json = s->flags.json;
     s->table = (struct ch_table){.heads = heads};
     ch_draft_init(&s->out);
     if (json)
         fputc('[', s->out.f);
-    int rc = chela_schedule_list(s->setup.store, s->own.list, json ? list_json : list_row, s,
-                                 &s->err);
+    int rc = chela_schedule_list(s->setup.store, s->own.list,
+                                 json ? schedule_list_json : schedule_list_row, s, &s->err);
     if (json)
         fputs("]\n", s->out.f);
     else if (s->n)
         ch_table_print(&s->table, s->out.f);
     ch_table_release(&s->table);
-    print_draft(s);
+    schedule_print_draft(s);
     if (rc == 0 && s->n == 0 && !json)
         ch_console_note(&s->console, "there are no schedules");
     return rc;
 }
 
-static int run_list(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return with_store(cmd, env, argc, argv, false, list);
+static int schedule_run_list(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                             char **argv) {
+    return schedule_with_store(cmd, env, argc, argv, false, schedule_list);
 }
 
 /* --- add and remove ------------------------------------------------------------------- */
 
-static bool is_own(const struct schedule *s, const char *name) {
+static bool schedule_is_own(const struct schedule *s, const char *name) {
     for (size_t i = 0; i < s->own.n; i++)
         if (strcmp(s->own.items[i].name, name) == 0)
             return true;
     return false;
 }
 
-static char *join_words(const struct ch_args *args, size_t from) {
+static char *schedule_join_words(const struct ch_args *args, size_t from) {
     char *text = ch_dup("");
     for (size_t i = from; i < args->n; i++) {
         char *longer = ch_format("%s%s%s", text, i > from ? " " : "", args->words[i]);
@@ -226,7 +227,7 @@ static char *join_words(const struct ch_args *args, size_t from) {
     return text;
 }
 
-static int add_it(struct schedule *s, const struct chela_schedule *one) {
+static int schedule_add_it(struct schedule *s, const struct chela_schedule *one) {
     int64_t next = INT64_MAX;
     int rc = chela_schedule_add(s->setup.store, one, NULL, &s->err);
     if (rc == 0)
@@ -239,14 +240,14 @@ static int add_it(struct schedule *s, const struct chela_schedule *one) {
     return 0;
 }
 
-static int add(struct schedule *s) {
+static int schedule_add(struct schedule *s) {
     const struct flags *f = &s->flags;
     if (s->args.n < 2 || !f->when)
-        return usage(s, "add NAME --when TIME PROMPT...");
-    if (is_own(s, s->args.words[0]))
+        return schedule_usage(s, "add NAME --when TIME PROMPT...");
+    if (schedule_is_own(s, s->args.words[0]))
         return ch_problem(&s->err, CHELA_EINVAL, "%s has a schedule '%s' already",
                           s->setup.config_path, s->args.words[0]);
-    char *prompt = join_words(&s->args, 1);
+    char *prompt = schedule_join_words(&s->args, 1);
     struct chela_schedule one = CHELA_SCHEDULE(
         .name = s->args.words[0], .when = f->when, .timezone = f->timezone,
         .agent = f->setup.agent, .session = f->session, .prompt = prompt, .missed = f->missed,
@@ -254,20 +255,20 @@ static int add(struct schedule *s) {
         .max_runs_per_day = f->max_runs,
         .cost_budget_usd = f->cost_budget.set ? f->cost_budget.value : 0,
         .timeout_ms = f->timeout.set ? (int64_t)(f->timeout.value * 1000) : 0);
-    int rc = add_it(s, &one);
+    int rc = schedule_add_it(s, &one);
     free(prompt);
     return rc;
 }
 
 static int run_add(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return with_store(cmd, env, argc, argv, false, add);
+    return schedule_with_store(cmd, env, argc, argv, false, schedule_add);
 }
 
 static int remove_them(struct schedule *s) {
-    int rc = s->args.n ? CHELA_OK : usage(s, "remove NAME...");
+    int rc = s->args.n ? CHELA_OK : schedule_usage(s, "remove NAME...");
     for (size_t i = 0; rc == CHELA_OK && i < s->args.n; i++) {
         const char *name = s->args.words[i];
-        if (is_own(s, name))
+        if (schedule_is_own(s, name))
             return ch_problem(&s->err, CHELA_EINVAL, "schedule '%s' is one of %s: remove it there",
                               name, s->setup.config_path);
         rc = chela_schedule_remove(s->setup.store, name, &s->err);
@@ -275,8 +276,9 @@ static int remove_them(struct schedule *s) {
     return rc;
 }
 
-static int run_remove(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return with_store(cmd, env, argc, argv, false, remove_them);
+static int schedule_run_remove(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                               char **argv) {
+    return schedule_with_store(cmd, env, argc, argv, false, remove_them);
 }
 
 /* --- next -------------------------------------------------------------------------------- */
@@ -299,7 +301,7 @@ static int show_times(struct schedule *s, const struct chela_schedule *one) {
         chela_free(text);
     }
     fputs(json ? "]\n" : "", s->out.f);
-    print_draft(s);
+    schedule_print_draft(s);
     return rc;
 }
 
@@ -312,14 +314,14 @@ static int show_next(const struct chela_schedule_row *row, void *user) {
     return 1;
 }
 
-static int next(struct schedule *s) {
+static int schedule_next(struct schedule *s) {
     if (s->flags.when && s->args.n == 0) {
         struct chela_schedule one = CHELA_SCHEDULE(
             .name = "next", .when = s->flags.when, .timezone = s->flags.timezone, .prompt = "-");
         return show_times(s, &one);
     }
     if (s->args.n != 1 || s->flags.when)
-        return usage(s, "next NAME, or next --when TIME");
+        return schedule_usage(s, "next NAME, or next --when TIME");
     s->name = s->args.words[0];
     int rc = chela_schedule_list(s->setup.store, s->own.list, show_next, s, &s->err);
     return rc == 0 && !s->n
@@ -328,12 +330,12 @@ static int next(struct schedule *s) {
 }
 
 static int run_next(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return with_store(cmd, env, argc, argv, false, next);
+    return schedule_with_store(cmd, env, argc, argv, false, schedule_next);
 }
 
 /* --- run ----------------------------------------------------------------------------------- */
 
-static void on_event(const struct chela_event *ev, void *user) {
+static void schedule_on_event(const struct chela_event *ev, void *user) {
     struct schedule *s = user;
     if (ev->type == CHELA_EV_RUN_START) {
         free(s->session);
@@ -364,15 +366,15 @@ static int run_pass(struct schedule *s) {
     chela_agent **agents = NULL;
     size_t n = 0;
     if (s->args.n > 1)
-        return usage(s, "run [NAME]");
+        return schedule_usage(s, "run [NAME]");
     int rc = ch_setup_agents(&s->setup, &f->setup, &opt, &agents, &s->err);
     if (rc < 0)
         return rc;
     o.agents = agents;
     o.store = s->setup.store;
     o.schedules = s->own.list;
-    rc = chela_schedule_run(s->setup.rt, &o, s->args.n ? s->args.words[0] : NULL, on_event, s, &n,
-                            &s->err);
+    rc = chela_schedule_run(s->setup.rt, &o, s->args.n ? s->args.words[0] : NULL, schedule_on_event,
+                            s, &n, &s->err);
     free(agents);
     if (rc == CHELA_ENOENT)
         s->err.code = rc = CHELA_EINVAL;
@@ -382,7 +384,7 @@ static int run_pass(struct schedule *s) {
 }
 
 static int run_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return with_store(cmd, env, argc, argv, true, run_pass);
+    return schedule_with_store(cmd, env, argc, argv, true, run_pass);
 }
 
 /* --- the commands ---------------------------------------------------------------------------- */
@@ -394,7 +396,7 @@ const struct ch_cmd ch_cmd_schedule_list = {
     .about = "Shows the schedules of the configuration file and of the store: when each is due "
              "next, and when it was last.",
     .opts = list_opts,
-    .run = run_list,
+    .run = schedule_run_list,
 };
 
 const struct ch_cmd ch_cmd_schedule_add = {
@@ -414,7 +416,7 @@ const struct ch_cmd ch_cmd_schedule_remove = {
     .about = "Removes schedules that were added, by 'chela schedule add' or by a model. What is in "
              "the configuration file is removed there.",
     .opts = plain_opts,
-    .run = run_remove,
+    .run = schedule_run_remove,
 };
 
 const struct ch_cmd ch_cmd_schedule_next = {

@@ -52,7 +52,7 @@ struct documents {
 };
 
 /* What follows URL in uri, or NULL; "." and ".." lead nowhere. */
-static const char *below(const char *uri, const char *url, size_t n) {
+static const char *schema_below(const char *uri, const char *url, size_t n) {
     while (n && url[n - 1] == '/')
         n--;
     if (strncmp(uri, url, n) != 0 || uri[n] != '/')
@@ -66,11 +66,11 @@ static const char *below(const char *uri, const char *url, size_t n) {
     return rest;
 }
 
-static const char *load(const char *uri, size_t *len, void *user) {
+static const char *schema_load(const char *uri, size_t *len, void *user) {
     struct documents *d = user;
     for (size_t i = 0; i < d->flags->maps.n; i++) {
         const char *map = d->flags->maps.list[i], *equals = strrchr(map, '=');
-        const char *rest = below(uri, map, (size_t)(equals - map));
+        const char *rest = schema_below(uri, map, (size_t)(equals - map));
         struct chela_error err = {0};
         if (!rest)
             continue;
@@ -100,11 +100,11 @@ static int check_flags(const struct flags *f, const struct ch_args *args, struct
     return 0;
 }
 
-static int compile(const struct flags *f, chela_schema **out, struct chela_error *err) {
+static int schema_compile(const struct flags *f, chela_schema **out, struct chela_error *err) {
     struct documents documents = {.flags = f};
     struct ch_input text = {0};
     struct chela_schema_opts opts =
-        CHELA_SCHEMA_OPTS(.load = load, .user = &documents, .assert_format = f->formats);
+        CHELA_SCHEMA_OPTS(.load = schema_load, .user = &documents, .assert_format = f->formats);
     struct chela_error why = {0};
     int rc = ch_input_file(f->schema, CH_INPUT_BODY, &text, err);
     if (rc < 0)
@@ -152,7 +152,7 @@ static int validate(const struct flags *f, struct ch_console *c) {
     struct chela_error err = {0};
     struct ch_input data = {0};
     int code = CH_EXIT_USAGE;
-    if (compile(f, &schema, &err) < 0) {
+    if (schema_compile(f, &schema, &err) < 0) {
         ch_console_error(c, "%s", err.message);
         return code;
     }
@@ -220,7 +220,7 @@ static int print_findings(struct ch_console *c, const char *findings, bool json)
     }
 }
 
-static int check(const struct flags *f, struct ch_console *c, const char *path) {
+static int schema_check(const struct flags *f, struct ch_console *c, const char *path) {
     struct chela_error err = {0};
     struct ch_input text = {0};
     int code = CH_EXIT_USAGE;
@@ -257,7 +257,7 @@ static void print_pretty(struct ch_console *c, const char *json) {
     free(d.p);
 }
 
-static int clean(const struct flags *f, struct ch_console *c, const char *path) {
+static int schema_clean(const struct flags *f, struct ch_console *c, const char *path) {
     struct chela_error err = {0};
     struct ch_input text = {0};
     char *notes = NULL;
@@ -284,8 +284,8 @@ static int clean(const struct flags *f, struct ch_console *c, const char *path) 
 /* What a command does once its flags are read. */
 typedef int body_fn(const struct flags *f, const struct ch_args *args, struct ch_console *c);
 
-static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv,
-               body_fn *body) {
+static int schema_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv,
+                      body_fn *body) {
     struct flags f = {0};
     struct ch_args args;
     struct ch_console console;
@@ -299,41 +299,42 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
     return code;
 }
 
-static int bad_usage(struct ch_console *c, const char *problem) {
+static int schema_bad_usage(struct ch_console *c, const char *problem) {
     ch_console_error(c, "%s", problem);
     return CH_EXIT_USAGE;
 }
 
 static int check_body(const struct flags *f, const struct ch_args *args, struct ch_console *c) {
     if (args->n != 1)
-        return bad_usage(c, "schema check takes one FILE, or - for standard input");
-    return check(f, c, args->words[0]);
+        return schema_bad_usage(c, "schema check takes one FILE, or - for standard input");
+    return schema_check(f, c, args->words[0]);
 }
 
 static int validate_body(const struct flags *f, const struct ch_args *args, struct ch_console *c) {
     struct chela_error err = {0};
-    return check_flags(f, args, &err) < 0 ? bad_usage(c, err.message) : validate(f, c);
+    return check_flags(f, args, &err) < 0 ? schema_bad_usage(c, err.message) : validate(f, c);
 }
 
 static int clean_body(const struct flags *f, const struct ch_args *args, struct ch_console *c) {
     if (!f->vendor)
-        return bad_usage(c, "schema clean needs --for gemini, gemini-json, openai-strict or "
-                             "anthropic-strict");
+        return schema_bad_usage(c, "schema clean needs --for gemini, gemini-json, openai-strict or "
+                                   "anthropic-strict");
     if (args->n != 1)
-        return bad_usage(c, "schema clean takes one FILE, or - for standard input");
-    return clean(f, c, args->words[0]);
+        return schema_bad_usage(c, "schema clean takes one FILE, or - for standard input");
+    return schema_clean(f, c, args->words[0]);
 }
 
-static int run_check(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return run(cmd, env, argc, argv, check_body);
+static int schema_run_check(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                            char **argv) {
+    return schema_run(cmd, env, argc, argv, check_body);
 }
 
 static int run_validate(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return run(cmd, env, argc, argv, validate_body);
+    return schema_run(cmd, env, argc, argv, validate_body);
 }
 
 static int run_clean(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return run(cmd, env, argc, argv, clean_body);
+    return schema_run(cmd, env, argc, argv, clean_body);
 }
 
 const struct ch_cmd ch_cmd_schema_check = {
@@ -346,7 +347,7 @@ const struct ch_cmd ch_cmd_schema_check = {
              "exit status is 0 when nothing is wrong beyond taste, 1 when some vendor would refuse "
              "it, 2 when it is no schema.",
     .opts = check_opts,
-    .run = run_check,
+    .run = schema_run_check,
 };
 
 const struct ch_cmd ch_cmd_schema_validate = {

@@ -49,8 +49,8 @@ static int write_page(const struct ch_trace *t, const char *key, const char *pat
     return CHELA_OK;
 }
 
-static int show(struct ch_setup *setup, const struct flags *f, const char *key,
-                struct chela_error *err) {
+static int trace_show(struct ch_setup *setup, const struct flags *f, const char *key,
+                      struct chela_error *err) {
     struct ch_trace t;
     struct ch_draft d;
     int rc = ch_trace_read(&t, setup->store, key, f->all ? NULL : f->run ? f->run : "", err);
@@ -68,7 +68,7 @@ static int show(struct ch_setup *setup, const struct flags *f, const char *key,
     return rc;
 }
 
-static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+static int trace_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
     struct flags f = {0};
     struct ch_args args;
     struct ch_console console;
@@ -87,7 +87,7 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
     if (rc == 0)
         rc = ch_setup_store(&setup, CH_STORE_READ, &err);
     if (rc == 0)
-        rc = show(&setup, &f, args.words[0], &err);
+        rc = trace_show(&setup, &f, args.words[0], &err);
     if (rc < 0)
         ch_console_error(&console, "%s", err.message);
     code = ch_console_exit(&console, rc < 0 ? ch_problem_exit(&err) : CH_EXIT_DONE);
@@ -105,5 +105,5 @@ const struct ch_cmd ch_cmd_trace = {
              "call with its tokens, each tool call with its result, each time somebody was waited "
              "for, and how it ended. A page for the browser shows all of it unfolded on a click.",
     .opts = opts,
-    .run = run,
+    .run = trace_run,
 };

@@ -56,8 +56,8 @@ static const char *type_by_name(const char *path) {
     return NULL;
 }
 
-static int check(const struct ch_cmd *cmd, const struct flags *f, const struct ch_args *args,
-                 struct chela_error *err) {
+static int wire_check(const struct ch_cmd *cmd, const struct flags *f, const struct ch_args *args,
+                      struct chela_error *err) {
     if (!f->api)
         return ch_problem(err, CHELA_EINVAL, "%s needs --api: one of %s", cmd->name,
                           chela_wire_apis());
@@ -70,15 +70,15 @@ static int check(const struct ch_cmd *cmd, const struct flags *f, const struct c
     return CHELA_OK;
 }
 
-static char *decode(const struct flags *f, const char *path, const struct ch_input *in,
-                    struct chela_error *err) {
+static char *wire_decode(const struct flags *f, const char *path, const struct ch_input *in,
+                         struct chela_error *err) {
     const char *type = f->content_type ? f->content_type : type_by_name(path);
     int status = f->status ? (int)f->status : 200;
     return chela_wire_decode(f->api, status, type, in->p, in->n, err);
 }
 
-static char *encode(const struct flags *f, const char *path, const struct ch_input *in,
-                    struct chela_error *err) {
+static char *wire_encode(const struct flags *f, const char *path, const struct ch_input *in,
+                         struct chela_error *err) {
     (void)path;
     return chela_wire_encode(f->api, f->model, in->p, in->n, err);
 }
@@ -105,8 +105,8 @@ static int print_converted(struct ch_console *c, const struct flags *f, const ch
     return code;
 }
 
-static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv,
-               convert_fn *convert) {
+static int wire_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv,
+                    convert_fn *convert) {
     struct flags f = {0};
     struct ch_args args;
     struct ch_console console;
@@ -115,7 +115,7 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
 
     if (code < 0) {
         ch_console_init(&console, env, CH_NORMAL, false);
-        if (check(cmd, &f, &args, &err) == 0) {
+        if (wire_check(cmd, &f, &args, &err) == 0) {
             code = print_converted(&console, &f, args.words[0], convert);
         } else {
             ch_console_error(&console, "%s", err.message);
@@ -129,11 +129,11 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
 }
 
 static int run_decode(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return run(cmd, env, argc, argv, decode);
+    return wire_run(cmd, env, argc, argv, wire_decode);
 }
 
 static int run_encode(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
-    return run(cmd, env, argc, argv, encode);
+    return wire_run(cmd, env, argc, argv, wire_encode);
 }
 
 const struct ch_cmd ch_cmd_wire_decode = {

@@ -19,7 +19,7 @@ static void write_group(FILE *out, ch_commands all, const char *group) {
     fprintf(out, "\n'chela %s COMMAND --help' tells more.\n", group);
 }
 
-static void write_all(FILE *out, ch_commands all) {
+static void help_write_all(FILE *out, ch_commands all) {
     fputs("usage: chela COMMAND [flags]\n\nAn agent at your terminal: a model, tools, and the loop "
           "between them.\n\nCommands:\n",
           out);
@@ -38,7 +38,7 @@ void ch_help_write(FILE *out, ch_commands all, const char *name) {
     else if (name)
         write_group(out, all, name);
     else
-        write_all(out, all);
+        help_write_all(out, all);
 }
 
 void ch_help_print(struct ch_console *c, ch_commands all, const char *name) {

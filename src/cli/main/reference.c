@@ -124,7 +124,7 @@ static const char *const meanings[] = {
 };
 _Static_assert(sizeof(meanings) / sizeof(meanings[0]) == CHELA_EV_COUNT, "one for each event");
 
-static void write_events(FILE *out) {
+static void reference_write_events(FILE *out) {
     fputs("## Events\n\n"
           "What `--output jsonl` prints, the gateway streams and the library's callback is given. "
           "`seq` counts from 0 without\ngaps, `ts` is in milliseconds since 1970. Each is shown "
@@ -148,7 +148,7 @@ static void write_events(FILE *out) {
 /* --- commands -------------------------------------------------------------------- */
 
 /* Text for a cell of a table. */
-static void put_cell(FILE *out, const char *text) {
+static void reference_put_cell(FILE *out, const char *text) {
     for (; *text; text++) {
         if (*text == '|')
             fputc('\\', out);
@@ -163,10 +163,10 @@ static void write_flag(FILE *out, const struct ch_opt *o) {
     fprintf(out, "--%s", o->name);
     if (o->value) {
         fputc(' ', out);
-        put_cell(out, o->value);
+        reference_put_cell(out, o->value);
     }
     fputs("` | ", out);
-    put_cell(out, o->help);
+    reference_put_cell(out, o->help);
     fputs(" |\n", out);
 }
 
@@ -196,9 +196,9 @@ void ch_reference_write(FILE *out, ch_commands all) {
     fputs("\n## Environment\n\n| variable | |\n|---|---|\n", out);
     for (const struct ch_env_help *e = ch_env_help; e->name; e++) {
         fprintf(out, "| `%s` | ", e->name);
-        put_cell(out, e->help);
+        reference_put_cell(out, e->help);
         fputs(" |\n", out);
     }
     fputc('\n', out);
-    write_events(out);
+    reference_write_events(out);
 }

@@ -19,7 +19,7 @@ const struct ch_env_help ch_env_help[] = {
     {NULL, NULL},
 };
 
-static const char *get(const char *name) {
+static const char *env_get(const char *name) {
     const char *value = getenv(name);
     return value && *value ? value : NULL;
 }
@@ -32,17 +32,17 @@ static const char *get_pager(void) {
 }
 
 struct ch_env ch_env_read(void) {
-    const char *config_home = get("XDG_CONFIG_HOME");
-    const char *state_home = get("XDG_STATE_HOME");
-    const char *term = get("TERM");
+    const char *config_home = env_get("XDG_CONFIG_HOME");
+    const char *state_home = env_get("XDG_STATE_HOME");
+    const char *term = env_get("TERM");
     return (struct ch_env){
-        .trace = get("CHELA_TRACE"),
+        .trace = env_get("CHELA_TRACE"),
         /* the XDG specification: a relative path is to be ignored */
         .config_home = config_home && *config_home == '/' ? config_home : NULL,
         .state_home = state_home && *state_home == '/' ? state_home : NULL,
-        .home = get("HOME"),
+        .home = env_get("HOME"),
         .pager = get_pager(),
-        .no_color = get("NO_COLOR") != NULL,
+        .no_color = env_get("NO_COLOR") != NULL,
         .dumb = !term || strcmp(term, "dumb") == 0,
     };
 }

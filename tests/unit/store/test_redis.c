@@ -253,7 +253,8 @@ static void test_prefixes_are_apart(void **state) {
     reset();
     chela_store *s = served_must_open(modules, url);
     make_session(s, "a");
-    chela_store *other = served_must_open(modules, with(":" REDISSERVER_PASSWORD "@", "/0?prefix=other:"));
+    chela_store *other =
+        served_must_open(modules, with(":" REDISSERVER_PASSWORD "@", "/0?prefix=other:"));
     assert_int_equal(chela_store_list(other, NULL, count_session, &n, &err), 0);
     assert_int_equal(n, 0);
     chela_store_close(other);

@@ -17,7 +17,7 @@
 
 /* --- addresses ------------------------------------------------------------------------ */
 
-static bool is_alnum(char c) {
+static bool mail_message_is_alnum(char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
@@ -31,13 +31,13 @@ static bool is_dotted(struct ch_sv s, const char *others, size_t most) {
         if (atom.n == 0 || atom.n > most)
             return false;
         for (size_t i = 0; i < atom.n; i++)
-            if (!is_alnum(atom.p[i]) && !(atom.p[i] && strchr(others, atom.p[i])))
+            if (!mail_message_is_alnum(atom.p[i]) && !(atom.p[i] && strchr(others, atom.p[i])))
                 return false;
     } while (rest.p);
     return true;
 }
 
-static bool is_address(struct ch_sv s) {
+static bool mail_message_is_address(struct ch_sv s) {
     const char *at = s.n ? memrchr(s.p, '@', s.n) : NULL;
 
     if (!at || s.n > CH_LIMIT_MAIL_ADDRESS)
@@ -47,7 +47,7 @@ static bool is_address(struct ch_sv s) {
            host.p[0] != '-';
 }
 
-static bool has_control(struct ch_sv s) {
+static bool mail_message_has_control(struct ch_sv s) {
     for (size_t i = 0; i < s.n; i++)
         if ((unsigned char)s.p[i] < ' ' || s.p[i] == 0x7f)
             return true;
@@ -67,24 +67,25 @@ static struct ch_sv next_mailbox(struct ch_sv *rest) {
     return ch_sv_trim(one);
 }
 
-static struct ch_sv unquote(struct ch_sv s) {
+static struct ch_sv mail_message_unquote(struct ch_sv s) {
     s = ch_sv_trim(s);
     return s.n >= 2 && s.p[0] == '"' && s.p[s.n - 1] == '"' ? ch_sv(s.p + 1, s.n - 2) : s;
 }
 
-static int add_one(struct ch_mailboxes *list, struct ch_sv text, struct chela_error *err) {
+static int mail_message_add_one(struct ch_mailboxes *list, struct ch_sv text,
+                                struct chela_error *err) {
     struct ch_sv addr = text, name = CH_SV("");
     const char *open = text.n ? memrchr(text.p, '<', text.n) : NULL;
 
     if (open && text.p[text.n - 1] == '>') {
         addr = ch_sv(open + 1, (size_t)(text.p + text.n - open) - 2);
-        name = unquote(ch_sv(text.p, (size_t)(open - text.p)));
+        name = mail_message_unquote(ch_sv(text.p, (size_t)(open - text.p)));
     }
     struct ch_sv shown = ch_utf8_cut(text, 80);
-    if (!is_address(addr))
+    if (!mail_message_is_address(addr))
         return ch_fail(err, CHELA_EINVAL, "\"%.*s\" is not an e-mail address (user@host, ASCII)",
                        CH_SV_FMT(shown));
-    if (has_control(name) || !ch_utf8_valid(name) || name.n > CH_LIMIT_MAIL_ADDRESS)
+    if (mail_message_has_control(name) || !ch_utf8_valid(name) || name.n > CH_LIMIT_MAIL_ADDRESS)
         return ch_fail(err, CHELA_EINVAL, "the name of %.*s cannot be in a header",
                        CH_SV_FMT(addr));
     if (list->n == CH_LIMIT_MAIL_RECIPIENTS)
@@ -100,7 +101,7 @@ int ch_mailboxes_add(struct ch_mailboxes *list, struct ch_sv text, struct chela_
 
     do {
         struct ch_sv one = next_mailbox(&text);
-        rc = add_one(list, one, err);
+        rc = mail_message_add_one(list, one, err);
     } while (rc == 0 && text.p);
     return rc;
 }
@@ -116,7 +117,7 @@ void ch_mailboxes_release(struct ch_mailboxes *list) {
 
 /* --- headers --------------------------------------------------------------------------- */
 
-static bool is_ascii(struct ch_sv s) {
+static bool mail_message_is_ascii(struct ch_sv s) {
     for (size_t i = 0; i < s.n; i++)
         if ((unsigned char)s.p[i] >= 0x80)
             return false;
@@ -124,7 +125,7 @@ static bool is_ascii(struct ch_sv s) {
 }
 
 /* Words of RFC 2047 with spaces between them, each whole characters. */
-static void add_encoded(struct ch_buf *out, struct ch_sv s) {
+static void mail_message_add_encoded(struct ch_buf *out, struct ch_sv s) {
     CH_BUF_AUTO valid = {0};
 
     ch_utf8_add_valid(&valid, s);
@@ -149,14 +150,15 @@ static size_t longest_word(struct ch_sv s) {
 }
 
 /* Text as a header may have it: as it is, or encoded. */
-static void add_text(struct ch_buf *out, struct ch_sv s) {
-    bool plain = is_ascii(s) && longest_word(s) < LINE / 2 && ch_sv_eq(ch_sv_trim(s), s) &&
-                 !(s.n && memmem(s.p, s.n, "=?", 2)) && !(s.n && memmem(s.p, s.n, "  ", 2));
+static void mail_message_add_text(struct ch_buf *out, struct ch_sv s) {
+    bool plain = mail_message_is_ascii(s) && longest_word(s) < LINE / 2 &&
+                 ch_sv_eq(ch_sv_trim(s), s) && !(s.n && memmem(s.p, s.n, "=?", 2)) &&
+                 !(s.n && memmem(s.p, s.n, "  ", 2));
 
     if (plain)
         ch_buf_add_sv(out, s);
     else
-        add_encoded(out, s);
+        mail_message_add_encoded(out, s);
 }
 
 enum { MOST_HEADERS = 8 };
@@ -170,11 +172,11 @@ struct headers {
 
 /* The one place that writes a header. Folded at spaces; refuses what could end
  * it early. */
-static int add_header(struct headers *h, const char *name, struct ch_sv value) {
+static int mail_message_add_header(struct headers *h, const char *name, struct ch_sv value) {
     size_t column = strlen(name) + 1;
     CH_BUF_AUTO line = {0};
 
-    if (has_control(value) || !is_ascii(value))
+    if (mail_message_has_control(value) || !mail_message_is_ascii(value))
         return ch_fail(h->err, CHELA_EINVAL, "the header %s would hold a control character", name);
     ch_buf_addf(&line, "%s:", name);
     while (value.n) {
@@ -191,11 +193,12 @@ static int add_header(struct headers *h, const char *name, struct ch_sv value) {
     return 0;
 }
 
-static void add_name(struct ch_buf *out, struct ch_sv name) {
+static void mail_message_add_name(struct ch_buf *out, struct ch_sv name) {
     static const char specials[] = "()<>[]:;@\\,.\"";
 
-    if (!is_ascii(name) || longest_word(name) >= LINE / 2 || memmem(name.p, name.n, "=?", 2)) {
-        add_encoded(out, name);
+    if (!mail_message_is_ascii(name) || longest_word(name) >= LINE / 2 ||
+        memmem(name.p, name.n, "=?", 2)) {
+        mail_message_add_encoded(out, name);
         return;
     }
     bool quote = false;
@@ -215,7 +218,7 @@ static void add_mailbox(struct ch_buf *out, const struct ch_mailbox *m) {
         ch_buf_add_str(out, m->addr);
         return;
     }
-    add_name(out, ch_sv_str(m->name));
+    mail_message_add_name(out, ch_sv_str(m->name));
     ch_buf_addf(out, " <%s>", m->addr);
 }
 
@@ -226,7 +229,7 @@ static int add_mailboxes(struct headers *h, const char *name, const struct ch_ma
         ch_buf_add_str(&value, i ? ", " : "");
         add_mailbox(&value, &list->at[i]);
     }
-    return list->n ? add_header(h, name, ch_buf_sv(&value)) : 0;
+    return list->n ? mail_message_add_header(h, name, ch_buf_sv(&value)) : 0;
 }
 
 static void add_date(struct ch_buf *out, int64_t ms) {
@@ -245,25 +248,25 @@ void ch_mail_id(const struct ch_mail *m, struct ch_buf *out) {
                 strrchr(m->from->addr, '@'));
 }
 
-static int add_headers(const struct ch_mail *m, struct headers *h) {
+static int mail_message_add_headers(const struct ch_mail *m, struct headers *h) {
     CH_BUF_AUTO from = {0}, subject = {0}, id = {0}, date = {0};
 
     add_mailbox(&from, m->from);
-    add_text(&subject, m->subject);
+    mail_message_add_text(&subject, m->subject);
     ch_mail_id(m, &id);
     add_date(&date, m->date_ms);
-    int rc = add_header(h, "Date", ch_buf_sv(&date));
+    int rc = mail_message_add_header(h, "Date", ch_buf_sv(&date));
     if (rc == 0)
-        rc = add_header(h, "From", ch_buf_sv(&from));
+        rc = mail_message_add_header(h, "From", ch_buf_sv(&from));
     if (rc == 0)
         rc = add_mailboxes(h, "To", &m->to);
     if (rc == 0)
         rc = add_mailboxes(h, "Cc", &m->cc);
     if (rc == 0)
-        rc = add_header(h, "Subject", ch_buf_sv(&subject));
+        rc = mail_message_add_header(h, "Subject", ch_buf_sv(&subject));
     if (rc == 0)
-        rc = add_header(h, "Message-ID", ch_buf_sv(&id));
-    return rc < 0 ? rc : add_header(h, "Auto-Submitted", CH_SV("auto-generated"));
+        rc = mail_message_add_header(h, "Message-ID", ch_buf_sv(&id));
+    return rc < 0 ? rc : mail_message_add_header(h, "Auto-Submitted", CH_SV("auto-generated"));
 }
 
 /* --- text and files ---------------------------------------------------------------------- */
@@ -288,7 +291,7 @@ static bool is_seven_bit(struct ch_sv s) {
     while (rest.n)
         if (ch_sv_split(&rest, '\n').n > SAFE_LINE)
             return false;
-    return is_ascii(s) && !(s.n && memchr(s.p, '\0', s.n));
+    return mail_message_is_ascii(s) && !(s.n && memchr(s.p, '\0', s.n));
 }
 
 static struct chela_mail_part text_part(struct ch_sv body, struct ch_arena *a) {
@@ -303,7 +306,7 @@ static struct chela_mail_part text_part(struct ch_sv body, struct ch_arena *a) {
                                     .length = data.n};
 }
 
-static const char *type_of(const char *name) {
+static const char *mail_message_type_of(const char *name) {
     static const struct {
         const char *ending, *type;
     } types[] = {
@@ -335,7 +338,7 @@ static const char *disposition_of(const char *name, struct ch_arena *a) {
 
     ch_buf_add_str(&out, "attachment; filename*=UTF-8''");
     for (const char *c = name; *c; c++)
-        if (is_alnum(*c) || *c == '.' || *c == '-' || *c == '_')
+        if (mail_message_is_alnum(*c) || *c == '.' || *c == '-' || *c == '_')
             ch_buf_addc(&out, *c);
         else
             ch_buf_addf(&out, "%%%02X", (unsigned char)*c);
@@ -343,7 +346,7 @@ static const char *disposition_of(const char *name, struct ch_arena *a) {
 }
 
 static struct chela_mail_part file_part(const struct ch_mail_file *f, struct ch_arena *a) {
-    return (struct chela_mail_part){.type = type_of(f->name),
+    return (struct chela_mail_part){.type = mail_message_type_of(f->name),
                                     .disposition = disposition_of(f->name, a),
                                     .encoding = "base64",
                                     .data = f->data.p,
@@ -356,9 +359,9 @@ int ch_mail_compose(const struct ch_mail *m, struct ch_arena *a, struct chela_ma
     struct headers *h = CH_ARENA_NEW(a, struct headers);
 
     *h = (struct headers){.arena = a, .err = err};
-    if (has_control(m->subject))
+    if (mail_message_has_control(m->subject))
         return ch_fail(err, CHELA_EINVAL, "the subject must be one line of text");
-    int rc = add_headers(m, h);
+    int rc = mail_message_add_headers(m, h);
     if (rc < 0)
         return rc;
     parts[0] = text_part(m->body, a);

@@ -28,13 +28,13 @@ struct run {
     char why[CURL_ERROR_SIZE];
 };
 
-static void begin(void) {
+static void curl_begin(void) {
     curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
 /* Replies of the server come line by line; after a failure the last of them is
  * its answer to our goodbye. */
-static size_t on_reply(char *line, size_t size, size_t n, void *user) {
+static size_t curl_on_reply(char *line, size_t size, size_t n, void *user) {
     struct run *r = user;
     struct ch_sv text = ch_sv_trim(ch_sv(line, CH_MIN(size * n, (size_t)400)));
 
@@ -45,7 +45,7 @@ static size_t on_reply(char *line, size_t size, size_t n, void *user) {
     return size * n;
 }
 
-static size_t on_body(char *data, size_t size, size_t n, void *user) {
+static size_t curl_on_body(char *data, size_t size, size_t n, void *user) {
     (void)data, (void)user;
     return size * n;
 }
@@ -59,7 +59,7 @@ static int on_socket(void *user, curl_socket_t fd, curlsocktype purpose) {
 /* Called about once a second, also while a reply is waited for. Giving up shuts
  * the connection, because libcurl would say goodbye first and wait two minutes
  * for the answer. */
-static int on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d) {
+static int curl_on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d) {
     struct run *r = user;
 
     (void)a, (void)b, (void)c, (void)d;
@@ -73,16 +73,16 @@ static int on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t c, cur
 }
 
 /* The server's code: 0 if the last thing it said was no refusal. */
-static int refusal(const struct run *r) {
+static int curl_refusal(const struct run *r) {
     const char *line = ch_buf_str(&r->reply);
     int code = strlen(line) >= 3 ? (int)strtol(line, NULL, 10) : 0;
 
     return code >= 400 && code < 600 ? code : 0;
 }
 
-static int explain(const struct run *r, CURLcode rc, struct chela_error *err) {
+static int curl_explain(const struct run *r, CURLcode rc, struct chela_error *err) {
     const char *text = r->why[0] ? r->why : curl_easy_strerror(rc);
-    int code = refusal(r);
+    int code = curl_refusal(r);
 
     if (r->gave_up == CHELA_ECANCELED)
         return ch_fail(err, CHELA_ECANCELED, "cancelled");
@@ -116,7 +116,7 @@ static struct curl_slist *list_of(const char *const *texts) {
     return list;
 }
 
-static CURLcode add_part(curl_mime *mime, const struct chela_mail_part *p) {
+static CURLcode curl_add_part(curl_mime *mime, const struct chela_mail_part *p) {
     curl_mimepart *part = curl_mime_addpart(mime);
     CURLcode rc = curl_mime_type(part, p->type);
     CH_BUF_AUTO line = {0};
@@ -131,11 +131,11 @@ static CURLcode add_part(curl_mime *mime, const struct chela_mail_part *p) {
     return curl_mime_headers(part, curl_slist_append(NULL, ch_buf_str(&line)), 1);
 }
 
-static CURLcode add_parts(curl_mime *mime, const struct chela_mail *m) {
+static CURLcode curl_add_parts(curl_mime *mime, const struct chela_mail *m) {
     CURLcode rc = CURLE_OK;
 
     for (size_t i = 0; i < m->nparts && rc == CURLE_OK; i++)
-        rc = add_part(mime, &m->parts[i]);
+        rc = curl_add_part(mime, &m->parts[i]);
     return rc;
 }
 
@@ -159,11 +159,11 @@ static void set_options(CURL *curl, struct run *r, const char *url) {
         curl_easy_setopt(curl, CURLOPT_PASSWORD, m->password ? m->password : "");
     }
     curl_easy_setopt(curl, CURLOPT_MAIL_FROM, m->from);
-    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
-    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_reply);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, curl_on_body);
+    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, curl_on_reply);
     curl_easy_setopt(curl, CURLOPT_HEADERDATA, r);
     curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, curl_on_progress);
     curl_easy_setopt(curl, CURLOPT_XFERINFODATA, r);
 }
 
@@ -172,7 +172,7 @@ static bool is_unknown(CURL *curl, const struct run *r, int64_t sent) {
     curl_off_t all = -1; /* known once the server has asked for the message */
 
     curl_easy_getinfo(curl, CURLINFO_CONTENT_LENGTH_UPLOAD_T, &all);
-    return all >= 0 && sent >= all && !refusal(r);
+    return all >= 0 && sent >= all && !curl_refusal(r);
 }
 
 static int send_mail(const struct chela_mail *mail, struct chela_mail_outcome *out,
@@ -183,13 +183,13 @@ static int send_mail(const struct chela_mail *mail, struct chela_mail_outcome *o
                     .due = ch_mono_ms(&ch_clock_system) + mail->timeout_ms};
     CH_BUF_AUTO url = {0};
 
-    pthread_once(&once, begin);
+    pthread_once(&once, curl_begin);
     CURL *curl = curl_easy_init();
     if (!curl)
         return ch_fail(err, CHELA_ELIMIT, "libcurl cannot be used");
     struct curl_slist *to = list_of(mail->to), *headers = list_of(mail->headers);
     curl_mime *mime = curl_mime_init(curl);
-    CURLcode code = add_parts(mime, mail);
+    CURLcode code = curl_add_parts(mime, mail);
     ch_buf_addf(&url, "%s/%s", mail->server, mail->helo); /* the path is what we call ourselves */
     set_options(curl, &r, ch_buf_str(&url));
     curl_easy_setopt(curl, CURLOPT_MAIL_RCPT, to);
@@ -197,7 +197,7 @@ static int send_mail(const struct chela_mail *mail, struct chela_mail_outcome *o
     curl_easy_setopt(curl, CURLOPT_MIMEPOST, mime);
     if (code == CURLE_OK)
         code = curl_easy_perform(curl);
-    int rc = code == CURLE_OK ? 0 : explain(&r, code, err);
+    int rc = code == CURLE_OK ? 0 : curl_explain(&r, code, err);
     curl_off_t sent = 0;
     curl_easy_getinfo(curl, CURLINFO_SIZE_UPLOAD_T, &sent);
     out->bytes = sent;
