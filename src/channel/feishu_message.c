@@ -264,11 +264,12 @@ static int feishu_message_read_content(const struct ch_json *message, const char
 int ch_feishu_read(const struct ch_json *event, const char *bot, struct ch_arena *a,
                    struct ch_feishu_message *m, struct chela_error *err) {
     const struct ch_json *message = ch_json_get(event, "message");
-    *m = (struct ch_feishu_message){.id = id(a, message, "message_id"),
-                                    .chat = id(a, message, "chat_id"),
-                                    .thread = id(a, message, "thread_id"),
-                                    .parent = id(a, message, "parent_id"),
-                                    .ts = feishu_message_number(ch_json_get_str(message, "create_time"))};
+    *m = (struct ch_feishu_message){
+        .id = id(a, message, "message_id"),
+        .chat = id(a, message, "chat_id"),
+        .thread = id(a, message, "thread_id"),
+        .parent = id(a, message, "parent_id"),
+        .ts = feishu_message_number(ch_json_get_str(message, "create_time"))};
     struct ch_sv chat_type = ch_json_get_str(message, "chat_type");
     if (!m->id || !m->chat)
         return ch_fail(err, CHELA_EPARSE, "the message has no id, or no chat");

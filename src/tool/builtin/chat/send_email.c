@@ -264,7 +264,8 @@ static int send_email_stop(void *user) {
     return chela_call_cancelled(user);
 }
 
-static int send_email_hand_over(struct job *j, struct chela_mail_outcome *out, struct chela_error *err) {
+static int send_email_hand_over(struct job *j, struct chela_mail_outcome *out,
+                                struct chela_error *err) {
     const struct ch_tool_settings *s = j->settings;
     const char *to[CH_LIMIT_MAIL_RECIPIENTS + 1] = {NULL};
     CH_BUF_AUTO server = {0};
