@@ -42,12 +42,13 @@ static const struct ch_opt opts[] = {
     CH_RUN_OPT_NO_STREAM(struct flags),
     CH_SETUP_OPTS_TOOLS(struct flags),
     CH_RUN_OPT_APPROVE(struct flags,
-                       "what becomes of calls that need consent: ask (the default on a "
-                       "terminal), let them run, or do not (the default elsewhere)"),
-    CH_RUN_OPTS_CALLS(struct flags, "model calls for one message (25)",
-                      "tool calls for one message (200)"),
-    CH_RUN_OPTS_BUDGETS(struct flags, "tokens in and out for one message (no limit)",
-                        "US dollars for one message, where prices are known (no limit)"),
+                       "calls that need approval: ask (the default on a terminal), run them "
+                       "(auto), or refuse them (deny, the default elsewhere)"),
+    CH_RUN_OPTS_CALLS(struct flags, "model calls for one message, at most (25)",
+                      "tool calls for one message, at most (200)"),
+    CH_RUN_OPTS_BUDGETS(struct flags, "tokens for one message, input and output together (no "
+                                      "limit)",
+                        "cost for one message in US dollars, where prices are known (no limit)"),
     CH_RUN_OPT_TIMEOUT(struct flags, "time for one message in seconds (1800)"),
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
@@ -329,13 +330,13 @@ const struct ch_cmd ch_cmd_chat = {
     .args = "",
     .summary = "talk with an agent",
     .about =
-        "A conversation with an agent at the terminal. Enter sends a message; Alt-Enter, or a "
-        "backslash at the end, breaks the line. Answers are shown as they are written. While the "
-        "agent works, what you send steers it; Ctrl-C cancels the run and keeps the conversation; "
-        "Ctrl-D leaves. /help lists the commands.\n\n"
-        "The conversation is kept, if a store can be opened, and --continue goes on with it.\n\n"
-        "When standard input or output is no terminal, or TERM is \"dumb\", each line of standard "
-        "input is a message, and answers go to standard output as with 'chela run'.",
+        "Starts a conversation with an agent at the terminal. Enter sends a message; Alt-Enter, "
+        "or a backslash at the end of a line, starts a new line. Answers are shown as they "
+        "arrive. A message that you send while the agent works steers the run. Ctrl-C cancels the "
+        "run and keeps the conversation. Ctrl-D exits. /help lists the commands.\n\n"
+        "The conversation is stored if a store can be opened; --continue continues it.\n\n"
+        "If standard input or output is not a terminal, or TERM is \"dumb\", each line of "
+        "standard input is a message, and answers go to standard output as with 'chela run'.",
     .opts = opts,
     .run = chat_run,
 };

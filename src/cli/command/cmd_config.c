@@ -28,8 +28,8 @@ static const struct ch_opt check_opts[] = {
 static const struct ch_opt show_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     {"all", 0, CH_OPT_SWITCH, AT(all), NULL, 0, 0, "Output",
-     "also what the file says nothing about"},
-    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "a JSON array"},
+     "also print options that the file does not set"},
+    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "print a JSON array"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -234,10 +234,9 @@ static int run_schema(const struct ch_cmd *cmd, const struct ch_env *env, int ar
 const struct ch_cmd ch_cmd_config_check = {
     .name = "config check",
     .args = "[FILE]",
-    .summary = "is the configuration file right?",
-    .about = "Reads the configuration file that 'chela run' would use and says what is wrong with "
-             "it, with line and column; FILE is the same as --config FILE. Unknown keys are "
-             "warnings.",
+    .summary = "check the configuration file",
+    .about = "Reads the configuration file that 'chela run' would use and reports errors with "
+             "line and column. FILE is the same as --config FILE. Unknown keys are warnings.",
     .opts = check_opts,
     .run = config_run_check,
 };
@@ -245,9 +244,10 @@ const struct ch_cmd ch_cmd_config_check = {
 const struct ch_cmd ch_cmd_config_show = {
     .name = "config show",
     .args = "[FILE]",
-    .summary = "the configuration as it was understood",
-    .about = "Every option of the configuration file with its value, one a line; with --all also "
-             "the defaults of those it says nothing about. What may be secret is not shown.",
+    .summary = "print the configuration as chela reads it",
+    .about = "Prints every option of the configuration file with its value, one a line; with "
+             "--all also the defaults of the other options. Values that may be secret are not "
+             "shown.",
     .opts = show_opts,
     .run = config_run_show,
 };
@@ -255,7 +255,7 @@ const struct ch_cmd ch_cmd_config_show = {
 const struct ch_cmd ch_cmd_config_schema = {
     .name = "config schema",
     .args = "",
-    .summary = "JSON Schema of the configuration",
+    .summary = "print the JSON Schema of the configuration",
     .about = "Prints the JSON Schema of chela.yaml, for editors that complete and check YAML.",
     .opts = schema_opts,
     .run = run_schema,

@@ -27,11 +27,11 @@ static const struct ch_opt opts[] = {
     CH_SETUP_OPTS_STORE(struct flags),
     CH_SETUP_OPTS_TOOLS(struct flags),
     {"url", 0, CH_OPT_TEXT, offsetof(struct flags, url), "URL", 0, 0, "Gateway",
-     "ask the gateway that runs there instead, with the token that chela serve would use here"},
+     "check the running gateway at this URL, with the token that 'chela serve' would use here"},
     {"ca-file", 0, CH_OPT_TEXT, offsetof(struct flags, ca_file), "FILE", 0, 0, "Gateway",
-     "certificates to trust (PEM) instead of the system's"},
+     "trusted certificates (PEM) instead of the system's"},
     {"json", 0, CH_OPT_SWITCH, offsetof(struct flags, json), NULL, 0, 0, "Output",
-     "a JSON array of {area, name, status, detail, mend}"},
+     "print a JSON array of {area, name, status, detail, mend}"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -255,17 +255,17 @@ static int doctor_run(const struct ch_cmd *cmd, const struct ch_env *env, int ar
 const struct ch_cmd ch_cmd_doctor = {
     .name = "doctor",
     .args = "",
-    .summary = "will it work on this machine?",
-    .about = "Looks at the configuration, the store (that it opens, and how a server keeps its "
-             "data), the modules, the keys in the environment (that they are there, not what they "
-             "are), the layers of the sandbox, the clock, room on the disks, the channels (that "
-             "their secrets are there; Feishu is asked whether they are right, and whether the app "
-             "has the permissions it needs) and the model that 'chela run' would use. Each line is "
-             "ok, warn (it works with less) or fail (what was asked for will not work), with "
-             "what helps. No model is asked for a reply.\n\n"
-             "With --url a gateway that runs is asked instead, as its callers would: is it there, "
-             "does the token open it, which of the things it depends on fails.\n\n"
-             "The exit status is 1 if something failed, 0 otherwise.",
+    .summary = "check this machine and the configuration",
+    .about = "Checks the configuration, the store (that it opens, and that a server keeps data "
+             "durable), the modules, the keys in the environment (that they are set; their values "
+             "are not shown), the layers of the sandbox, the clock, free disk space, the channels "
+             "(that their secrets are set; for Feishu also that they are valid and that the app "
+             "has its permissions) and the model that 'chela run' would use. Each line is ok, "
+             "warn (works with restrictions) or fail (does not work), with a remedy. No model "
+             "call is made.\n\n"
+             "With --url, a running gateway is checked instead, from the outside: whether it "
+             "answers, whether it accepts the token, and which of its dependencies fails.\n\n"
+             "The exit status is 1 if a check failed, 0 otherwise.",
     .opts = opts,
     .run = doctor_run,
 };

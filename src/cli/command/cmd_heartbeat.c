@@ -27,10 +27,10 @@ struct flags {
 static const struct ch_opt opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     {"seed", 0, CH_OPT_INT, AT(seed), "N", 0, 2147483647, "Chance",
-     "of the dice: the same one gives the same decisions; without it 0"},
+     "seed of the random decisions; the same seed gives the same decisions; default: 0"},
     {"svg", 0, CH_OPT_TEXT, AT(svg), "FILE", 0, 0, "Output",
-     "write a picture of willingness over time, which needs nothing else"},
-    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "a JSON object for each line"},
+     "write a self-contained SVG picture of willingness over time"},
+    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "print a JSON object for each line"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -217,14 +217,15 @@ static int heartbeat_run(const struct ch_cmd *cmd, const struct ch_env *env, int
 const struct ch_cmd ch_cmd_heartbeat_simulate = {
     .name = "heartbeat simulate",
     .args = "CHAT.jsonl",
-    .summary = "what a companion would do with a recorded chat",
+    .summary = "replay a chat and show when the agent would reply",
     .about =
-        "Plays a chat, '-' for standard input, and prints for each line the willingness to speak "
-        "after it, the probability of a reply, the decision and its reason. No model is called.\n\n"
-        "A line is an object with 'ts' (milliseconds) and 'text', and what there is of 'chat', "
-        "'type' (group or direct), 'name', 'mention', 'quote' (it answers the companion), 'bot' "
-        "and 'own'. Each chat has a willingness of its own, by the settings under 'heartbeat' of "
-        "the agent. See docs/heartbeat.md.",
+        "Replays a recorded chat ('-' is standard input) and prints for each line the willingness "
+        "after the line, the probability of a reply, the decision and its reason. No model is "
+        "called.\n\n"
+        "Each line of the file is a JSON object with 'ts' (milliseconds) and 'text'. Optional "
+        "members are 'chat', 'type' (group or direct), 'name', 'mention', 'quote' (the line "
+        "replies to the agent), 'bot' and 'own'. Each chat has its own willingness, computed with "
+        "the agent's settings under 'heartbeat'. See docs/heartbeat.md.",
     .opts = opts,
     .run = heartbeat_run,
 };

@@ -27,12 +27,12 @@ struct flags {
 
 static const struct ch_opt opts[] = {
     {"config", 0, CH_OPT_TEXT, AT(setup.config), "FILE", 0, 0, "Configuration",
-     "the file to write instead of ./chela.yaml"},
+     "file to write instead of ./chela.yaml"},
     {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Configuration",
-     "the model to use; without it the one that is found, or asked for"},
+     "model to use; default: the model that is found or chosen"},
     {"force", 0, CH_OPT_SWITCH, AT(force), NULL, 0, 0, "Configuration",
-     "write over a file that is there"},
-    {"yes", 0, CH_OPT_SWITCH, AT(yes), NULL, 0, 0, "Configuration", "ask nothing"},
+     "overwrite an existing file"},
+    {"yes", 0, CH_OPT_SWITCH, AT(yes), NULL, 0, 0, "Configuration", "do not ask questions"},
     {"no-test", 0, CH_OPT_SWITCH, AT(no_test), NULL, 0, 0, "Configuration",
      "do not call the model"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
@@ -229,9 +229,9 @@ const struct ch_cmd ch_cmd_init = {
     .args = "",
     .summary = "write a first chela.yaml and try it",
     .about = "Finds a model (a key in the environment, else a server on this machine, else the "
-             "offline demo), asks which to use if there is a terminal, writes ./chela.yaml with a "
-             "comment on every part of it, and calls the model once to see that it works.\n\n"
-             "The exit status is 1 if the model does not answer; the file is there all the same.",
+             "offline demo), asks which one to use if there is a terminal, writes a commented "
+             "./chela.yaml, and calls the model once as a test.\n\n"
+             "The exit status is 1 if the model does not answer. The file is written in any case.",
     .opts = opts,
     .run = init_run,
 };

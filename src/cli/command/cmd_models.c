@@ -24,7 +24,7 @@ struct flags {
 static const struct ch_opt list_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output",
-     "a JSON object of providers and models"},
+     "print a JSON object of providers and models"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -32,14 +32,14 @@ static const struct ch_opt list_opts[] = {
 static const struct ch_opt probe_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",
-     "the model to try; it can also be given as a word"},
+     "model to test; can also be given as an argument"},
     {"base-url", 0, CH_OPT_TEXT, AT(base_url), "URL", 0, 0, "Model",
-     "address of the service instead of the provider's own"},
+     "URL of the service instead of the provider's default"},
     {"api-key-env", 0, CH_OPT_TEXT, AT(api_key_env), "NAME", 0, 0, "Model",
-     "environment variable that holds the key"},
+     "environment variable that holds the API key"},
     {"no-stream", 0, CH_OPT_SWITCH, AT(no_stream), NULL, 0, 0, "Model",
-     "ask for a whole reply instead of a stream"},
-    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "a JSON object"},
+     "request a complete reply instead of a stream"},
+    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "print a JSON object"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -280,11 +280,11 @@ static int run_probe(const struct ch_cmd *cmd, const struct ch_env *env, int arg
 const struct ch_cmd ch_cmd_models_list = {
     .name = "models list",
     .args = "[PROVIDER]",
-    .summary = "known models, or those a provider offers",
-    .about = "Without a word: the models whose sizes and prices are known, and the providers, with "
-             "the variable each takes its key from. With a provider: what its server offers right "
-             "now. A dash stands for what is not known; the last column is the id that a name "
-             "stands for.",
+    .summary = "list known models, or a provider's models",
+    .about = "Without an argument: lists the models with known context windows and prices, and "
+             "the providers with the environment variables of their keys. With a provider: lists "
+             "the models that its server offers now. A dash stands for an unknown value. The last "
+             "column is the id that an alias stands for.",
     .opts = list_opts,
     .run = models_run_list,
 };
@@ -292,11 +292,12 @@ const struct ch_cmd ch_cmd_models_list = {
 const struct ch_cmd ch_cmd_models_probe = {
     .name = "models probe",
     .args = "[PROVIDER/MODEL]",
-    .summary = "ask a model one small thing, say what works",
-    .about = "Makes one small call, with two tools that do nothing, and reports whether the reply "
-             "streamed, whether tools were called, both at once, how long it took, and how large "
-             "the context is. If the call fails with tools, it is made once more without. Without "
-             "a model, the one that 'chela run' would use.\n\n"
+    .summary = "test what a model supports",
+    .about = "Makes one small model call with two tools that do nothing. Reports whether the "
+             "reply was streamed, whether the model called the tools, whether it called both in "
+             "one reply, the time, and the size of the context window. If the call with tools "
+             "fails, it is made once more without tools. The default is the model that 'chela "
+             "run' would use.\n\n"
              "The exit status is 1 if the model did not answer.",
     .opts = probe_opts,
     .run = run_probe,

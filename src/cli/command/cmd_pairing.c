@@ -20,7 +20,8 @@ struct flags {
 static const struct ch_opt list_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_STORE(struct flags),
-    {"json", 0, CH_OPT_SWITCH, offsetof(struct flags, json), NULL, 0, 0, "Output", "a JSON array"},
+    {"json", 0, CH_OPT_SWITCH, offsetof(struct flags, json), NULL, 0, 0, "Output", "print a JSON "
+                                                                                   "array"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -156,9 +157,9 @@ static int pairing_run_remove(const struct ch_cmd *cmd, const struct ch_env *env
 const struct ch_cmd ch_cmd_pairing_list = {
     .name = "pairing list",
     .args = "",
-    .summary = "who wrote to a channel, and who was approved",
-    .about = "Lists who wrote to a channel whose dmPolicy is pairing and has a code that is still "
-             "good, and who was approved.",
+    .summary = "list pairing codes and approved people",
+    .about = "Lists people with a valid pairing code, and people who were approved. People get a "
+             "code when they write to a channel with 'dmPolicy: pairing'.",
     .opts = list_opts,
     .run = pairing_run_list,
 };
@@ -166,9 +167,9 @@ const struct ch_cmd ch_cmd_pairing_list = {
 const struct ch_cmd ch_cmd_pairing_approve = {
     .name = "pairing approve",
     .args = "CODE",
-    .summary = "let a stranger write to the agent",
-    .about = "Lets the one who was given this code write to the agent, from now on. A running "
-             "gateway need not be told.",
+    .summary = "approve a pairing code",
+    .about = "Approves the person who received this code: the agent answers that person from now "
+             "on. A running gateway needs no reload.",
     .opts = pairing_opts,
     .run = run_approve,
 };
@@ -176,8 +177,8 @@ const struct ch_cmd ch_cmd_pairing_approve = {
 const struct ch_cmd ch_cmd_pairing_remove = {
     .name = "pairing remove",
     .args = "CHANNEL SENDER",
-    .summary = "make somebody a stranger again",
-    .about = "Takes back what 'chela pairing approve' allowed, at once.",
+    .summary = "withdraw an approval",
+    .about = "Withdraws an approval of 'chela pairing approve', with immediate effect.",
     .opts = pairing_opts,
     .run = pairing_run_remove,
 };

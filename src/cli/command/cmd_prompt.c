@@ -11,12 +11,12 @@
 #include "cli/term/table.h"
 
 #define AT(field) offsetof(struct ch_prompt_flags, field)
-#define JSON_OPT {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "as JSON"}
-#define PICK_OPTS                                                                           \
-    {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Prompt",                  \
-     "the variant for this model, if there is one"},                                        \
-        {"session", 0, CH_OPT_TEXT, AT(session), "KEY", 0, 0, "Prompt",                     \
-         "as this session would get it where a version is rolled out to some"}
+#define JSON_OPT {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "print JSON"}
+#define PICK_OPTS                                                                                  \
+    {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Prompt",                         \
+     "use the variant for this model, if there is one"},                                           \
+        {"session", 0, CH_OPT_TEXT, AT(session), "KEY", 0, 0, "Prompt",                            \
+         "use the version that a rollout chooses for this session"}
 
 static const struct ch_opt list_opts[] = {
     CH_PROMPT_OPTS,
@@ -37,9 +37,9 @@ static const struct ch_opt render_opts[] = {
     CH_PROMPT_OPTS,
     PICK_OPTS,
     {"var", 0, CH_OPT_TEXTS, AT(vars), "NAME=TEXT", 0, 0, "Prompt",
-     "the value of a variable; NAME=@FILE reads it from a file"},
+     "value of a variable; NAME=@FILE reads it from a file"},
     {"values", 0, CH_OPT_TEXT, AT(values), "FILE", 0, 0, "Prompt",
-     "values from a JSON object, - for standard input; --var comes before it"},
+     "read values from a JSON object, - for standard input; --var overrides them"},
     JSON_OPT,
     CH_SETUP_OPTS_OUTPUT(struct ch_prompt_flags),
     {.name = NULL},
@@ -393,10 +393,9 @@ static int run_render(const struct ch_cmd *cmd, const struct ch_env *env, int ar
 const struct ch_cmd ch_cmd_prompt_list = {
     .name = "prompt list",
     .args = "",
-    .summary = "the prompts and their versions",
-    .about = "Lists every version of every prompt, of chela and of prompts.dir, and which of them "
-             "are used: the pinned version, else the newest that is not rolled out to some "
-             "sessions only.",
+    .summary = "list prompts and their versions",
+    .about = "Lists every version of every prompt, built-in or in prompts.dir, and marks the "
+             "versions in use: the pinned version, else the newest one that is not under rollout.",
     .opts = list_opts,
     .run = prompt_run_list,
 };
@@ -404,9 +403,8 @@ const struct ch_cmd ch_cmd_prompt_list = {
 const struct ch_cmd ch_cmd_prompt_show = {
     .name = "prompt show",
     .args = "NAME[@VERSION]",
-    .summary = "a prompt: variables, form of the answer, text",
-    .about = "Shows the head of a prompt file and the text below it, with its holes; and how its "
-             "last test ended, if it was tested.",
+    .summary = "show a prompt's variables, schema and text",
+    .about = "Shows the header and the text of a prompt file, and the result of its last test.",
     .opts = show_opts,
     .run = prompt_run_show,
 };
@@ -414,10 +412,10 @@ const struct ch_cmd ch_cmd_prompt_show = {
 const struct ch_cmd ch_cmd_prompt_render = {
     .name = "prompt render",
     .args = "NAME[@VERSION]",
-    .summary = "a prompt with its holes filled",
-    .about = "Prints what would be sent: the system prompt and, below the line === user ===, the "
-             "user's message. Every variable needs a value, and every value a hole. Values that "
-             "the prompt calls untrusted are marked as such.\n\n"
+    .summary = "render a prompt with values",
+    .about = "Prints the rendered prompt: the system prompt and, below the line === user ===, the "
+             "user message. Every variable needs a value, and every value needs a placeholder. "
+             "Values of untrusted variables are marked as untrusted.\n\n"
              "    chela prompt render summariser --var previous=none --var focus=none \\\n"
              "        --var max_words=200 --var conversation=@talk.txt",
     .opts = render_opts,

@@ -42,40 +42,43 @@ static const struct ch_opt opts[] = {
     CH_RUN_OPTS_SERVICE(struct flags),
     CH_RUN_OPTS_WIRE(struct flags),
     {"image", 0, CH_OPT_TEXTS, AT(images), "FILE|URL", 0, 0, "Model",
-     "an image or a PDF to show beside the prompt; may be given several times"},
+     "image or PDF to add to the prompt; can be repeated"},
     CH_RUN_OPT_SYSTEM(struct flags),
     CH_RUN_OPT_REASONING(struct flags),
     {"temperature", 0, CH_OPT_REAL, AT(temperature), "X", 0, 2, "Model",
-     "0 to 2; without it the model's own default"},
+     "sampling temperature, 0 to 2; default: the model's"},
     {"top-p", 0, CH_OPT_REAL, AT(top_p), "X", 0, 1, "Model",
-     "0 to 1; without it the model's own default"},
+     "nucleus sampling, 0 to 1; default: the model's"},
     {"stop", 0, CH_OPT_TEXTS, AT(stop), "TEXT", 0, 0, "Model",
-     "a text that ends a reply; may be given several times"},
+     "text that ends a reply; can be repeated"},
     {"max-output-tokens", 0, CH_OPT_INT, AT(max_output_tokens), "N", 1, CH_MANY, "Model",
-     "longest reply of the model"},
+     "tokens of one reply, at most"},
     {"schema", 0, CH_OPT_TEXT, AT(schema), "FILE", 0, 0, "Model",
-     "JSON Schema of the final answer: it is then JSON and checked"},
+     "JSON Schema of the final answer, which is then JSON and validated"},
     {"schema-by", 0, CH_OPT_CHOICE, AT(output_by), "auto|native|tool|prompt", 0, 0, "Model",
-     "how the model is told of it (auto: the best way it has)"},
+     "how the model receives the schema (auto: the best way it supports)"},
     CH_RUN_OPT_NO_STREAM(struct flags),
     CH_RUN_OPT_MODE(struct flags),
     {"review-plan", 0, CH_OPT_SWITCH, AT(review_plan), NULL, 0, 0, "Model",
-     "ask before a plan is carried out; --approve says what that comes to"},
+     "require approval before a plan is carried out; --approve decides how"},
     CH_SETUP_OPTS_TOOLS(struct flags),
     {"tool-choice", 0, CH_OPT_TEXT, AT(tool_choice), "auto|any|none|NAME", 0, 0, "Tools",
-     "whether the model may, must or must not call tools, or which"},
+     "whether the model may (auto), must (any) or must not (none) call tools, or the tool that it "
+     "must call"},
     CH_RUN_OPT_APPROVE(struct flags,
-                       "what becomes of calls that need consent: ask (the default on a "
-                       "terminal; elsewhere the run pauses), let them run, or do not (the default "
+                       "calls that need approval: ask (the default on a terminal; elsewhere the "
+                       "run pauses), run them (auto), or refuse them (deny, the default "
                        "elsewhere)"),
-    CH_RUN_OPTS_CALLS(struct flags, "model calls in the run (25)", "tool calls in the run (200)"),
+    CH_RUN_OPTS_CALLS(struct flags, "model calls of the run, at most (25)",
+                      "tool calls of the run, at most (200)"),
     {"max-errors", 0, CH_OPT_INT, AT(max_errors), "N", 1, CH_MANY, "Limits",
-     "failures in a row (3)"},
-    CH_RUN_OPTS_BUDGETS(struct flags, "tokens in and out of the run together (no limit)",
-                        "US dollars of the run, where prices are known (no limit)"),
-    CH_RUN_OPT_TIMEOUT(struct flags, "time for the whole run in seconds (1800)"),
+     "consecutive errors, at most (3)"},
+    CH_RUN_OPTS_BUDGETS(struct flags, "tokens of the run, input and output together (no limit)",
+                        "cost of the run in US dollars, where prices are known (no limit)"),
+    CH_RUN_OPT_TIMEOUT(struct flags, "time of the whole run in seconds (1800)"),
     {"sum-up", 0, CH_OPT_SWITCH, AT(sum_up), NULL, 0, 0, "Limits",
-     "at a limit of turns, calls or errors, have the model sum up: one call more, without tools"},
+     "at a limit of turns, calls or errors, let the model write a summary with one more call, "
+     "without tools"},
     CH_RUN_OPT_OUTPUT(struct flags),
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
@@ -90,12 +93,12 @@ static const struct ch_opt opts[] = {
     CH_RUN_OPT_NO_STREAM(struct flags),                                                            \
     CH_SETUP_OPTS_TOOLS(struct flags),                                                             \
     CH_RUN_OPT_APPROVE(struct flags,                                                               \
-     "what becomes of calls that need consent from now on"),                                       \
+     "calls that need approval from now on: ask, run them (auto), or refuse them (deny)"),         \
     CH_RUN_OPTS_CALLS(struct flags,                                                                \
-     "model calls in the run, those before included (25)",                                         \
-     "tool calls in the run, likewise (200)"),                                                     \
+     "model calls of the run, including earlier ones (25)",                                        \
+     "tool calls of the run, including earlier ones (200)"),                                       \
     CH_RUN_OPT_TIMEOUT(struct flags,                                                               \
-     "time for the rest of the run in seconds (1800)"),                                            \
+     "time of the rest of the run in seconds (1800)"),                                             \
     CH_RUN_OPT_OUTPUT(struct flags),                                                               \
     CH_SETUP_OPTS_OUTPUT(struct flags),                                                            \
     {.name = NULL}
@@ -105,25 +108,25 @@ static const struct ch_opt resume_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_STORE(struct flags),
     {"allow", 0, CH_OPT_TEXTS, AT(allow), "ID|all", 0, 0, "Decisions",
-     "let this call run, which waits for consent; may be given several times"},
+     "approve this waiting call; can be repeated"},
     {"refuse", 0, CH_OPT_TEXTS, AT(refuse), "ID|all", 0, 0, "Decisions",
-     "do not let it run; the model is told"},
+     "refuse this waiting call; the model is told"},
     {"edit", 0, CH_OPT_TEXTS, AT(edit), "ID=JSON", 0, 0, "Decisions",
-     "let it run with these arguments; the model is told"},
+     "run this waiting call with other arguments; the model is told"},
     {"answer", 0, CH_OPT_TEXTS, AT(answer), "ID=TEXT", 0, 0, "Decisions",
-     "give its result instead; ID may also be that of a question or of a call that is left to "
-     "others"},
+     "use TEXT as the result of this call; ID can also be a question of the model or a call that "
+     "the client carries out"},
     {"take-over", 0, CH_OPT_TEXT, AT(take_over), "TEXT", 0, 0, "Decisions",
-     "end the run here with this as its answer"},
+     "end the run with this text as its answer"},
     {"force", 0, CH_OPT_SWITCH, AT(force), NULL, 0, 0, "Decisions",
-     "also a run that was parked because it was cut off again and again"},
+     "resume a parked run, which was interrupted again and again"},
     GO_ON_OPTS,
 };
 
 static const struct ch_opt compact_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_STORE(struct flags),
-    {"focus", 0, CH_OPT_TEXT, AT(focus), "TEXT", 0, 0, "Summary", "what to keep above all"},
+    {"focus", 0, CH_OPT_TEXT, AT(focus), "TEXT", 0, 0, "Summary", "what the summary must keep"},
     GO_ON_OPTS,
 };
 
@@ -131,7 +134,7 @@ static const struct ch_opt replay_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_STORE(struct flags),
     {"from-turn", 0, CH_OPT_INT, AT(from_turn), "N", 1, 1e9, "Replay",
-     "copy the session up to the model call of this turn, counted over the session, and go on "
+     "copy the session up to the model call of this turn, counted over the session, and continue "
      "from there with a real model"},
     GO_ON_OPTS,
 };
@@ -808,16 +811,17 @@ const struct ch_cmd ch_cmd_run = {
     .args = "PROMPT...",
     .summary = "give an agent one task",
     .about =
-        "Gives an agent one task and waits for its answer. The words of PROMPT are joined by "
-        "spaces. When standard input is a pipe or a file, or one of the words is '-', what it "
-        "holds follows the prompt after a blank line; without words it is the prompt.\n\n"
-        "The answer goes to standard output; reasoning, tool calls, retries and warnings go to "
-        "standard error. On a terminal text appears as it is written. Elsewhere standard output "
-        "holds the final answer alone, so that it can be piped. Ctrl-C cancels the run, a second "
-        "Ctrl-C leaves at once.\n\n"
-        "Without --model and without a configuration file the model is chosen by the environment: "
-        "the first key found there, else a local server, else the built-in scripted/demo, which "
-        "needs neither key nor network.",
+        "Gives an agent one task and prints its answer. The words of PROMPT are joined by spaces. "
+        "If standard input is a pipe or a file, or one of the words is '-', its content is "
+        "appended to the prompt after a blank line. Without words, standard input is the "
+        "prompt.\n\n"
+        "The answer goes to standard output. Reasoning, tool calls, retries and warnings go to "
+        "standard error. On a terminal, text is shown as it arrives. Elsewhere, standard output "
+        "contains only the final answer, for use in pipes. Ctrl-C cancels the run; a second "
+        "Ctrl-C exits at once.\n\n"
+        "Without --model and without a configuration file, the environment decides the model: the "
+        "first key found, else a local server, else the built-in scripted/demo, which needs "
+        "neither key nor network.",
     .opts = opts,
     .run = run_run_in_command,
 };
@@ -825,16 +829,16 @@ const struct ch_cmd ch_cmd_run = {
 const struct ch_cmd ch_cmd_sessions_resume = {
     .name = "sessions resume",
     .args = "KEY",
-    .summary = "go on with a run that was cut off or waits",
+    .summary = "continue an interrupted or paused run",
     .about =
-        "Goes on with the unfinished run of a session: one whose process was killed, or one that "
-        "waits for consent. Tool calls that change nothing are made again; calls that may have "
-        "taken effect are not, and the model is told that their outcome is unknown. Calls that "
-        "wait for consent are decided by --allow, --refuse, --edit and --answer, else they are "
-        "asked about on the terminal; without one the run pauses again. --take-over ends it "
-        "instead.\n\n"
-        "A run that was cut off four times without a reply of the model in between is parked: it "
-        "is resumed with --force alone. If nothing is unfinished, the last answer is shown.",
+        "Continues the unfinished run of a session: a run whose process was killed, or a run that "
+        "waits for approval. Tool calls that change nothing are repeated. Calls that may have "
+        "taken effect are not repeated, and the model is told that their outcome is unknown. "
+        "--allow, --refuse, --edit and --answer decide about waiting calls. For the other waiting "
+        "calls chela asks on the terminal; without a terminal the run pauses again. --take-over "
+        "ends the run instead.\n\n"
+        "A run that was interrupted four times without a model reply in between is parked, and is "
+        "resumed only with --force. If no run is unfinished, the last answer is printed.",
     .opts = resume_opts,
     .run = run_run_in_command,
 };
@@ -842,11 +846,11 @@ const struct ch_cmd ch_cmd_sessions_resume = {
 const struct ch_cmd ch_cmd_sessions_compact = {
     .name = "sessions compact",
     .args = "KEY",
-    .summary = "condense a session's conversation",
+    .summary = "shorten a session's conversation",
     .about =
-        "Condenses the conversation of a session: all but its last messages give way to a summary "
-        "that a model writes, with what the user said and the identifiers in it. The next run "
-        "sends that much less. Nothing is lost: 'chela sessions show' has all of it.",
+        "Shortens the conversation of a session: a summary that a model writes replaces all but "
+        "the last messages. Statements of the user and identifiers are kept. Later requests are "
+        "shorter. The journal keeps all messages, and 'chela sessions show' prints them.",
     .opts = compact_opts,
     .run = run_run_in_command,
 };
@@ -854,14 +858,14 @@ const struct ch_cmd ch_cmd_sessions_compact = {
 const struct ch_cmd ch_cmd_replay = {
     .name = "replay",
     .args = "KEY",
-    .summary = "drive a session again, or from a turn on",
+    .summary = "check a session's decisions, or rerun from a turn",
     .about =
-        "Without --from-turn: drives the session's journal through chela's own decisions again, "
-        "with what the model said and the tools gave then, and shows every decision that would be "
-        "another one now, because chela was changed or its limits are others. No model and no "
-        "tool is called. Exit code 1 if there is a difference.\n\n"
-        "With --from-turn N: copies the session up to the model call of turn N and goes on from "
-        "there with a real model and real tools; --model chooses another one.",
+        "Without --from-turn: feeds the recorded model replies and tool results of the session "
+        "through chela's decisions again and prints every decision that differs now, for example "
+        "with another version or other limits. No model and no tool is called. The exit status is "
+        "1 if there is a difference.\n\n"
+        "With --from-turn N: copies the session up to the model call of turn N and continues from "
+        "there with a real model and real tools. --model chooses another model.",
     .opts = replay_opts,
     .run = run_run_in_command,
 };

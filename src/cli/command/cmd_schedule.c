@@ -28,16 +28,16 @@ struct flags {
 #define WHERE CH_SETUP_OPTS_CONFIG(struct flags), CH_SETUP_OPTS_STORE(struct flags)
 #define JSON_OPT(help) \
     { "json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", help }
-#define WHEN_OPT                                                                            \
-    {"when", 0, CH_OPT_TEXT, AT(when), "TIME", 0, 0, "Schedule",                            \
-     "a line of cron (0 9 * * mon-fri), @daily and the like, 'every 30m', or once: 'at "    \
-     "2027-03-01T09:00'"},                                                                  \
-    {"timezone", 0, CH_OPT_TEXT, AT(timezone), "ZONE", 0, 0, "Schedule",                    \
-     "of its times, such as Europe/Berlin or +08:00; without it the machine's"}
+#define WHEN_OPT                                                                                   \
+    {"when", 0, CH_OPT_TEXT, AT(when), "TIME", 0, 0, "Schedule",                                   \
+     "a cron line (0 9 * * mon-fri), @daily and the like, 'every 30m', or once: 'at "              \
+     "2027-03-01T09:00'"},                                                                         \
+    {"timezone", 0, CH_OPT_TEXT, AT(timezone), "ZONE", 0, 0, "Schedule",                           \
+     "time zone of the times, such as Europe/Berlin or +08:00; default: the machine's"}
 
 static const struct ch_opt list_opts[] = {
     WHERE,
-    JSON_OPT("a JSON array"),
+    JSON_OPT("print a JSON array"),
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -45,19 +45,22 @@ static const struct ch_opt list_opts[] = {
 static const struct ch_opt add_opts[] = {
     WHEN_OPT,
     {"session", 0, CH_OPT_TEXT, AT(session), "KEY", 0, 0, "Schedule",
-     "the session that its runs are in; without it schedule:NAME"},
+     "session of the runs; default: schedule:NAME"},
     {"fresh", 0, CH_OPT_SWITCH, AT(fresh), NULL, 0, 0, "Schedule",
-     "each run has a session of its own: that key, and the time"},
+     "give each run a session of its own: the session key with the time appended"},
     {"missed", 0, CH_OPT_CHOICE, AT(missed), "once|skip|all", 0, 0, "Schedule",
-     "times at which nobody was there: the last is made up for (the default), none is, or all are"},
+     "times that passed while no scheduler was running: run the last one (the default), none, or "
+     "all"},
     {"quiet-hours", 0, CH_OPT_TEXT, AT(quiet_hours), "HH:MM-HH:MM", 0, 0, "Schedule",
-     "it is not due then"},
+     "hours in which the schedule is never due"},
     {"max-runs-per-day", 0, CH_OPT_INT, AT(max_runs), "N", 1, 100000, "Limits",
-     "what is due beyond that is left out"},
+     "runs in a day; further times are skipped"},
     {"cost-budget", 0, CH_OPT_REAL, AT(cost_budget), "USD", 0, 1e6, "Limits",
-     "of each run, within the agent's"},
-    {"max-turns", 0, CH_OPT_INT, AT(max_turns), "N", 1, 1e6, "Limits", "likewise"},
-    {"timeout", 0, CH_OPT_REAL, AT(timeout), "SEC", 0, 1e7, "Limits", "likewise"},
+     "cost of each run, within the agent's limit"},
+    {"max-turns", 0, CH_OPT_INT, AT(max_turns), "N", 1, 1e6, "Limits",
+     "model calls of each run, within the agent's limit"},
+    {"timeout", 0, CH_OPT_REAL, AT(timeout), "SEC", 0, 1e7, "Limits",
+     "time of each run in seconds, within the agent's limit"},
     WHERE,
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
@@ -71,22 +74,22 @@ static const struct ch_opt plain_opts[] = {
 
 static const struct ch_opt next_opts[] = {
     WHEN_OPT,
-    {"count", 0, CH_OPT_INT, AT(count), "N", 1, 1000, "Schedule", "so many times (5)"},
-    JSON_OPT("a JSON array"),
+    {"count", 0, CH_OPT_INT, AT(count), "N", 1, 1000, "Schedule", "number of times to print (5)"},
+    JSON_OPT("print a JSON array"),
     WHERE,
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
 
 static const struct ch_opt run_opts[] = {
-    JSON_OPT("the end of each run as a JSON object, one a line"),
+    JSON_OPT("print the run_end event of each run, one JSON object a line"),
     WHERE,
     {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",
-     "such as anthropic/claude-sonnet-4-6 or ollama/qwen3"},
+     "the model, such as anthropic/claude-sonnet-4-6 or ollama/qwen3"},
     {"base-url", 0, CH_OPT_TEXT, AT(base_url), "URL", 0, 0, "Model",
-     "address of the service instead of the provider's own"},
+     "URL of the service instead of the provider's default"},
     {"api-key-env", 0, CH_OPT_TEXT, AT(api_key_env), "NAME", 0, 0, "Model",
-     "environment variable that holds the key"},
+     "environment variable that holds the API key"},
     CH_SETUP_OPTS_TOOLS(struct flags),
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
@@ -392,9 +395,9 @@ static int run_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
 const struct ch_cmd ch_cmd_schedule_list = {
     .name = "schedule list",
     .args = "",
-    .summary = "list the runs that begin by the clock",
-    .about = "Shows the schedules of the configuration file and of the store: when each is due "
-             "next, and when it was last.",
+    .summary = "list scheduled runs",
+    .about = "Lists the schedules of the configuration file and of the store, with the next and "
+             "the last due time of each.",
     .opts = list_opts,
     .run = schedule_run_list,
 };
@@ -402,9 +405,9 @@ const struct ch_cmd ch_cmd_schedule_list = {
 const struct ch_cmd ch_cmd_schedule_add = {
     .name = "schedule add",
     .args = "NAME --when TIME PROMPT...",
-    .summary = "keep a schedule in the store",
-    .about = "Keeps a schedule in the store: whenever it is due, 'chela serve' or 'chela schedule "
-             "run' begins a run with the prompt. --agent says whose.",
+    .summary = "add a schedule to the store",
+    .about = "Adds a schedule to the store. Whenever it is due, 'chela serve' or 'chela schedule "
+             "run' starts a run with the prompt. --agent names the agent of the run.",
     .opts = add_opts,
     .run = run_add,
 };
@@ -413,8 +416,8 @@ const struct ch_cmd ch_cmd_schedule_remove = {
     .name = "schedule remove",
     .args = "NAME...",
     .summary = "remove schedules from the store",
-    .about = "Removes schedules that were added, by 'chela schedule add' or by a model. What is in "
-             "the configuration file is removed there.",
+    .about = "Removes schedules that 'chela schedule add' or a model added. To remove a schedule "
+             "of the configuration file, edit the file.",
     .opts = plain_opts,
     .run = schedule_run_remove,
 };
@@ -423,7 +426,7 @@ const struct ch_cmd ch_cmd_schedule_next = {
     .name = "schedule next",
     .args = "NAME",
     .summary = "show when a schedule is due",
-    .about = "Prints the next times of a schedule, or, with --when, of one that there is not yet.",
+    .about = "Prints the next times of a schedule or, with --when, of a time expression.",
     .opts = next_opts,
     .run = run_next,
 };
@@ -432,11 +435,11 @@ const struct ch_cmd ch_cmd_schedule_run = {
     .name = "schedule run",
     .args = "[NAME]",
     .summary = "run what is due now, without a gateway",
-    .about = "Looks once at all schedules, runs what has become due since somebody looked last, "
-             "and ends: for the system's own cron. With a name it runs that one now, whatever its "
-             "time. What a gateway or another 'chela schedule run' has begun is not begun again."
-             "\n\n"
-             "The exit code is 1 if a run ended in an error.",
+    .about = "Checks all schedules once, runs those that became due since the last check, and "
+             "exits. Use it from the system's cron. With a name, it runs that schedule now, even "
+             "if it is not due. A time that a gateway or another 'chela schedule run' has started "
+             "is not started again.\n\n"
+             "The exit status is 1 if a run failed.",
     .opts = run_opts,
     .run = run_run,
 };

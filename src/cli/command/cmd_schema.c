@@ -22,25 +22,28 @@ struct flags {
 #define AT(field) offsetof(struct flags, field)
 
 static const struct ch_opt check_opts[] = {
-    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Flags", "a JSON object for each finding"},
+    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Flags", "print a JSON object for each "
+                                                              "finding"},
     {.name = NULL},
 };
 
 static const struct ch_opt validate_opts[] = {
     {"schema", 0, CH_OPT_TEXT, AT(schema), "FILE", 0, 0, "Flags", "the schema"},
     {"data", 0, CH_OPT_TEXT, AT(data), "FILE|-", 0, 0, "Flags",
-     "the value to check; without it, or with -, standard input"},
+     "file with the value to check; default, or with -: standard input"},
     {"map", 0, CH_OPT_TEXTS, AT(maps), "URL=DIR", 0, 0, "Flags",
-     "documents below URL are read from DIR; can be given several times, and nothing is fetched"},
+     "read documents under this URL from DIR; can be repeated; nothing is fetched over "
+     "the network"},
     {"assert-format", 0, CH_OPT_SWITCH, AT(formats), NULL, 0, 0, "Flags",
-     "check 'format' too, which is otherwise a remark"},
+     "also check 'format', which is otherwise an annotation"},
     {.name = NULL},
 };
 
 static const struct ch_opt clean_opts[] = {
     {"for", 0, CH_OPT_CHOICE, AT(vendor),
      "gemini|gemini-json|openai-strict|anthropic-strict", 0, 0, "Flags",
-     "the vendor: Gemini's 'parameters' or 'parametersJsonSchema', or OpenAI's strict mode"},
+     "the dialect: Gemini's 'parameters' or 'parametersJsonSchema', or the strict mode of OpenAI "
+     "or Anthropic"},
     {.name = NULL},
 };
 
@@ -340,12 +343,12 @@ static int run_clean(const struct ch_cmd *cmd, const struct ch_env *env, int arg
 const struct ch_cmd ch_cmd_schema_check = {
     .name = "schema check",
     .args = "FILE|-",
-    .summary = "advice on a schema or a tool's definition",
+    .summary = "check a schema or a tool's definition",
     .about = "Reads a JSON Schema, a tool's definition (name, description, parameters) or a list "
-             "of them, and says what models or vendors would stumble over: too many parameters, "
-             "deep nesting, descriptions that say little, keywords that not all vendors take. The "
-             "exit status is 0 when nothing is wrong beyond taste, 1 when some vendor would refuse "
-             "it, 2 when it is no schema.",
+             "of definitions, and reports problems for models and vendors: too many parameters, "
+             "deep nesting, poor descriptions, keywords that some vendors reject. The exit status "
+             "is 0 if there are only recommendations, 1 if a vendor would reject the schema, and "
+             "2 if the input is not a schema.",
     .opts = check_opts,
     .run = schema_run_check,
 };
@@ -353,11 +356,11 @@ const struct ch_cmd ch_cmd_schema_check = {
 const struct ch_cmd ch_cmd_schema_validate = {
     .name = "schema validate",
     .args = "",
-    .summary = "check a value against a schema",
-    .about = "Checks a JSON value against a JSON Schema (draft 2020-12; 2019-09 and 7 where "
-             "$schema says so) and prints each violation as a JSON object on a line of its own. "
-             "The exit status is 0 when the value is valid, 1 when it is not, 2 when the schema is "
-             "none or refers to documents that are not there.",
+    .summary = "validate a value against a schema",
+    .about = "Validates a JSON value against a JSON Schema (draft 2020-12, or 2019-09 and 7 if "
+             "$schema selects them) and prints each violation as a JSON object on its own line. "
+             "The exit status is 0 if the value is valid, 1 if it is not, and 2 if the schema is "
+             "invalid or refers to missing documents.",
     .opts = validate_opts,
     .run = run_validate,
 };
@@ -366,8 +369,8 @@ const struct ch_cmd ch_cmd_schema_clean = {
     .name = "schema clean",
     .args = "FILE|-",
     .summary = "rewrite a schema for one vendor",
-    .about = "Prints the schema in the words a vendor takes; what had to be left out is told on "
-             "standard error. The exit status is 1 when the vendor cannot say it at all.",
+    .about = "Prints the schema in the dialect of a vendor. Omitted constraints are reported on "
+             "standard error. The exit status is 1 if the dialect cannot express the schema.",
     .opts = clean_opts,
     .run = run_clean,
 };

@@ -27,15 +27,15 @@ struct flags {
 
 static const struct ch_opt opts[] = {
     {"query", 0, CH_OPT_TEXT, AT(query), "TEXT", 0, 0, "Selection",
-     "the request; the same as the words of QUERY"},
+     "the request; same as the words of QUERY"},
     {"queries", 0, CH_OPT_TEXT, AT(queries), "FILE|-", 0, 0, "Selection",
-     "many requests, one a line; a line that is a JSON string is one too. Each is answered by one "
-     "line: names separated by tabs, or a JSON array"},
-    {"k", 'k', CH_OPT_INT, AT(k), "N", 1, MOST_K, "Selection", "tools to show (10)"},
+     "file of requests, one a line, as plain text or as a JSON string. The output has one line "
+     "for each: names separated by tabs, or a JSON array"},
+    {"k", 'k', CH_OPT_INT, AT(k), "N", 1, MOST_K, "Selection", "number of tools to print (10)"},
     {"from", 0, CH_OPT_TEXT, AT(from), "FILE|-", 0, 0, "Selection",
-     "JSON with the definitions to choose from, instead of the agent's own tools"},
+     "rank the tool definitions of this JSON file instead of the agent's tools"},
     {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output",
-     "a JSON array of {name, score, summary}"},
+     "print a JSON array of {name, score, summary}"},
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_TOOLS(struct flags),
     CH_SETUP_OPTS_OUTPUT(struct flags),
@@ -207,10 +207,10 @@ static int select_run(const struct ch_cmd *cmd, const struct ch_env *env, int ar
 const struct ch_cmd ch_cmd_tools_select = {
     .name = "tools select",
     .args = "QUERY...",
-    .summary = "which tools suit a request",
-    .about = "Ranks tools by what their definitions have in common with a request and prints the "
-             "names of the best, the best first. No model is called. This is how an agent with "
-             "'tools.selection: topk' chooses the tools that it describes to its model.",
+    .summary = "rank tools for a request",
+    .about = "Ranks tools by the words that their definitions share with a request and prints the "
+             "names, best first. No model is called. An agent with 'tools.selection: topk' "
+             "selects tools in the same way.",
     .opts = opts,
     .run = select_run,
 };

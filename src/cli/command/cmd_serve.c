@@ -31,19 +31,20 @@ struct flags {
 
 static const struct ch_opt opts[] = {
     {"listen", 0, CH_OPT_TEXT, AT(listen), "ADDR", 0, 0, "Gateway",
-     "where to listen, such as 127.0.0.1:8787 (the default) or 127.0.0.1:0 for any free port"},
+     "address and port to listen on, such as 127.0.0.1:8787 (the default) or 127.0.0.1:0 for any "
+     "free port"},
     {"log-format", 0, CH_OPT_CHOICE, AT(log_format), "text|json", 0, 0, "Gateway",
-     "the log on standard error: lines for people, or a JSON object a line, requests included"},
+     "format of the log on standard error: text, or a JSON object a line, which includes requests"},
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_STORE(struct flags),
     {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",
-     "such as anthropic/claude-sonnet-4-6 or ollama/qwen3"},
+     "the model, such as anthropic/claude-sonnet-4-6 or ollama/qwen3"},
     {"base-url", 0, CH_OPT_TEXT, AT(base_url), "URL", 0, 0, "Model",
-     "address of the service instead of the provider's own"},
+     "URL of the service instead of the provider's default"},
     {"api-key-env", 0, CH_OPT_TEXT, AT(api_key_env), "NAME", 0, 0, "Model",
-     "environment variable that holds the key"},
+     "environment variable that holds the API key"},
     {"ca-file", 0, CH_OPT_TEXT, AT(ca_file), "FILE", 0, 0, "Model",
-     "certificates to trust (PEM) instead of the system's"},
+     "trusted certificates (PEM) instead of the system's"},
     CH_SETUP_OPTS_TOOLS(struct flags),
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
@@ -348,15 +349,16 @@ const struct ch_cmd ch_cmd_serve = {
     .args = "",
     .summary = "serve the agents over HTTP",
     .about =
-        "Agents for programs and pages: OpenAI's protocols, the AI SDK's, sessions and their "
-        "events. All agents of the configuration file are served, or the one that --agent names; "
-        "`model` in a request is an agent's id.\n\n"
-        "Every caller must show a token: it is taken from CHELA_TOKEN, or the variable or "
-        "file that gateway.tokenEnv or gateway.tokenFile names.\n\n"
-        "SIGTERM lets what is under way end, for ten seconds or gateway.drainSec; SIGHUP reads "
-        "the configuration and the files of secrets again; if something is wrong there, the last "
-        "good one holds, and /readyz tells. A socket that systemd opened is used instead of "
-        "--listen, and systemd is told when the gateway is ready, reloads and stops.",
+        "Serves agents over HTTP: OpenAI's protocols, the AI SDK's protocol, sessions and their "
+        "events. All agents of the configuration file are served, or only the agent that --agent "
+        "names. `model` in a request is an agent's id.\n\n"
+        "Every caller must present a token. The gateway reads the token from CHELA_TOKEN, or from "
+        "the variable or file that gateway.tokenEnv or gateway.tokenFile names.\n\n"
+        "SIGTERM lets runs in progress finish, for ten seconds or gateway.drainSec. SIGHUP "
+        "reloads the configuration and the files of secrets. If they contain an error, the last "
+        "valid configuration stays in use and /readyz reports the error. A socket that systemd "
+        "opened is used instead of --listen, and systemd is notified when the gateway is ready, "
+        "reloads and stops.",
     .opts = opts,
     .run = serve_run,
 };

@@ -32,18 +32,18 @@ struct flags {
 static const struct ch_opt list_opts[] = {
     WHERE,
     {"status", 0, CH_OPT_CHOICE, AT(status), "idle|running|paused|parked", 0, 0, "Choice",
-     "only those in this state"},
+     "only sessions in this state"},
     {"prefix", 0, CH_OPT_TEXT, AT(prefix), "TEXT", 0, 0, "Choice",
-     "only those whose key begins so"},
-    {"limit", 0, CH_OPT_INT, AT(limit), "N", 1, 1e9, "Choice", "only the N used last"},
-    JSON_OPT("a JSON array"),
+     "only sessions whose key has this prefix"},
+    {"limit", 0, CH_OPT_INT, AT(limit), "N", 1, 1e9, "Choice", "only the N sessions used last"},
+    JSON_OPT("print a JSON array"),
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
 
 static const struct ch_opt show_opts[] = {
     WHERE,
-    JSON_OPT("the session with its whole transcript as a JSON object"),
+    JSON_OPT("print the session with its whole transcript as a JSON object"),
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -51,10 +51,10 @@ static const struct ch_opt show_opts[] = {
 static const struct ch_opt fork_opts[] = {
     WHERE,
     {"at-turn", 0, CH_OPT_INT, AT(at_turn), "N", 0, 1e9, "Choice",
-     "up to the end of this turn, counted over the session; 0: before the first model call; "
-     "without it all"},
+     "copy up to the end of this turn, counted over the session; 0: up to the first model call; "
+     "default: everything"},
     {"key", 0, CH_OPT_TEXT, AT(key), "KEY", 0, 0, "Choice",
-     "of the new session; without it the old one's and a number"},
+     "key of the new session; default: the old key with a number"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -68,7 +68,7 @@ static const struct ch_opt plain_opts[] = {
 static const struct ch_opt import_opts[] = {
     WHERE,
     {"key", 0, CH_OPT_TEXT, AT(key), "KEY", 0, 0, "Choice",
-     "of the new session; without it the exported one's"},
+     "key of the new session; default: the exported key"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -76,16 +76,16 @@ static const struct ch_opt import_opts[] = {
 static const struct ch_opt delete_opts[] = {
     WHERE,
     {"older-than", 0, CH_OPT_REAL, AT(older_than), "DAYS", 0, 100000, "Choice",
-     "all that were not used for so long"},
+     "delete all sessions that were not used for this many days"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
 
 static const struct ch_opt search_opts[] = {
     WHERE,
-    {"session", 0, CH_OPT_TEXT, AT(key), "KEY", 0, 0, "Choice", "in this session alone"},
-    {"limit", 0, CH_OPT_INT, AT(limit), "N", 1, 10000, "Choice", "at most so many places (20)"},
-    JSON_OPT("a JSON array"),
+    {"session", 0, CH_OPT_TEXT, AT(key), "KEY", 0, 0, "Choice", "search only this session"},
+    {"limit", 0, CH_OPT_INT, AT(limit), "N", 1, 10000, "Choice", "matches to print, at most (20)"},
+    JSON_OPT("print a JSON array"),
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -450,10 +450,11 @@ static int run_search(const struct ch_cmd *cmd, const struct ch_env *env, int ar
 const struct ch_cmd ch_cmd_sessions_list = {
     .name = "sessions list",
     .args = "",
-    .summary = "the sessions of the store, the last used first",
-    .about = "Lists the sessions of the store. A session is idle; running, also when the process "
-             "that ran it is gone; paused, when it waits for consent or an answer; or parked, when "
-             "it was cut off again and again.",
+    .summary = "list the sessions of the store, last used first",
+    .about = "Lists the sessions of the store with their state. idle: no run is in progress. "
+             "running: a run is in progress, or was interrupted because its process died. paused: "
+             "the run waits for an approval or an answer. parked: the run was interrupted again "
+             "and again.",
     .opts = list_opts,
     .run = sessions_run_list,
 };
@@ -461,8 +462,8 @@ const struct ch_cmd ch_cmd_sessions_list = {
 const struct ch_cmd ch_cmd_sessions_show = {
     .name = "sessions show",
     .args = "KEY",
-    .summary = "what was said and done in a session",
-    .about = "Shows a session from its beginning: messages, tool calls, results.",
+    .summary = "show the messages and calls of a session",
+    .about = "Shows the messages, tool calls and results of a session.",
     .opts = show_opts,
     .run = sessions_run_show,
 };
@@ -470,11 +471,10 @@ const struct ch_cmd ch_cmd_sessions_show = {
 const struct ch_cmd ch_cmd_sessions_fork = {
     .name = "sessions fork",
     .args = "KEY",
-    .summary = "copy a session, up to a turn",
-    .about = "Copies a session, or its beginning, to a new one and prints its key. A turn is a "
-             "model call with the tool calls it asked for. If the copy ends inside a run, "
-             "'chela sessions resume' goes on with it, and 'chela run --session' takes another "
-             "way.",
+    .summary = "copy a session, or its first turns",
+    .about = "Copies a session, or its first turns, to a new session and prints the new key. A "
+             "turn is a model call with its tool calls. If the copy ends inside a run, 'chela "
+             "sessions resume' continues that run, and 'chela run --session' starts a new one.",
     .opts = fork_opts,
     .run = run_fork,
 };
@@ -483,8 +483,8 @@ const struct ch_cmd ch_cmd_sessions_export = {
     .name = "sessions export",
     .args = "KEY",
     .summary = "write a session as JSON lines",
-    .about = "Writes a session to standard output, one JSON object a line: the session, then every "
-             "record of its journal. 'chela sessions import' reads it.",
+    .about = "Writes a session to standard output, one JSON object a line: the session, then "
+             "every record of its journal. 'chela sessions import' reads this format.",
     .opts = plain_opts,
     .run = run_export,
 };
@@ -493,8 +493,8 @@ const struct ch_cmd ch_cmd_sessions_import = {
     .name = "sessions import",
     .args = "FILE",
     .summary = "read an exported session",
-    .about = "Reads what 'chela sessions export' wrote ('-' is standard input) and prints the key "
-             "of the new session.",
+    .about = "Reads the output of 'chela sessions export' from FILE ('-' is standard input) and "
+             "prints the key of the new session.",
     .opts = import_opts,
     .run = run_import,
 };
@@ -503,8 +503,8 @@ const struct ch_cmd ch_cmd_sessions_delete = {
     .name = "sessions delete",
     .args = "KEY...",
     .summary = "delete sessions",
-    .about = "Deletes sessions for good, or all that were not used for some days. One that is in "
-             "use is not deleted.",
+    .about = "Deletes sessions permanently: the named ones, or all that were not used for some "
+             "days. A session in use is not deleted.",
     .opts = delete_opts,
     .run = run_delete,
 };
@@ -512,9 +512,9 @@ const struct ch_cmd ch_cmd_sessions_delete = {
 const struct ch_cmd ch_cmd_sessions_search = {
     .name = "sessions search",
     .args = "WORDS...",
-    .summary = "find what was said",
-    .about = "Searches what users and models said in all sessions for all of the words, or parts "
-             "of words. What is in double quotes is one word.",
+    .summary = "search the messages of sessions",
+    .about = "Finds messages of users and models that contain all of the words or parts of words. "
+             "Text in double quotes is searched as one word.",
     .opts = search_opts,
     .run = run_search,
 };

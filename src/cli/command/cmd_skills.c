@@ -23,8 +23,8 @@ struct flags {
 static const struct ch_opt list_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     {"workspace", 0, CH_OPT_TEXT, AT(setup.workspace), "DIR", 0, 0, "Tools",
-     "directory whose skills are meant; without it the current one"},
-    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "a JSON array with everything"},
+     "directory that contains the skills; default: the current directory"},
+    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "print JSON with all fields"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -32,7 +32,7 @@ static const struct ch_opt list_opts[] = {
 static const struct ch_opt show_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     {"workspace", 0, CH_OPT_TEXT, AT(setup.workspace), "DIR", 0, 0, "Tools",
-     "directory whose skills are meant; without it the current one"},
+     "directory that contains the skills; default: the current directory"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -206,9 +206,9 @@ static int skills_run_show(const struct ch_cmd *cmd, const struct ch_env *env, i
 const struct ch_cmd ch_cmd_skills_list = {
     .name = "skills list",
     .args = "",
-    .summary = "the skills of the workspace",
-    .about = "Lists the skills that an agent is told of, and those that are not used, with the "
-             "reason: no description, a program that is missing, a name that is taken.",
+    .summary = "list the skills of the workspace",
+    .about = "Lists the skills that are offered to the agent, and the skills that are not, with "
+             "the reason: no description, a missing program, a duplicate name.",
     .opts = list_opts,
     .run = skills_run_list,
 };
@@ -216,7 +216,7 @@ const struct ch_cmd ch_cmd_skills_list = {
 const struct ch_cmd ch_cmd_skills_show = {
     .name = "skills show",
     .args = "NAME",
-    .summary = "the text of a skill",
+    .summary = "print a skill",
     .about = "Prints the file of a skill as the model would read it.",
     .opts = show_opts,
     .run = skills_run_show,

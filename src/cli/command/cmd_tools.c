@@ -24,10 +24,10 @@ static const struct ch_opt list_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_TOOLS(struct flags),
     {"channel", 0, CH_OPT_TEXT, AT(channel), "NAME", 0, 0, "Tools",
-     "what is left for those who write through this channel, by the file's policies"},
+     "apply the policies for this channel"},
     {"sender", 0, CH_OPT_TEXT, AT(sender), "ID", 0, 0, "Tools",
-     "and for this one of them, by the id that the channel gives them"},
-    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "a JSON array with everything"},
+     "apply the policies for this sender, given by the id in the channel"},
+    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "print JSON with all fields"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -43,9 +43,9 @@ static const struct ch_opt call_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_TOOLS(struct flags),
     {"args", 0, CH_OPT_TEXT, AT(args), "JSON|-|@FILE", 0, 0, "Tools",
-     "arguments: a JSON object, standard input, or a file; without it none"},
+     "arguments: a JSON object, standard input, or a file; default: none"},
     {"output", 0, CH_OPT_CHOICE, AT(output), "text|json", 0, 0, "Output",
-     "what the tool says, or the whole result as a JSON object"},
+     "print the text of the result, or the whole result as a JSON object"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -283,10 +283,10 @@ static int run_call(const struct ch_cmd *cmd, const struct ch_env *env, int argc
 const struct ch_cmd ch_cmd_tools_list = {
     .name = "tools list",
     .args = "",
-    .summary = "the tools an agent would have",
-    .about = "Lists the tools that 'chela run' with the same flags would offer to the model: the "
-             "permission each needs, and its effect: 'read' changes nothing, 'keyed' may be "
-             "repeated, 'once' may not.",
+    .summary = "list the tools of an agent",
+    .about = "Lists the tools that 'chela run' with the same flags would offer to the model, with "
+             "permission and effect. Effect 'read': the tool changes nothing. 'keyed': a call may "
+             "be repeated with the same key. 'once': a call is never repeated.",
     .opts = list_opts,
     .run = tools_run_list,
 };
@@ -294,7 +294,7 @@ const struct ch_cmd ch_cmd_tools_list = {
 const struct ch_cmd ch_cmd_tools_show = {
     .name = "tools show",
     .args = "NAME",
-    .summary = "what the model is told about a tool",
+    .summary = "show a tool's description and schema",
     .about = "Prints the description of a tool and the JSON Schema of its arguments.",
     .opts = show_opts,
     .run = tools_run_show,
@@ -303,10 +303,10 @@ const struct ch_cmd ch_cmd_tools_show = {
 const struct ch_cmd ch_cmd_tools_call = {
     .name = "tools call",
     .args = "NAME",
-    .summary = "run one tool, as a model would",
-    .about = "Runs one tool the whole way: arguments are checked against its schema, time and "
-             "output are limited. The result goes to standard output; an error result goes to "
-             "standard error, with exit status 1.",
+    .summary = "run one tool without a model",
+    .about = "Runs one tool through the same path as a model's call: the arguments are validated "
+             "against the tool's schema, and time and output are limited. The result goes to "
+             "standard output. An error result goes to standard error, with exit status 1.",
     .opts = call_opts,
     .run = run_call,
 };

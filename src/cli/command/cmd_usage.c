@@ -29,9 +29,10 @@ struct flags {
 static const struct ch_opt opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_STORE(struct flags),
-    {"by", 0, CH_OPT_CHOICE, AT(by), "day|model|agent", 0, 0, "Choice", "what a line is (day)"},
+    {"by", 0, CH_OPT_CHOICE, AT(by), "day|model|agent", 0, 0, "Choice", "how to group the sums "
+                                                                        "(day)"},
     {"days", 0, CH_OPT_REAL, AT(days), "N", 0, 100000, "Choice", "only the last N days"},
-    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "a JSON array"},
+    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "print a JSON array"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -253,9 +254,9 @@ static int usage_run(const struct ch_cmd *cmd, const struct ch_env *env, int arg
 const struct ch_cmd ch_cmd_usage = {
     .name = "usage",
     .args = "",
-    .summary = "sum up the tokens that sessions used",
-    .about = "By day, model or agent, with a bar for each: all tokens, of which what the service "
-             "had cached is drawn as dashes. A call that failed is not counted.",
+    .summary = "sum the tokens of sessions",
+    .about = "Sums tokens by day, model or agent, with a bar for each sum. Dashes in the bar "
+             "stand for cached tokens. Failed calls are not counted.",
     .opts = opts,
     .run = usage_run,
 };

@@ -20,18 +20,20 @@ struct flags {
 
 static const struct ch_opt decode_opts[] = {
     {"api", 0, CH_OPT_TEXT, AT(api), "NAME", 0, 0, "Flags",
-     "protocol of the body, such as anthropic or openai; prompted+NAME reads calls in its text"},
-    {"status", 0, CH_OPT_INT, AT(status), "N", 100, 599, "Flags", "HTTP status it came with (200)"},
+     "protocol of the body, such as anthropic or openai; prompted+NAME also parses calls in its "
+     "text"},
+    {"status", 0, CH_OPT_INT, AT(status), "N", 100, 599, "Flags", "HTTP status of the reply (200)"},
     {"content-type", 0, CH_OPT_TEXT, AT(content_type), "TYPE", 0, 0, "Flags",
-     "its content type; without it the name of the file decides (.sse, .json), else the body"},
+     "content type of the reply; default: by the file name (.sse, .json), else by the body"},
     {.name = NULL},
 };
 
 static const struct ch_opt encode_opts[] = {
     {"api", 0, CH_OPT_TEXT, AT(api), "NAME", 0, 0, "Flags",
-     "protocol to use, such as anthropic or openai; prompted+NAME has the tools in the prompt"},
+     "protocol to use, such as anthropic or openai; prompted+NAME describes the tools in the "
+     "prompt"},
     {"model", 0, CH_OPT_TEXT, AT(model), "MODEL", 0, 0, "Flags",
-     "model to ask instead of the one the request names"},
+     "model to use instead of the one that the request names"},
     {.name = NULL},
 };
 
@@ -139,10 +141,10 @@ static int run_encode(const struct ch_cmd *cmd, const struct ch_env *env, int ar
 const struct ch_cmd ch_cmd_wire_decode = {
     .name = "wire decode",
     .args = "FILE|-",
-    .summary = "a recorded reply as one message",
-    .about = "Folds the body of a recorded reply, streamed or not, into one neutral message and "
-             "prints it as a JSON object. The exit status is 0 also for a body that holds an error "
-             "of the service, and 1 for one that is not of that protocol.",
+    .summary = "decode a recorded reply to one message",
+    .about = "Decodes the body of a recorded reply, streamed or not, to one neutral message and "
+             "prints it as a JSON object. The exit status is 0 even if the body contains an error "
+             "of the service, and 1 if the body does not follow the protocol.",
     .opts = decode_opts,
     .run = run_decode,
 };
@@ -150,10 +152,10 @@ const struct ch_cmd ch_cmd_wire_decode = {
 const struct ch_cmd ch_cmd_wire_encode = {
     .name = "wire encode",
     .args = "FILE|-",
-    .summary = "a request as it would be sent",
+    .summary = "encode a request for a vendor",
     .about = "Reads a neutral request (a JSON object with model, system, messages, tools) and "
-             "prints the HTTP request that would be sent: method, url, headers and body. No key is "
-             "put in.",
+             "prints the HTTP request that would be sent: method, url, headers and body. The "
+             "request contains no key.",
     .opts = encode_opts,
     .run = run_encode,
 };

@@ -213,10 +213,10 @@ static const struct ch_opt opts[] = {{.name = NULL}};
 const struct ch_cmd ch_cmd_completion = {
     .name = "completion",
     .args = "bash|zsh|fish",
-    .summary = "completion of commands and flags for a shell",
-    .about = "Prints a script for the shell: 'source <(chela completion bash)' in ~/.bashrc, the "
-             "same with zsh in ~/.zshrc, or 'chela completion fish' into "
-             "~/.config/fish/completions/chela.fish.",
+    .summary = "print a completion script for a shell",
+    .about = "Prints a completion script. For bash, put 'source <(chela completion bash)' into "
+             "~/.bashrc; for zsh, the same with zsh into ~/.zshrc; for fish, write the output of "
+             "'chela completion fish' to ~/.config/fish/completions/chela.fish.",
     .opts = opts,
     .run = completion_run,
 };

@@ -66,8 +66,8 @@ static const struct ch_opt opts[] = {{.name = NULL}};
 const struct ch_cmd ch_cmd_help = {
     .name = "help",
     .args = "[COMMAND]",
-    .summary = "help on a command",
-    .about = "Prints the list of commands, or what one of them does.",
+    .summary = "show help on a command",
+    .about = "Prints the list of commands, or the help of one command.",
     .opts = opts,
     .run = help_run,
 };

@@ -9,12 +9,12 @@
 #include "cli/support/env.h"
 
 const struct ch_exit_help ch_exit_help[] = {
-    {"0", "Done."},
-    {"1", "The run ended in an error of the model or of the program."},
-    {"2", "Bad usage or configuration."},
-    {"3", "The run was stopped by a limit; the reason is printed."},
+    {"0", "Success."},
+    {"1", "The run failed with an error of the model or of the program."},
+    {"2", "Invalid usage or configuration."},
+    {"3", "A limit stopped the run; the reason is printed."},
     {"4", "The run was cancelled."},
-    {"5", "The run is paused: it waits for something outside."},
+    {"5", "The run is paused and waits for an approval, an answer or a result."},
     {NULL, NULL},
 };
 
@@ -24,9 +24,9 @@ static const struct {
     {"Ask a question about a file:", "chela run \"what does this do?\" < main.c"},
     {"Let the model work in a directory, with reading tools only:",
      "chela run --workspace src --tools read,ls \"find the parser\""},
-    {"All events, for a program:", "chela run --output jsonl hello"},
-    {"A tool by itself:", "chela tools call ls --args '{\"path\": \".\"}'"},
-    {"A recorded reply as one message:", "chela wire decode --api openai reply.sse"},
+    {"Print all events, for a program:", "chela run --output jsonl hello"},
+    {"Run one tool:", "chela tools call ls --args '{\"path\": \".\"}'"},
+    {"Decode a recorded reply:", "chela wire decode --api openai reply.sse"},
 };
 
 /* Text with what roff would take for its own made plain. */

@@ -7,15 +7,15 @@
 
 const struct ch_env_help ch_env_help[] = {
     {"CHELA_TRACE", "Areas to trace on standard error, such as \"net,run\", or \"all\"."},
-    {"XDG_CONFIG_HOME", "Where chela/chela.yaml is looked for; ~/.config when it is not set."},
-    {"XDG_STATE_HOME", "Where chela/chela.db, the store of sessions, is kept when no other is "
-                       "chosen, and chela/history; ~/.local/state when it is not set."},
-    {"XDG_CACHE_HOME", "Where chela/vectors, what embedding models made of notes, is kept; "
-                       "~/.cache when it is not set."},
-    {"PAGER", "Shows listings that are longer than the terminal; less when it is not set, none "
-              "when it is \"cat\" or empty."},
-    {"NO_COLOR", "Set to anything: no colour, as with --no-color."},
-    {"TERM", "\"dumb\" turns colour and the status line off."},
+    {"XDG_CONFIG_HOME", "Directory of chela/chela.yaml; default: ~/.config."},
+    {"XDG_STATE_HOME", "Directory of chela/chela.db, the default store of sessions, and of "
+                       "chela/history; default: ~/.local/state."},
+    {"XDG_CACHE_HOME", "Directory of chela/vectors, the cached embedding vectors of notes; "
+                       "default: ~/.cache."},
+    {"PAGER", "Program that shows output longer than the terminal; default: less; \"cat\" or "
+              "empty: no pager."},
+    {"NO_COLOR", "If set, no colors are used, as with --no-color."},
+    {"TERM", "\"dumb\" turns colors and the status line off."},
     {NULL, NULL},
 };
 
