@@ -78,7 +78,6 @@ int ch_feishu_words(struct ch_sv type, struct ch_sv content, const struct ch_jso
  * no ids, or no content. */
 int ch_feishu_read(const struct ch_json *event, const char *bot, struct ch_arena *a,
                    struct ch_feishu_message *out, struct chela_error *err);
-bool ch_feishu_mentions(const struct ch_feishu_message *m, const char *open_id);
 /* Who wrote it, for the rules. */
 struct ch_author ch_feishu_author(const struct ch_feishu_message *m, const char *bot);
 

@@ -280,7 +280,7 @@ int ch_feishu_read(const struct ch_json *event, const char *bot, struct ch_arena
     return feishu_message_read_content(message, bot, a, m, err);
 }
 
-bool ch_feishu_mentions(const struct ch_feishu_message *m, const char *open_id) {
+static bool feishu_message_mentions(const struct ch_feishu_message *m, const char *open_id) {
     const struct ch_feishu_mention *one = m->mentions;
     while (one && !ch_sv_is(one->open_id, open_id))
         one = one->next;
@@ -296,6 +296,6 @@ struct ch_author ch_feishu_author(const struct ch_feishu_message *m, const char 
         .direct = m->direct,
         .person = m->from_person && !(bot && m->open_id && strcmp(bot, m->open_id) == 0),
         .meant = !bot                         ? CH_PERHAPS_MEANT
-                 : ch_feishu_mentions(m, bot) ? CH_MEANT
+                 : feishu_message_mentions(m, bot) ? CH_MEANT
                                               : CH_NOT_MEANT};
 }
