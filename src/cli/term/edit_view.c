@@ -143,10 +143,3 @@ void ch_edit_view(const struct ch_edit *e, const char *prompt, unsigned columns,
         put_hint(&s, e->hint, rows - out->n);
     free(search);
 }
-
-void ch_edit_view_release(struct ch_edit_view *v) {
-    for (size_t i = 0; i < v->n; i++)
-        free(v->lines[i]);
-    free(v->lines);
-    *v = (struct ch_edit_view){0};
-}
