@@ -13,10 +13,11 @@
 
 #include "base/limits.h"
 #include "support/toolkit.h"
-#include "tool/builtin/builtins.h"
-#include "tool/call.h"
-#include "tool/display.h"
-#include "tool/retry.h"
+#include "tool/builtin/shell/process.h"
+#include "tool/call/call.h"
+#include "tool/result/display.h"
+#include "tool/call/retry.h"
+#include "tool/call/function.h"
 #include "json/writer.h"
 
 /* --- a tool that runs commands, as far as rules can tell ------------------------ */
@@ -48,7 +49,7 @@ static void add_tool(struct kit *k, const char *name, unsigned flags) {
         CHELA_TOOL_OPTS(.name = name, .fn = say_command, .flags = flags | CHELA_TOOL_ON_LOOP);
     struct chela_error err = {0};
 
-    if (ch_registry_add(&k->registry, &opts, NULL, NULL, &err) < 0)
+    if (ch_function_add(&k->registry, &opts, &err) < 0)
         fail_msg("%s", err.message);
 }
 

@@ -8,7 +8,8 @@
 
 #include "base/mem.h"
 #include "support/toolkit.h"
-#include "tool/builtin.h"
+#include "tool/builtin/builtin.h"
+#include "tool/call/function.h"
 
 static const struct {
     const char *arguments;
@@ -63,7 +64,7 @@ static void test_other_client(void **state) {
     (void)state;
     kit_init(&k);
     ch_builtin_add(&k.registry, NULL, NULL, NULL);
-    ch_registry_add(&k.registry, &opts, NULL, NULL, NULL);
+    ch_function_add(&k.registry, &opts, NULL);
     kit_start(&k, calls, 2);
     kit_wait(&k);
     struct ch_batch_waits w = ch_batch_waits(k.batch);

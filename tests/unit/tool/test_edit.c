@@ -13,9 +13,11 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "support/toolkit.h"
-#include "tool/builtin.h"
-#include "tool/builtin/file.h"
-#include "tool/builtin/replace.h"
+#include "tool/call/call_path.h"
+#include "tool/builtin/builtin.h"
+#include "tool/builtin/files/file.h"
+#include "tool/builtin/files/replace.h"
+#include "tool/call/function.h"
 #include "json/writer.h"
 
 #define LQ "\xe2\x80\x9c" /* left double quotation mark */
@@ -243,10 +245,10 @@ static int edit_late(chela_call *call, void *user) {
     assert_true(fd >= 0);
     close(fd);
     kit_put(k, "f", "theirs\n");
-    assert_int_equal(ch_path_place(chela_call_workspace(call), "f", false, &place), 0);
+    assert_int_equal(ch_path_place(chela_call_workspace(call), NULL, "f", false, &place), 0);
     int rc = ch_file_replace(call, &place, &st, CH_SV("ours"));
     ch_place_release(&place);
-    return ch_path_refuse(call, "edit", "f", rc);
+    return ch_call_path_refuse(call, "edit", "f", rc);
 }
 
 static void test_changed_meanwhile(void **state) {
@@ -256,7 +258,7 @@ static void test_changed_meanwhile(void **state) {
     (void)state;
     setup(&k);
     late.user = &k;
-    assert_int_equal(ch_registry_add(&k.registry, &late, NULL, NULL, NULL), 0);
+    assert_int_equal(ch_function_add(&k.registry, &late, NULL), 0);
     kit_call(&k, "late", "{}");
     assert_string_equal(k.error_type, "unavailable");
     assert_non_null(strstr(k.content, "changed at the same moment"));

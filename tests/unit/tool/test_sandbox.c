@@ -23,7 +23,8 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "support/boxworld.h"
-#include "tool/builtin.h"
+#include "tool/builtin/builtin.h"
+#include "tool/call/command.h"
 
 /* --- the attacks ---------------------------------------------------------------- */
 

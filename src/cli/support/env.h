@@ -1,0 +1,34 @@
+/* env.h -- everything the program takes from the environment, and the time.
+ *
+ * Keys of model services are not here: the library looks them up itself. */
+#ifndef CH_CLI_ENV_H
+#define CH_CLI_ENV_H
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ch_cmd;
+
+struct ch_env {
+    const struct ch_cmd *const *commands; /* all of them, ended by NULL (main/commands.h) */
+    const char *trace;       /* CHELA_TRACE: areas to trace, NULL when unset */
+    const char *config_home; /* XDG_CONFIG_HOME, NULL when unset or not absolute */
+    const char *state_home;  /* XDG_STATE_HOME, likewise */
+    const char *home;        /* HOME, NULL when unset */
+    const char *pager;       /* PAGER as a command, less when unset; NULL: none is wanted */
+    bool no_color;           /* NO_COLOR is set to anything but "" */
+    bool dumb;               /* TERM is unset or "dumb" */
+};
+
+/* One row per variable above, for the manual; ended by a NULL name. */
+struct ch_env_help {
+    const char *name, *help;
+};
+extern const struct ch_env_help ch_env_help[];
+
+/* The texts are the environment's own. */
+struct ch_env ch_env_read(void);
+
+/* The wall clock, Unix epoch. */
+int64_t ch_wall_ms(void);
+
+#endif
