@@ -177,7 +177,7 @@ $(foreach h,$(HELPERS),$(eval $(call HELPER_RULE,$(h))))
 # --- what people type -------------------------------------------------------
 # On a bare machine the first pass has no compiler and no pkg-config: install
 # what is missing, then come back in a fresh make that finds it.
-again = @scripts/install-deps $(1) && $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
+again = +@$(if $(findstring n,$(firstword -$(MAKEFLAGS))),:,scripts/install-deps $(1)) && $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
 
 .PHONY: demo-now install-now
 demo: ## install what is missing, build, and watch an agent work
@@ -187,7 +187,7 @@ deps: ## install what is missing, for everything above
 
 demo-now: all $(BUILD)/tests/support/larkserver
 	@scripts/demo $(BUILD)/chela
-lint: ## layers, style, headers, scripts
+lint: all ## layers, style, headers, scripts
 	@tests/run -b $(BUILD) lint
 tidy: ## clang-tidy over src/ (slow)
 	clang-tidy --quiet $(call tree,src) -- $(CPPFLAGS) -std=gnu11

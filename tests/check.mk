@@ -16,9 +16,9 @@ IN_CHECK := $(or $(T),lint unit fuzz replay scenario e2e)
 IN_REST := $(or $(T),sdk $(SERVED) $(E2E_ASAN))
 compiled = $(filter unit% fuzz% replay% scenario%,$(1))
 served = $(filter $(SERVED),$(1))
-again_with = $(MAKE) --no-print-directory $(1)
+make = $(MAKE) --no-print-directory $(1)
 # What a suite needs. A compiled test has its own prerequisites.
-needs = $(if $(filter e2e%,$(1)),all examples $(TOOLS)) $(if $(filter sdk%,$(1)),all sdk) $(if $(filter scenario%,$(1)),$(MODULE_SOS) $(BOX)) \
+needs = $(if $(filter lint%,$(1)),all) $(if $(filter e2e%,$(1)),all examples $(TOOLS)) $(if $(filter sdk%,$(1)),all sdk) $(if $(filter scenario%,$(1)),$(MODULE_SOS) $(BOX)) \
     $(filter $(addprefix $(BUILD)/tests/,$(1)% $(dir $(1))test_$(notdir $(1))% $(dir $(1))fuzz_$(notdir $(1))%),$(UNIT) $(WHOLE) $(FUZZ))
 
 .PHONY: check check-all check-rest check-long check-x86 fuzz check-now check-rest-now check-long-now check-x86-now fuzz-now tests-of sdk
@@ -37,31 +37,37 @@ fuzz: ## fuzz every parser for FUZZ_SECONDS each
 
 tests-of: $(foreach t,$(T),$(call needs,$(t)))
 ifdef SANITIZE
-check-now: T := $(IN_CHECK)
 check-now: $(foreach t,$(IN_CHECK),$(call needs,$(t)))
-	@tests/run -t 3 -b $(BUILD) $(SERVED:%=-x %) $(IN_CHECK)
+	@tests/run -t 3 $(SERVED:%=-x %) -b $(BUILD) $(IN_CHECK)
 else
 check-now:
-	@$(if $(call compiled,$(IN_CHECK)),$(call again_with,SANITIZE=$(SANITIZED) tests-of T='$(call compiled,$(IN_CHECK))'))
-	@$(call again_with,tests-of T='$(filter-out $(call compiled,$(IN_CHECK)),$(IN_CHECK))')
+	+@$(call make,SANITIZE=$(SANITIZED) tests-of T='$(call compiled,$(IN_CHECK))')
+	+@$(call make,tests-of T='$(filter-out $(call compiled,$(IN_CHECK)),$(IN_CHECK))')
 	@tests/run $(SERVED:%=-x %) -b $(BUILD) $(filter lint%,$(IN_CHECK)) -t 3 -b $(ASAN_BUILD) $(call compiled,$(IN_CHECK)) \
 	    -t 1 -b $(BUILD) $(filter-out lint% $(call compiled,$(IN_CHECK)),$(IN_CHECK))
 endif
 
 REST_PLAIN := $(filter sdk%,$(IN_REST)) $(filter e2e%,$(call served,$(IN_REST)))
 REST_ASAN := $(filter unit%,$(call served,$(IN_REST))) $(filter-out $(SERVED),$(filter e2e%,$(IN_REST)))
+# Where check leaves the search for leaks out (tests/run), it is made here.
+LEAKS := $(if $(filter aarch64,$(shell uname -m)),$(call compiled,$(IN_CHECK)))
 check-rest-now:
-	@$(call again_with,tests-of T='$(REST_PLAIN)') && $(call again_with,SANITIZE=$(SANITIZED) tests-of T='$(REST_ASAN)')
-	@tests/run -n 'real counterparts' -b $(BUILD) $(REST_PLAIN) -n '$(SANITIZED)' -t 3 -b $(ASAN_BUILD) $(REST_ASAN)
+	+@$(call make,tests-of T='$(REST_PLAIN)')
+	+@$(call make,SANITIZE=$(SANITIZED) tests-of T='$(REST_ASAN) $(LEAKS)')
+	@tests/run -n 'real counterparts' -b $(BUILD) $(REST_PLAIN) -n '$(SANITIZED)' -t 3 -b $(ASAN_BUILD) $(REST_ASAN) \
+	    $(if $(LEAKS),-n 'leaks' -l $(SERVED:%=-x %) $(LEAKS))
 check-long-now:
 	+@tests/all check check-rest
-	@CRASH_ALL=1 tests/run -b $(BUILD) -t 10 e2e/crash && tests/run -t 3 -b $(ASAN_BUILD) e2e
-	@$(call again_with,CC=clang BUILD=$(BUILD)-clang tests) && tests/run -b $(BUILD)-clang unit fuzz replay scenario
-	@$(call again_with,check-x86-now)
-	@$(call again_with,SANITIZE=thread tests) && cp $(BOX) $(BUILD)-thread && tests/run -t 5 -b $(BUILD)-thread unit scenario e2e
-	@$(call again_with,tests) && CRASH_ALL=1 tests/run -b $(BUILD) -t 10 unit/store
+	+@$(call make,tests)
+	@CRASH_ALL=1 tests/run -b $(BUILD) -t 10 e2e/crash unit/store && tests/run -t 3 -b $(ASAN_BUILD) e2e
+	+@$(call make,CC=clang BUILD=$(BUILD)-clang tests)
+	@tests/run -b $(BUILD)-clang unit fuzz replay scenario
+	+@$(call make,check-x86-now)
+	+@$(call make,SANITIZE=thread tests)
+	@cp $(BOX) $(BUILD)-thread && tests/run -t 5 -b $(BUILD)-thread unit scenario e2e
 	@tests/run -b $(BUILD) -w 'valgrind -q --error-exitcode=99 --leak-check=full' -t 20 unit scenario
-	@$(call again_with,fuzz deb) && packaging/try-deb $(BUILD)/deb | tee /dev/stderr | { ! grep -q '^not ok'; }
+	+@$(call make,fuzz deb)
+	@packaging/try-deb $(BUILD)/deb | tee /dev/stderr | { ! grep -q '^not ok'; }
 fuzz-now: $(FUZZ)
 	@tests/fuzz/run $(BUILD) $(FUZZ_SECONDS)
 check-x86-now:
