@@ -21,7 +21,7 @@ make = $(MAKE) --no-print-directory $(1)
 needs = $(if $(filter lint%,$(1)),all) $(if $(filter e2e%,$(1)),all examples $(TOOLS)) $(if $(filter sdk%,$(1)),all sdk) $(if $(filter scenario%,$(1)),$(MODULE_SOS) $(BOX)) \
     $(filter $(addprefix $(BUILD)/tests/,$(1)% $(dir $(1))test_$(notdir $(1))% $(dir $(1))fuzz_$(notdir $(1))%),$(UNIT) $(WHOLE) $(FUZZ))
 
-.PHONY: check check-all check-rest check-long check-x86 fuzz check-now check-rest-now check-long-now check-x86-now fuzz-now tests-of sdk
+.PHONY: check check-all check-rest check-long check-x86 fuzz check-now check-rest-now check-long-now check-x86-now fuzz-now tests-of helpers sdk
 check: ## install what is missing, build, and run the tests (T=e2e/feishu: only those)
 	$(call again,build test) check-now
 check-all: ## check, and e2e with sanitizers, the vendors' clients, database servers, a browser
@@ -71,6 +71,8 @@ check-long-now:
 fuzz-now: $(FUZZ)
 	@tests/fuzz/run $(BUILD) $(FUZZ_SECONDS)
 check-x86-now:
-	+@tests/x86 $(BUILD)-x86_64
+	+@tests/x86 $(BUILD)
+# Programs that tests start.
+helpers: $(BOX) $(TOOLS)
 sdk:
 	@tests/sdk/install $(BUILD)/sdk
