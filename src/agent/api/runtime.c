@@ -153,6 +153,10 @@ int chela_runtime_new(const struct chela_runtime_opts *opts, chela_runtime **out
 void chela_runtime_close(chela_runtime *rt) {
     if (!rt)
         return;
+    if (ch_loop_in_callback(rt->loop)) {
+        ch_log(CH_LOG_ERROR, "runtime", "chela_runtime_close was called from a callback: ignored");
+        return;
+    }
     ch_windows_free(CH_TAKE(rt->heard));
     while (!ch_list_empty(&rt->agents)) /* the newest first: it may be derived from others */
         ch_agent_close(CH_CONTAINER(rt->agents.head.prev, chela_agent, link));

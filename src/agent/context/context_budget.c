@@ -3,6 +3,7 @@
 #include "agent/handle/lookup.h"
 #include "agent/provider/target.h"
 
+#include "model/codec/encoder.h"
 #include "model/message/ids.h"
 
 #define REPLY_MOST 32000  /* tokens kept free for a reply that has no limit */

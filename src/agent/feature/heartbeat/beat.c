@@ -19,6 +19,7 @@
 #include "agent/run/think.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "model/codec/encoder.h"
 #include "prompt/project.h"
 #include "prompt/prompts.h"
 
