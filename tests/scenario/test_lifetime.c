@@ -60,7 +60,7 @@ struct office {
     unsigned asks, events, ends;
     unsigned act_at; /* number of the event at which `act` is called, from 1; 0: never */
     act_fn *act;
-    bool acted, closed;
+    bool acted, closed, taken;
 };
 
 static int stamp(chela_call *call, void *user) {
@@ -99,7 +99,7 @@ static void act_send(struct office *o) {
     chela_session_send(o->session, "plain", 5, &how, NULL);
 }
 static void act_take_over(struct office *o) {
-    chela_run_take_over(o->run, "mine", 4);
+    o->taken = chela_run_take_over(o->run, "mine", 4) == 0;
 }
 static void act_close(struct office *o) {
     chela_session_close(o->session);
@@ -136,7 +136,8 @@ static act_fn *const acts[] = {act_cancel,    act_leave,     act_steer,     act_
 struct variant {
     const char *rules;
     bool stored;
-    unsigned flags; /* of the tool */
+    unsigned flags;  /* of the tool */
+    unsigned stride; /* events from one at which the host acts to the next */
 };
 
 static void open_office(struct office *o, const struct variant *v) {
@@ -195,10 +196,10 @@ static void turn(struct office *o, unsigned n) {
         chela_runtime_poll(o->rt);
 }
 
-static const struct variant variants[] = {{delegating, false, CHELA_TOOL_CONFIRM},
-                                          {delegating, true, CHELA_TOOL_CONFIRM},
-                                          {planning, false, CHELA_TOOL_CONFIRM},
-                                          {planning, true, CHELA_TOOL_CONFIRM}};
+static const struct variant variants[] = {{delegating, false, CHELA_TOOL_CONFIRM, 1},
+                                          {delegating, true, CHELA_TOOL_CONFIRM, 2},
+                                          {planning, false, CHELA_TOOL_CONFIRM, 5},
+                                          {planning, true, CHELA_TOOL_CONFIRM, 7}};
 
 /* --- a child and its parent ------------------------------------------------------- */
 
@@ -226,7 +227,7 @@ static void act_after_resume(const struct variant *v, act_fn *act, unsigned turn
 static void test_act_after_resume(void **state) {
     const struct variant *v = *state;
     for (size_t i = 0; i < LEN(acts); i++)
-        for (unsigned turns = 0; turns < 10; turns++)
+        for (unsigned turns = 0; turns < 10; turns += 1 + v->stride / 3)
             act_after_resume(v, acts[i], turns, turns % 2);
 }
 
@@ -246,9 +247,23 @@ static bool act_inside(const struct variant *v, const char *text, act_fn *act, u
     chela_runtime_run(o.rt);
     if (!o.closed && o.ends == 0)
         fail_msg("no RUN_END after event %u", at);
+    if (o.taken) { /* whoever was told that the run is theirs has the last word */
+        assert_string_equal(chela_run_reason(o.run), "task_completed");
+        assert_string_equal(chela_run_text(o.run), "mine");
+    }
     bool acted = o.acted;
     close_office(&o);
     return acted;
+}
+
+static void test_act_inside(void **state) {
+    const struct variant *v = *state;
+    static const char *const texts[] = {"plain", "own", "once"};
+    for (size_t i = 0; i < LEN(acts); i++)
+        for (size_t t = 0; t < LEN(texts); t++)
+            for (unsigned at = 1 + i % v->stride;
+                 act_inside(v, texts[t], acts[i], at, true); at += v->stride)
+                ;
 }
 
 /* Nobody holds the run but its session, which begins the next one inside RUN_END. */
@@ -296,7 +311,8 @@ static void test_next_inside_hook(void **state) {
         cmocka_unit_test_prestate(test, (void *)&variants[3])
 
 int main(void) {
-    const struct CMUnitTest tests[] = {ALL_WAYS(test_next_inside_end), DELEGATING(test_next_inside_hook),
+    const struct CMUnitTest tests[] = {ALL_WAYS(test_act_inside), ALL_WAYS(test_next_inside_end),
+                                       DELEGATING(test_next_inside_hook),
                                        ALL_WAYS(test_act_after_resume)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,9 @@ struct chela_run {
     bool dead;            /* closed: touch nothing, say nothing */
     bool retired;         /* its session has another run: it is told of its end, no more */
     unsigned turn_open;   /* number of the turn whose TURN_END is still to be sent, or 0 */
-    bool halt;            /* a hook asked to end the run */
+    enum ch_in stop;      /* asked for inside a callback: an interruption that takes place when
+                             the callback has returned; CH_IN_INPUT: none */
+    struct ch_task stop_soon; /* at the latest then, if nothing else happens */
     enum ch_in interrupt; /* waiting for the tools to end; CH_IN_INPUT: none */
 
     /* being stored */
@@ -119,10 +121,14 @@ struct chela_run {
     struct ch_buf text; /* the answer so far */
     struct ch_run_features *features; /* owned; NULL: none (run/feature.h) */
     bool silent; /* a feature said so of its end */
-    char *taken_over; /* owned: the words of a person who ended it; NULL: nobody did */
+    char *last_words; /* owned: of CH_IN_TAKEN_OVER; NULL: nobody has taken over */
 
     struct ch_said *said; /* owned: context/reply_directives.c; NULL: nothing */
     char error[CHELA_ERROR_MAX];
 };
+
+static inline bool ch_stops(const chela_run *run) {
+    return run->stop != CH_IN_INPUT;
+}
 
 #endif

@@ -1,6 +1,8 @@
 /* run_origin.c -- see run_origin.h. */
 #include "agent/handle/run_origin.h"
 
+#include "agent/machine/message_origin.h"
+#include "agent/machine/principal.h"
 struct ch_run_origin {
     struct ch_behalf behalf;
     char *prompt;

@@ -13,6 +13,7 @@
 #include "agent/context/recall.h"
 #include "agent/context/reply_directives.h"
 #include "agent/handle/hooks.h"
+#include "agent/handle/run.h"
 #include "agent/handle/run_origin.h"
 #include "agent/handle/session.h"
 #include "agent/journal/journal_replay.h"
@@ -432,9 +433,7 @@ static void perform(chela_run *run, enum ch_do todo, const struct ch_input *in) 
         pause_run(run);
         return;
     case CH_DO_RESUME_TOOLS:
-        if (run->batch && run->taken_over)
-            ch_batch_cancel(run->batch, CH_TAKEN_OVER);
-        else if (run->batch)
+        if (run->batch)
             ch_batch_resume(run->batch);
         else
             ch_act(run); /* it was paused in another process */
@@ -457,10 +456,23 @@ static void mail_so_far(chela_run *run, unsigned turn) {
         ch_outbox_answer(run, turn, &end);
 }
 
+/* The answer is a person's, who was told so, and not what the step would have led to.
+ * A reply with calls is acted on, so that each has its result. */
+static bool is_overtaken(const chela_run *run, const struct ch_input *in) {
+    return run->stop == CH_IN_TAKEN_OVER && !ch_run_over(&run->m) &&
+           !(in->kind == CH_IN_REPLY && in->calls);
+}
+
 void ch_drive(chela_run *run, const struct ch_input *given) {
     enum ch_run_state from = run->m.state;
     unsigned turn = run->m.turns;
     struct ch_input input = *given, *in = &input;
+    if (is_overtaken(run, in)) {
+        ch_stop(run);
+        return;
+    }
+    if (in->kind == CH_IN_TAKEN_OVER && !ch_taken_over(run))
+        return;
     note_outcome(run, in);
     in->mended |= change_key(run, in);
     in->cooling = cooling_models(run);
@@ -478,8 +490,8 @@ void ch_drive(chela_run *run, const struct ch_input *given) {
         return;
     if (!emit_states(run, from))
         return;
-    if (run->halt && todo != CH_DO_FINISH) {
-        ch_interrupt(run, CH_IN_CANCEL, "stopped by a hook");
+    if (ch_stops(run) && todo != CH_DO_FINISH) {
+        ch_stop(run);
         return;
     }
     perform(run, todo, in);
@@ -487,15 +499,40 @@ void ch_drive(chela_run *run, const struct ch_input *given) {
 
 /* --- interruption */
 
+/* The reply was kept, and its calls are not under way: a callback came between, or an
+ * earlier process had them. */
+static bool has_open_calls(chela_run *run) {
+    const struct ch_transcript *t = &run->session->transcript;
+    if (run->past && run->past->reply && !run->batch) {
+        run->reply = run->past->reply;
+        run->target = run->session->agent->targets[run->m.model];
+        return true;
+    }
+    if (run->batch || run->m.state != CH_RUN_ACT || !t->n || t->msgs[t->n - 1] != run->reply)
+        return false;
+    for (uint32_t i = 0; i < run->reply->nblocks; i++)
+        if (run->reply->blocks[i].type == CH_BLOCK_TOOL_CALL)
+            return true;
+    return false;
+}
+
+void ch_stop(chela_run *run) {
+    if (!ch_stops(run))
+        return;
+    ch_interrupt(run, run->stop,
+                 run->stop == CH_IN_TAKEN_OVER ? CH_TAKEN_OVER : "stopped by a hook");
+}
+
 void ch_interrupt(chela_run *run, enum ch_in kind, const char *why) {
     if (ch_run_over(&run->m) || run->dead || run->retired || run->interrupt != CH_IN_INPUT)
         return;
-    run->halt = false;
+    run->stop = CH_IN_INPUT;
     run->end_seq = 0; /* a pause that was not told yet is none */
     if (kind == CH_IN_CANCEL && !run->error[0])
         snprintf(run->error, sizeof(run->error), "%s", why ? why : "cancelled");
     run->admit_seq = 0; /* one that had not begun never will */
     ch_task_cancel(run->loop, &run->begin);
+    ch_task_cancel(run->loop, &run->stop_soon);
     ch_timer_stop(run->loop, &run->retry);
     ch_think_abort(run);
     bool silent = run->over || !run->begun; /* no RUN_START precedes its end yet */
@@ -503,6 +540,8 @@ void ch_interrupt(chela_run *run, enum ch_in kind, const char *why) {
         activate(run);
     if (silent && !emit_start(run))
         return;
+    if (has_open_calls(run))
+        ch_act(run);
     if (!run->batch) {
         run->stop_reason = "cancelled";
         ch_drive(run, &(struct ch_input){.kind = kind});
@@ -631,7 +670,7 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, const struc
     run->on_event = opts->on_event;
     run->user = opts->user;
     run->may_redo = opts->may_redo;
-    run->interrupt = CH_IN_INPUT;
+    run->interrupt = run->stop = CH_IN_INPUT;
     run->stop_reason = "error";
     ch_random_id("run_", run->id);
     ch_run_init(&run->m, &s->agent->limits);
@@ -656,9 +695,8 @@ static void begin(struct ch_task *task) {
     bool resumed = run->m.state == CH_RUN_WAITING;
     if (!emit_start(run))
         return;
-    bool calls = resumed || (run->past && run->past->reply);
-    if (run->taken_over && !calls)
-        ch_taken_over(run);
+    if (ch_stops(run))
+        ch_stop(run);
     else if (run->past)
         run->take_up(run);
     else
@@ -746,6 +784,7 @@ void ch_run_lost(chela_run *run, const struct chela_error *err) {
  * so no memory is freed here. */
 void ch_run_close(chela_run *run) {
     ch_task_cancel(run->loop, &run->begin);
+    ch_task_cancel(run->loop, &run->stop_soon);
     ch_timer_stop(run->loop, &run->deadline);
     ch_timer_stop(run->loop, &run->retry);
     ch_think_abort(run);
@@ -763,6 +802,7 @@ void ch_run_retire(chela_run *run) {
 
 void ch_run_part(chela_run *run) {
     ch_list_del(&run->link);
+    ch_task_cancel(run->loop, &run->stop_soon);
     drop_work(run);
     if (ch_loop_unpost(run->loop, &run->cancel))
         ch_run_unref(run);
@@ -793,7 +833,7 @@ void ch_run_unref(chela_run *run) {
     ch_policy_release(&run->permit.policy);
     ch_free(run->permit.bounds);
     ch_free(run->cancel_reason);
-    ch_free(run->taken_over);
+    ch_free(run->last_words);
     ch_recall_free(run);
     ch_free(run);
 }

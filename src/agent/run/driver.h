@@ -25,7 +25,11 @@ void ch_run_part(chela_run *run);
 chela_run *ch_run_ref(chela_run *run); /* returns run */
 void ch_run_unref(chela_run *run);
 void ch_drive(chela_run *run, const struct ch_input *in);
+/* End the run from outside, at any step. Calls that are under way are cancelled first:
+ * the transcript has a result for every call. Not inside a callback of the host's:
+ * what its hooks and its calls ask for is run->stop. */
 void ch_interrupt(chela_run *run, enum ch_in kind, const char *why);
+void ch_stop(chela_run *run); /* what run->stop asks for: ch_interrupt */
 /* The runtime itself failed: end the run with err's message. */
 void ch_break(chela_run *run, const struct chela_error *err);
 /* The fingerprint of what its model is told. */

@@ -24,7 +24,6 @@ struct ch_child {
     chela_call *call;       /* likewise */
     chela_session *session; /* owned: the child's */
     struct ch_spent spent;  /* by it and all below; in the caller's machine already */
-    bool resting;
 };
 
 /* Who called the run; NULL: nobody. */

@@ -6,6 +6,7 @@
 #include "agent/journal/seen.h"
 #include "agent/run/driver.h"
 #include "agent/run/feature.h"
+#include "model/codec/encoder.h"
 #include "agent/run/parent.h"
 #include "agent/session/input_queue.h"
 #include "agent/session/session.h"

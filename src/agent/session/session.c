@@ -4,6 +4,7 @@
 #include "agent/context/context.h"
 #include "agent/context/reply_directives.h"
 #include "agent/handle/lookup.h"
+#include "agent/handle/run.h"
 #include "agent/handle/run_origin.h"
 #include "agent/handle/session.h"
 #include "agent/journal/emit.h"
@@ -412,7 +413,7 @@ int chela_run_resume(chela_session *s, const struct chela_run_opts *given, chela
     if (!is_paused(s->run))
         return ch_fail(err, CHELA_ESTATE, "session '%s' has no paused run", s->key);
     struct ch_batch_waits waits = ch_run_waits(s->run);
-    if (waits.answers + waits.approvals > 0 && !s->run->taken_over)
+    if (waits.answers + waits.approvals > 0 && !ch_stops(s->run))
         return ch_fail(err, CHELA_ESTATE, "session '%s' still waits for %s", s->key,
                        waits.approvals ? "approval" : "answers");
     if (given) {

@@ -160,6 +160,15 @@ void ch_call_end_error(chela_call *call, const char *type, const char *why) {
     call_decide(call, &o);
 }
 
+void ch_call_go_on(chela_call *call) {
+    if (!call->suspended)
+        return;
+    call->state = CH_CALL_RUNNING;
+    call->working = true;
+    call->suspended = false;
+    ch_call_ref(call); /* the work's, as in attempt() */
+}
+
 void ch_call_cancel(chela_call *call, const char *why) {
     bool suspended = call->suspended;
     bool runs = call->state == CH_CALL_RUNNING && call->working;
@@ -168,12 +177,8 @@ void ch_call_cancel(chela_call *call, const char *why) {
         ch_call_end_error(call, "cancelled", why);
         return;
     }
-    if (suspended) {
-        call->state = CH_CALL_RUNNING;
-        call->working = true;
-        call->suspended = false;
-        ch_call_ref(call); /* the work's, as in call_attempt() */
-    }
+    if (suspended)
+        ch_call_go_on(call);
     if (!atomic_exchange(&call->cancelled, true))
         call->tool->ops->cancel(call);
 }

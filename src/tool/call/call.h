@@ -172,6 +172,8 @@ void ch_call_worked(chela_call *call);
 /* For ch_tool_ops, in place of ch_call_worked: the work stands still until people
  * have answered. Then `start` is called again, or `cancel`. */
 void ch_call_rest(chela_call *call);
+/* For ch_tool_ops: the work that stood still goes on by itself. */
+void ch_call_go_on(chela_call *call);
 
 /* The call is to be cancelled. One whose tool winds down is told so, and gives its
  * result itself; any other ends now. */

@@ -88,7 +88,6 @@ static void on_end(struct ch_child *c, const struct chela_event *ev) {
         conclude(c, &e);
         return;
     }
-    c->resting = true;
     ch_call_rest(c->call);
 }
 
@@ -103,6 +102,8 @@ static void on_event(const struct chela_event *ev, void *user) {
         return;
     chela_call *call = c->call;
     ch_call_ref(call);
+    if (ev->type == CHELA_EV_RUN_START) /* somebody cancelled it while it waited, perhaps */
+        ch_call_go_on(call);
     if (ch_child_used(ev, &s))
         ch_child_charge(c, &s);
     struct chela_event told = {.type = CHELA_EV_CHILD,
@@ -216,7 +217,9 @@ void ch_child_open(const struct ch_child_kind *kind, chela_call *call, chela_run
 void ch_child_go_on(chela_call *call) {
     struct ch_child *c = call->doing;
     struct chela_error err = {0};
-    c->resting = false;
+    const chela_run *run = c->session->run;
+    if (run && !run->over)
+        return; /* it goes on already */
     if (begin(c, true, &err) < 0)
         fail(c, &err);
 }
@@ -227,7 +230,6 @@ void ch_child_cancel(chela_call *call) {
     chela_run *run = c ? c->session->run : NULL;
     if (!c)
         return; /* its result is on its way */
-    c->resting = false;
     if (run && !ch_run_over(&run->m)) {
         ch_interrupt(run, CH_IN_CANCEL, "the run that called it was cancelled");
         return;
