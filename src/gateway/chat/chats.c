@@ -16,6 +16,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/redact.h"
+#include "channel/channels.h"
 #include "gateway/chat/channels.h"
 
 /* A channel that is to be used. */

@@ -2,6 +2,8 @@
  *
  * Everything here works on the tool's side of the call (call.h), so a function
  * needs no lock, whatever thread it runs on. */
+#include "tool/call/call_view.h"
+
 #include <math.h>
 #include <stdarg.h>
 

@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "tool/result/sanitize.h"
 
 struct ch_line {
     struct ch_line *next;

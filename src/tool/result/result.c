@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "json/json.h"
 #include "json/writer.h"
+#include "tool/result/sanitize.h"
 
 /* --- error types --------------------------------------------------------- */
 

@@ -5,6 +5,8 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "tool/result/result.h"
+#include "tool/result/sanitize.h"
+#include "tool/result/shape_json.h"
 #include "tool/result/spill.h"
 
 #define WORDS_MAX 600     /* characters the heading and the note may need */

@@ -50,9 +50,4 @@ struct ch_sv ch_room_start(struct ch_room room, struct ch_sv text);
 bool ch_shape_text(const struct ch_shape *how, struct ch_sv text, uint64_t lost,
                    struct ch_buf *out);
 
-/* The part of it for JSON (shape_json.c): text is one JSON text with an array
- * in it, or lines of JSON, and does not fit. False if it is neither. */
-bool ch_shape_records(const struct ch_shape *how, struct ch_room room, struct ch_sv text,
-                      struct ch_buf *out);
-
 #endif

@@ -8,6 +8,8 @@
  *   {"rows":[...],"took_ms":3,"_cut":{"at":"/rows","total_count":1000,...}}
  *
  * Lines of JSON are cut in the same way and stay lines. */
+#include "tool/result/shape_json.h"
+
 #include "base/arena.h"
 #include "base/limits.h"
 #include "base/mem.h"

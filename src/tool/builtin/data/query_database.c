@@ -11,6 +11,7 @@
 #include "io/module.h"
 #include "tool/builtin/data/table.h"
 #include "tool/call/call.h"
+#include "tool/call/call_view.h"
 #include "tool/registry/settings.h"
 #include "json/writer.h"
 

@@ -14,6 +14,7 @@
 #include "tool/builtin/files/file.h"
 #include "tool/call/call.h"
 #include "json/writer.h"
+#include "tool/call/call_view.h"
 
 #define CHUNK (64 * CH_KB)
 #define SNIFF (8 * CH_KB)

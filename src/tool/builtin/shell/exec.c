@@ -17,6 +17,7 @@
 #include "tool/call/plan.h"
 #include "tool/process/program.h"
 #include "json/writer.h"
+#include "tool/result/sanitize.h"
 
 /* What a program is told about its terminal, or that it has none. */
 static const char *const no_tty_env[] = {"TERM=dumb", NULL};
