@@ -70,7 +70,7 @@ enum ch_call_state {
     CH_CALL_ENDED /* the outcome is set */
 };
 
-struct ch_line; /* of progress, on its way to the loop */
+struct ch_progress_line; /* of progress, on its way to the loop */
 
 struct chela_call {
     atomic_uint refs;
@@ -125,7 +125,7 @@ struct chela_call {
     /* from any thread */
     struct ch_gate gate;
     struct ch_post finish_post, progress_post;
-    _Atomic(struct ch_line *) lines; /* newest first */
+    _Atomic(struct ch_progress_line *) lines; /* newest first */
     atomic_uint nlines;
 };
 

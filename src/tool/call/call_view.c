@@ -39,7 +39,7 @@ struct ch_session_state *ch_call_state(const chela_call *call) {
     return call->env->state;
 }
 
-struct ch_room ch_call_room(const chela_call *call) {
+struct ch_shape_room ch_call_room(const chela_call *call) {
     return ch_room_of(call->answer.shape.window);
 }
 

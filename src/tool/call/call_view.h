@@ -9,6 +9,6 @@ const char *ch_arg_name(const chela_call *call, const char *const *names);
 
 /* What the result may take of the model's context: for a tool that would
  * rather choose itself what to leave out. */
-struct ch_room ch_call_room(const chela_call *call);
+struct ch_shape_room ch_call_room(const chela_call *call);
 
 #endif

@@ -5,7 +5,7 @@
 
 /* The part of it for JSON (shape_json.c): text is one JSON text with an array
  * in it, or lines of JSON, and does not fit. False if it is neither. */
-bool ch_shape_records(const struct ch_shape *how, struct ch_room room, struct ch_sv text,
+bool ch_shape_records(const struct ch_shape *how, struct ch_shape_room room, struct ch_sv text,
                       struct ch_buf *out);
 
 #endif
