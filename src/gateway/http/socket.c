@@ -159,8 +159,8 @@ static const struct kind *kind_of(const struct ch_json *frame) {
     return NULL;
 }
 
-static const struct ch_route *route_of(const char *path) {
-    const struct ch_route *r = ch_routes;
+static const struct ch_route *route_of(const struct ch_route *table, const char *path) {
+    const struct ch_route *r = table;
     while (strcmp(r->path, path) != 0 || strcmp(r->method, "POST") != 0)
         r++;
     return r;
@@ -180,7 +180,7 @@ static void lead(struct ch_visit *v, struct ch_sv session) {
         ch_visit_fail(v, 503, NULL, "the gateway stops");
         return;
     }
-    v->route = route_of(k->path);
+    v->route = route_of(v->gw->routes, k->path);
     v->param = strcmp(k->type, "approval") == 0 ? ch_json_get_str(frame, "id") : session;
     if (!v->param.n) {
         ch_visit_fail(v, 400, NULL, "there is no `id` of an approval");

@@ -39,6 +39,7 @@ struct chela_gateway {
     chela_runtime *rt;
     chela_store *store; /* borrowed; may be NULL */
     struct ch_server *server;
+    const struct ch_route *routes; /* ended by a NULL method */
     struct ch_door door;
     chela_agent **agents; /* owned array of borrowed agents, NULL-terminated */
     chela_agent **retired; /* owned array: to be freed once nobody uses them */
@@ -176,8 +177,8 @@ struct ch_sv ch_path_decode(struct ch_arena *a, struct ch_sv target, struct ch_s
 /* A value of a query; control characters become spaces. */
 struct ch_sv ch_query_decode(struct ch_arena *a, struct ch_sv text);
 /* *other: some other method would do. */
-const struct ch_route *ch_route_find(const char *method, struct ch_sv path, struct ch_sv *param,
-                                     bool *other);
+const struct ch_route *ch_route_find(const struct ch_route *table, const char *method,
+                                     struct ch_sv path, struct ch_sv *param, bool *other);
 extern const struct ch_route ch_routes[]; /* ended by a NULL method */
 
 /* --- request.c: answers. Each of the first three ends the visit: it is freed. */

@@ -249,7 +249,7 @@ static struct ch_refusal check_route(chela_gateway *gw, const struct ch_inbound 
     bool other = false;
     struct ch_sv path = ch_path_decode(&arena, ch_inbound_target(in), &query);
     const struct ch_route *r =
-        path.p ? ch_route_find(ch_inbound_method(in), path, &param, &other) : NULL;
+        path.p ? ch_route_find(gw->routes, ch_inbound_method(in), path, &param, &other) : NULL;
     bool knows = ch_door_knows(&gw->door, in) ||
                  (r && r->flags & CH_ROUTE_SOCKET && ch_door_knows_socket(&gw->door, in));
     if (!(r && r->flags & CH_ROUTE_OPEN) && !knows)
@@ -317,7 +317,7 @@ static struct ch_visit *new_visit(chela_gateway *gw, struct ch_exchange *x) {
     v->x = x;
     struct ch_sv target = ch_arena_sv(&v->arena, ch_inbound_target(in));
     struct ch_sv path = ch_path_decode(&v->arena, target, &v->query);
-    v->route = ch_route_find(ch_inbound_method(in), path, &v->param, &other);
+    v->route = ch_route_find(gw->routes, ch_inbound_method(in), path, &v->param, &other);
     v->session = keep_header(v, "x-chela-session");
     v->last_id = keep_header(v, "last-event-id");
     v->body = ch_arena_sv(&v->arena, ch_buf_sv(&in->body));

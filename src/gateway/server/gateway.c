@@ -18,19 +18,6 @@
 
 #define DEFAULT_LISTEN "127.0.0.1:8787"
 
-chela_agent *ch_gateway_agent(const chela_gateway *gw, struct ch_sv id) {
-    if (!id.n)
-        return gw->agents[0];
-    for (chela_agent **a = gw->agents; *a; a++)
-        if (ch_sv_is(id, (*a)->id))
-            return *a;
-    return NULL;
-}
-
-bool ch_gateway_is_shared(const chela_gateway *gw) {
-    return gw->store && gw->store->ops->flags & CHELA_STORE_SHARED;
-}
-
 /* --- stopping */
 
 static void finish(chela_gateway *gw) {
@@ -86,11 +73,6 @@ static void on_interrupt(struct ch_post *p) {
     chela_gateway *gw = CH_CONTAINER(p, chela_gateway, interrupt);
     atomic_store(&gw->interrupts, 0);
     gw->interrupted = gw->leave = true;
-}
-
-void chela_gateway_interrupt(chela_gateway *gw) {
-    if (atomic_exchange(&gw->interrupts, 1) == 0)
-        ch_loop_post(gw->rt->loop, &gw->interrupt);
 }
 
 /* --- other agents */
@@ -283,6 +265,7 @@ static int open_gateway(chela_runtime *rt, const struct chela_gateway_opts *give
     memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
     chela_gateway *gw = ch_alloc(sizeof(*gw));
     gw->rt = rt;
+    gw->routes = ch_routes;
     gw->store = opts.store;
     gw->health = ch_health_new(gw);
     gw->headless = headless;

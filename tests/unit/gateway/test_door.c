@@ -179,7 +179,7 @@ static void test_paths(void **state) {
         bool other = false;
         struct ch_sv path = ch_path_decode(&arena, ch_sv_str(paths[i].target), &query);
         const struct ch_route *r =
-            path.p ? ch_route_find(paths[i].method, path, &param, &other) : NULL;
+            path.p ? ch_route_find(ch_routes, paths[i].method, path, &param, &other) : NULL;
         if (r)
             ch_buf_addf(&got, "%s(%.*s)", r->path, CH_SV_FMT(param));
         else

@@ -1,38 +1,9 @@
-/* route.c -- from a path to the function that answers it.
+/* http_route.c -- from a path to the function that answers it.
  *
  * A path is decoded once. What could be read in two ways, an encoded slash, a
  * segment of dots, an empty one, is no path at all: so nothing can be reached
  * under a second name. What is not in the table does not exist. */
 #include "gateway/request/gateway.h"
-#include "gateway/http/routes.h"
-
-const struct ch_route ch_routes[] = {
-    {"GET", "/", CH_ROUTE_OPEN, ch_console},
-    {"GET", "/healthz", CH_ROUTE_OPEN, ch_health_live},
-    {"GET", "/readyz", CH_ROUTE_OPEN, ch_health_ready},
-    {"GET", "/v1/models", 0, ch_openai_models},
-    {"GET", "/v1/models/{}", 0, ch_openai_model},
-    {"POST", "/v1/chat/completions", 0, ch_openai_chat},
-    {"POST", "/v1/responses", 0, ch_openai_responses},
-    {"POST", "/api/chat", 0, ch_ui_chat},
-    {"GET", "/api/chat/{}/stream", 0, ch_ui_resume},
-    {"GET", "/api/sessions", 0, ch_sessions_list},
-    {"GET", "/api/sessions/{}", 0, ch_sessions_show},
-    {"DELETE", "/api/sessions/{}", 0, ch_sessions_delete},
-    {"GET", "/api/sessions/{}/records", 0, ch_sessions_records},
-    {"GET", "/api/sessions/{}/events", 0, ch_sessions_events},
-    {"GET", "/api/sessions/{}/socket", CH_ROUTE_SOCKET, ch_sessions_socket},
-    {"POST", "/api/sessions/{}/messages", 0, ch_sessions_message},
-    {"POST", "/api/sessions/{}/cancel", 0, ch_sessions_cancel},
-    {"GET", "/api/approvals", 0, ch_approvals_list},
-    {"POST", "/api/approvals/{}", 0, ch_approvals_decide},
-    {"POST", "/hooks/{}", CH_ROUTE_OPEN, ch_hook_call},
-    {"POST", "/channels/{}/events", CH_ROUTE_OPEN | CH_ROUTE_SMALL, ch_channel_call},
-    {"POST", "/tools/invoke", 0, ch_tools_invoke},
-    {"GET", "/api/usage", 0, ch_usage},
-    {"GET", "/metrics", 0, ch_metrics},
-    {.method = NULL},
-};
 
 static int hex(char c) {
     if (c >= '0' && c <= '9')
@@ -111,10 +82,10 @@ static bool leads_to(const struct ch_route *r, struct ch_sv path, struct ch_sv *
     return !pattern.p && !path.p;
 }
 
-const struct ch_route *ch_route_find(const char *method, struct ch_sv path, struct ch_sv *param,
-                                     bool *other) {
+const struct ch_route *ch_route_find(const struct ch_route *table, const char *method,
+                                     struct ch_sv path, struct ch_sv *param, bool *other) {
     *other = false;
-    for (const struct ch_route *r = ch_routes; r->method; r++) {
+    for (const struct ch_route *r = table; r->method; r++) {
         if (!leads_to(r, path, param))
             continue;
         bool reads = strcmp(method, "HEAD") == 0 && strcmp(r->method, "GET") == 0;
