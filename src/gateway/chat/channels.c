@@ -21,7 +21,7 @@
 #include "gateway/chat/channels.h"
 #include "io/worker.h"
 #include "gateway/http/routes.h"
-#include "gateway/server/orphan_scan.h"
+#include "gateway/lane/orphans.h"
 #include "store/store.h"
 
 #define NO_WORDS "[a message without words]"
@@ -492,7 +492,7 @@ static int found_note(const struct chela_store_item *i, void *user) {
 static int found_session(const struct chela_store_session *s, void *user) {
     struct ch_recovery *r = user;
     bool rests = strcmp(s->status, "idle") == 0, runs = strcmp(s->status, "running") == 0;
-    if (is_of_channel(r, s->key) && !ch_session_is_held(s, r->now) &&
+    if (is_of_channel(r, s->key) && !ch_orphans_lease_is_held(s, r->now) &&
         (runs || (r->first && (!rests || s->updated > r->since))))
         add_found(r, SESSION, s->key);
     return 0;
@@ -500,7 +500,7 @@ static int found_session(const struct chela_store_session *s, void *user) {
 
 static int see_if_held(const struct chela_store_session *s, void *user) {
     struct found *f = user;
-    f->held = ch_session_is_held(s, ch_store_now());
+    f->held = ch_orphans_lease_is_held(s, ch_store_now());
     return 0;
 }
 
@@ -631,7 +631,7 @@ static bool is_ours(const struct ch_recovery *r, const struct found *f) {
         return true;
     if (f->kind == SESSION || f->kind == WISH)
         return f->kind == WISH ? !ch_chat_of(gw, f->key)->reminded : !open;
-    int64_t age = ch_lookout_sighted(gw->lookout, f->id);
+    int64_t age = ch_orphans_age(gw->orphans, f->id);
     if (r->first && !ch_gateway_is_shared(gw))
         return true;
     if (f->kind == EVENT)
@@ -719,7 +719,7 @@ void ch_channels_recover(chela_gateway *gw) {
     r->store = gw->store;
     r->now = ch_now_ms(ch_loop_clock(gw->rt->loop));
     r->since = r->now - LOOK_BACK_MS;
-    r->first = ch_lookout_is_first(gw->lookout);
+    r->first = ch_orphans_is_first_scan(gw->orphans);
     ch_list_init(&r->found);
     r->names = ch_alloc(sizeof(*r->names));
     for (CH_LIST_EACH(k, &gw->chats)) {

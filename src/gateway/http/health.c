@@ -18,9 +18,9 @@
 
 #include "agent/journal/mailbox.h"
 #include "base/limits.h"
-#include "base/log.h"
 #include "gateway/chat/channels.h"
 #include "gateway/http/routes.h"
+#include "gateway/lane/health_state.h"
 #include "io/worker.h"
 
 struct probe {
@@ -36,9 +36,7 @@ struct ch_health {
     struct ch_timer patience;
     struct probe *probe;      /* under way; NULL */
     int64_t asked;            /* when the store had answered; 0: never */
-    struct chela_error store; /* what is wrong with it; code 0: nothing */
-    struct ch_buf model;      /* likewise, in words */
-    struct ch_buf config;     /* likewise */
+    bool gave_up;             /* the store has not answered the probe in time */
 };
 
 struct waiting {
@@ -84,25 +82,26 @@ static bool add_channels(struct ch_jw *w, const chela_gateway *gw, bool tell) {
 }
 
 static void tell(struct ch_visit *v) {
-    const struct ch_health *h = v->gw->health;
+    const struct ch_health_state *h = v->gw->health_state;
+    const char *store = ch_health_state_store_error(h), *model = ch_health_state_model_error(h);
+    const char *config = ch_health_state_config_error(h);
     bool may_know = ch_door_knows(&v->gw->door, ch_exchange_inbound(v->x));
-    bool bad = !ch_health_store_works(h), poor = !ch_health_model_works(h);
+    bool poor = model || config;
     CH_BUF_AUTO out = {0}, checks = {0};
     struct ch_jw w = ch_jw(&out), c = ch_jw(&checks);
     ch_jw_begin(&c, '[');
     if (v->gw->store)
-        row(&c, "store", bad ? h->store.message : NULL, may_know);
-    row(&c, "model", poor ? ch_buf_str(&h->model) : NULL, may_know);
+        row(&c, "store", store, may_know);
+    row(&c, "model", model, may_know);
     poor = add_channels(&c, v->gw, may_know) || poor;
-    row(&c, "config", h->config.n ? ch_buf_str(&h->config) : NULL, may_know);
-    poor = h->config.n || poor;
+    row(&c, "config", config, may_know);
     ch_jw_end(&c, ']');
     ch_jw_begin(&w, '{');
-    ch_jw_kcstr(&w, "status", bad ? "failing" : poor ? "degraded" : "ok");
+    ch_jw_kcstr(&w, "status", store ? "failing" : poor ? "degraded" : "ok");
     ch_jw_key(&w, "checks");
     ch_jw_raw(&w, ch_buf_sv(&checks));
     ch_jw_end(&w, '}');
-    ch_visit_json(v, bad ? 503 : 200, &out);
+    ch_visit_json(v, store ? 503 : 200, &out);
 }
 
 static void tell_all(struct ch_health *h) {
@@ -138,7 +137,8 @@ static void answered(struct ch_work *w) {
     struct probe *p = CH_CONTAINER(w, struct probe, work);
     struct ch_health *h = p->health;
     if (h) {
-        h->store = p->err;
+        ch_health_state_set_store(h->gw->health_state, &p->err);
+        h->gave_up = false;
         h->asked = ch_mono_ms(ch_loop_clock(h->gw->rt->loop));
         h->probe = NULL;
         tell_all(h);
@@ -148,7 +148,9 @@ static void answered(struct ch_work *w) {
 
 static void on_impatience(struct ch_timer *t) {
     struct ch_health *h = CH_CONTAINER(t, struct ch_health, patience);
-    h->store = (struct chela_error){.code = CHELA_ETIMEOUT, .message = "it does not answer"};
+    struct chela_error silent = {.code = CHELA_ETIMEOUT, .message = "it does not answer"};
+    ch_health_state_set_store(h->gw->health_state, &silent);
+    h->gave_up = true;
     tell_all(h);
 }
 
@@ -178,12 +180,11 @@ void ch_health_ready(struct ch_visit *v) {
     struct ch_health *h = v->gw->health;
     int64_t now = ch_mono_ms(ch_loop_clock(v->gw->rt->loop));
     bool known = !v->gw->store || (h->asked && now - h->asked < CH_DEFAULT_HEALTH_MS);
-    bool given_up = h->probe && h->store.code == CHELA_ETIMEOUT;
     if (v->gw->draining) {
         say(v, 503, "stopping");
         return;
     }
-    if (known || given_up) {
+    if (known || (h->probe && h->gave_up)) {
         tell(v);
         return;
     }
@@ -196,33 +197,8 @@ void ch_health_ready(struct ch_visit *v) {
         begin(h);
 }
 
-bool ch_health_store_works(const struct ch_health *h) {
-    return h->store.code == 0;
-}
-
-bool ch_health_model_works(const struct ch_health *h) {
-    return h->model.n == 0;
-}
-
-/* --- what is seen of models */
-
-void ch_health_hear(struct ch_health *h, const struct chela_event *ev) {
-    if (ev->type == CHELA_EV_TURN_END)
-        ch_buf_clear(&h->model);
-    if (ev->type == CHELA_EV_RETRY) {
-        ch_buf_clear(&h->model);
-        ch_buf_add(&h->model, ev->retry.reason.p, ev->retry.reason.n);
-    }
-    if (ev->type == CHELA_EV_RUN_END && strcmp(ev->end.reason, "model_error") == 0) {
-        ch_buf_clear(&h->model);
-        ch_buf_add(&h->model, ev->end.error.p, ev->end.error.n);
-    }
-}
-
 void chela_gateway_trouble(chela_gateway *gw, const char *why) {
-    struct ch_buf *told = &gw->health->config;
-    ch_buf_clear(told);
-    ch_redact_copy(told, ch_sv_str(why ? why : ""));
+    ch_health_state_set_config(gw->health_state, why);
 }
 
 /* --- life */
@@ -240,7 +216,5 @@ void ch_health_free(struct ch_health *h) {
     if (h->probe)
         h->probe->health = NULL;
     ch_timer_stop(h->gw->rt->loop, &h->patience);
-    ch_buf_release(&h->model);
-    ch_buf_release(&h->config);
     ch_free(h);
 }

@@ -2,8 +2,8 @@
  *
  * Sums and sizes alone: no name, key or text of anybody becomes a label. */
 #include "chela/mailbox.h"
-#include "gateway/http/health.h"
 #include "gateway/http/routes.h"
+#include "gateway/lane/health_state.h"
 
 static void add(struct ch_buf *out, const char *name, const char *type, const char *help,
                 double value) {
@@ -33,9 +33,9 @@ void ch_metrics(struct ch_visit *v) {
     add(&out, "chela_requests_in_progress", "gauge", "Requests being answered.",
         (double)gw->nvisits);
     add(&out, "chela_store_up", "gauge", "1, or 0 if the store failed when /readyz asked it last.",
-        ch_health_store_works(gw->health));
+        !ch_health_state_store_error(gw->health_state));
     add(&out, "chela_model_up", "gauge", "1, or 0 if the last model call failed.",
-        ch_health_model_works(gw->health));
+        !ch_health_state_model_error(gw->health_state));
     add(&out, "chela_outbox_waiting", "gauge", "Messages to chat services that were not sent yet.",
         (double)chela_outbox_waiting(gw->rt));
     add(&out, "chela_sessions_live", "gauge", "Sessions in memory.", (double)gw->nlanes);

@@ -7,7 +7,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/utf8.h"
-#include "gateway/http/health.h"
+#include "gateway/lane/health_state.h"
 #include "gateway/lane/history.h"
 
 /* --- events */
@@ -91,7 +91,7 @@ static void on_event(const struct chela_event *ev, void *user) {
     struct ch_lane *l = user;
     struct ch_link *k = l->watchers.head.next, *next;
     count(&l->gw->counters, ev);
-    ch_health_hear(l->gw->health, ev);
+    ch_health_state_observe(l->gw->health_state, ev);
     if (l->kept)
         remember(l, ev);
     if (ev->type == CHELA_EV_RUN_START)

@@ -47,6 +47,7 @@ struct chela_gateway {
     struct ch_list lanes, visits, talks, deliveries, knocks;
     struct ch_hooks hooks;
     struct ch_lookout *lookout;     /* owned */
+    struct ch_orphans *orphans;     /* owned */
     struct ch_schedules *schedules; /* owned */
     bool headless;                  /* it serves nobody: schedule_run.c */
     chela_event_fn *on_event;       /* of all lanes; NULL: nobody listens */
@@ -59,6 +60,7 @@ struct chela_gateway {
     size_t ninvocations; /* of single tools, which use their agent directly */
     struct ch_counters counters;
     struct ch_health *health; /* owned */
+    struct ch_health_state *health_state; /* owned */
     int64_t began; /* ms, monotonic */
     struct ch_timer pulse;
     struct ch_timer drain;

@@ -8,7 +8,9 @@
 #include "base/log.h"
 #include "gateway/lane/delivery.h"
 #include "gateway/http/health.h"
+#include "gateway/lane/health_state.h"
 #include "gateway/lane/lane.h"
+#include "gateway/lane/orphans.h"
 #include "gateway/schedule/schedules.h"
 #include "gateway/server/orphan_scan.h"
 #include "gateway/http/routes.h"
@@ -267,7 +269,9 @@ static int open_gateway(chela_runtime *rt, const struct chela_gateway_opts *give
     gw->rt = rt;
     gw->routes = ch_routes;
     gw->store = opts.store;
+    gw->health_state = ch_health_state_new();
     gw->health = ch_health_new(gw);
+    gw->orphans = ch_orphans_new(gw);
     gw->headless = headless;
     keep_file(gw, &opts);
     gw->began = ch_mono_ms(ch_loop_clock(rt->loop));
@@ -336,6 +340,8 @@ void chela_gateway_close(chela_gateway *gw) {
     if (gw->server)
         ch_server_close(gw->server);
     ch_health_free(gw->health);
+    ch_health_state_free(gw->health_state);
+    ch_orphans_free(gw->orphans);
     ch_door_release(&gw->door);
     for (size_t i = 0; i < gw->nretired; i++)
         ch_send_release(gw, gw->retired[i]);

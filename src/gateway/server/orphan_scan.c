@@ -2,70 +2,22 @@
 #include "gateway/server/orphan_scan.h"
 
 #include "agent/journal/schedule.h"
-#include "base/checksum.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "gateway/chat/channels.h"
 #include "gateway/lane/delivery.h"
+#include "gateway/lane/orphans.h"
 #include "io/worker.h"
 #include "store/store.h"
 
 #define EVENT_AGE_MS 5000 /* that its gateway has to deliver it */
-
-struct sighting {
-    uint64_t id; /* a digest */
-    int64_t since; /* monotonic */
-    unsigned round;
-};
 
 struct ch_lookout {
     chela_gateway *gw;
     struct ch_timer timer;
     struct look *look; /* under way; NULL */
     struct ch_list rescues;
-    unsigned round;
-    struct sighting *seen; /* owned */
-    size_t nseen;
 };
-
-/* --- how long something has been there */
-
-static uint64_t digest(const char *id) {
-    size_t n = strlen(id);
-    return (uint64_t)ch_checksum(0, id, n) << 32 | ch_checksum(1, id, n);
-}
-
-int64_t ch_lookout_sighted(struct ch_lookout *s, const char *id) {
-    uint64_t d = digest(id);
-    int64_t now = ch_mono_ms(ch_loop_clock(s->gw->rt->loop));
-    for (size_t i = 0; i < s->nseen; i++)
-        if (s->seen[i].id == d) {
-            s->seen[i].round = s->round;
-            return now - s->seen[i].since;
-        }
-    if (s->nseen < CH_LIMIT_SIGHTINGS) {
-        s->seen = ch_realloc(s->seen, (s->nseen + 1) * sizeof(*s->seen));
-        s->seen[s->nseen++] = (struct sighting){d, now, s->round};
-    }
-    return 0;
-}
-
-/* What was not there any more this time, nor the last. */
-static void forget_gone(struct ch_lookout *s) {
-    size_t n = 0;
-    for (size_t i = 0; i < s->nseen; i++)
-        if (s->seen[i].round + 1 >= s->round)
-            s->seen[n++] = s->seen[i];
-    s->nseen = n;
-}
-
-bool ch_lookout_is_first(const struct ch_lookout *s) {
-    return s->round <= 1;
-}
-
-bool ch_session_is_held(const struct chela_store_session *s, int64_t now) {
-    return *s->owner && s->until > now && !ch_owner_is_dead(s->owner);
-}
 
 /* --- what the store has, read on a worker thread */
 
@@ -108,7 +60,7 @@ static int on_event(const struct chela_store_item *i, void *user) {
 
 static int on_session(const struct chela_store_session *s, void *user) {
     struct look *k = user;
-    if (ch_session_is_held(s, k->now) || s->key[chela_session_root(s->key)])
+    if (ch_orphans_lease_is_held(s, k->now) || s->key[chela_session_root(s->key)])
         return 0; /* the latter goes on with the one that called it */
     struct found *f = add_found(&k->sessions, s->key);
     f->agent = ch_strdup(s->agent);
@@ -210,8 +162,8 @@ static void take_up_event(struct ch_lookout *s, const struct found *f) {
     chela_gateway *gw = s->gw;
     if (ch_delivery_knows(gw, f->id) || (gw->headless && !begins(f->id, CH_SCHEDULE_NOTE)))
         return;
-    int64_t age = ch_lookout_sighted(s, f->id);
-    bool first = ch_lookout_is_first(s) && !ch_gateway_is_shared(gw);
+    int64_t age = ch_orphans_age(gw->orphans, f->id);
+    bool first = ch_orphans_is_first_scan(gw->orphans) && !ch_gateway_is_shared(gw);
     if (!first && age < EVENT_AGE_MS && !ch_lane_find(gw, ch_sv_str(f->key)))
         return;
     struct ch_delivery *d = ch_delivery_recall(gw, f->id, f->key, ch_sv(f->data, f->n));
@@ -237,7 +189,7 @@ static void on_looked(struct ch_work *w) {
             take_up_event(s, CH_CONTAINER(i, struct found, link));
     if (!gw->draining)
         ch_deliveries_retry(gw);
-    forget_gone(s);
+    ch_orphans_end_scan(gw->orphans);
     free_look(w);
     ch_timer_start(gw->rt->loop, &s->timer,
                    ch_gateway_is_shared(gw) ? CH_DEFAULT_SHARED_LOOKOUT_MS : CH_DEFAULT_LOOKOUT_MS,
@@ -252,7 +204,7 @@ static void look(struct ch_lookout *s) {
     ch_list_init(&k->events);
     ch_list_init(&k->sessions);
     s->look = k;
-    s->round++;
+    ch_orphans_begin_scan(s->gw->orphans);
     ch_work_submit(s->gw->rt->workers, &k->work);
 }
 
@@ -284,6 +236,5 @@ void ch_lookout_free(struct ch_lookout *s) {
         s->look->of = NULL;
     for (struct rescue *r; (r = CH_LIST_FIRST(&s->rescues, struct rescue, link));)
         free_rescue(r);
-    ch_free(s->seen);
     ch_free(s);
 }

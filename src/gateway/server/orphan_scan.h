@@ -20,14 +20,4 @@ struct ch_lookout *ch_lookout_new(chela_gateway *gw);
 void ch_lookout_start(struct ch_lookout *s);
 void ch_lookout_free(struct ch_lookout *s);
 
-/* How long an item of the store has been there each time somebody looked, in
- * ms; 0: it is new. For what must not be taken from a gateway that is alive. */
-int64_t ch_lookout_sighted(struct ch_lookout *s, const char *id);
-/* The first look is under way: what is found may be of our own last life. */
-bool ch_lookout_is_first(const struct ch_lookout *s);
-
-/* Does a process that is not known to be dead have this session open? Any
- * thread; it may be ours. */
-bool ch_session_is_held(const struct chela_store_session *s, int64_t now);
-
 #endif
