@@ -32,9 +32,4 @@ ch_route_fn ch_ui_chat, ch_ui_resume;
 /* tools_api.c, usage_api.c, metrics.c */
 ch_route_fn ch_tools_invoke, ch_usage, ch_metrics;
 
-/* send.c: the tool `sessions_send`, for agents that may. */
-int ch_send_init(chela_gateway *gw, chela_agent *const *agents, struct chela_error *err);
-/* An agent that the gateway no longer serves: its tool would outlive the gateway. */
-void ch_send_release(const chela_gateway *gw, chela_agent *agent);
-
 #endif

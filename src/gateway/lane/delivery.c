@@ -126,7 +126,7 @@ static int begin(struct ch_delivery *d, struct ch_lane *l, struct chela_error *e
     struct chela_run_opts opts =
         CHELA_RUN_OPTS(.approve = "ask", .event_id = d->is.id,
                        .drop_if = d->is.wake ? CH_WAKE_OK : NULL);
-    int rc = d->is.timer ? ch_channels_furnish(l, &opts.answer_to, &opts.approve, err) : 0;
+    int rc = d->is.timer ? d->gw->attach_chat(l, &opts.answer_to, &opts.approve, err) : 0;
     if (rc < 0) {
         ch_msg_free(m);
         return rc;

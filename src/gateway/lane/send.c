@@ -11,12 +11,13 @@
  * the event that the message is, by which the other session knows it. What became
  * of it is then looked for there: a run that was cut off is taken up and waited
  * for, an answer that was given is the result. */
-#include "agent/machine/principal.h"
+#include "gateway/lane/send.h"
+
 #include "agent/handle/driver.h"
+#include "agent/machine/principal.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "gateway/lane/lane.h"
-#include "gateway/http/routes.h"
 #include "tool/call/call.h"
 
 struct sending {

@@ -35,6 +35,8 @@ struct ch_counters { /* since the start */
     double cost_usd;
 };
 
+struct ch_lane;
+
 struct chela_gateway {
     chela_runtime *rt;
     chela_store *store; /* borrowed; may be NULL */
@@ -49,6 +51,11 @@ struct chela_gateway {
     struct ch_lookout *lookout;     /* owned */
     struct ch_orphans *orphans;     /* owned */
     struct ch_schedules *schedules; /* owned */
+    /* Directs the reply of a run that no message began to the chat of its session, and
+     * says in *approve who decides about its calls; leaves both alone if the session
+     * belongs to no chat. */
+    int (*attach_chat)(struct ch_lane *l, const char **to, const char **approve,
+                       struct chela_error *err);
     bool headless;                  /* it serves nobody: schedule_run.c */
     chela_event_fn *on_event;       /* of all lanes; NULL: nobody listens */
     void *user;
@@ -79,7 +86,6 @@ struct chela_gateway {
 };
 
 struct ch_visit;
-struct ch_lane;
 struct ch_ws_peer;
 typedef void ch_route_fn(struct ch_visit *v);
 

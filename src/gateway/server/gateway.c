@@ -11,6 +11,7 @@
 #include "gateway/lane/health_state.h"
 #include "gateway/lane/lane.h"
 #include "gateway/lane/orphans.h"
+#include "gateway/lane/send.h"
 #include "gateway/schedule/schedules.h"
 #include "gateway/server/orphan_scan.h"
 #include "gateway/http/routes.h"
@@ -268,6 +269,7 @@ static int open_gateway(chela_runtime *rt, const struct chela_gateway_opts *give
     chela_gateway *gw = ch_alloc(sizeof(*gw));
     gw->rt = rt;
     gw->routes = ch_routes;
+    gw->attach_chat = ch_channels_furnish;
     gw->store = opts.store;
     gw->health_state = ch_health_state_new();
     gw->health = ch_health_new(gw);
