@@ -4,6 +4,8 @@
 #include "channel/channel.h"
 #include "gateway/lane/lane.h"
 
+struct ch_parcel;
+
 /* A chat service that is served. */
 struct ch_chat {
     struct ch_link link; /* in the gateway's chats */
@@ -11,6 +13,7 @@ struct ch_chat {
     struct ch_channel *channel; /* owned */
     char *agent;                /* owned; "": the first */
     struct ch_list parcels;
+    void (*take_in)(struct ch_parcel *p); /* ch_parcel_take_in, for the files below it */
     struct ch_list desks, asks, decidings; /* reply_target.c */
     struct ch_list actings, places;        /* actions.c */
     struct ch_list chores;                 /* gateway_tool.c */
@@ -30,6 +33,9 @@ struct ch_chat {
 /* chats.c: one that has no channel yet and is in no list; it is freed with ch_free. */
 struct ch_chat *ch_chat_new(chela_gateway *gw);
 
+struct ch_chat *ch_chat_named(const chela_gateway *gw, struct ch_sv name); /* NULL: none */
+char *ch_chat_id(const char *session); /* "oc_1" of "feishu:oc_1:omt_2"; owned by the caller */
+const char *ch_chat_workspace(void *chat); /* struct ch_channel_host's workspace */
 /* The agent that a chat service's messages are for. */
 chela_agent *ch_chat_agent(const struct ch_chat *chat);
 /* The lane of a session, with the chat's agent. */
@@ -40,8 +46,7 @@ int ch_chat_lane(struct ch_chat *chat, const char *key, struct ch_lane **out,
 struct ch_parcel {
     struct ch_link link;
     struct ch_chat *chat;   /* NULL: the gateway was closed, nothing follows */
-    struct ch_visit *visit; /* to be answered; NULL */
-    chela_accepted_fn *done; /* the channel, to be told that it is safe; NULL */
+    chela_accepted_fn *done; /* told that it is safe; NULL: nobody is */
     void *tag;
     struct ch_lane_wait wait;
     struct ch_watcher watcher;
@@ -61,6 +66,14 @@ struct ch_parcel {
     bool asks;            /* rooms.c: for an answer */
 };
 
+/* In the chat's parcels; its arrival is to be made in its arena. */
+struct ch_parcel *ch_parcel_new(struct ch_chat *chat);
+/* Store it, then go on with it. done, which may be NULL, is told what became of that:
+ * not if this fails at once, and not after the gateway was closed. */
+int ch_parcel_accept(struct ch_parcel *p, chela_accepted_fn *done, void *tag,
+                     struct chela_error *err);
+void ch_parcel_consider(struct ch_parcel *p); /* may its sender have it done? */
+void ch_parcel_to_lane(struct ch_parcel *p);
 /* Each ends the parcel: it needs no agent, or it was answered without one. */
 void ch_parcel_settle(struct ch_parcel *p);
 void ch_parcel_drop(struct ch_parcel *p); /* it stays in the inbox */
@@ -127,8 +140,24 @@ int ch_desk_furnish(struct ch_chat *chat, struct ch_lane *l, const char *to,
                     struct chela_error *err);
 /* The model may answer and react to this message of a session that has a desk. */
 void ch_desk_introduce(struct ch_chat *chat, const char *session, const char *message);
+/* --- approval_prompt.c: a question that was asked */
+struct ch_approval_prompt {
+    struct ch_link link; /* in the chat's asks */
+    char *session, *id, *text; /* owned */
+    bool whole;                /* the text is all of it */
+};
+void ch_approval_prompt_send(struct ch_chat *chat, const char *session, const char *to,
+                             struct ch_sv id, struct ch_sv summary);
+struct ch_approval_prompt *ch_approval_prompt_find(const struct ch_chat *chat, struct ch_sv id);
+void ch_approval_prompt_free(struct ch_chat *chat, struct ch_approval_prompt *a);
+void ch_approval_prompts_release(struct ch_chat *chat);
+void ch_decisions_release(struct ch_chat *chat);
 /* As `approve` of a run: "ask" if there is anybody who may answer. */
 const char *ch_chat_approve(const struct ch_chat *chat);
+/* For a run that begins by itself: in the session of a chat its answer goes where
+ * the last one went, and who may agree to its calls is asked there. */
+int ch_channels_furnish(struct ch_lane *l, const char **to, const char **approve,
+                        struct chela_error *err);
 /* Questions that a paused session has, from an earlier process. */
 void ch_desk_ask_again(struct ch_chat *chat, struct ch_lane *l);
 /* The only question of a session, or that with an id; NULL: there is none, or

@@ -82,6 +82,9 @@ struct ch_chat *ch_chat_new(chela_gateway *gw) {
     ch_list_init(&chat->notes);
     ch_list_init(&chat->notings);
     ch_list_init(&chat->formers);
+    chat->take_in = ch_parcel_take_in;
+    ch_list_init(&chat->asks);
+    ch_list_init(&chat->decidings);
     ch_desks_init(chat);
     ch_actions_init(chat);
     ch_list_init(&chat->chores);
@@ -203,6 +206,8 @@ static void close_chat(struct ch_chat *chat) {
         else
             ch_parcel_drop(p);
     }
+    ch_decisions_release(chat);
+    ch_approval_prompts_release(chat);
     ch_desks_release(chat);
     ch_actions_release(chat);
     ch_gateway_tool_release(chat);

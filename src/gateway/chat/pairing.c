@@ -59,7 +59,7 @@ static void met(struct ch_work *w) {
     if (!p->chat || m->rc < 0) {
         ch_parcel_drop(p);
     } else if (m->what == CH_PAIRED) {
-        ch_parcel_take_in(p);
+        p->chat->take_in(p);
     } else if (m->what == CH_PAIRING) {
         ch_buf_addf(&text,
                     "I do not know you yet. Give this code to whoever runs me, within an hour: %s",

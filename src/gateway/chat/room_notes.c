@@ -237,7 +237,7 @@ static void tell_rooms(struct ch_room_reading *g, struct ch_chat *chat) {
         if (ch_chat_agent(chat)->companion)
             recall(r, note_of(g, r->session));
         r->fresh = mono(r);
-        ch_room_ready(r);
+        r->ready(r);
     }
 }
 

@@ -83,6 +83,8 @@ static void make_room(struct ch_chat *chat) {
         free_room(oldest);
 }
 
+static void on_room_ready(struct ch_room *r);
+
 static struct ch_room *room_of(struct ch_chat *chat, const char *session) {
     for (CH_LIST_EACH(k, &chat->rooms)) {
         struct ch_room *r = CH_CONTAINER(k, struct ch_room, link);
@@ -95,6 +97,7 @@ static struct ch_room *room_of(struct ch_chat *chat, const char *session) {
     make_room(chat);
     struct ch_room *r = ch_alloc(sizeof(*r));
     r->chat = chat;
+    r->ready = on_room_ready;
     r->session = ch_strdup(session);
     ch_list_init(&r->heard);
     ch_list_init(&r->taken);
@@ -210,14 +213,14 @@ static void retire(struct ch_room *r) {
     for (struct ch_parcel *p; (p = CH_LIST_FIRST(&r->heard, struct ch_parcel, room));) {
         ch_list_del(&p->room);
         if (p == asking)
-            ch_parcel_take_in(p);
+            p->chat->take_in(p);
         else
             ch_parcel_settle(p);
     }
     r->nheard = 0;
 }
 
-void ch_room_ready(struct ch_room *r) {
+static void on_room_ready(struct ch_room *r) {
     if (!companion_of(r)) {
         retire(r);
         return;

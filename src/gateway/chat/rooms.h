@@ -15,6 +15,7 @@ struct ch_had {
 struct ch_room {
     struct ch_link link; /* in the chat's rooms */
     struct ch_chat *chat;
+    void (*ready)(struct ch_room *r); /* its note was read */
     char *session; /* owned */
     bool direct;
     chela_willing *willing; /* NULL: its note was not read yet */
@@ -43,9 +44,8 @@ struct ch_room {
 };
 
 /* Lines wait until the room's note was read (again, where another gateway may have
- * written it since): then ch_room_ready. False: they need not wait. */
+ * written it since): then r->ready. False: they need not wait. */
 bool ch_room_read(struct ch_room *r);
-void ch_room_ready(struct ch_room *r);
 void ch_room_renew(struct ch_room *r); /* a reload may have changed the agent's settings */
 /* Write its note: with what is stored next, in no hurry. */
 void ch_room_keep(struct ch_room *r);

@@ -172,11 +172,6 @@ void ch_chats_close(chela_gateway *gw);
 void ch_channels_recover(chela_gateway *gw); /* take up what other processes left */
 struct ch_chat;
 struct ch_chat *ch_chat_of(const chela_gateway *gw, const char *session); /* NULL: of none */
-bool ch_channels_own(const chela_gateway *gw, const char *session); /* it is of a chat */
-/* For a run that begins by itself: in the session of a chat its answer goes where
- * the last one went, and who may agree to its calls is asked there. */
-int ch_channels_furnish(struct ch_lane *l, const char **to, const char **approve,
-                        struct chela_error *err);
 void ch_channels_forget_recovery(chela_gateway *gw); /* the gateway is closed */
 
 /* --- route.c */

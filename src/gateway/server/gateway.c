@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "gateway/chat/channels.h"
 #include "gateway/lane/delivery.h"
 #include "gateway/http/health.h"
 #include "gateway/lane/health_state.h"

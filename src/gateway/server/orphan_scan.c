@@ -142,7 +142,7 @@ static void take_up_session(struct ch_lookout *s, const struct found *f) {
     struct chela_error err = {0};
     struct ch_lane *lane;
     if (!o.agent || !is_ours(gw, f) || ch_lane_find(gw, ch_sv_str(f->key)) ||
-        ch_channels_own(gw, f->key))
+        ch_chat_of(gw, f->key))
         return;
     if (ch_lane_open(gw, &o, &lane, &err) < 0) {
         ch_log(CH_LOG_WARN, "gateway", "session %s is not taken up: %s", f->key, err.message);

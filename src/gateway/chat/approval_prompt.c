@@ -1,0 +1,90 @@
+/* approval_prompt.c -- questions about calls that need consent, put in a chat.
+ *
+ *   call needs consent --> run paused, stored --> question in the outbox --> chat
+ *
+ * A question shows the bytes of the call, all of them: one that is too long for
+ * that cannot be answered in a chat. It is sent under the id that the call has,
+ * so it is seen once, whatever this process dies in; a session that was left
+ * paused is asked about again, under the same id. */
+#include "base/limits.h"
+#include "base/log.h"
+#include "gateway/chat/channels.h"
+
+const char *ch_chat_approve(const struct ch_chat *chat) {
+    const struct ch_channel_ops *ops = chat->channel->ops;
+    return ops->is_owner && ops->is_owner(chat->channel, NULL) ? "ask" : "deny";
+}
+
+void ch_approval_prompt_free(struct ch_chat *chat, struct ch_approval_prompt *a) {
+    chat->nasks--;
+    ch_list_del(&a->link);
+    ch_free(a->session);
+    ch_free(a->id);
+    ch_free(a->text);
+    ch_free(a);
+}
+
+struct ch_approval_prompt *ch_approval_prompt_find(const struct ch_chat *chat, struct ch_sv id) {
+    for (CH_LIST_EACH(k, &chat->asks)) {
+        struct ch_approval_prompt *a = CH_CONTAINER(k, struct ch_approval_prompt, link);
+        if (ch_sv_is(id, a->id))
+            return a;
+    }
+    return NULL;
+}
+
+static struct ch_approval_prompt *new_ask(struct ch_chat *chat, const char *session, struct ch_sv id,
+                           struct ch_sv summary) {
+    struct ch_approval_prompt *a = ch_approval_prompt_find(chat, id);
+    CH_BUF_AUTO text = {0};
+    if (a)
+        return a;
+    a = ch_alloc(sizeof(*a));
+    a->session = ch_strdup(session);
+    a->id = ch_strndup(id.p, id.n);
+    a->whole = summary.n <= chat->channel->ops->most_question;
+    if (a->whole)
+        ch_buf_add_sv(&text, summary);
+    else
+        ch_buf_addf(&text,
+                    "A call waits for consent. Its %zu bytes are too many to be shown here: "
+                    "decide about %.*s in the console.",
+                    summary.n, CH_SV_FMT(id));
+    a->text = ch_buf_take(&text);
+    ch_list_add(&chat->asks, &a->link);
+    if (++chat->nasks > CH_LIMIT_ASKS)
+        ch_approval_prompt_free(chat, CH_LIST_FIRST(&chat->asks, struct ch_approval_prompt, link));
+    return a;
+}
+
+void ch_approval_prompt_send(struct ch_chat *chat, const char *session, const char *to,
+                             struct ch_sv id, struct ch_sv summary) {
+    struct ch_approval_prompt *a = new_ask(chat, session, id, summary);
+    struct chela_error err = {0};
+    CH_BUF_AUTO key = {0};
+    ch_buf_addf(&key, "ask:%s", a->id);
+    struct chela_outbound m = CHELA_OUTBOUND(.key = ch_buf_str(&key), .session = session,
+                                             .channel = chat->channel->ops->name, .to = to,
+                                             .text = a->text, .approval = a->whole ? a->id : NULL);
+    if (chela_outbox_put(chat->gw->rt, &m, NULL, NULL, &err) < 0)
+        ch_log(CH_LOG_WARN, "gateway", "nobody is asked about %s: %s", a->id, err.message);
+}
+
+const char *ch_desk_find(const struct ch_chat *chat, const char *session, struct ch_sv id) {
+    const struct ch_approval_prompt *found = NULL;
+    for (CH_LIST_EACH(k, &chat->asks)) {
+        const struct ch_approval_prompt *a = CH_CONTAINER(k, struct ch_approval_prompt, link);
+        if (strcmp(a->session, session) != 0 || (id.n && !ch_sv_is(id, a->id)))
+            continue;
+        if (found)
+            return NULL;
+        found = a;
+    }
+    return found ? found->id : NULL;
+}
+
+void ch_approval_prompts_release(struct ch_chat *chat) {
+    for (struct ch_approval_prompt *a;
+         (a = CH_LIST_FIRST(&chat->asks, struct ch_approval_prompt, link));)
+        ch_approval_prompt_free(chat, a);
+}
