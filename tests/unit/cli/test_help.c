@@ -13,6 +13,7 @@
 #include "cli/main/command_table.h"
 #include "cli/main/help.h"
 #include "cli/main/man.h"
+#include "cli/main/reference.h"
 #include "cli/report/out.h"
 #include "cli/support/suggest.h"
 
@@ -102,7 +103,7 @@ static void test_names_and_letters_are_unique(void **state) {
 
 static void write_reference(FILE *out, const void *unused) {
     (void)unused;
-    ch_reference_write(out);
+    ch_reference_write(out, ch_command_table);
 }
 
 static void assert_stored(const char *path, char *want) {

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "model/codec/codec.h"
 #include "model/catalog/claude.h"
 #include "model/catalog/provider.h"
 

@@ -24,6 +24,7 @@
 #include "base/mem.h"
 #include "support/boxworld.h"
 #include "tool/builtin/builtin.h"
+#include "tool/call/command.h"
 
 /* --- the attacks ---------------------------------------------------------------- */
 
