@@ -264,7 +264,7 @@
 #define CH_DEFAULT_BEATS 5             /* of one turn */
 #define CH_DEFAULT_VIEW_LINES 30       /* before the new ones */
 #define CH_DEFAULT_BEAT_DEBOUNCE_MS 1000 /* of quiet before it begins to think */
-#define CH_LIMIT_ROOMS 4096            /* chats of a channel that an agent listens to */
+#define CH_LIMIT_CHAT_ROOMS 4096            /* chats of a channel that an agent listens to */
 #define CH_LIMIT_ROOM_LOOKBACK 200     /* messages of a session that may have a line */
 #define CH_DEFAULT_ROOM_PATIENCE 5     /* times debounceMs: the longest that a lively chat delays */
 #define CH_DEFAULT_ROOM_RETRY_MS 2000  /* until lines that could not be taken are tried again */
@@ -317,50 +317,50 @@
 
 /* gateway */
 #define CH_LIMIT_CHANNEL_ID 128      /* bytes of an id that a chat service gives */
-#define CH_LIMIT_CALLBACK CH_MB      /* bytes of what it sends at once */
-#define CH_LIMIT_CHANNEL_ANSWER CH_MB /* ... and answers */
-#define CH_LIMIT_CHANNEL_FILE (20 * CH_MB) /* a file that somebody sends */
-#define CH_LIMIT_CHANNEL_PICTURE (10 * CH_MB) /* of ours, sent as a picture */
-#define CH_LIMIT_MESSAGE_FILES 8     /* of one message */
-#define CH_LIMIT_MESSAGE_PICTURES (8 * CH_MB) /* bytes of those that a model is shown */
-#define CH_LIMIT_SESSION_PICTURES 20 /* after which it is shown none that people send... */
-#define CH_LIMIT_SESSION_PICTURE_BYTES (16 * CH_MB) /* ...nor after so much base64 */
-#define CH_LIMIT_PICTURE_SIDE 8000   /* pixels; services take no more */
-#define CH_LIMIT_INBOUND_FILES 10000 /* that people sent, in one workspace */
-#define CH_LIMIT_INBOUND_FOLDER (1024 * CH_MB) /* bytes of the same */
-#define CH_LIMIT_FRAME_HEADERS 32    /* of one frame of a long connection */
-#define CH_LIMIT_FRAGMENTS 256       /* that an event comes in there */
-#define CH_LIMIT_FRAGMENT_SETS 16    /* events of which some are missing */
-#define CH_LIMIT_FRAGMENT_MS 10000   /* that they are waited for */
-#define CH_LIMIT_CARD_MS 3600000     /* that an answer may take which is shown while it grows */
-#define CH_LIMIT_UNACKED 1024        /* events on their way into the inbox, of one channel */
-#define CH_LIMIT_SEEN_MESSAGES 64    /* messages of a chat that a model may act upon... */
-#define CH_LIMIT_SEEN_CHATS 256      /* ...and chats of a channel of which that is known */
-#define CH_LIMIT_ASKS 1024           /* questions about calls that a channel remembers */
-#define CH_LIMIT_WISHES 4096         /* sessions with a model of their own, likewise */
-#define CH_LIMIT_PAIRINGS 100        /* strangers of a channel who have a code */
-#define CH_LIMIT_LANES 4096          /* sessions in use at once */
-#define CH_LIMIT_CLIENT_TOOLS 128    /* that one request brings */
-#define CH_LIMIT_TOLD 2048           /* events of a session for those who come back */
-#define CH_LIMIT_TOLD_BYTES (512 * CH_KB) /* of the same */
-#define CH_LIMIT_SOCKET_FRAMES 64    /* of a client that wait for the answer to one before */
-#define CH_LIMIT_LISTED 1000         /* sessions in one answer */
-#define CH_LIMIT_USAGE_CALLS 5000    /* model calls in one answer */
-#define CH_LIMIT_SIGHTINGS 4096      /* items of a store that somebody else may be at */
+#define CH_LIMIT_CALLBACK CH_MB      /* bytes of one callback of a chat service */
+#define CH_LIMIT_CHANNEL_ANSWER CH_MB /* bytes of one response of a chat service */
+#define CH_LIMIT_CHANNEL_FILE (20 * CH_MB) /* bytes of a received file */
+#define CH_LIMIT_CHANNEL_PICTURE (10 * CH_MB) /* bytes of a file that is sent as a picture */
+#define CH_LIMIT_MESSAGE_FILES 8     /* files of one message */
+#define CH_LIMIT_MESSAGE_PICTURES (8 * CH_MB) /* bytes of one message's pictures for the model */
+#define CH_LIMIT_SESSION_PICTURES 20 /* received pictures that a session shows the model... */
+#define CH_LIMIT_SESSION_PICTURE_BYTES (16 * CH_MB) /* ...and their bytes in base64 */
+#define CH_LIMIT_PICTURE_SIDE 8000   /* pixels; model services accept no more */
+#define CH_LIMIT_INBOUND_FILES 10000 /* received files in one workspace */
+#define CH_LIMIT_INBOUND_FOLDER (1024 * CH_MB) /* bytes of the received files */
+#define CH_LIMIT_FRAME_HEADERS 32    /* headers of one frame of a long connection */
+#define CH_LIMIT_FRAGMENTS 256       /* fragments of one event there */
+#define CH_LIMIT_FRAGMENT_SETS 16    /* events with missing fragments */
+#define CH_LIMIT_FRAGMENT_MS 10000   /* wait for missing fragments */
+#define CH_LIMIT_CARD_MS 3600000     /* longest run whose reply is shown while it grows */
+#define CH_LIMIT_UNACKED 1024        /* events of one channel that are being stored */
+#define CH_LIMIT_SEEN_MESSAGES 64    /* messages of a chat that the chat tools may name... */
+#define CH_LIMIT_SEEN_CHATS 256      /* ...and chats of a channel with known messages */
+#define CH_LIMIT_APPROVAL_PROMPTS 1024 /* approval prompts that a channel remembers */
+#define CH_LIMIT_CHAT_OVERRIDES 4096 /* sessions of a channel with settings of their own */
+#define CH_LIMIT_PAIRINGS 100        /* pending pairing codes of a channel */
+#define CH_LIMIT_LANES 4096          /* sessions in memory */
+#define CH_LIMIT_CLIENT_TOOLS 128    /* tools of one request */
+#define CH_LIMIT_RECENT_EVENTS 2048  /* events of a session that a client can fetch again */
+#define CH_LIMIT_RECENT_EVENT_BYTES (512 * CH_KB) /* bytes of those events */
+#define CH_LIMIT_SOCKET_FRAMES 64    /* queued frames of one WebSocket */
+#define CH_LIMIT_LISTED 1000         /* sessions in one response */
+#define CH_LIMIT_USAGE_CALLS 5000    /* model calls in one response */
+#define CH_LIMIT_SIGHTINGS 4096      /* store items whose age an orphan scan remembers */
 
 /* defaults that are settings, not bounds */
-#define CH_LIMIT_HEALTH_MS 2000      /* for a store to say that it is well */
-#define CH_DEFAULT_HEALTH_MS 1000    /* how long that counts */
-#define CH_DEFAULT_PULSE_MS 15000    /* a sign of life on every stream */
-#define CH_DEFAULT_WS_PING_MS 15000  /* a WebSocket is silent: is anybody there */
-#define CH_DEFAULT_LANE_MS 60000     /* a session in memory that nobody uses */
-#define CH_DEFAULT_SHARED_LANE_MS 1000 /* ... where another gateway may want it */
-#define CH_DEFAULT_LOOKOUT_MS 2000   /* between two looks for what others left */
-#define CH_DEFAULT_SHARED_LOOKOUT_MS 500 /* ... where they may have left it for us */
-#define CH_DEFAULT_DRAIN_LOOK_MS 50  /* while stopping: is anybody left */
-#define CH_LIMIT_EXPIRED 1000        /* rows of a box that one transaction forgets */
-#define CH_DEFAULT_DONE_MS (7 * 24 * 3600000LL) /* an event that was dealt with is known again */
-#define CH_DEFAULT_RETENTION_LOOK_MS 3600000 /* old sessions are looked for */
+#define CH_LIMIT_HEALTH_MS 2000      /* wait for the store to answer a probe */
+#define CH_DEFAULT_HEALTH_MS 1000    /* a probe's result is reused for */
+#define CH_DEFAULT_PULSE_MS 15000    /* interval of keep-alive comments on streams */
+#define CH_DEFAULT_WS_PING_MS 15000  /* silence on a WebSocket before a ping */
+#define CH_DEFAULT_LANE_MS 60000     /* an unused session stays in memory for */
+#define CH_DEFAULT_SHARED_LANE_MS 1000 /* ... if the store is shared */
+#define CH_DEFAULT_ORPHAN_SCAN_MS 2000 /* interval of orphan scans */
+#define CH_DEFAULT_SHARED_ORPHAN_SCAN_MS 500 /* ... if the store is shared */
+#define CH_DEFAULT_DRAIN_LOOK_MS 50  /* interval of checks while draining */
+#define CH_LIMIT_EXPIRED 1000        /* rows that one transaction expires */
+#define CH_DEFAULT_DONE_MS (7 * 24 * 3600000LL) /* ids of processed events are kept for */
+#define CH_DEFAULT_RETENTION_LOOK_MS 3600000 /* interval of the deletion of old sessions */
 #define CH_DEFAULT_MAX_TURNS 25
 #define CH_DEFAULT_MAX_TOOL_CALLS 200
 #define CH_DEFAULT_MAX_ERRORS 3

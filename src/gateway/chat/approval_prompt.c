@@ -8,15 +8,15 @@
  * paused is asked about again, under the same id. */
 #include "base/limits.h"
 #include "base/log.h"
-#include "gateway/chat/channels.h"
+#include "gateway/chat/chat_service.h"
 
-const char *ch_chat_approve(const struct ch_chat *chat) {
+const char *ch_approval_prompt_policy(const struct ch_chat_service *chat) {
     const struct ch_channel_ops *ops = chat->channel->ops;
     return ops->is_owner && ops->is_owner(chat->channel, NULL) ? "ask" : "deny";
 }
 
-void ch_approval_prompt_free(struct ch_chat *chat, struct ch_approval_prompt *a) {
-    chat->nasks--;
+void ch_approval_prompt_free(struct ch_chat_service *chat, struct ch_approval_prompt *a) {
+    chat->napproval_prompts--;
     ch_list_del(&a->link);
     ch_free(a->session);
     ch_free(a->id);
@@ -24,8 +24,9 @@ void ch_approval_prompt_free(struct ch_chat *chat, struct ch_approval_prompt *a)
     ch_free(a);
 }
 
-struct ch_approval_prompt *ch_approval_prompt_find(const struct ch_chat *chat, struct ch_sv id) {
-    for (CH_LIST_EACH(k, &chat->asks)) {
+struct ch_approval_prompt *ch_approval_prompt_find(const struct ch_chat_service *chat,
+                                                   struct ch_sv id) {
+    for (CH_LIST_EACH(k, &chat->approval_prompts)) {
         struct ch_approval_prompt *a = CH_CONTAINER(k, struct ch_approval_prompt, link);
         if (ch_sv_is(id, a->id))
             return a;
@@ -33,8 +34,9 @@ struct ch_approval_prompt *ch_approval_prompt_find(const struct ch_chat *chat, s
     return NULL;
 }
 
-static struct ch_approval_prompt *new_ask(struct ch_chat *chat, const char *session, struct ch_sv id,
-                           struct ch_sv summary) {
+static struct ch_approval_prompt *approval_prompt_new(struct ch_chat_service *chat,
+                                                      const char *session, struct ch_sv id,
+                                                      struct ch_sv summary) {
     struct ch_approval_prompt *a = ch_approval_prompt_find(chat, id);
     CH_BUF_AUTO text = {0};
     if (a)
@@ -51,15 +53,16 @@ static struct ch_approval_prompt *new_ask(struct ch_chat *chat, const char *sess
                     "decide about %.*s in the console.",
                     summary.n, CH_SV_FMT(id));
     a->text = ch_buf_take(&text);
-    ch_list_add(&chat->asks, &a->link);
-    if (++chat->nasks > CH_LIMIT_ASKS)
-        ch_approval_prompt_free(chat, CH_LIST_FIRST(&chat->asks, struct ch_approval_prompt, link));
+    ch_list_add(&chat->approval_prompts, &a->link);
+    if (++chat->napproval_prompts > CH_LIMIT_APPROVAL_PROMPTS)
+        ch_approval_prompt_free(
+            chat, CH_LIST_FIRST(&chat->approval_prompts, struct ch_approval_prompt, link));
     return a;
 }
 
-void ch_approval_prompt_send(struct ch_chat *chat, const char *session, const char *to,
+void ch_approval_prompt_send(struct ch_chat_service *chat, const char *session, const char *to,
                              struct ch_sv id, struct ch_sv summary) {
-    struct ch_approval_prompt *a = new_ask(chat, session, id, summary);
+    struct ch_approval_prompt *a = approval_prompt_new(chat, session, id, summary);
     struct chela_error err = {0};
     CH_BUF_AUTO key = {0};
     ch_buf_addf(&key, "ask:%s", a->id);
@@ -70,9 +73,10 @@ void ch_approval_prompt_send(struct ch_chat *chat, const char *session, const ch
         ch_log(CH_LOG_WARN, "gateway", "nobody is asked about %s: %s", a->id, err.message);
 }
 
-const char *ch_desk_find(const struct ch_chat *chat, const char *session, struct ch_sv id) {
+const char *ch_approval_prompt_find_in_session(const struct ch_chat_service *chat,
+                                               const char *session, struct ch_sv id) {
     const struct ch_approval_prompt *found = NULL;
-    for (CH_LIST_EACH(k, &chat->asks)) {
+    for (CH_LIST_EACH(k, &chat->approval_prompts)) {
         const struct ch_approval_prompt *a = CH_CONTAINER(k, struct ch_approval_prompt, link);
         if (strcmp(a->session, session) != 0 || (id.n && !ch_sv_is(id, a->id)))
             continue;
@@ -83,8 +87,8 @@ const char *ch_desk_find(const struct ch_chat *chat, const char *session, struct
     return found ? found->id : NULL;
 }
 
-void ch_approval_prompts_release(struct ch_chat *chat) {
+void ch_approval_prompts_release(struct ch_chat_service *chat) {
     for (struct ch_approval_prompt *a;
-         (a = CH_LIST_FIRST(&chat->asks, struct ch_approval_prompt, link));)
+         (a = CH_LIST_FIRST(&chat->approval_prompts, struct ch_approval_prompt, link));)
         ch_approval_prompt_free(chat, a);
 }

@@ -1,30 +1,30 @@
 /* chat_event.c -- an arrival on its way to an agent: how it begins, how it is answered
  * without one, and how it ends. */
 #include "base/log.h"
-#include "gateway/chat/channels.h"
+#include "gateway/chat/chat_service.h"
 
-struct ch_parcel *ch_parcel_new(struct ch_chat *chat) {
-    struct ch_parcel *p = ch_alloc(sizeof(*p));
+struct ch_chat_event *ch_chat_event_new(struct ch_chat_service *chat) {
+    struct ch_chat_event *p = ch_alloc(sizeof(*p));
     p->chat = chat;
-    ch_list_add(&chat->parcels, &p->link);
+    ch_list_add(&chat->events, &p->link);
     return p;
 }
 
-void ch_parcel_drop(struct ch_parcel *p) {
+void ch_chat_event_drop(struct ch_chat_event *p) {
     ch_list_del(&p->link);
-    ch_list_del(&p->room);
+    ch_list_del(&p->room_link);
     ch_list_del(&p->wait.link);
     ch_lane_unwatch(&p->watcher);
     ch_arena_release(&p->arena);
     ch_free(p);
 }
 
-void ch_parcel_settle(struct ch_parcel *p) {
+void ch_chat_event_settle(struct ch_chat_event *p) {
     chela_inbox_settle(p->chat->gw->rt, p->in.id, NULL);
-    ch_parcel_drop(p);
+    ch_chat_event_drop(p);
 }
 
-void ch_parcel_answer(struct ch_parcel *p, const char *text) {
+void ch_chat_event_reply(struct ch_chat_event *p, const char *text) {
     struct chela_error err = {0};
     CH_BUF_AUTO key = {0};
     ch_buf_addf(&key, "%s:answer", p->in.id);
@@ -33,12 +33,12 @@ void ch_parcel_answer(struct ch_parcel *p, const char *text) {
                                              .to = p->in.to, .text = text);
     if (chela_outbox_put(p->chat->gw->rt, &m, NULL, NULL, &err) < 0)
         ch_log(CH_LOG_WARN, "gateway", "message %s is not answered: %s", p->in.id, err.message);
-    ch_parcel_settle(p);
+    ch_chat_event_settle(p);
 }
 
-void ch_parcel_working(struct ch_parcel *p, bool at_work) {
+void ch_chat_event_show_working(struct ch_chat_event *p, bool at_work) {
     const struct ch_channel_ops *ops = p->chat->channel->ops;
-    p->at_work = at_work;
+    p->shows_working = at_work;
     if (ops->working)
         ops->working(p->chat->channel, &p->in, at_work);
 }

@@ -2,7 +2,7 @@
  * messages of the outbox, and the sessions that were in the middle of something. */
 #include "base/limits.h"
 #include "base/log.h"
-#include "gateway/chat/channels.h"
+#include "gateway/chat/chat_service.h"
 #include "gateway/lane/orphans.h"
 #include "io/worker.h"
 #include "store/store.h"
@@ -11,7 +11,7 @@
 #define LEFT_MS 5000       /* an event that its gateway did not deliver */
 #define ABANDONED_MS 30000 /* a message that its gateway did not send */
 
-struct found {
+struct recovered_item {
     struct ch_link link;
     enum { EVENT, MESSAGE, SESSION, WISH, NOTE } kind;
     char *id, *key, *state, *data; /* owned; those that the kind has */
@@ -20,7 +20,7 @@ struct found {
     bool held; /* MESSAGE: another process may have its session */
 };
 
-struct ch_recovery {
+struct ch_chat_recovery {
     struct ch_work work;
     chela_gateway *gw; /* NULL: it was closed */
     chela_store *store;
@@ -31,15 +31,15 @@ struct ch_recovery {
     struct ch_list found;
 };
 
-static struct found *add_found(struct ch_recovery *r, int kind, const char *key) {
-    struct found *f = ch_alloc(sizeof(*f));
+static struct recovered_item *add_recovered(struct ch_chat_recovery *r, int kind, const char *key) {
+    struct recovered_item *f = ch_alloc(sizeof(*f));
     f->kind = kind;
     f->key = ch_strdup(key);
     ch_list_add(&r->found, &f->link);
     return f;
 }
 
-static bool is_of_channel(const struct ch_recovery *r, const char *id) {
+static bool is_of_channel(const struct ch_chat_recovery *r, const char *id) {
     for (char **name = r->names; *name; name++) {
         size_t n = strlen(*name);
         if (strncmp(id, *name, n) == 0 && id[n] == ':')
@@ -48,8 +48,8 @@ static bool is_of_channel(const struct ch_recovery *r, const char *id) {
     return false;
 }
 
-static int found_item(struct ch_recovery *r, const struct chela_store_item *i, int kind) {
-    struct found *f = add_found(r, kind, i->key);
+static int recover_item(struct ch_chat_recovery *r, const struct chela_store_item *i, int kind) {
+    struct recovered_item *f = add_recovered(r, kind, i->key);
     f->id = ch_strdup(i->id);
     f->state = ch_strdup(i->state);
     f->data = ch_strndup(i->data, i->n);
@@ -58,22 +58,22 @@ static int found_item(struct ch_recovery *r, const struct chela_store_item *i, i
     return 0;
 }
 
-static int found_event(const struct chela_store_item *i, void *user) {
-    return is_of_channel(user, i->id) ? found_item(user, i, EVENT) : 0;
+static int recover_event(const struct chela_store_item *i, void *user) {
+    return is_of_channel(user, i->id) ? recover_item(user, i, EVENT) : 0;
 }
 
-static int found_message(const struct chela_store_item *i, void *user) {
-    return is_of_channel(user, i->key) ? found_item(user, i, MESSAGE) : 0;
+static int recover_message(const struct chela_store_item *i, void *user) {
+    return is_of_channel(user, i->key) ? recover_item(user, i, MESSAGE) : 0;
 }
 
-static int found_note(const struct chela_store_item *i, void *user) {
-    const char *wish = ch_wish_session(i->id);
-    const char *session = wish ? wish : ch_chat_note_owner(i->id);
+static int recover_note(const struct chela_store_item *i, void *user) {
+    const char *wish = ch_chat_overrides_session_of_note(i->id);
+    const char *session = wish ? wish : ch_chat_notes_owner(i->id);
     if (!session || !is_of_channel(user, session))
         return 0;
-    found_item(user, i, wish ? WISH : NOTE);
-    struct found *f = CH_CONTAINER(((struct ch_recovery *)user)->found.head.prev, struct found,
-                                   link);
+    recover_item(user, i, wish ? WISH : NOTE);
+    struct recovered_item *f = CH_CONTAINER(((struct ch_chat_recovery *)user)->found.head.prev,
+                                            struct recovered_item, link);
     ch_free(f->key);
     f->key = ch_strdup(session);
     return 0;
@@ -81,44 +81,44 @@ static int found_note(const struct chela_store_item *i, void *user) {
 
 /* One that rests may still have messages that wait for a run; one that is paused,
  * a question that nobody was asked. */
-static int found_session(const struct chela_store_session *s, void *user) {
-    struct ch_recovery *r = user;
+static int recover_session(const struct chela_store_session *s, void *user) {
+    struct ch_chat_recovery *r = user;
     bool rests = strcmp(s->status, "idle") == 0, runs = strcmp(s->status, "running") == 0;
     if (is_of_channel(r, s->key) && !ch_orphans_lease_is_held(s, r->now) &&
         (runs || (r->first && (!rests || s->updated > r->since))))
-        add_found(r, SESSION, s->key);
+        add_recovered(r, SESSION, s->key);
     return 0;
 }
 
-static int see_if_held(const struct chela_store_session *s, void *user) {
-    struct found *f = user;
+static int check_lease(const struct chela_store_session *s, void *user) {
+    struct recovered_item *f = user;
     f->held = ch_orphans_lease_is_held(s, ch_store_now());
     return 0;
 }
 
-static void look(struct ch_work *w) {
-    struct ch_recovery *r = CH_CONTAINER(w, struct ch_recovery, work);
+static void recovery_read_store(struct ch_work *w) {
+    struct ch_chat_recovery *r = CH_CONTAINER(w, struct ch_chat_recovery, work);
     struct chela_error err = {0}, gone = {0};
     struct chela_store_filter all = {.limit = CH_LIMIT_LISTED,
                                      .status = r->first ? NULL : "running"};
-    int rc = chela_store_items(r->store, CHELA_STORE_NOTES, found_note, r, &err);
+    int rc = chela_store_items(r->store, CHELA_STORE_NOTES, recover_note, r, &err);
     if (rc == 0)
-        rc = chela_store_list(r->store, &all, found_session, r, &err);
+        rc = chela_store_list(r->store, &all, recover_session, r, &err);
     if (rc == 0)
-        rc = chela_store_items(r->store, CHELA_STORE_OUTBOX, found_message, r, &err);
+        rc = chela_store_items(r->store, CHELA_STORE_OUTBOX, recover_message, r, &err);
     if (rc == 0)
-        rc = chela_store_items(r->store, CHELA_STORE_INBOX, found_event, r, &err);
+        rc = chela_store_items(r->store, CHELA_STORE_INBOX, recover_event, r, &err);
     r->rc = rc;
     if (rc < 0)
         ch_log(CH_LOG_ERROR, "gateway", "what channels left cannot be read: %s", err.message);
     for (CH_LIST_EACH(k, &r->found)) {
-        struct found *f = CH_CONTAINER(k, struct found, link);
+        struct recovered_item *f = CH_CONTAINER(k, struct recovered_item, link);
         if (f->kind == MESSAGE)
-            chela_store_session(r->store, f->key, see_if_held, f, &gone);
+            chela_store_session(r->store, f->key, check_lease, f, &gone);
     }
 }
 
-static void free_found(struct found *f) {
+static void free_recovered(struct recovered_item *f) {
     ch_list_del(&f->link);
     ch_free(f->id);
     ch_free(f->key);
@@ -127,67 +127,67 @@ static void free_found(struct found *f) {
     ch_free(f);
 }
 
-static void forget(struct ch_work *w) {
-    struct ch_recovery *r = CH_CONTAINER(w, struct ch_recovery, work);
-    for (struct found *f; (f = CH_LIST_FIRST(&r->found, struct found, link));)
-        free_found(f);
+static void recovery_free(struct ch_work *w) {
+    struct ch_chat_recovery *r = CH_CONTAINER(w, struct ch_chat_recovery, work);
+    for (struct recovered_item *f; (f = CH_LIST_FIRST(&r->found, struct recovered_item, link));)
+        free_recovered(f);
     for (char **name = r->names; *name; name++)
         ch_free(*name);
     ch_free(r->names);
     ch_free(r);
 }
 
-static void on_taken_up(struct ch_lane_wait *w, struct ch_lane *l,
-                        const struct chela_error *failed) {
-    struct ch_parcel *p = CH_CONTAINER(w, struct ch_parcel, wait);
-    const char *approve = ch_chat_approve(p->chat);
+static void recovery_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
+                                   const struct chela_error *failed) {
+    struct ch_chat_event *p = CH_CONTAINER(w, struct ch_chat_event, wait);
+    const char *approve = ch_approval_prompt_policy(p->chat);
     struct chela_run_opts opts = CHELA_RUN_OPTS(.approve = approve);
     struct chela_error err = failed ? *failed : (struct chela_error){0};
-    int rc = failed ? err.code : ch_desk_furnish(p->chat, l, NULL, &err);
+    int rc = failed ? err.code : ch_reply_target_attach(p->chat, l, NULL, &err);
     if (rc == 0 && strcmp(chela_session_status(l->session), "paused") == 0)
-        ch_desk_ask_again(p->chat, l);
+        ch_reply_target_ask_again(p->chat, l);
     else if (rc == 0)
-        rc = ch_lane_was_cut_off(l) ? ch_lane_resume(l, approve, &err)
-                            : ch_lane_send(l, ch_sv(NULL, 0), &opts, &err);
-    if (rc == 0 && l->running && ch_chat_agent(p->chat)->companion)
-        ch_room_follow(p->chat, l);
+        rc = ch_lane_was_interrupted(l) ? ch_lane_resume(l, approve, &err)
+                                        : ch_lane_send(l, ch_sv(NULL, 0), &opts, &err);
+    if (rc == 0 && l->running && ch_chat_service_agent(p->chat)->companion)
+        ch_chat_room_follow(p->chat, l);
     if (rc < 0 && rc != CHELA_ENOENT)
         ch_log(CH_LOG_WARN, "gateway", "session %s is not taken up: %s", p->in.session,
                err.message);
-    ch_parcel_drop(p);
+    ch_chat_event_drop(p);
 }
 
-static void take_up_session(struct ch_chat *chat, const struct found *f) {
-    struct ch_parcel *p = ch_parcel_new(chat);
+static void recovery_resume_session(struct ch_chat_service *chat, const struct recovered_item *f) {
+    struct ch_chat_event *p = ch_chat_event_new(chat);
     struct chela_error err = {0};
     struct ch_lane *lane;
     p->in = (struct ch_arrival){.session = ch_arena_str(&p->arena, ch_sv_str(f->key)),
                                 .to = "", .about = {.chat_id = ""}};
-    p->wait.ready = on_taken_up;
-    if (ch_chat_lane(chat, p->in.session, &lane, &err) == 0) {
+    p->wait.ready = recovery_on_lane_ready;
+    if (ch_chat_lane_use(chat, p->in.session, &lane, &err) == 0) {
         ch_lane_when_ready(lane, &p->wait);
         return;
     }
     ch_log(CH_LOG_WARN, "gateway", "session %s is not taken up: %s", f->key, err.message);
-    ch_parcel_drop(p);
+    ch_chat_event_drop(p);
 }
 
-static void take_up_event(struct ch_chat *chat, const struct found *f) {
-    struct ch_parcel *p = ch_parcel_new(chat);
+static void recovery_take_event(struct ch_chat_service *chat, const struct recovered_item *f) {
+    struct ch_chat_event *p = ch_chat_event_new(chat);
     struct chela_error err = {0};
     struct ch_channel *c = chat->channel;
     if (c->ops->recall(c, ch_sv(f->data, f->n), &p->arena, &p->in, &err) == 0) {
-        ch_parcel_consider(p);
+        ch_chat_dispatch_judge(p);
         return;
     }
     ch_log(CH_LOG_WARN, "gateway", "event %s is dropped: %s", f->id, err.message);
     p->in.id = ch_arena_str(&p->arena, ch_sv_str(f->id));
-    ch_parcel_settle(p);
+    ch_chat_event_settle(p);
 }
 
-static bool is_under_way(const struct ch_chat *chat, const struct found *f) {
-    for (CH_LIST_EACH(k, &chat->parcels)) {
-        const struct ch_parcel *p = CH_CONTAINER(k, struct ch_parcel, link);
+static bool recovery_is_active(const struct ch_chat_service *chat, const struct recovered_item *f) {
+    for (CH_LIST_EACH(k, &chat->events)) {
+        const struct ch_chat_event *p = CH_CONTAINER(k, struct ch_chat_event, link);
         if (f->id && p->in.id && strcmp(p->in.id, f->id) == 0)
             return true;
     }
@@ -196,13 +196,13 @@ static bool is_under_way(const struct ch_chat *chat, const struct found *f) {
 
 /* May we have it? Another gateway may be at it: who has the session goes first,
  * and what is new is left to whoever accepted or wrote it. */
-static bool is_ours(const struct ch_recovery *r, const struct found *f) {
+static bool recovery_may_take(const struct ch_chat_recovery *r, const struct recovered_item *f) {
     chela_gateway *gw = r->gw;
     bool open = ch_lane_find(gw, ch_sv_str(f->key));
     if (f->kind == NOTE)
         return true;
     if (f->kind == SESSION || f->kind == WISH)
-        return f->kind == WISH ? !ch_chat_of(gw, f->key)->reminded : !open;
+        return f->kind == WISH ? !ch_chat_service_of_session(gw, f->key)->overrides_read : !open;
     int64_t age = ch_orphans_age(gw->orphans, f->id);
     if (r->first && !ch_gateway_is_shared(gw))
         return true;
@@ -211,31 +211,31 @@ static bool is_ours(const struct ch_recovery *r, const struct found *f) {
     return open ? age >= LEFT_MS : !f->held && age >= ABANDONED_MS;
 }
 
-static void take_up(chela_gateway *gw, const struct found *f) {
-    struct ch_chat *chat = ch_chat_of(gw, f->key);
+static void recovery_take(chela_gateway *gw, const struct recovered_item *f) {
+    struct ch_chat_service *chat = ch_chat_service_of_session(gw, f->key);
     struct chela_error err = {0};
     struct chela_store_item item = {.id = f->id, .key = f->key, .state = f->state, .data = f->data,
                                     .n = f->n, .attempts = f->attempts};
     if (chat && f->kind == WISH)
-        ch_wish_recall(chat, f->key, ch_sv(f->data, f->n));
+        ch_chat_overrides_restore(chat, f->key, ch_sv(f->data, f->n));
     else if (chat && f->kind == NOTE)
-        ch_chat_remind(chat, f->key, ch_sv(f->data, f->n));
+        ch_chat_notes_pass_on(chat, f->key, ch_sv(f->data, f->n));
     else if (chat && f->kind == SESSION)
-        take_up_session(chat, f);
+        recovery_resume_session(chat, f);
     else if (chat && f->kind == EVENT)
-        take_up_event(chat, f);
+        recovery_take_event(chat, f);
     else if (chat && chela_outbox_recall(gw->rt, &item, &err) < 0)
         ch_log(CH_LOG_WARN, "gateway", "message %s is not sent: %s", f->id, err.message);
 }
 
-void ch_channels_forget_recovery(chela_gateway *gw) {
-    if (gw->channel_recovery)
-        gw->channel_recovery->gw = NULL;
+void ch_chat_recovery_cancel(chela_gateway *gw) {
+    if (gw->chat_recovery)
+        gw->chat_recovery->gw = NULL;
 }
 
-static bool is_in_inbox(const struct ch_recovery *r, const char *id) {
+static bool is_in_inbox(const struct ch_chat_recovery *r, const char *id) {
     for (CH_LIST_EACH(k, &r->found)) {
-        const struct found *f = CH_CONTAINER(k, struct found, link);
+        const struct recovered_item *f = CH_CONTAINER(k, struct recovered_item, link);
         if (f->kind == EVENT && strcmp(f->id, id) == 0)
             return true;
     }
@@ -243,50 +243,53 @@ static bool is_in_inbox(const struct ch_recovery *r, const char *id) {
 }
 
 /* What was put off: again, unless it has been dealt with elsewhere. */
-static void try_again(const struct ch_recovery *r, struct ch_chat *chat) {
-    struct ch_link *k = chat->parcels.head.next, *next;
-    for (; k != &chat->parcels.head; k = next) {
-        struct ch_parcel *p = CH_CONTAINER(k, struct ch_parcel, link);
+static void recovery_retry_postponed(const struct ch_chat_recovery *r,
+                                     struct ch_chat_service *chat) {
+    struct ch_link *k = chat->events.head.next, *next;
+    for (; k != &chat->events.head; k = next) {
+        struct ch_chat_event *p = CH_CONTAINER(k, struct ch_chat_event, link);
         next = k->next;
-        if (!p->sought)
+        if (!p->in_scan)
             continue;
-        p->sought = p->put_off = false;
+        p->in_scan = p->postponed = false;
         if (is_in_inbox(r, p->in.id))
-            ch_parcel_to_lane(p);
+            ch_chat_dispatch_to_lane(p);
         else
-            ch_parcel_drop(p);
+            ch_chat_event_drop(p);
     }
 }
 
-static void looked(struct ch_work *w) {
-    struct ch_recovery *r = CH_CONTAINER(w, struct ch_recovery, work);
+static void recovery_on_read(struct ch_work *w) {
+    struct ch_chat_recovery *r = CH_CONTAINER(w, struct ch_chat_recovery, work);
     if (r->gw && !r->gw->draining && r->rc == 0)
         for (CH_LIST_EACH(k, &r->gw->chats))
-            try_again(r, CH_CONTAINER(k, struct ch_chat, link));
-    for (struct found *f; r->gw && (f = CH_LIST_FIRST(&r->found, struct found, link));) {
-        struct ch_chat *chat = ch_chat_of(r->gw, f->key);
-        if (chat && !r->gw->draining && !is_under_way(chat, f) && is_ours(r, f))
-            take_up(r->gw, f);
-        free_found(f);
+            recovery_retry_postponed(r, CH_CONTAINER(k, struct ch_chat_service, link));
+    for (struct recovered_item *f;
+         r->gw && (f = CH_LIST_FIRST(&r->found, struct recovered_item, link));) {
+        struct ch_chat_service *chat = ch_chat_service_of_session(r->gw, f->key);
+        if (chat && !r->gw->draining && !recovery_is_active(chat, f) && recovery_may_take(r, f))
+            recovery_take(r->gw, f);
+        free_recovered(f);
     }
     for (char **name = r->names; r->gw && *name; name++) {
-        struct ch_chat *chat = ch_chat_named(r->gw, ch_sv_str(*name));
+        struct ch_chat_service *chat = ch_chat_service_named(r->gw, ch_sv_str(*name));
         if (chat && r->rc == 0)
-            chat->reminded = true;
+            chat->overrides_read = true;
         if (chat && r->rc == 0 && !r->gw->draining)
-            ch_chat_notes_looked(chat);
+            ch_chat_notes_end_read(chat);
     }
     if (r->gw)
-        r->gw->channel_recovery = NULL;
-    forget(w);
+        r->gw->chat_recovery = NULL;
+    recovery_free(w);
 }
 
-void ch_channels_recover(chela_gateway *gw) {
+void ch_chat_recovery_start(chela_gateway *gw) {
     size_t n = 0;
-    if (ch_list_empty(&gw->chats) || gw->channel_recovery)
+    if (ch_list_empty(&gw->chats) || gw->chat_recovery)
         return;
-    struct ch_recovery *r = ch_alloc(sizeof(*r));
-    r->work = (struct ch_work){.run = look, .done = looked, .dropped = forget};
+    struct ch_chat_recovery *r = ch_alloc(sizeof(*r));
+    r->work = (struct ch_work){
+        .run = recovery_read_store, .done = recovery_on_read, .dropped = recovery_free};
     r->gw = gw;
     r->store = gw->store;
     r->now = ch_now_ms(ch_loop_clock(gw->rt->loop));
@@ -295,18 +298,18 @@ void ch_channels_recover(chela_gateway *gw) {
     ch_list_init(&r->found);
     r->names = ch_alloc(sizeof(*r->names));
     for (CH_LIST_EACH(k, &gw->chats)) {
-        struct ch_chat *chat = CH_CONTAINER(k, struct ch_chat, link);
+        struct ch_chat_service *chat = CH_CONTAINER(k, struct ch_chat_service, link);
         if (chat->leaving)
             continue;
         r->names = ch_realloc(r->names, (n + 2) * sizeof(*r->names));
         r->names[n++] = ch_strdup(chat->channel->ops->name);
         r->names[n] = NULL;
-        ch_chat_notes_look(chat);
-        for (CH_LIST_EACH(i, &chat->parcels)) {
-            struct ch_parcel *p = CH_CONTAINER(i, struct ch_parcel, link);
-            p->sought = p->put_off;
+        ch_chat_notes_begin_read(chat);
+        for (CH_LIST_EACH(i, &chat->events)) {
+            struct ch_chat_event *p = CH_CONTAINER(i, struct ch_chat_event, link);
+            p->in_scan = p->postponed;
         }
     }
-    gw->channel_recovery = r;
+    gw->chat_recovery = r;
     ch_work_submit(gw->rt->workers, &r->work);
 }

@@ -1,32 +1,32 @@
 /* chat_service.c -- a chat service that the gateway serves: found by its name or by the
  * key of a session, and the agent that answers there. */
-#include "gateway/chat/channels.h"
+#include "gateway/chat/chat_service.h"
 
-chela_agent *ch_chat_agent(const struct ch_chat *chat) {
+chela_agent *ch_chat_service_agent(const struct ch_chat_service *chat) {
     chela_agent *agent = ch_gateway_agent(chat->gw, ch_sv_str(chat->agent));
     return agent ? agent : chat->gw->agents[0];
 }
 
-const char *ch_chat_workspace(void *user) {
-    return ch_chat_agent(user)->workspace;
+const char *ch_chat_service_workspace(void *user) {
+    return ch_chat_service_agent(user)->workspace;
 }
 
-struct ch_chat *ch_chat_named(const chela_gateway *gw, struct ch_sv name) {
+struct ch_chat_service *ch_chat_service_named(const chela_gateway *gw, struct ch_sv name) {
     for (CH_LIST_EACH(k, &gw->chats)) {
-        struct ch_chat *chat = CH_CONTAINER(k, struct ch_chat, link);
+        struct ch_chat_service *chat = CH_CONTAINER(k, struct ch_chat_service, link);
         if (ch_sv_is(name, chat->channel->ops->name))
             return chat;
     }
     return NULL;
 }
 
-struct ch_chat *ch_chat_of(const chela_gateway *gw, const char *key) {
+struct ch_chat_service *ch_chat_service_of_session(const chela_gateway *gw, const char *key) {
     struct ch_sv rest = ch_sv_str(key);
-    return ch_chat_named(gw, ch_sv_split(&rest, ':'));
+    return ch_chat_service_named(gw, ch_sv_split(&rest, ':'));
 }
 
 /* "oc_1" of "feishu:oc_1:omt_2" */
-char *ch_chat_id(const char *session) {
+char *ch_chat_service_chat_id(const char *session) {
     struct ch_sv rest = ch_sv_str(session);
     ch_sv_split(&rest, ':');
     struct ch_sv id = ch_sv_split(&rest, ':');

@@ -1,7 +1,7 @@
 /* health.h -- what /readyz knows; health.c says how. */
 #ifndef CH_GATEWAY_HEALTH_H
 #define CH_GATEWAY_HEALTH_H
-#include "gateway/request/gateway.h"
+#include "gateway/request/gateway_state.h"
 
 struct ch_health;
 

@@ -7,7 +7,7 @@
 /* Call found with the lane of the session that v->param names, ready to be used.
  * If there is no such session: found with NULL where it `may_lack`, else v is
  * answered with 404. Whatever else goes wrong v is answered with. */
-void ch_seek(struct ch_visit *v, bool may_lack,
-             void (*found)(struct ch_visit *v, struct ch_lane *l));
+void ch_session_open_lane(struct ch_request *req, bool may_lack,
+                          void (*found)(struct ch_request *req, struct ch_lane *l));
 
 #endif

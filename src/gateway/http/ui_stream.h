@@ -8,17 +8,17 @@
 #define CH_GATEWAY_UI_STREAM_H
 #include "gateway/lane/lane.h"
 
-struct ch_ui_talk;
+struct ch_ui_stream;
 
 /* Watch l from now on. message_id: of the message that the chunks belong to.
  * mine: names of tools that the page runs, comma separated. */
-struct ch_ui_talk *ch_ui_talk_new(struct ch_lane *l, const char *message_id, const char *mine);
+struct ch_ui_stream *ch_ui_stream_new(struct ch_lane *l, const char *message_id, const char *mine);
 /* The one of this session that is under way; NULL: none is. */
-struct ch_ui_talk *ch_ui_talk_find(chela_gateway *gw, struct ch_sv key);
+struct ch_ui_stream *ch_ui_stream_find(chela_gateway *gw, struct ch_sv key);
 /* Answer v with all of it so far and all that comes. */
-void ch_ui_talk_view(struct ch_ui_talk *t, struct ch_visit *v);
+void ch_ui_stream_add_viewer(struct ch_ui_stream *t, struct ch_request *req);
 /* The page said no to this call. */
-void ch_ui_talk_denied(struct ch_ui_talk *t, struct ch_sv call_id);
-void ch_ui_talks_close(chela_gateway *gw);
+void ch_ui_stream_mark_denied(struct ch_ui_stream *t, struct ch_sv call_id);
+void ch_ui_streams_close(chela_gateway *gw);
 
 #endif

@@ -27,13 +27,13 @@ const char *ch_delivery_key(const struct ch_delivery *d);
 /* What the inbox is to hold. */
 void ch_delivery_write(const struct ch_delivery *d, struct ch_buf *out);
 /* The same again, of an item of the inbox; NULL: it makes no sense. */
-struct ch_delivery *ch_delivery_recall(chela_gateway *gw, const char *id, const char *key,
-                                       struct ch_sv data);
+struct ch_delivery *ch_delivery_restore(chela_gateway *gw, const char *id, const char *key,
+                                        struct ch_sv data);
 /* It was accepted: d is the gateway's from now on. */
 void ch_delivery_start(struct ch_delivery *d);
 
 /* Is it on its way? */
-bool ch_delivery_knows(const chela_gateway *gw, const char *id);
+bool ch_delivery_is_known(const chela_gateway *gw, const char *id);
 /* Is one under way, and not just waiting for better times? */
 bool ch_deliveries_busy(const chela_gateway *gw);
 /* Try those again that could not be delivered. */

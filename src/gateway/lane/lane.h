@@ -10,15 +10,15 @@
  */
 #ifndef CH_GATEWAY_LANE_H
 #define CH_GATEWAY_LANE_H
-#include "gateway/request/gateway.h"
+#include "gateway/request/gateway_state.h"
 
 struct ch_lane;
 
 /* Embedded in whoever wants to know. */
-struct ch_watcher {
+struct ch_lane_watcher {
     struct ch_link link;
     /* May end the watch it is called for, and no other. */
-    void (*event)(struct ch_watcher *w, const struct chela_event *ev);
+    void (*event)(struct ch_lane_watcher *w, const struct chela_event *ev);
 };
 
 /* Who waits for a lane's journal to be read; embedded likewise. */
@@ -29,7 +29,7 @@ struct ch_lane_wait {
 };
 
 /* An event that was told, for those who come back. */
-struct ch_told {
+struct ch_lane_event {
     char *id;   /* owned: "run:seq" */
     char *json; /* owned */
 };
@@ -43,7 +43,8 @@ struct ch_lane_opts {
     size_t ntools;
     /* Gives its agent tools that belong to where the conversation takes place; NULL:
      * there are none. The same function gives the same ones for a key. */
-    int (*equip)(chela_gateway *gw, chela_agent *agent, const char *key, struct chela_error *err);
+    int (*add_tools)(chela_gateway *gw, chela_agent *agent, const char *key,
+                     struct chela_error *err);
 };
 
 struct ch_lane {
@@ -55,21 +56,21 @@ struct ch_lane {
     struct ch_list watchers, waits;
     /* Told of calls that need a person's consent; NULL: nobody is. Unlike a
      * watcher it does not keep the lane. */
-    void (*asked)(const struct chela_event *ev, void *user);
-    void *asked_user;
-    struct ch_told *told; /* owned: a ring of the newest */
-    size_t told_first, told_n, told_bytes;
-    bool kept;
+    void (*on_approval)(const struct chela_event *ev, void *user);
+    void *on_approval_user;
+    struct ch_lane_event *recent; /* owned: a ring of the newest */
+    size_t recent_first, nrecent, recent_bytes;
+    bool stored;
     bool ready; /* its journal was read */
     bool running;
-    bool equipped; /* its agent has tools of a chat: for runs that come from there */
+    bool has_chat_tools; /* its agent has tools of a chat: for runs that come from there */
     bool unfinished; /* when it was closed: a run was */
     unsigned hops;  /* messages between sessions that led to its run; send.c */
-    unsigned due;   /* the same of those that wait for a run: the most of any */
+    unsigned queued_hops; /* the same of those that wait for a run: the most of any */
     unsigned sends; /* and those that the run has sent */
-    unsigned char wants[CH_SHA256_SIZE]; /* digest of what its agent was made from */
-    int64_t rested; /* since when nothing happens, monotonic */
-    struct ch_task bury;
+    unsigned char agent_digest[CH_SHA256_SIZE]; /* digest of what its agent was made from */
+    int64_t idle_since;                         /* since when nothing happens, monotonic */
+    struct ch_task free_task;
 };
 
 /* A fresh lane. CHELA_EEXIST: one with that key is open. */
@@ -91,8 +92,8 @@ int ch_lane_use(chela_gateway *gw, const struct ch_lane_opts *opts, struct ch_la
  * takes it back. */
 void ch_lane_when_ready(struct ch_lane *l, struct ch_lane_wait *w);
 
-void ch_lane_watch(struct ch_lane *l, struct ch_watcher *w);
-void ch_lane_unwatch(struct ch_watcher *w);
+void ch_lane_watch(struct ch_lane *l, struct ch_lane_watcher *w);
+void ch_lane_unwatch(struct ch_lane_watcher *w);
 
 /* Begin a run with input, which is taken. approve: as in chela_run_opts. */
 int ch_lane_start(struct ch_lane *l, struct ch_msg *input, const char *approve,
@@ -102,17 +103,17 @@ int ch_lane_start(struct ch_lane *l, struct ch_msg *input, const char *approve,
 int ch_lane_begin(struct ch_lane *l, struct ch_msg *input, struct chela_run_opts *opts,
                   struct chela_error *err);
 /* Its run was left in the middle by an earlier process. */
-bool ch_lane_was_cut_off(const struct ch_lane *l);
+bool ch_lane_was_interrupted(const struct ch_lane *l);
 
-struct ch_history;
+struct ch_client_history;
 /* The lane of a request: that of its session if it names one, else a passing
  * one. */
-int ch_lane_for(struct ch_visit *v, struct ch_lane_opts *opts, struct ch_lane **out,
-                struct chela_error *err);
+int ch_lane_for_request(struct ch_request *req, struct ch_lane_opts *opts, struct ch_lane **out,
+                        struct chela_error *err);
 /* Begin with what h holds. Of a passing lane all but the last is history; a kept
  * one has its own, and only what stands after the last reply is new: results for
  * the calls it waits for, or words. */
-int ch_lane_converse(struct ch_lane *l, struct ch_history *h, struct chela_error *err);
+int ch_lane_converse(struct ch_lane *l, struct ch_client_history *h, struct chela_error *err);
 /* Go on with a paused run, or one that an earlier process left. */
 int ch_lane_resume(struct ch_lane *l, const char *approve, struct chela_error *err);
 /* chela_session_compact: begin a run that condenses the conversation. */
@@ -124,11 +125,12 @@ int ch_lane_send(struct ch_lane *l, struct ch_sv text, struct chela_run_opts *op
 /* A run for who does not write in the lane's chat does not act there either: add
  * that to opts' deny, with deny for room. ch_lane_send and ch_lane_begin do so
  * without a channel; somebody who writes in another chat has one, too. */
-void ch_lane_deny_acts(const struct ch_lane *l, struct chela_run_opts *opts, struct ch_buf *deny);
+void ch_lane_deny_chat_tools(const struct ch_lane *l, struct chela_run_opts *opts,
+                             struct ch_buf *deny);
 
 /* All of a gateway's. */
 bool ch_lanes_busy(const chela_gateway *gw);
-void ch_lanes_tidy(chela_gateway *gw);
+void ch_lanes_close_idle(chela_gateway *gw);
 void ch_lanes_close(chela_gateway *gw); /* with the gateway: tells nobody */
 
 #endif

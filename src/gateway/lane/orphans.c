@@ -35,13 +35,13 @@ void ch_orphans_begin_scan(struct ch_orphans *o) {
     o->round++;
 }
 
-static uint64_t digest(const char *id) {
+static uint64_t orphans_digest(const char *id) {
     size_t n = strlen(id);
     return (uint64_t)ch_checksum(0, id, n) << 32 | ch_checksum(1, id, n);
 }
 
 int64_t ch_orphans_age(struct ch_orphans *o, const char *id) {
-    uint64_t d = digest(id);
+    uint64_t d = orphans_digest(id);
     int64_t now = ch_mono_ms(ch_loop_clock(o->gw->rt->loop));
     for (size_t i = 0; i < o->nseen; i++)
         if (o->seen[i].id == d) {

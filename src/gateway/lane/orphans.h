@@ -5,7 +5,7 @@
  * measured from the scan that saw it first. Loop thread only, except where stated. */
 #ifndef CH_GATEWAY_ORPHANS_H
 #define CH_GATEWAY_ORPHANS_H
-#include "gateway/request/gateway.h"
+#include "gateway/request/gateway_state.h"
 
 struct ch_orphans;
 

@@ -3,9 +3,9 @@
  * A path is decoded once. What could be read in two ways, an encoded slash, a
  * segment of dots, an empty one, is no path at all: so nothing can be reached
  * under a second name. What is not in the table does not exist. */
-#include "gateway/request/gateway.h"
+#include "gateway/request/gateway_state.h"
 
-static int hex(char c) {
+static int route_hex_digit(char c) {
     if (c >= '0' && c <= '9')
         return c - '0';
     c |= 0x20;
@@ -13,11 +13,12 @@ static int hex(char c) {
 }
 
 /* One character of a path; -1: none that a path may hold. */
-static int next_char(struct ch_sv *rest) {
+static int next_path_char(struct ch_sv *rest) {
     unsigned char c = (unsigned char)rest->p[0];
     size_t n = 1;
     if (c == '%') {
-        int high = rest->n > 2 ? hex(rest->p[1]) : -1, low = rest->n > 2 ? hex(rest->p[2]) : -1;
+        int high = rest->n > 2 ? route_hex_digit(rest->p[1]) : -1,
+            low = rest->n > 2 ? route_hex_digit(rest->p[2]) : -1;
         if (high < 0 || low < 0)
             return -1;
         c = (unsigned char)(high << 4 | low);
@@ -29,7 +30,7 @@ static int next_char(struct ch_sv *rest) {
     return c < ' ' || c == 0x7f || c == '\\' ? -1 : c;
 }
 
-static bool is_proper(struct ch_sv path) {
+static bool is_canonical_path(struct ch_sv path) {
     struct ch_sv rest = path;
     if (!path.n || path.p[0] != '/')
         return false;
@@ -42,27 +43,28 @@ static bool is_proper(struct ch_sv path) {
     return true;
 }
 
-struct ch_sv ch_path_decode(struct ch_arena *a, struct ch_sv target, struct ch_sv *query) {
+struct ch_sv ch_http_route_decode_path(struct ch_arena *a, struct ch_sv target,
+                                       struct ch_sv *query) {
     struct ch_sv after = target, path = ch_sv_split(&after, '?');
     char *out = ch_arena_bytes(a, path.n + 1);
     size_t n = 0;
     *query = after;
     while (path.n) {
-        int c = next_char(&path);
+        int c = next_path_char(&path);
         if (c < 0)
             return ch_sv(NULL, 0);
         out[n++] = (char)c;
     }
     struct ch_sv decoded = ch_sv(out, n);
-    return is_proper(decoded) ? decoded : ch_sv(NULL, 0);
+    return is_canonical_path(decoded) ? decoded : ch_sv(NULL, 0);
 }
 
-struct ch_sv ch_query_decode(struct ch_arena *a, struct ch_sv text) {
+struct ch_sv ch_http_route_decode_query(struct ch_arena *a, struct ch_sv text) {
     char *out = ch_arena_bytes(a, text.n + 1);
     size_t n = 0;
     for (size_t i = 0; i < text.n; i++) {
-        int high = text.p[i] == '%' && i + 2 < text.n ? hex(text.p[i + 1]) : -1;
-        int low = high >= 0 ? hex(text.p[i + 2]) : -1;
+        int high = text.p[i] == '%' && i + 2 < text.n ? route_hex_digit(text.p[i + 1]) : -1;
+        int low = high >= 0 ? route_hex_digit(text.p[i + 2]) : -1;
         unsigned char c = (unsigned char)(low >= 0 ? high << 4 | low : text.p[i]);
         i += low >= 0 ? 2 : 0;
         out[n++] = (char)(c < ' ' || (c == '+' && low < 0) ? ' ' : c);
@@ -70,7 +72,7 @@ struct ch_sv ch_query_decode(struct ch_arena *a, struct ch_sv text) {
     return ch_sv(out, n);
 }
 
-static bool leads_to(const struct ch_route *r, struct ch_sv path, struct ch_sv *param) {
+static bool route_matches(const struct ch_http_route *r, struct ch_sv path, struct ch_sv *param) {
     struct ch_sv pattern = ch_sv_str(r->path);
     while (pattern.p && path.p) {
         struct ch_sv want = ch_sv_split(&pattern, '/'), word = ch_sv_split(&path, '/');
@@ -82,11 +84,12 @@ static bool leads_to(const struct ch_route *r, struct ch_sv path, struct ch_sv *
     return !pattern.p && !path.p;
 }
 
-const struct ch_route *ch_route_find(const struct ch_route *table, const char *method,
-                                     struct ch_sv path, struct ch_sv *param, bool *other) {
+const struct ch_http_route *ch_http_route_find(const struct ch_http_route *table,
+                                               const char *method, struct ch_sv path,
+                                               struct ch_sv *param, bool *other) {
     *other = false;
-    for (const struct ch_route *r = table; r->method; r++) {
-        if (!leads_to(r, path, param))
+    for (const struct ch_http_route *r = table; r->method; r++) {
+        if (!route_matches(r, path, param))
             continue;
         bool reads = strcmp(method, "HEAD") == 0 && strcmp(r->method, "GET") == 0;
         if (reads || strcmp(r->method, method) == 0)

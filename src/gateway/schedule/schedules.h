@@ -9,7 +9,7 @@
  * whose predecessor still waits is left out. */
 #ifndef CH_GATEWAY_SCHEDULES_H
 #define CH_GATEWAY_SCHEDULES_H
-#include "gateway/request/gateway.h"
+#include "gateway/request/gateway_state.h"
 
 struct ch_schedules;
 

@@ -1,8 +1,8 @@
 /* http_routes.c -- the table of routes: every path that the gateway answers. */
 #include "gateway/http/routes.h"
-#include "gateway/request/gateway.h"
+#include "gateway/request/gateway_state.h"
 
-const struct ch_route ch_routes[] = {
+const struct ch_http_route ch_http_routes[] = {
     {"GET", "/", CH_ROUTE_OPEN, ch_console},
     {"GET", "/healthz", CH_ROUTE_OPEN, ch_health_live},
     {"GET", "/readyz", CH_ROUTE_OPEN, ch_health_ready},
@@ -10,22 +10,22 @@ const struct ch_route ch_routes[] = {
     {"GET", "/v1/models/{}", 0, ch_openai_model},
     {"POST", "/v1/chat/completions", 0, ch_openai_chat},
     {"POST", "/v1/responses", 0, ch_openai_responses},
-    {"POST", "/api/chat", 0, ch_ui_chat},
-    {"GET", "/api/chat/{}/stream", 0, ch_ui_resume},
+    {"POST", "/api/chat", 0, ch_ui_chat_post},
+    {"GET", "/api/chat/{}/stream", 0, ch_ui_chat_resume},
     {"GET", "/api/sessions", 0, ch_sessions_list},
     {"GET", "/api/sessions/{}", 0, ch_sessions_show},
     {"DELETE", "/api/sessions/{}", 0, ch_sessions_delete},
     {"GET", "/api/sessions/{}/records", 0, ch_sessions_records},
-    {"GET", "/api/sessions/{}/events", 0, ch_sessions_events},
-    {"GET", "/api/sessions/{}/socket", CH_ROUTE_SOCKET, ch_sessions_socket},
+    {"GET", "/api/sessions/{}/events", 0, ch_session_events_get},
+    {"GET", "/api/sessions/{}/socket", CH_ROUTE_SOCKET, ch_session_socket_open},
     {"POST", "/api/sessions/{}/messages", 0, ch_sessions_message},
     {"POST", "/api/sessions/{}/cancel", 0, ch_sessions_cancel},
     {"GET", "/api/approvals", 0, ch_approvals_list},
     {"POST", "/api/approvals/{}", 0, ch_approvals_decide},
-    {"POST", "/hooks/{}", CH_ROUTE_OPEN, ch_hook_call},
-    {"POST", "/channels/{}/events", CH_ROUTE_OPEN | CH_ROUTE_SMALL, ch_channel_call},
+    {"POST", "/hooks/{}", CH_ROUTE_OPEN, ch_webhooks_receive},
+    {"POST", "/channels/{}/events", CH_ROUTE_OPEN | CH_ROUTE_SMALL, ch_channel_api_receive},
     {"POST", "/tools/invoke", 0, ch_tools_invoke},
-    {"GET", "/api/usage", 0, ch_usage},
-    {"GET", "/metrics", 0, ch_metrics},
+    {"GET", "/api/usage", 0, ch_usage_get},
+    {"GET", "/metrics", 0, ch_metrics_get},
     {.method = NULL},
 };

@@ -12,12 +12,12 @@
  * for a while first. */
 #ifndef CH_GATEWAY_ORPHAN_SCAN_H
 #define CH_GATEWAY_ORPHAN_SCAN_H
-#include "gateway/request/gateway.h"
+#include "gateway/request/gateway_state.h"
 
-struct ch_lookout;
+struct ch_orphan_scan;
 
-struct ch_lookout *ch_lookout_new(chela_gateway *gw);
-void ch_lookout_start(struct ch_lookout *s);
-void ch_lookout_free(struct ch_lookout *s);
+struct ch_orphan_scan *ch_orphan_scan_new(chela_gateway *gw);
+void ch_orphan_scan_start(struct ch_orphan_scan *s);
+void ch_orphan_scan_free(struct ch_orphan_scan *s);
 
 #endif

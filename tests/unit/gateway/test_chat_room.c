@@ -1,4 +1,4 @@
-/* test_rooms.c -- chats that an agent listens to, on a clock of the test's own:
+/* test_chat_room.c -- chats that an agent listens to, on a clock of the test's own:
  * when a turn begins, what is shown and sent, and who goes on after whom. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "agent/handle/agent.h"
 #include "agent/feature/heartbeat/beat.h"
-#include "gateway/chat/channels.h"
-#include "gateway/chat/rooms.h"
+#include "agent/handle/agent.h"
+#include "gateway/chat/chat_room.h"
+#include "gateway/chat/chat_service.h"
 #include "store/store.h"
 
 #define T0 (INT64_C(1700000000) * 1000)
@@ -26,7 +26,7 @@ struct world {
     chela_store *store;
     chela_runtime *rt;
     chela_gateway *gw;
-    struct ch_chat *chat;
+    struct ch_chat_service *chat;
     struct ch_channel channel;
     struct chela_heartbeat_opts *opts;
     char *rules; /* a file */
@@ -140,15 +140,15 @@ static void begin(struct world *w) {
     chela_agent *agent = new_agent(w, w->opts);
     struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(
             .agents = (chela_agent *const[]){agent, NULL}, .store = w->store);
-    if (ch_gateway_headless(w->rt, &o, &w->gw, &err) < 0)
+    if (ch_gateway_open_headless(w->rt, &o, &w->gw, &err) < 0)
         fail_msg("%s", err.message);
-    w->chat = ch_chat_new(w->gw);
+    w->chat = ch_chat_service_new(w->gw);
     w->chat->agent = ch_strdup("");
     w->chat->channel = &w->channel;
     w->channel.ops = &pigeon;
     ch_list_add(&w->gw->chats, &w->chat->link);
     assert_int_equal(chela_outbox_channel(w->rt, "pigeon", send_out, &w->channel, &err), 0);
-    ch_channels_recover(w->gw);
+    ch_chat_recovery_start(w->gw);
     settle(w);
 }
 
@@ -199,7 +199,7 @@ static void on_accepted(int rc, const struct chela_error *err, void *user) {
 }
 
 static void arrive(struct world *w, const struct said *s) {
-    struct ch_parcel *p = ch_alloc(sizeof(*p));
+    struct ch_chat_event *p = ch_alloc(sizeof(*p));
     struct chela_error err = {0};
     bool safe = false;
     CH_BUF_AUTO data = {0};
@@ -215,13 +215,13 @@ static void arrive(struct world *w, const struct said *s) {
     ch_jw_kint(&j, "ts", w->now);
     ch_jw_end(&j, '}');
     p->chat = w->chat;
-    ch_list_add(&w->chat->parcels, &p->link);
+    ch_list_add(&w->chat->events, &p->link);
     assert_int_equal(pigeon_recall(&w->channel, ch_buf_sv(&data), &p->arena, &p->in, &err), 0);
     struct chela_inbox_event e = CHELA_INBOX_EVENT(.id = p->in.id, .session = p->in.session,
                                                    .data = p->in.data.p, .n = p->in.data.n);
     assert_int_equal(chela_inbox_accept(w->rt, &e, on_accepted, &safe, &err), 0);
     assert_int_equal(ch_loop_run(w->rt->loop, &safe), 0);
-    ch_parcel_take_in(p);
+    ch_chat_dispatch_event(p);
     settle(w);
 }
 #define ARRIVE(w, ...) arrive(w, &(struct said){__VA_ARGS__})
@@ -245,9 +245,9 @@ static void expect(struct world *w, const char *signs, const char *sent) {
     ch_buf_clear(&w->log);
 }
 
-static struct ch_room *room(struct world *w, const char *session) {
+static struct ch_chat_room *room(struct world *w, const char *session) {
     for (CH_LIST_EACH(k, &w->chat->rooms)) {
-        struct ch_room *r = CH_CONTAINER(k, struct ch_room, link);
+        struct ch_chat_room *r = CH_CONTAINER(k, struct ch_chat_room, link);
         if (strcmp(r->session, session) == 0)
             return r;
     }

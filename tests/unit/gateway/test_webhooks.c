@@ -1,4 +1,4 @@
-/* test_hooks.c -- an event that an earlier process accepted and did not
+/* test_webhooks.c -- an event that an earlier process accepted and did not
  * deliver is delivered by the next one, once. */
 #include <poll.h>
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "gateway/request/gateway.h"
+#include "gateway/request/gateway_state.h"
 #include "store/store.h"
 
 static void put(chela_store *store, const char *id, const char *data) {

@@ -1,4 +1,4 @@
-/* test_send.c -- an agent has the tool `sessions_send` while a gateway serves it,
+/* test_send_tool.c -- an agent has the tool `sessions_send` while a gateway serves it,
  * and no longer. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "agent/handle/agent.h"
-#include "gateway/request/gateway.h"
+#include "gateway/request/gateway_state.h"
 
 static chela_agent *new_agent(chela_runtime *rt, const char *send_to) {
     struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = "scripted/demo", .send_to = send_to);

@@ -1,4 +1,4 @@
-/* send.c -- the tool `sessions_send`: an agent writes to another session.
+/* send_tool.c -- the tool `sessions_send`: an agent writes to another session.
  *
  * The message comes there as one of a user's would, within the bounds of whoever
  * the sender works for, and the answer is the result of the call. A session that
@@ -11,7 +11,7 @@
  * the event that the message is, by which the other session knows it. What became
  * of it is then looked for there: a run that was cut off is taken up and waited
  * for, an answer that was given is the result. */
-#include "gateway/lane/send.h"
+#include "gateway/lane/send_tool.h"
 
 #include "agent/handle/driver.h"
 #include "agent/machine/principal.h"
@@ -20,9 +20,9 @@
 #include "gateway/lane/lane.h"
 #include "tool/call/call.h"
 
-struct sending {
+struct send_call {
     struct ch_lane_wait wait;
-    struct ch_watcher watcher;
+    struct ch_lane_watcher watcher;
     chela_call *call;
     struct ch_buf text;
     struct ch_behalf behalf; /* of who sends */
@@ -32,7 +32,7 @@ struct sending {
 
 /* --- the end of a call */
 
-static void drop(struct sending *s) {
+static void send_free(struct send_call *s) {
     s->call->doing = NULL;
     ch_list_del(&s->wait.link);
     ch_list_del(&s->watcher.link);
@@ -41,50 +41,50 @@ static void drop(struct sending *s) {
     ch_free(s);
 }
 
-static void worked(chela_call *call) {
+static void send_finish_call(chela_call *call) {
     ch_answer_conclude(&call->answer, 0, &call->made);
     ch_call_worked(call);
 }
 
-static void refuse(chela_call *call, const char *type, const char *why) {
+static void send_refuse(chela_call *call, const char *type, const char *why) {
     chela_result_error(call, type, "%s", why);
-    worked(call);
+    send_finish_call(call);
 }
 
-static void fail(struct sending *s, const char *type, const char *why) {
+static void send_fail(struct send_call *s, const char *type, const char *why) {
     chela_call *call = s->call;
     chela_result_error(call, type, "%s", why);
-    drop(s);
-    worked(call);
+    send_free(s);
+    send_finish_call(call);
 }
 
-static void on_event(struct ch_watcher *w, const struct chela_event *ev) {
-    struct sending *s = CH_CONTAINER(w, struct sending, watcher);
+static void send_on_event(struct ch_lane_watcher *w, const struct chela_event *ev) {
+    struct send_call *s = CH_CONTAINER(w, struct send_call, watcher);
     chela_call *call = s->call;
     if (ev->type != CHELA_EV_RUN_END)
         return;
     if (strcmp(ev->end.status, "done") != 0) {
         CH_BUF_AUTO why = {0};
         ch_buf_addf(&why, "The other session did not answer: %s.", ev->end.reason);
-        fail(s, "unavailable", ch_buf_str(&why));
+        send_fail(s, "unavailable", ch_buf_str(&why));
         return;
     }
     chela_result_text(call, ev->end.text.p, ev->end.text.n);
-    drop(s);
-    worked(call);
+    send_free(s);
+    send_finish_call(call);
 }
 
 /* --- its way */
 
 /* It joins the run there only within the bounds of that run; otherwise it waits
  * for one of its own, and its count with it. */
-static int deliver(const struct sending *s, struct ch_lane *l, bool *waits,
-                   struct chela_error *err) {
+static int send_deliver(const struct send_call *s, struct ch_lane *l, bool *waits,
+                        struct chela_error *err) {
     struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
     CH_BUF_AUTO deny = {0};
     size_t before = ch_inflow_waiting(l->session);
     ch_behalf_apply(&s->behalf, &o);
-    ch_lane_deny_acts(l, &o, &deny); /* the sender's chat is another */
+    ch_lane_deny_chat_tools(l, &o, &deny); /* the sender's chat is another */
     o.approve = o.approve ? o.approve : "ask";
     o.event_id = l->session->keep ? s->event : NULL;
     int rc = ch_lane_send(l, ch_buf_sv(&s->text), &o, err);
@@ -93,22 +93,22 @@ static int deliver(const struct sending *s, struct ch_lane *l, bool *waits,
     size_t after = ch_inflow_waiting(l->session);
     *waits = after > before;
     if (after)
-        l->due = CH_MAX(l->due, s->hops);
+        l->queued_hops = CH_MAX(l->queued_hops, s->hops);
     if (!*waits)
         l->hops = CH_MAX(l->hops, s->hops);
     return 0;
 }
 
-static void leave_it(struct sending *s, bool waits) {
+static void send_report_queued(struct send_call *s, bool waits) {
     chela_call *call = s->call;
     chela_result_printf(call, "That session is at work. %s, and will answer in its own time, "
                               "not here.", waits ? "It will be told after that" : "It was told");
-    drop(s);
-    worked(call);
+    send_free(s);
+    send_finish_call(call);
 }
 
-static void wait_for_answer(struct sending *s, struct ch_lane *l) {
-    s->watcher.event = on_event;
+static void wait_for_answer(struct send_call *s, struct ch_lane *l) {
+    s->watcher.event = send_on_event;
     ch_lane_watch(l, &s->watcher);
 }
 
@@ -123,7 +123,7 @@ static bool has_message(const struct ch_msg *m, struct ch_sv text) {
 
 /* The last words said there before somebody else wrote; NULL: none, or they answer
  * others as well, whose messages were joined with this one. */
-static const struct ch_msg *answer_to(const struct ch_transcript *t, struct ch_sv text) {
+static const struct ch_msg *find_stored_answer(const struct ch_transcript *t, struct ch_sv text) {
     const struct ch_msg *answer = NULL;
     size_t i = t->n;
     while (i > 0 && !has_message(t->msgs[i - 1], text))
@@ -136,8 +136,8 @@ static const struct ch_msg *answer_to(const struct ch_transcript *t, struct ch_s
     return answer;
 }
 
-static void give_known(struct sending *s, const struct ch_lane *l) {
-    const struct ch_msg *m = answer_to(&l->session->transcript, ch_buf_sv(&s->text));
+static void give_stored_answer(struct send_call *s, const struct ch_lane *l) {
+    const struct ch_msg *m = find_stored_answer(&l->session->transcript, ch_buf_sv(&s->text));
     CH_BUF_AUTO text = {0};
     bool calls = false;
     for (uint32_t i = 0; m && i < m->nblocks; i++) {
@@ -146,59 +146,61 @@ static void give_known(struct sending *s, const struct ch_lane *l) {
             ch_buf_add_sv(&text, m->blocks[i].text);
     }
     if (!m || calls) {
-        fail(s, "interrupted", "Outcome unknown: the message was delivered, and then the program "
-                               "was interrupted. It is not known here what was answered.");
+        send_fail(s, "interrupted",
+                  "Outcome unknown: the message was delivered, and then the program "
+                  "was interrupted. It is not known here what was answered.");
         return;
     }
     chela_call *call = s->call;
     chela_result_text(call, text.p, text.n);
-    drop(s);
-    worked(call);
+    send_free(s);
+    send_finish_call(call);
 }
 
 /* The message is there. took_up: with the run that is in progress since now. */
-static void look_for_answer(struct sending *s, struct ch_lane *l, bool took_up) {
+static void look_for_answer(struct send_call *s, struct ch_lane *l, bool took_up) {
     struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
     bool begins = !l->running && ch_inflow_waiting(l->session) > 0 &&
                   ch_lane_send(l, ch_sv(NULL, 0), &o, NULL) == 0;
     if (took_up || begins)
         wait_for_answer(s, l);
     else if (l->running)
-        leave_it(s, false);
+        send_report_queued(s, false);
     else if (strcmp(chela_session_status(l->session), "paused") == 0)
-        fail(s, "unavailable", "The other session has the message, and waits for a person.");
+        send_fail(s, "unavailable", "The other session has the message, and waits for a person.");
     else
-        give_known(s, l);
+        give_stored_answer(s, l);
 }
 
-static void on_ready(struct ch_lane_wait *w, struct ch_lane *l, const struct chela_error *failed) {
-    struct sending *s = CH_CONTAINER(w, struct sending, wait);
+static void send_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
+                          const struct chela_error *failed) {
+    struct send_call *s = CH_CONTAINER(w, struct send_call, wait);
     struct chela_error err = failed ? *failed : (struct chela_error){0};
     bool waits = false;
     if (failed) {
-        fail(s, "unavailable", err.message);
+        send_fail(s, "unavailable", err.message);
         return;
     }
-    bool took_up = ch_lane_was_cut_off(l) && ch_lane_resume(l, "ask", &err) == 0;
+    bool took_up = ch_lane_was_interrupted(l) && ch_lane_resume(l, "ask", &err) == 0;
     bool at_work = l->running;
-    int rc = deliver(s, l, &waits, &err);
+    int rc = send_deliver(s, l, &waits, &err);
     if (rc == CHELA_EEXIST)
         look_for_answer(s, l, took_up);
     else if (rc < 0)
-        fail(s, "unavailable", err.message);
+        send_fail(s, "unavailable", err.message);
     else if (at_work)
-        leave_it(s, waits);
+        send_report_queued(s, waits);
     else
         wait_for_answer(s, l);
 }
 
-static struct sending *new_sending(chela_call *call, const struct ch_lane *from) {
-    struct sending *s = ch_alloc(sizeof(*s));
+static struct send_call *send_call_new(chela_call *call, const struct ch_lane *from) {
+    struct send_call *s = ch_alloc(sizeof(*s));
     unsigned char digest[CH_SHA256_SIZE];
     struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
     s->call = call;
     s->hops = from->hops + 1;
-    s->wait.ready = on_ready;
+    s->wait.ready = send_on_ready;
     ch_behalf_apply(&from->session->run->behalf, &o);
     s->behalf = ch_behalf_of(&o);
     ch_buf_addf(&s->text, "[from session %s] %.*s", from->session->key,
@@ -210,13 +212,14 @@ static struct sending *new_sending(chela_call *call, const struct ch_lane *from)
     return s;
 }
 
-struct post {
+struct send_tool {
     chela_gateway *gw; /* NULL: it was closed */
     char *patterns;    /* owned */
 };
 
 /* Why not; NULL: it may be sent. */
-static const char *obstacle(const struct post *p, const struct ch_lane *from, struct ch_sv to) {
+static const char *refusal_reason(const struct send_tool *p, const struct ch_lane *from,
+                                  struct ch_sv to) {
     if (!from || !from->session->run)
         return "Only an agent in a session of its own can write to others.";
     if (ch_sv_is(to, from->session->key))
@@ -228,54 +231,54 @@ static const char *obstacle(const struct post *p, const struct ch_lane *from, st
     return from->sends >= CH_LIMIT_RUN_SENDS ? "Enough messages were sent in this run." : NULL;
 }
 
-static void start(chela_call *call) {
-    const struct post *p = call->tool->impl;
+static void send_start(chela_call *call) {
+    const struct send_tool *p = call->tool->impl;
     struct ch_sv to = ch_json_get_str(call->args, "session");
     struct ch_lane *from = p->gw ? ch_lane_find(p->gw, ch_sv_str(call->session)) : NULL, *lane;
     struct chela_error err = {0};
-    const char *why = obstacle(p, from, to);
+    const char *why = refusal_reason(p, from, to);
     if (why) {
-        refuse(call, "permission_denied", why);
+        send_refuse(call, "permission_denied", why);
         return;
     }
     CH_AUTOFREE char *key = ch_strndup(to.p, to.n);
     struct ch_lane_opts o = {.agent = p->gw->agents[0], .key = key};
     lane = ch_lane_find(p->gw, to);
     if (!lane && ch_lane_use(p->gw, &o, &lane, &err) < 0) {
-        refuse(call, "unavailable", err.message);
+        send_refuse(call, "unavailable", err.message);
         return;
     }
     from->sends++;
-    ch_lane_when_ready(lane, &new_sending(call, from)->wait);
+    ch_lane_when_ready(lane, &send_call_new(call, from)->wait);
 }
 
-static void cancel(chela_call *call) {
+static void send_cancel(chela_call *call) {
     if (!call->doing)
         return;
-    drop(call->doing); /* what it began there goes on */
-    worked(call);
+    send_free(call->doing); /* what it began there goes on */
+    send_finish_call(call);
 }
 
-static void abandon(chela_call *call) {
+static void send_abandon(chela_call *call) {
     if (call->doing)
-        drop(call->doing);
+        send_free(call->doing);
 }
 
-static void free_post(void *impl) {
-    struct post *p = impl;
+static void send_tool_free(void *impl) {
+    struct send_tool *p = impl;
     ch_free(p->patterns);
     ch_free(p);
 }
 
 static const struct ch_tool_ops ops = {.name = "send",
-                                       .start = start,
-                                       .cancel = cancel,
-                                       .abandon = abandon,
-                                       .free = free_post};
+                                       .start = send_start,
+                                       .cancel = send_cancel,
+                                       .abandon = send_abandon,
+                                       .free = send_tool_free};
 
 #define NAME "sessions_send"
 
-int ch_send_init(chela_gateway *gw, chela_agent *const *agents, struct chela_error *err) {
+int ch_send_tool_add(chela_gateway *gw, chela_agent *const *agents, struct chela_error *err) {
     struct chela_tool_opts tool = CHELA_TOOL_OPTS(
             .name = NAME,
             .description = "Write a message to another session, and get the answer of the agent "
@@ -291,18 +294,18 @@ int ch_send_init(chela_gateway *gw, chela_agent *const *agents, struct chela_err
         const char *to = (*agents)->send_to;
         if (!to || ch_registry_find(&(*agents)->registry, ch_sv_str(tool.name)))
             continue;
-        struct post *p = ch_alloc(sizeof(*p));
-        *p = (struct post){gw, ch_strdup(to)};
+        struct send_tool *p = ch_alloc(sizeof(*p));
+        *p = (struct send_tool){gw, ch_strdup(to)};
         rc = ch_registry_add(&(*agents)->registry, &tool, &ops, p, err);
         if (rc < 0)
-            free_post(p);
+            send_tool_free(p);
     }
     return rc;
 }
 
-void ch_send_release(const chela_gateway *gw, chela_agent *agent) {
+void ch_send_tool_remove(const chela_gateway *gw, chela_agent *agent) {
     const struct ch_tool *t = ch_registry_find(&agent->registry, CH_SV(NAME));
-    struct post *p = t && t->ops == &ops ? t->impl : NULL;
+    struct send_tool *p = t && t->ops == &ops ? t->impl : NULL;
     if (!p || p->gw != gw)
         return;
     p->gw = NULL; /* agents made from this one may have it, too */

@@ -1,4 +1,4 @@
-/* test_history.c -- posted conversations as neutral messages: results find
+/* test_client_history.c -- posted conversations as neutral messages: results find
  * their calls, whatever their order, or the whole is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,23 +70,23 @@ static void describe(const struct ch_msg *m, struct ch_buf *out) {
 static int read_all(const char *messages, struct ch_buf *out) {
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO json = {0};
-    struct ch_history h;
+    struct ch_client_history h;
     struct chela_error err = {0};
     const struct ch_json *v;
     struct ch_msg *input = NULL;
     ch_buf_addf(&json, "[%s]", messages);
     assert_int_equal(ch_json_parse(&arena, ch_buf_sv(&json), CH_JSON_STRICT, &v, NULL, NULL), 0);
-    ch_history_init(&h, &arena, 1);
+    ch_client_history_init(&h, &arena, 1);
     int rc = ch_openai_messages(v, &h, &err);
     if (rc == 0)
-        rc = ch_history_end(&h, &input, &err);
+        rc = ch_client_history_finish(&h, &input, &err);
     for (size_t i = 0; rc == 0 && i < h.n; i++)
         describe(h.msgs[i], out);
     if (rc == 0)
         describe(input, out);
     ch_buf_addf(out, "|%s", ch_buf_str(&h.system));
     ch_msg_free(input);
-    ch_history_release(&h);
+    ch_client_history_release(&h);
     assert_int_equal(rc == 0, err.message[0] == '\0');
     return rc;
 }

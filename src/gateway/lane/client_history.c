@@ -1,15 +1,15 @@
-/* history.c -- see history.h. */
-#include "gateway/lane/history.h"
+/* client_history.c -- see history.h. */
+#include "gateway/lane/client_history.h"
 
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
 
-void ch_history_init(struct ch_history *h, struct ch_arena *arena, int64_t now) {
-    *h = (struct ch_history){.arena = arena, .now = now, .kind = -1};
+void ch_client_history_init(struct ch_client_history *h, struct ch_arena *arena, int64_t now) {
+    *h = (struct ch_client_history){.arena = arena, .now = now, .kind = -1};
 }
 
-void ch_history_release(struct ch_history *h) {
+void ch_client_history_release(struct ch_client_history *h) {
     for (size_t i = 0; i < h->n; i++)
         ch_msg_free(h->msgs[i]);
     ch_free(h->msgs);
@@ -17,13 +17,13 @@ void ch_history_release(struct ch_history *h) {
     ch_buf_release(&h->system);
 }
 
-void ch_history_system(struct ch_history *h, struct ch_sv text) {
+void ch_client_history_add_system(struct ch_client_history *h, struct ch_sv text) {
     if (text.n && h->system.n)
         ch_buf_add_str(&h->system, "\n\n");
     ch_buf_add_sv(&h->system, text);
 }
 
-static void push(struct ch_history *h, struct ch_msg *m) {
+static void history_push(struct ch_client_history *h, struct ch_msg *m) {
     if (h->n == h->cap) {
         h->cap = h->cap ? 2 * h->cap : 16;
         h->msgs = ch_realloc(h->msgs, h->cap * sizeof(*h->msgs));
@@ -32,22 +32,22 @@ static void push(struct ch_history *h, struct ch_msg *m) {
 }
 
 /* A message without content means nothing to a model. */
-static void flush(struct ch_history *h) {
+static void history_flush(struct ch_client_history *h) {
     if (h->kind >= 0 && h->nblocks > 0)
-        push(h, ch_msg_new((enum ch_msg_kind)h->kind, h->blocks, h->nblocks, NULL, CH_SV(""),
-                           h->now));
+        history_push(h, ch_msg_new((enum ch_msg_kind)h->kind, h->blocks, h->nblocks, NULL,
+                                   CH_SV(""), h->now));
     h->nblocks = 0;
     h->kind = -1;
 }
 
-void ch_history_begin(struct ch_history *h, enum ch_msg_kind kind) {
+void ch_client_history_begin(struct ch_client_history *h, enum ch_msg_kind kind) {
     if (kind == CH_MSG_RESULTS && h->kind == CH_MSG_RESULTS)
         return;
-    flush(h);
+    history_flush(h);
     h->kind = (int)kind;
 }
 
-void ch_history_block(struct ch_history *h, const struct ch_block *b) {
+void ch_client_history_add_block(struct ch_client_history *h, const struct ch_block *b) {
     if (h->nblocks == h->blocks_cap) {
         h->blocks_cap = h->blocks_cap ? 2 * h->blocks_cap : 8;
         h->blocks = ch_realloc(h->blocks, h->blocks_cap * sizeof(*h->blocks));
@@ -55,13 +55,13 @@ void ch_history_block(struct ch_history *h, const struct ch_block *b) {
     h->blocks[h->nblocks++] = *b;
 }
 
-void ch_history_text(struct ch_history *h, struct ch_sv text) {
+void ch_client_history_add_text(struct ch_client_history *h, struct ch_sv text) {
     if (text.n)
-        ch_history_block(h, &(struct ch_block){.type = CH_BLOCK_TEXT, .text = text});
+        ch_client_history_add_block(h, &(struct ch_block){.type = CH_BLOCK_TEXT, .text = text});
 }
 
-int ch_history_media(struct ch_history *h, enum ch_block_type type, struct ch_sv url,
-                     struct ch_sv name, struct chela_error *err) {
+int ch_client_history_add_media(struct ch_client_history *h, enum ch_block_type type,
+                                struct ch_sv url, struct ch_sv name, struct chela_error *err) {
     struct ch_block b = {.type = (uint8_t)type, .id = name, .text = url, .flags = CH_F_URL};
     if (ch_sv_starts(url, "data:")) {
         struct ch_sv rest = ch_sv(url.p + 5, url.n - 5), head = ch_sv_split(&rest, ',');
@@ -75,13 +75,13 @@ int ch_history_media(struct ch_history *h, enum ch_block_type type, struct ch_sv
     } else if (!ch_sv_starts(url, "https://") && !ch_sv_starts(url, "http://")) {
         return ch_fail(err, CHELA_EINVAL, "a picture's URL begins with data:, https: or http:");
     }
-    ch_history_block(h, &b);
+    ch_client_history_add_block(h, &b);
     return 0;
 }
 
 /* --- calls and their results */
 
-static const struct ch_block *find_result(const struct ch_msg *m, struct ch_sv id) {
+static const struct ch_block *history_find_result(const struct ch_msg *m, struct ch_sv id) {
     for (uint32_t i = 0; i < m->nblocks; i++)
         if (m->blocks[i].type == CH_BLOCK_TOOL_RESULT && ch_sv_eq(m->blocks[i].id, id))
             return &m->blocks[i];
@@ -96,7 +96,8 @@ static size_t count_type(const struct ch_msg *m, enum ch_block_type type) {
 }
 
 /* The results of a reply's calls, in their order and with their names. */
-static int pair(struct ch_history *h, size_t reply, struct chela_error *err) {
+static int history_pair_results(struct ch_client_history *h, size_t reply,
+                                struct chela_error *err) {
     const struct ch_msg *calls = h->msgs[reply];
     struct ch_msg *next = reply + 1 < h->n ? h->msgs[reply + 1] : NULL;
     struct ch_msg *results = next && next->kind == CH_MSG_RESULTS ? next : NULL;
@@ -105,15 +106,15 @@ static int pair(struct ch_history *h, size_t reply, struct chela_error *err) {
         const struct ch_block *call = &calls->blocks[i];
         if (call->type != CH_BLOCK_TOOL_CALL)
             continue;
-        const struct ch_block *r = results ? find_result(results, call->id) : NULL;
+        const struct ch_block *r = results ? history_find_result(results, call->id) : NULL;
         if (!r)
             return ch_fail(err, CHELA_EINVAL, "the tool call '%.*s' has no result",
                            CH_SV_FMT(call->id));
         struct ch_block named = *r;
         named.name = call->name;
-        ch_history_block(h, &named);
+        ch_client_history_add_block(h, &named);
         for (unsigned k = 1; k <= r->span; k++)
-            ch_history_block(h, r + k);
+            ch_client_history_add_block(h, r + k);
     }
     if (count_type(results, CH_BLOCK_TOOL_RESULT) != want)
         return ch_fail(err, CHELA_EINVAL,
@@ -128,21 +129,22 @@ static int pair(struct ch_history *h, size_t reply, struct chela_error *err) {
     return 0;
 }
 
-static int pair_all(struct ch_history *h, struct chela_error *err) {
+static int history_pair_all(struct ch_client_history *h, struct chela_error *err) {
     for (size_t i = 0; i < h->n; i++) {
         bool after_reply = i > 0 && h->msgs[i - 1]->kind == CH_MSG_ASSISTANT;
         if (h->msgs[i]->kind == CH_MSG_RESULTS && !after_reply)
             return ch_fail(err, CHELA_EINVAL, "a tool result stands where no call was made");
-        int rc = h->msgs[i]->kind == CH_MSG_ASSISTANT ? pair(h, i, err) : 0;
+        int rc = h->msgs[i]->kind == CH_MSG_ASSISTANT ? history_pair_results(h, i, err) : 0;
         if (rc < 0)
             return rc;
     }
     return 0;
 }
 
-int ch_history_end(struct ch_history *h, struct ch_msg **input, struct chela_error *err) {
-    flush(h);
-    int rc = pair_all(h, err);
+int ch_client_history_finish(struct ch_client_history *h, struct ch_msg **input,
+                             struct chela_error *err) {
+    history_flush(h);
+    int rc = history_pair_all(h, err);
     if (rc < 0)
         return rc;
     if (h->n == 0)
@@ -154,11 +156,11 @@ int ch_history_end(struct ch_history *h, struct ch_msg **input, struct chela_err
     return 0;
 }
 
-struct ch_msg *ch_history_join(struct ch_history *h) {
-    flush(h);
+struct ch_msg *ch_client_history_join_user(struct ch_client_history *h) {
+    history_flush(h);
     for (size_t i = 0; i < h->n; i++)
         for (uint32_t k = 0; h->msgs[i]->kind == CH_MSG_USER && k < h->msgs[i]->nblocks; k++)
-            ch_history_block(h, &h->msgs[i]->blocks[k]);
+            ch_client_history_add_block(h, &h->msgs[i]->blocks[k]);
     struct ch_msg *all = h->nblocks ? ch_msg_new(CH_MSG_USER, h->blocks, h->nblocks, NULL,
                                                  CH_SV(""), h->now)
                                     : NULL;
@@ -166,9 +168,9 @@ struct ch_msg *ch_history_join(struct ch_history *h) {
     return all;
 }
 
-void ch_history_only_new(struct ch_history *h) {
+void ch_client_history_keep_new(struct ch_client_history *h) {
     size_t keep = 0;
-    flush(h);
+    history_flush(h);
     for (size_t i = h->n; i > 0 && h->msgs[i - 1]->kind != CH_MSG_ASSISTANT; i--)
         keep++;
     for (size_t i = 0; i < h->n - keep; i++)

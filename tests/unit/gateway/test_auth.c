@@ -1,4 +1,4 @@
-/* test_door.c -- who may come in, and which path leads where. */
+/* test_auth.c -- who may come in, and which path leads where. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "gateway/request/gateway.h"
+#include "gateway/request/gateway_state.h"
 
 #define TOKEN "0123456789abcdef-token"
 
@@ -45,26 +45,26 @@ static void read_head(struct ch_inbound *in, const char *headers) {
     assert_int_equal(ch_inbound_feed(in, ch_buf_sv(&text), &taken), CH_INBOUND_HEAD);
 }
 
-static struct ch_door open_door(void) {
+static struct ch_auth open_door(void) {
     struct chela_gateway_opts opts =
         CHELA_GATEWAY_OPTS(.token = TOKEN, .hosts = hosts, .origins = origins);
-    struct ch_door d = {0};
-    assert_int_equal(ch_door_init(&d, &opts, NULL), 0);
+    struct ch_auth d = {0};
+    assert_int_equal(ch_auth_init(&d, &opts, NULL), 0);
     return d;
 }
 
 static void test_callers(void **state) {
     (void)state;
-    struct ch_door d = open_door();
+    struct ch_auth d = open_door();
     for (size_t i = 0; i < CH_LEN(callers); i++) {
         struct ch_inbound in;
         read_head(&in, callers[i].headers);
-        int got = ch_door_check(&d, &in).status;
+        int got = ch_auth_check(&d, &in).status;
         if (got != callers[i].status)
             fail_msg("%s: got %d, want %d", callers[i].name, got, callers[i].status);
         ch_inbound_release(&in);
     }
-    ch_door_release(&d);
+    ch_auth_release(&d);
 }
 
 static void test_tokens(void **state) {
@@ -85,15 +85,15 @@ static void test_tokens(void **state) {
         {"Authorization: Bearer x\r\nAuthorization: Bearer " TOKEN "\r\n", false},
         {"X: y\r\n", false},
     };
-    struct ch_door d = open_door();
+    struct ch_auth d = open_door();
     for (size_t i = 0; i < CH_LEN(shown); i++) {
         struct ch_inbound in;
         read_head(&in, shown[i].headers);
-        if (ch_door_knows(&d, &in) != shown[i].known)
+        if (ch_auth_has_token(&d, &in) != shown[i].known)
             fail_msg("case %zu: %s", i, shown[i].headers);
         ch_inbound_release(&in);
     }
-    ch_door_release(&d);
+    ch_auth_release(&d);
 }
 
 static void test_socket_tokens(void **state) {
@@ -116,15 +116,15 @@ static void test_socket_tokens(void **state) {
          false},
         {"X: y\r\n", false},
     };
-    struct ch_door d = open_door();
+    struct ch_auth d = open_door();
     for (size_t i = 0; i < CH_LEN(shown); i++) {
         struct ch_inbound in;
         read_head(&in, shown[i].headers);
-        if (ch_door_knows_socket(&d, &in) != shown[i].known)
+        if (ch_auth_has_socket_token(&d, &in) != shown[i].known)
             fail_msg("case %zu: %s", i, shown[i].headers);
         ch_inbound_release(&in);
     }
-    ch_door_release(&d);
+    ch_auth_release(&d);
 }
 
 static void test_no_token_no_door(void **state) {
@@ -133,8 +133,8 @@ static void test_no_token_no_door(void **state) {
     for (size_t i = 0; i < CH_LEN(bad); i++) {
         struct chela_gateway_opts opts = CHELA_GATEWAY_OPTS(.token = bad[i]);
         struct chela_error err = {0};
-        struct ch_door d = {0};
-        assert_int_equal(ch_door_init(&d, &opts, &err), CHELA_ECONFIG);
+        struct ch_auth d = {0};
+        assert_int_equal(ch_auth_init(&d, &opts, &err), CHELA_ECONFIG);
     }
 }
 
@@ -177,9 +177,10 @@ static void test_paths(void **state) {
         CH_BUF_AUTO got = {0};
         struct ch_sv query, param = CH_SV("");
         bool other = false;
-        struct ch_sv path = ch_path_decode(&arena, ch_sv_str(paths[i].target), &query);
-        const struct ch_route *r =
-            path.p ? ch_route_find(ch_routes, paths[i].method, path, &param, &other) : NULL;
+        struct ch_sv path = ch_http_route_decode_path(&arena, ch_sv_str(paths[i].target), &query);
+        const struct ch_http_route *r =
+            path.p ? ch_http_route_find(ch_http_routes, paths[i].method, path, &param, &other)
+                   : NULL;
         if (r)
             ch_buf_addf(&got, "%s(%.*s)", r->path, CH_SV_FMT(param));
         else
@@ -193,7 +194,7 @@ static void test_paths(void **state) {
 static void test_open_routes(void **state) {
     (void)state;
     CH_BUF_AUTO open = {0};
-    for (const struct ch_route *r = ch_routes; r->method; r++)
+    for (const struct ch_http_route *r = ch_http_routes; r->method; r++)
         if (r->flags & CH_ROUTE_OPEN)
             ch_buf_addf(&open, "%s ", r->path);
     assert_string_equal(ch_buf_str(&open),

@@ -1,0 +1,282 @@
+/* session_socket.c -- GET /api/sessions/{key}/socket: a session over a WebSocket.
+ *
+ * Out go its events, the JSON of /events. In come frames, each what a POST would
+ * have as its body: a frame becomes a visit without a connection and is led to the
+ * function of that route, so it means the same and is checked the same. Its answer
+ * comes back as a frame, `ack` or `error`, with the `ref` that the client gave it.
+ *
+ * Frames are answered one by one, in their order; those that come meanwhile wait,
+ * within a bound. A session that is not there yet comes about with its first
+ * message, as it does over POST, and is followed from then on. */
+#include "net/ws_peer.h"
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "gateway/http/routes.h"
+#include "gateway/http/session_events.h"
+#include "gateway/http/session_open.h"
+
+struct session_socket {
+    struct ch_request *request; /* the request that it began as */
+    struct ch_ws_peer *peer;
+    struct ch_lane_watcher watcher;
+    struct ch_request *current; /* the frame that is being answered; NULL: none */
+    struct ch_list frames;      /* that wait */
+    size_t nframes, bytes;
+    struct ch_task next;
+};
+
+struct socket_frame {
+    struct ch_link link;
+    size_t n;
+    char text[];
+};
+
+/* --- its end */
+
+static void drop_frame(struct session_socket *s, struct socket_frame *f) {
+    ch_list_del(&f->link);
+    s->nframes--;
+    s->bytes -= f->n;
+    ch_free(f);
+}
+
+/* What was asked for is done all the same; nobody hears how it went. */
+static void free_socket(struct session_socket *s) {
+    struct ch_request *req = s->request;
+    if (s->current)
+        s->current->response_user = NULL;
+    for (struct socket_frame *f; (f = CH_LIST_FIRST(&s->frames, struct socket_frame, link));)
+        drop_frame(s, f);
+    ch_task_cancel(req->gw->rt->loop, &s->next);
+    ch_lane_unwatch(&s->watcher);
+    ch_ws_peer_free(s->peer);
+    req->peer = NULL;
+    req->on_disconnect = NULL;
+    ch_free(s);
+}
+
+static void socket_on_disconnect(struct ch_request *req) {
+    free_socket(req->user);
+}
+
+static void socket_on_gone(struct ch_ws_peer *p, unsigned code, void *user) {
+    struct session_socket *s = user;
+    struct ch_request *req = s->request;
+    (void)p;
+    (void)code;
+    free_socket(s);
+    ch_request_end_stream(req);
+}
+
+void ch_session_sockets_close(chela_gateway *gw, bool all) {
+    for (CH_LIST_EACH(k, &gw->requests)) {
+        struct ch_request *req = CH_CONTAINER(k, struct ch_request, link);
+        const struct ch_lane *l = req->peer && !all ? ch_lane_find(gw, req->param) : NULL;
+        if (!req->peer || (l && l->running))
+            continue;
+        ch_ws_peer_close(req->peer, CH_WS_AWAY, "the gateway stops");
+        req->streams = false; /* its goodbye is waited for */
+    }
+}
+
+/* --- events out */
+
+static void socket_on_event(struct ch_lane_watcher *w, const struct chela_event *ev) {
+    struct session_socket *s = CH_CONTAINER(w, struct session_socket, watcher);
+    char *json = chela_event_json(ev);
+    ch_ws_peer_send(s->peer, ch_sv_str(json));
+    chela_free(json);
+    if (ev->type != CHELA_EV_RUN_END || !s->request->gw->draining)
+        return;
+    ch_ws_peer_close(s->peer, CH_WS_AWAY, "the gateway stops");
+    s->request->streams = false;
+}
+
+static bool socket_send_again(const struct ch_lane_event *t, void *user) {
+    return ch_ws_peer_send(user, t ? ch_sv_str(t->json) : CH_SV("{\"type\":\"gap\"}")) == 0;
+}
+
+/* --- frames in */
+
+/* The answer of a route is an object: it gets three members in front. */
+static void socket_on_answer(struct ch_request *req, int status, struct ch_sv json) {
+    struct session_socket *s = req->response_user;
+    CH_BUF_AUTO out = {0};
+    struct ch_jw w = ch_jw(&out);
+    if (!s)
+        return;
+    s->current = NULL;
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "type", status < 400 ? "ack" : "error");
+    ch_jw_kint(&w, "status", status);
+    if (req->ref) {
+        ch_jw_key(&w, "ref");
+        ch_jw_value(&w, req->ref);
+    }
+    ch_buf_addc(&out, ',');
+    ch_buf_add_sv(&out, ch_sv_trim(ch_sv(json.p + 1, json.n - 1)));
+    ch_ws_peer_send(s->peer, ch_buf_sv(&out));
+    struct ch_lane *l = s->watcher.link.next ? NULL : ch_lane_find(req->gw, s->request->param);
+    if (l)
+        ch_lane_watch(l, &s->watcher);
+    ch_task_defer(req->gw->rt->loop, &s->next);
+}
+
+/* What the body of a POST would be. */
+static void write_post_body(struct ch_buf *out, const struct ch_json *frame, const char *mode) {
+    static const char *const ours[] = {"type", "ref", "stream"};
+    struct ch_jw w = ch_jw(out);
+    ch_jw_begin(&w, '{');
+    for (CH_JSON_MEMBERS(k, v, frame)) {
+        bool skip = mode && ch_sv_is(ch_json_str(k), "mode");
+        for (size_t i = 0; i < CH_LEN(ours); i++)
+            skip |= ch_sv_is(ch_json_str(k), ours[i]);
+        if (skip)
+            continue;
+        ch_jw_key_sv(&w, ch_json_str(k));
+        ch_jw_value(&w, v);
+    }
+    if (mode)
+        ch_jw_kcstr(&w, "mode", mode);
+    ch_jw_end(&w, '}');
+}
+
+/* type: which POST it stands for. */
+static const struct frame_kind {
+    const char *type, *path, *mode;
+} kinds[] = {
+    {"message", "/api/sessions/{}/messages", NULL},
+    {"steer", "/api/sessions/{}/messages", "steer"},
+    {"cancel", "/api/sessions/{}/cancel", NULL},
+    {"approval", "/api/approvals/{}", NULL},
+};
+
+static const struct frame_kind *frame_kind_of(const struct ch_json *frame) {
+    for (size_t i = 0; i < CH_LEN(kinds); i++)
+        if (ch_sv_is(ch_json_get_str(frame, "type"), kinds[i].type))
+            return &kinds[i];
+    return NULL;
+}
+
+static const struct ch_http_route *find_post_route(const struct ch_http_route *table,
+                                                   const char *path) {
+    const struct ch_http_route *r = table;
+    while (strcmp(r->path, path) != 0 || strcmp(r->method, "POST") != 0)
+        r++;
+    return r;
+}
+
+static void route_frame(struct ch_request *req, struct ch_sv session) {
+    const struct ch_json *frame = req->json, *ref = ch_json_get(frame, "ref");
+    const struct frame_kind *k = frame_kind_of(frame);
+    CH_BUF_AUTO body = {0};
+    if (ref && (ref->type == CH_JSON_STRING || ref->type == CH_JSON_NUMBER))
+        req->ref = ref;
+    if (!k) {
+        ch_request_fail(req, 400, NULL, "`type` is message, steer, cancel or approval");
+        return;
+    }
+    if (req->gw->draining) {
+        ch_request_fail(req, 503, NULL, "the gateway stops");
+        return;
+    }
+    req->route = find_post_route(req->gw->routes, k->path);
+    req->param = strcmp(k->type, "approval") == 0 ? ch_json_get_str(frame, "id") : session;
+    if (!req->param.n) {
+        ch_request_fail(req, 400, NULL, "there is no `id` of an approval");
+        return;
+    }
+    req->param = ch_arena_sv(&req->arena, req->param); /* the socket may go before the visit */
+    write_post_body(&body, frame, k->mode);
+    ch_json_parse(&req->arena, ch_arena_sv(&req->arena, ch_buf_sv(&body)), CH_JSON_STRICT,
+                  &req->json, NULL, NULL);
+    req->route->run(req);
+}
+
+static void take_frame(struct session_socket *s, struct ch_sv text) {
+    struct chela_error err = {0};
+    struct ch_request *req = ch_request_nested(s->request, socket_on_answer, s);
+    s->current = req;
+    text = ch_arena_sv(&req->arena, text);
+    if (ch_json_parse(&req->arena, text, CH_JSON_STRICT, &req->json, NULL, &err) < 0)
+        ch_request_fail(req, 400, NULL, "the message is no JSON: %s", err.message);
+    else if (!ch_json_is(req->json, CH_JSON_OBJECT))
+        ch_request_fail(req, 400, NULL, "the message is not a JSON object");
+    else
+        route_frame(req, s->request->param);
+}
+
+static void socket_on_next(struct ch_task *t) {
+    struct session_socket *s = CH_CONTAINER(t, struct session_socket, next);
+    bool idle = !s->current && ch_ws_peer_is_open(s->peer); /* after a goodbye nothing is begun */
+    struct socket_frame *f = idle ? CH_LIST_FIRST(&s->frames, struct socket_frame, link) : NULL;
+    if (!f)
+        return;
+    take_frame(s, ch_sv(f->text, f->n));
+    drop_frame(s, f);
+}
+
+static void socket_on_message(struct ch_ws_peer *p, struct ch_sv text, void *user) {
+    struct session_socket *s = user;
+    if (s->nframes == CH_LIMIT_SOCKET_FRAMES || s->bytes + text.n > CH_LIMIT_WS_MESSAGE) {
+        ch_ws_peer_close(p, CH_WS_POLICY, "you say more than is answered: wait for that");
+        return;
+    }
+    struct socket_frame *f = ch_alloc(sizeof(*f) + text.n);
+    f->n = text.n;
+    memcpy(f->text, text.p, text.n);
+    ch_list_add(&s->frames, &f->link);
+    s->nframes++;
+    s->bytes += text.n;
+    ch_task_defer(s->request->gw->rt->loop, &s->next);
+}
+
+/* --- its beginning */
+
+static void socket_open_socket(struct ch_request *req, struct ch_lane *l) {
+    static const struct ch_ws_peer_events events = {.message = socket_on_message,
+                                                    .gone = socket_on_gone};
+    bool offered = ch_ws_peer_offers(ch_exchange_inbound(req->x), CH_SOCKET_PROTOCOL);
+    struct ch_sv after = ch_http_route_decode_query(&req->arena, ch_request_query(req, "after"));
+    struct session_socket *s = ch_alloc(sizeof(*s));
+    s->request = req;
+    s->watcher.event = socket_on_event;
+    s->next.fn = socket_on_next;
+    ch_list_init(&s->frames);
+    req->user = s;
+    req->on_disconnect = socket_on_disconnect;
+    req->streams = true;
+    req->status = 101;
+    ch_ws_peer_accept(req->gw->rt->loop, req->x, offered ? CH_SOCKET_PROTOCOL : NULL, &events, s,
+                      &s->peer);
+    req->peer = s->peer;
+    if (l && after.n)
+        ch_session_events_replay(l, after, socket_send_again, s->peer);
+    if (l)
+        ch_lane_watch(l, &s->watcher);
+}
+
+void ch_session_socket_open(struct ch_request *req) {
+    const struct ch_inbound *in = ch_exchange_inbound(req->x);
+    struct chela_error err = {0};
+    const char *why;
+    if (!ch_exchange_can_upgrade(req->x)) {
+        ch_request_fail(req, 501, "http1_required", "a WebSocket needs HTTP/1.1 here");
+        return;
+    }
+    int status = ch_ws_peer_check(in, &why);
+    if (status == 426) {
+        ch_request_add_header(req, "Upgrade", "websocket");
+        ch_request_add_header(req, "Sec-WebSocket-Version", "13");
+    }
+    if (status)
+        ch_request_fail(req, status, NULL, "%s", why);
+    else if (ch_inbound_count(in, "sec-websocket-protocol") &&
+             !ch_ws_peer_offers(in, CH_SOCKET_PROTOCOL))
+        ch_request_fail(req, 400, NULL, "the only subprotocol is " CH_SOCKET_PROTOCOL);
+    else if (ch_lane_key_check(req->param, &err) < 0)
+        ch_request_fail_with(req, &err);
+    else
+        ch_session_open_lane(req, true, socket_open_socket);
+}
