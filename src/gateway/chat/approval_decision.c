@@ -4,9 +4,16 @@
  *
  * Who may answer is the channel's to say; that the id is one that waits is the
  * session's. */
+#include "gateway/chat/approval_decision.h"
+
 #include "base/error.h"
 #include "base/log.h"
+#include "gateway/chat/approval_prompt.h"
+#include "gateway/chat/chat_lane.h"
 #include "gateway/chat/chat_service.h"
+#include "gateway/chat/reply_target.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/request.h"
 
 struct approval_decision {
     struct ch_link link; /* in the chat's decidings */

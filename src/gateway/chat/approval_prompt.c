@@ -6,9 +6,12 @@
  * that cannot be answered in a chat. It is sent under the id that the call has,
  * so it is seen once, whatever this process dies in; a session that was left
  * paused is asked about again, under the same id. */
+#include "gateway/chat/approval_prompt.h"
+
 #include "base/limits.h"
 #include "base/log.h"
 #include "gateway/chat/chat_service.h"
+#include "gateway/request/gateway_state.h"
 
 const char *ch_approval_prompt_policy(const struct ch_chat_service *chat) {
     const struct ch_channel_ops *ops = chat->channel->ops;

@@ -11,11 +11,14 @@
  *
  * What is known of a chat is kept in memory: after a restart a message is known
  * again when it is spoken of next. */
+#include "gateway/chat/chat_actions.h"
+
 #include "agent/journal/mailbox.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "gateway/chat/chat_service.h"
+#include "gateway/request/gateway_state.h"
 #include "tool/call/call.h"
 #include "tool/call/function.h"
 
@@ -363,11 +366,6 @@ int ch_chat_actions_add_tools(chela_gateway *gw, chela_agent *agent, const char 
 }
 
 /* --- life */
-
-void ch_chat_actions_init(struct ch_chat_service *chat) {
-    ch_list_init(&chat->actions);
-    ch_list_init(&chat->known_chats);
-}
 
 void ch_chat_actions_release(struct ch_chat_service *chat) {
     for (struct ch_chat_action *g;

@@ -3,11 +3,20 @@
  * A message that begins with one of these words is no input for the agent. It is
  * answered through the outbox like everything else, and leaves the inbox only
  * then. Some are for the channel's owners alone. */
+#include "gateway/chat/chat_commands.h"
+
 #include <time.h>
 
 #include "agent/handle/driver.h"
 #include "base/log.h"
-#include "gateway/chat/chat_service.h"
+#include "gateway/chat/approval_decision.h"
+#include "gateway/chat/approval_prompt.h"
+#include "gateway/chat/chat_event.h"
+#include "gateway/chat/chat_lane.h"
+#include "gateway/chat/chat_overrides.h"
+#include "gateway/chat/chat_pairing.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/gateway_state.h"
 #include "io/worker.h"
 
 /* --- /stop */

@@ -11,6 +11,8 @@
  * dies in, the next one finds: at the start it takes up the events of the inbox,
  * the messages of the outbox, and the sessions that were in the middle of
  * something. */
+#include "gateway/chat/chat_dispatch.h"
+
 #include "agent/context/context.h"
 #include "agent/feature/heartbeat/beat.h"
 #include "agent/handle/driver.h"
@@ -18,7 +20,20 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "channel/files.h"
+#include "gateway/chat/approval_decision.h"
+#include "gateway/chat/approval_prompt.h"
+#include "gateway/chat/chat_actions.h"
+#include "gateway/chat/chat_commands.h"
+#include "gateway/chat/chat_event.h"
+#include "gateway/chat/chat_lane.h"
+#include "gateway/chat/chat_notes.h"
+#include "gateway/chat/chat_pairing.h"
+#include "gateway/chat/chat_room.h"
 #include "gateway/chat/chat_service.h"
+#include "gateway/chat/gateway_tool.h"
+#include "gateway/chat/reply_target.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/gateway_state.h"
 
 #define NO_WORDS "[a message without words]"
 

@@ -1,7 +1,11 @@
 /* chat_event.c -- an arrival on its way to an agent: how it begins, how it is answered
  * without one, and how it ends. */
+#include "gateway/chat/chat_event.h"
+
 #include "base/log.h"
 #include "gateway/chat/chat_service.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/gateway_state.h"
 
 struct ch_chat_event *ch_chat_event_new(struct ch_chat_service *chat) {
     struct ch_chat_event *p = ch_alloc(sizeof(*p));

@@ -1,6 +1,13 @@
 /* chat_lane.c -- the lane of a session in a chat: with the tools that act there and the
  * settings that were chosen there. */
+#include "gateway/chat/chat_lane.h"
+
+#include "gateway/chat/chat_actions.h"
+#include "gateway/chat/chat_overrides.h"
 #include "gateway/chat/chat_service.h"
+#include "gateway/chat/gateway_tool.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/gateway_state.h"
 
 static int equip(chela_gateway *gw, chela_agent *agent, const char *key,
                  struct chela_error *err) {

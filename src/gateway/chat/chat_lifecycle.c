@@ -10,12 +10,27 @@
  * over a change of its channel. A channel that leaves fetches nothing more; it
  * is closed when nobody waits for it: no message that it sends lacks a receipt,
  * and nothing that it brought is on its way into the inbox. */
+#include "gateway/chat/chat_lifecycle.h"
+
 #include "agent/handle/driver.h"
 #include "agent/journal/mailbox.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "gateway/chat/approval_decision.h"
+#include "gateway/chat/approval_prompt.h"
+#include "gateway/chat/chat_actions.h"
+#include "gateway/chat/chat_dispatch.h"
+#include "gateway/chat/chat_event.h"
+#include "gateway/chat/chat_notes.h"
+#include "gateway/chat/chat_overrides.h"
+#include "gateway/chat/chat_recovery.h"
+#include "gateway/chat/chat_room.h"
 #include "gateway/chat/chat_service.h"
+#include "gateway/chat/gateway_tool.h"
+#include "gateway/chat/reply_target.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/gateway_state.h"
 
 /* A channel that is to be used. */
 struct planned_channel {
@@ -73,24 +88,6 @@ static void lifecycle_digest_opts(const struct chela_channel_opts *o, bool liste
     ch_sha256_of(ch_buf_sv(&all), out);
 }
 
-struct ch_chat_service *ch_chat_service_new(chela_gateway *gw) {
-    struct ch_chat_service *chat = ch_alloc(sizeof(*chat));
-    chat->gw = gw;
-    ch_list_init(&chat->events);
-    ch_list_init(&chat->overrides);
-    ch_list_init(&chat->rooms);
-    ch_list_init(&chat->notes);
-    ch_list_init(&chat->note_writes);
-    ch_list_init(&chat->old_channels);
-    chat->dispatch = ch_chat_dispatch_event;
-    ch_list_init(&chat->approval_prompts);
-    ch_list_init(&chat->decisions);
-    ch_reply_targets_init(chat);
-    ch_chat_actions_init(chat);
-    ch_list_init(&chat->config_jobs);
-    return chat;
-}
-
 static void free_planned(struct planned_channel *p) {
     ch_list_del(&p->link);
     if (p->channel)
@@ -135,7 +132,7 @@ static int plan_channel(chela_gateway *gw, const struct chela_channel_opts *give
     bool listens = agent->companion != NULL;
     p->chat = find_service(gw, o.name);
     p->fresh = !p->chat;
-    p->chat = p->fresh ? ch_chat_service_new(gw) : p->chat;
+    p->chat = p->fresh ? ch_chat_service_new(gw, ch_chat_dispatch_event) : p->chat;
     p->agent = ch_strdup(o.agent ? o.agent : "");
     lifecycle_digest_opts(&o, listens, p->made_of);
     ch_list_add(&plan->list, &p->link);

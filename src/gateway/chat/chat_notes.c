@@ -1,7 +1,10 @@
 /* chat_notes.c -- what a channel remembers beyond this process: notes of the store,
  * "note:CHANNEL:ID". */
+#include "gateway/chat/chat_notes.h"
+
 #include "agent/journal/journal.h"
 #include "gateway/chat/chat_service.h"
+#include "gateway/request/gateway_state.h"
 
 #define PREFIX "note:"
 

@@ -3,11 +3,15 @@
  * A wish belongs to a session's key and outlives conversations: it is a note of
  * the store ("wish:KEY"), read at the start. It takes effect with the next
  * message that finds the agent at rest. */
+#include "gateway/chat/chat_overrides.h"
+
 #include "agent/journal/journal.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "gateway/chat/chat_event.h"
 #include "gateway/chat/chat_service.h"
+#include "gateway/request/gateway_state.h"
 
 #define PREFIX "wish:"
 

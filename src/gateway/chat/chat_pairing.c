@@ -2,10 +2,12 @@
  * such people are given a code (chela/pairing.h). The store is asked each time,
  * on a worker: who is approved or removed there, by whatever process, counts at
  * once. */
-#include "channel/pairing.h"
+#include "gateway/chat/chat_pairing.h"
 
 #include "base/log.h"
-#include "gateway/chat/chat_service.h"
+#include "channel/pairing.h"
+#include "gateway/chat/chat_event.h"
+#include "gateway/request/gateway_state.h"
 #include "io/worker.h"
 
 struct pairing_work {

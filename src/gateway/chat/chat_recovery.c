@@ -1,9 +1,21 @@
 /* chat_recovery.c -- takes up what other processes left: the events of the inbox, the
  * messages of the outbox, and the sessions that were in the middle of something. */
+#include "gateway/chat/chat_recovery.h"
+
 #include "base/limits.h"
 #include "base/log.h"
+#include "gateway/chat/approval_prompt.h"
+#include "gateway/chat/chat_dispatch.h"
+#include "gateway/chat/chat_event.h"
+#include "gateway/chat/chat_lane.h"
+#include "gateway/chat/chat_notes.h"
+#include "gateway/chat/chat_overrides.h"
+#include "gateway/chat/chat_room.h"
 #include "gateway/chat/chat_service.h"
+#include "gateway/chat/reply_target.h"
+#include "gateway/lane/lane.h"
 #include "gateway/lane/orphans.h"
+#include "gateway/request/gateway_state.h"
 #include "io/worker.h"
 #include "store/store.h"
 

@@ -19,6 +19,13 @@
 #include "agent/feature/heartbeat/beat.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "gateway/chat/chat_event.h"
+#include "gateway/chat/chat_lane.h"
+#include "gateway/chat/chat_room_notes.h"
+#include "gateway/chat/chat_service.h"
+#include "gateway/chat/reply_target.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/gateway_state.h"
 
 #define TIME 6 /* bytes of a line: "[10:02" */
 

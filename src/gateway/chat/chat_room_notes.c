@@ -9,10 +9,14 @@
  * It is read before a room decides about anything, for all rooms that wait in one
  * go; and where several gateways share the store, again once what is known is no
  * longer fresh, unless the session is ours because a run is under way. */
+#include "gateway/chat/chat_room_notes.h"
+
 #include "agent/feature/heartbeat/beat.h"
 #include "agent/journal/journal.h"
 #include "base/log.h"
 #include "gateway/chat/chat_room.h"
+#include "gateway/chat/chat_service.h"
+#include "gateway/request/gateway_state.h"
 #include "io/worker.h"
 #include "model/message/ids.h"
 

@@ -2,6 +2,25 @@
  * key of a session, and the agent that answers there. */
 #include "gateway/chat/chat_service.h"
 
+#include "gateway/chat/chat_event.h"
+#include "gateway/request/gateway_state.h"
+
+struct ch_chat_service *ch_chat_service_new(chela_gateway *gw,
+                                            void (*dispatch)(struct ch_chat_event *e)) {
+    struct ch_chat_service *chat = ch_alloc(sizeof(*chat));
+    struct ch_list *lists[] = {&chat->events,           &chat->reply_targets,
+                               &chat->approval_prompts, &chat->decisions,
+                               &chat->actions,          &chat->known_chats,
+                               &chat->config_jobs,      &chat->overrides,
+                               &chat->rooms,            &chat->notes,
+                               &chat->note_writes,      &chat->old_channels};
+    chat->gw = gw;
+    chat->dispatch = dispatch;
+    for (size_t i = 0; i < CH_LEN(lists); i++)
+        ch_list_init(lists[i]);
+    return chat;
+}
+
 chela_agent *ch_chat_service_agent(const struct ch_chat_service *chat) {
     chela_agent *agent = ch_gateway_agent(chat->gw, ch_sv_str(chat->agent));
     return agent ? agent : chat->gw->agents[0];

@@ -12,6 +12,8 @@
  * there when the question is put. A change is written beside the file, then put
  * in its place, so that there is never half of one; then it is taken up as on
  * SIGHUP. */
+#include "gateway/chat/gateway_tool.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -26,6 +28,8 @@
 #include "base/log.h"
 #include "config/patch.h"
 #include "gateway/chat/chat_service.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/gateway_state.h"
 #include "io/worker.h"
 #include "tool/call/call.h"
 #include "tool/call/function.h"

@@ -9,13 +9,19 @@
  * so it is seen once, whatever this process dies in; a session that was left
  * paused is asked about again, under the same id. Who may answer is the
  * channel's to say; that the id is one that waits is the session's. */
+#include "gateway/chat/reply_target.h"
+
 #include "agent/handle/driver.h"
 #include "agent/journal/journal_replay.h"
 #include "agent/journal/run_journal.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "gateway/chat/approval_prompt.h"
+#include "gateway/chat/chat_actions.h"
 #include "gateway/chat/chat_service.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/gateway_state.h"
 
 #define KNOWN 64 /* messages that the model may answer or react to */
 
@@ -221,10 +227,6 @@ void ch_reply_target_ask_again(struct ch_chat_service *chat, struct ch_lane *l) 
 }
 
 /* --- life */
-
-void ch_reply_targets_init(struct ch_chat_service *chat) {
-    ch_list_init(&chat->reply_targets);
-}
 
 void ch_reply_targets_release(struct ch_chat_service *chat) {
     for (struct reply_target *t;

@@ -5,10 +5,13 @@
  * session there, and the run goes on once nothing else waits. Calls that wait
  * for their result are listed beside those that wait for consent: the result
  * goes to the session (sessions_api.c). */
+#include "gateway/http/approvals_api.h"
+
 #include "base/error.h"
 #include "base/limits.h"
-#include "gateway/http/routes.h"
 #include "gateway/lane/lane.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/request.h"
 #include "gateway/request/store_lookup.h"
 
 /* --- all that wait */

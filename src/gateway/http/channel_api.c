@@ -1,7 +1,13 @@
 /* channel_api.c -- POST /channels/{name}/events: a chat service calls. The channel
  * verifies the call; what arrived is in the store before the answer is sent. */
+#include "gateway/http/channel_api.h"
+
+#include "gateway/chat/approval_decision.h"
+#include "gateway/chat/chat_dispatch.h"
+#include "gateway/chat/chat_event.h"
 #include "gateway/chat/chat_service.h"
-#include "gateway/http/routes.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/request.h"
 
 static struct ch_sv callback_header(const void *request, const char *name) {
     return ch_inbound_count(request, name) == 1 ? ch_inbound_header(request, name)

@@ -6,8 +6,10 @@
  * routes. Its style and script are named to the browser by their digests:
  * nothing else that finds its way into the page is run, and nothing is loaded
  * from or sent to anywhere but here. The paths are relative to where make runs. */
+#include "gateway/http/console.h"
+
 #include "base/base64.h"
-#include "gateway/http/routes.h"
+#include "gateway/request/request.h"
 
 #define LABEL(symbol) ".global " symbol "\n.hidden " symbol "\n" symbol ":\n"
 #define TAKE(name) ".incbin \"src/gateway/http/console/" name "\"\n"

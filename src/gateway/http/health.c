@@ -19,8 +19,10 @@
 #include "agent/journal/mailbox.h"
 #include "base/limits.h"
 #include "gateway/chat/chat_service.h"
-#include "gateway/http/routes.h"
 #include "gateway/lane/health_state.h"
+#include "gateway/request/auth.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/request.h"
 #include "io/worker.h"
 
 struct store_probe {

@@ -1,9 +1,12 @@
 /* metrics.c -- GET /metrics, as Prometheus reads it.
  *
  * Sums and sizes alone: no name, key or text of anybody becomes a label. */
+#include "gateway/http/metrics.h"
+
 #include "chela/mailbox.h"
-#include "gateway/http/routes.h"
 #include "gateway/lane/health_state.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/request.h"
 
 static void metrics_add(struct ch_buf *out, const char *name, const char *type, const char *help,
                         double value) {

@@ -4,6 +4,9 @@
 
 #include "base/error.h"
 #include "base/limits.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/request.h"
 
 static void openai_write_model(struct ch_jw *w, const chela_agent *a) {
     ch_jw_begin(w, '{');

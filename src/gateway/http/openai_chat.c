@@ -8,8 +8,14 @@
  * A stream begins with the first word; what fails before that is answered with
  * a proper status. In a stream everything the model says is sent as it comes;
  * an answer that is not streamed holds the last reply alone. */
+#include "gateway/http/openai_chat.h"
+
 #include "base/error.h"
 #include "gateway/http/openai.h"
+#include "gateway/http/openai_completion.h"
+#include "gateway/http/openai_messages.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/request.h"
 
 struct openai_chat {
     struct ch_completion r;

@@ -5,10 +5,16 @@
  * What is said in between, and how, is each protocol's own (struct ch_completion_ops).
  * A client that leaves ends it, and the run if nobody keeps that. What fails
  * before the first word of a stream is answered with a proper status. */
+#include "gateway/http/openai_completion.h"
+
 #include <stdio.h>
 
 #include "base/error.h"
 #include "gateway/http/openai.h"
+#include "gateway/lane/client_history.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/request.h"
 
 static void free_completion(struct ch_completion *r) {
     ch_lane_unwatch(&r->watcher);

@@ -1,6 +1,8 @@
 /* openai_messages.c -- the `messages` of Chat Completions, read. */
+#include "gateway/http/openai_messages.h"
+
 #include "base/error.h"
-#include "gateway/http/openai.h"
+#include "gateway/lane/client_history.h"
 
 static int openai_messages_read_file(const struct ch_json *part, struct ch_client_history *h,
                                      struct chela_error *err) {

@@ -5,10 +5,16 @@
  * is stored under a response's id (`store` is answered with false, and
  * previous_response_id is refused): a conversation that is to be kept has a
  * session. */
+#include "gateway/http/openai_responses.h"
+
 #include <stdio.h>
 
 #include "base/error.h"
 #include "gateway/http/openai.h"
+#include "gateway/http/openai_completion.h"
+#include "gateway/lane/client_history.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/request.h"
 
 struct openai_response {
     struct ch_completion r;

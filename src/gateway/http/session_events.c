@@ -8,8 +8,9 @@
 #include <stdio.h>
 
 #include "base/limits.h"
-#include "gateway/http/routes.h"
 #include "gateway/http/session_open.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/request.h"
 
 struct event_follower {
     struct ch_request *request;

@@ -1,6 +1,9 @@
 /* session_open.c -- see session_open.h. */
 #include "gateway/http/session_open.h"
 
+#include "gateway/lane/lane.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/request.h"
 #include "gateway/request/store_lookup.h"
 
 struct session_opening {

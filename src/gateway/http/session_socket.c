@@ -8,13 +8,18 @@
  * Frames are answered one by one, in their order; those that come meanwhile wait,
  * within a bound. A session that is not there yet comes about with its first
  * message, as it does over POST, and is followed from then on. */
-#include "net/ws_peer.h"
+#include "gateway/http/session_socket.h"
 
 #include "base/error.h"
 #include "base/limits.h"
-#include "gateway/http/routes.h"
 #include "gateway/http/session_events.h"
 #include "gateway/http/session_open.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/auth.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/http_route.h"
+#include "gateway/request/request.h"
+#include "net/ws_peer.h"
 
 struct session_socket {
     struct ch_request *request; /* the request that it began as */

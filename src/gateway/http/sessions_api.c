@@ -3,6 +3,8 @@
  * A message for a session that rests begins a run. One that comes while a run
  * is in progress steers it, or waits for its end, as its sender asks. A session
  * that waits for its caller's tools gets their results the same way. */
+#include "gateway/http/sessions_api.h"
+
 #include <time.h>
 
 #include "agent/journal/run_journal.h"
@@ -10,6 +12,11 @@
 #include "base/limits.h"
 #include "gateway/http/openai.h"
 #include "gateway/http/session_events.h"
+#include "gateway/lane/client_history.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/http_route.h"
+#include "gateway/request/request.h"
 #include "gateway/request/store_lookup.h"
 #include "store/store.h"
 

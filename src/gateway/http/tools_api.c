@@ -1,7 +1,10 @@
 /* tools_api.c -- POST /tools/invoke: one tool of an agent, through the whole
  * path of a call. What would need a person's consent is refused. */
+#include "gateway/http/tools_api.h"
+
 #include "base/error.h"
-#include "gateway/http/routes.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/request.h"
 #include "tool/call/batch.h"
 
 struct invocation {

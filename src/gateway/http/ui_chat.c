@@ -6,10 +6,16 @@
  * tools and answers to questions for consent; only those that the paused run
  * waits for count, so results that come late, twice or for calls that nobody
  * made change nothing. */
+#include "gateway/http/ui_chat.h"
+
 #include "base/error.h"
 #include "base/limits.h"
 #include "gateway/http/openai.h"
 #include "gateway/http/ui_stream.h"
+#include "gateway/lane/client_history.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/request.h"
 
 struct ui_chat {
     struct ch_lane_wait wait;

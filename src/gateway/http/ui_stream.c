@@ -4,6 +4,9 @@
 #include <stdio.h>
 
 #include "base/limits.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/request.h"
 #include "tool/registry/registry.h"
 
 struct ui_stream_viewer {

@@ -5,9 +5,12 @@
  * A call took the time since the record before it, for the journal holds what
  * came of a call and not when it was sent. What runs cost is told in sum, as
  * far as prices are known. */
+#include "gateway/http/usage_api.h"
+
 #include "base/error.h"
 #include "base/limits.h"
-#include "gateway/http/routes.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/request.h"
 #include "gateway/request/store_lookup.h"
 
 struct usage_session {

@@ -10,14 +10,25 @@
  * An event is acknowledged once it is in the inbox, and delivered from there
  * (delivery.h); one that was accepted by a process that died is taken up by
  * another (orphan_scan.h). */
+#include "gateway/http/webhooks.h"
+
 #include "agent/journal/journal.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/proof.h"
 #include "gateway/lane/delivery.h"
-#include "gateway/http/routes.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/request.h"
 
+struct webhook {
+    char *name, *secret, *agent, *session; /* owned; the last two may be NULL */
+};
+
+struct ch_webhooks {
+    struct webhook *list; /* owned */
+    size_t n;
+};
 
 /* --- a call */
 
@@ -102,15 +113,15 @@ static bool webhook_is_signed(struct ch_request *req, const char *secret, struct
            ch_proof_fresh(timestamp, ch_now_ms(ch_loop_clock(req->gw->rt->loop)) / 1000);
 }
 
-static const struct ch_webhook *webhook_find(const chela_gateway *gw, struct ch_sv name) {
-    for (size_t i = 0; i < gw->webhooks.n; i++)
-        if (ch_sv_is(name, gw->webhooks.list[i].name))
-            return &gw->webhooks.list[i];
+static const struct webhook *webhook_find(const chela_gateway *gw, struct ch_sv name) {
+    for (size_t i = 0; i < gw->webhooks->n; i++)
+        if (ch_sv_is(name, gw->webhooks->list[i].name))
+            return &gw->webhooks->list[i];
     return NULL;
 }
 
 void ch_webhooks_receive(struct ch_request *req) {
-    const struct ch_webhook *h = webhook_find(req->gw, req->param);
+    const struct webhook *h = webhook_find(req->gw, req->param);
     struct ch_sv signature;
     CH_BUF_AUTO id = {0}, key = {0}, text = {0};
     if (!h || !webhook_is_signed(req, h->secret, &signature)) {
@@ -130,33 +141,42 @@ void ch_webhooks_receive(struct ch_request *req) {
 }
 
 bool ch_webhooks_own_session(const chela_gateway *gw, const char *session) {
-    for (size_t i = 0; i < gw->webhooks.n; i++)
-        if (gw->webhooks.list[i].session && strcmp(session, gw->webhooks.list[i].session) == 0)
+    for (size_t i = 0; i < gw->webhooks->n; i++)
+        if (gw->webhooks->list[i].session && strcmp(session, gw->webhooks->list[i].session) == 0)
             return true;
     return strncmp(session, CH_WEBHOOK_SESSION, strlen(CH_WEBHOOK_SESSION)) == 0;
 }
 
 /* --- life */
 
-int ch_webhooks_init(chela_gateway *gw, const struct chela_gateway_opts *o, struct ch_webhooks *out,
-                     struct chela_error *err) {
+static int add_webhook(struct ch_webhooks *all, const struct chela_gateway_hook *h,
+                       struct chela_error *err) {
+    if (!h->secret || strlen(h->secret) < 16)
+        return ch_fail(err, CHELA_ECONFIG,
+                       "hook %s needs a secret of at least 16 bytes that its sender signs with",
+                       h->name);
+    ch_redact_add(h->secret);
+    all->list[all->n++] = (struct webhook){.name = ch_strdup(h->name),
+                                           .secret = ch_strdup(h->secret),
+                                           .agent = h->agent ? ch_strdup(h->agent) : NULL,
+                                           .session = h->session ? ch_strdup(h->session) : NULL};
+    return 0;
+}
+
+int ch_webhooks_new(chela_gateway *gw, const struct chela_gateway_opts *o,
+                    struct ch_webhooks **out, struct chela_error *err) {
     if (o->nhooks && !gw->rt->journal)
         return ch_fail(err, CHELA_ECONFIG, "hooks need a store: an event must not be lost");
-    out->list = ch_alloc((o->nhooks + 1) * sizeof(*out->list));
-    for (size_t i = 0; i < o->nhooks; i++) {
-        const struct chela_gateway_hook *h = &o->hooks[i];
-        if (!h->secret || strlen(h->secret) < 16)
-            return ch_fail(err, CHELA_ECONFIG,
-                           "hook %s needs a secret of at least 16 bytes that its sender signs with",
-                           h->name);
-        ch_redact_add(h->secret);
-        out->list[out->n++] =
-            (struct ch_webhook){.name = ch_strdup(h->name),
-                                .secret = ch_strdup(h->secret),
-                                .agent = h->agent ? ch_strdup(h->agent) : NULL,
-                                .session = h->session ? ch_strdup(h->session) : NULL};
-    }
-    return 0;
+    struct ch_webhooks *all = ch_alloc(sizeof(*all));
+    int rc = 0;
+    all->list = ch_alloc((o->nhooks + 1) * sizeof(*all->list));
+    for (size_t i = 0; rc == 0 && i < o->nhooks; i++)
+        rc = add_webhook(all, &o->hooks[i], err);
+    if (rc < 0)
+        ch_webhooks_free(all);
+    else
+        *out = all;
+    return rc;
 }
 
 void ch_webhooks_abandon_calls(chela_gateway *gw) {
@@ -167,13 +187,15 @@ void ch_webhooks_abandon_calls(chela_gateway *gw) {
     }
 }
 
-void ch_webhooks_release(struct ch_webhooks *hooks) {
-    for (size_t i = 0; i < hooks->n; i++) {
-        ch_free(hooks->list[i].name);
-        ch_free(hooks->list[i].secret);
-        ch_free(hooks->list[i].agent);
-        ch_free(hooks->list[i].session);
+void ch_webhooks_free(struct ch_webhooks *all) {
+    if (!all)
+        return;
+    for (size_t i = 0; i < all->n; i++) {
+        ch_free(all->list[i].name);
+        ch_free(all->list[i].secret);
+        ch_free(all->list[i].agent);
+        ch_free(all->list[i].session);
     }
-    ch_free(hooks->list);
-    *hooks = (struct ch_webhooks){0};
+    ch_free(all->list);
+    ch_free(all);
 }

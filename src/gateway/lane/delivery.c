@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/gateway_state.h"
 
 #define LONGEST_REST_MS 60000
 

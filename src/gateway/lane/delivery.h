@@ -11,6 +11,9 @@
 #define CH_GATEWAY_DELIVERY_H
 #include "gateway/lane/lane.h"
 
+/* The reply of a wake that means: nothing needs attention. */
+#define CH_WAKE_OK "HEARTBEAT_OK"
+
 struct ch_delivery_opts {
     const char *id, *key, *agent; /* agent "": the first */
     const char *text;

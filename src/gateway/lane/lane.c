@@ -9,6 +9,8 @@
 #include "base/utf8.h"
 #include "gateway/lane/client_history.h"
 #include "gateway/lane/health_state.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/request.h"
 
 /* --- events */
 

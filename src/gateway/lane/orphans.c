@@ -3,6 +3,7 @@
 
 #include "base/checksum.h"
 #include "base/limits.h"
+#include "gateway/request/gateway_state.h"
 #include "store/store.h"
 
 struct sighting {

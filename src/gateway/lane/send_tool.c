@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "gateway/lane/lane.h"
+#include "gateway/request/gateway_state.h"
 #include "tool/call/call.h"
 
 struct send_call {

@@ -8,11 +8,12 @@
  *
  * Tokens are compared by their digests, whose length and content tell nothing
  * about the token, over all bytes whatever they are. */
+#include "gateway/request/auth.h"
+
 #include <arpa/inet.h>
 
 #include "base/error.h"
 #include "base/log.h"
-#include "gateway/request/gateway_state.h"
 #include "net/ws_peer.h"
 
 #define TOKEN_LEAST 16

@@ -1,6 +1,7 @@
 /* gateway_state.c -- what every part of a gateway asks it for: its agents, whether its
  * store is shared, and the interruption of chela_gateway_run. */
 #include "gateway/request/gateway_state.h"
+
 #include "store/store.h"
 
 chela_agent *ch_gateway_agent(const chela_gateway *gw, struct ch_sv id) {

@@ -1,239 +1,78 @@
-/* gateway_state.h -- what the files of the gateway share.
+/* gateway_state.h -- the state that all rooms of the gateway share.
  *
- * A visit is one request on its way through: checked at the gate (auth.c),
- * led by the table of routes (route.c) to one function, answered once. A lane
- * (lane.h) is a live session that visits talk to. */
-#ifndef CH_GATEWAY_GATEWAY_H
-#define CH_GATEWAY_GATEWAY_H
+ * Each member has one owner, named beside it, which alone changes it. Parts with an opaque
+ * type are reached through their owner's functions. Loop thread only, except where
+ * stated. */
+#ifndef CH_GATEWAY_GATEWAY_STATE_H
+#define CH_GATEWAY_GATEWAY_STATE_H
 #include "agent/handle/agent.h"
-#include "base/sha256.h"
 #include "chela/gateway.h"
-#include "json/json.h"
-#include "json/writer.h"
-#include "net/server.h"
+#include "gateway/request/auth.h"
 
-/* Who may come in. */
-struct ch_auth {
-    unsigned char token[CH_SHA256_SIZE]; /* digest: compared in constant time */
-    char **hosts, **origins;             /* owned, NULL-terminated */
-};
+struct ch_http_route;
+struct ch_lane;
 
-struct ch_webhook {
-    char *name, *secret, *agent, *session; /* owned; the last two may be NULL */
-};
-
-struct ch_webhooks {
-    struct ch_webhook *list; /* owned */
-    size_t n;
-};
-
-struct ch_counters { /* since the start */
+/* Totals since the gateway was opened, for GET /metrics. */
+struct ch_counters {
     uint64_t requests[6]; /* by the first digit of the status */
-    uint64_t refused;     /* at the gate */
+    uint64_t refused;     /* before the body was read, or by a signature */
     uint64_t runs, runs_failed, turns, tool_calls, tool_errors;
     uint64_t input_tokens, output_tokens;
     double cost_usd;
 };
 
-struct ch_lane;
-
 struct chela_gateway {
+    /* server/gateway.c */
     chela_runtime *rt;
-    chela_store *store; /* borrowed; may be NULL */
-    struct ch_server *server;
-    const struct ch_http_route *routes; /* ended by a NULL method */
+    chela_store *store;            /* borrowed; may be NULL */
+    struct ch_server *server;      /* NULL: headless */
     struct ch_auth auth;
-    chela_agent **agents; /* owned array of borrowed agents, NULL-terminated */
-    chela_agent **retired; /* owned array: to be freed once nobody uses them */
-    size_t nretired;
-    struct ch_list lanes, requests, ui_streams, deliveries, webhook_calls;
-    struct ch_webhooks webhooks;
-    struct ch_orphan_scan *orphan_scan; /* owned */
-    struct ch_orphans *orphans;     /* owned */
-    struct ch_schedules *schedules; /* owned */
-    /* Directs the reply of a run that no message began to the chat of its session, and
-     * says in *approve who decides about its calls; leaves both alone if the session
-     * belongs to no chat. */
+    const struct ch_http_route *routes;
+    chela_agent **agents;          /* owned array of borrowed agents, NULL-terminated */
+    chela_event_fn *on_event;      /* receives the events of all lanes; may be NULL */
+    void *user;
+    char *config_file;             /* owned; may be NULL */
+    int64_t started;               /* ms, monotonic */
+    bool headless;                 /* accepts no requests: server/schedule_run.c */
+    bool draining;                 /* chela_gateway_stop was called */
+    struct ch_post interrupt;      /* any thread may post it; see chela_gateway_interrupt */
+    atomic_uint interrupts;
+    struct ch_counters counters;   /* every room counts its own members */
+    /* Directs the reply of a run that no message began to the chat of its session, and sets
+     * *approve to the policy for calls that need consent. Does nothing if the session
+     * belongs to no chat. chat/reply_target.c */
     int (*attach_chat)(struct ch_lane *l, const char **to, const char **approve,
                        struct chela_error *err);
-    bool headless;                  /* it serves nobody: schedule_run.c */
-    chela_event_fn *on_event;       /* of all lanes; NULL: nobody listens */
-    void *user;
-    char *config_file;    /* owned; NULL: none */
-    struct ch_list chats; /* chats.c */
-    struct ch_timer leave_timer;            /* ... look for those that can go */
-    struct ch_chat_recovery *chat_recovery; /* ... what was left is being read; NULL */
-    size_t nlanes, nrequests;
-    size_t ninvocations; /* of single tools, which use their agent directly */
-    struct ch_counters counters;
-    struct ch_health *health; /* owned */
-    struct ch_health_state *health_state; /* owned */
-    int64_t started;                      /* ms, monotonic */
-    struct ch_timer keep_alive;
-    struct ch_timer drain;
-    struct ch_timer retention_timer;
-    int64_t retention_ms;
-    struct ch_retention_sweep *retention_sweep; /* retention.c: under way; NULL */
-    struct ch_post stop, stop_now;
-    atomic_uint stops; /* how often it was told to */
-    atomic_uint interrupts;
-    atomic_llong drain_ms;
-    struct ch_post interrupt;
-    bool draining, over;
-    bool interrupted;
-    bool return_from_run; /* chela_gateway_run: over or interrupted */
-    bool wants_restart;
+    /* request/request.c */
+    struct ch_list requests;
+    size_t nrequests;
+    /* lane/ */
+    struct ch_list lanes;          /* lane.c */
+    size_t nlanes;
+    struct ch_list deliveries;     /* delivery.c */
+    struct ch_health_state *health_state;
+    struct ch_orphans *orphans;
+    /* chat/ */
+    struct ch_list chats;          /* struct ch_chat_service: chat_lifecycle.c */
+    struct ch_timer leave_timer;   /* checks which services can be closed: chat_lifecycle.c */
+    struct ch_chat_recovery *chat_recovery; /* in progress; else NULL */
+    bool wants_restart;            /* gateway_tool.c */
+    /* schedule/ */
+    struct ch_schedules *schedules;
+    /* http/ */
+    struct ch_webhooks *webhooks;
+    struct ch_list webhook_calls;  /* being stored: webhooks.c */
+    struct ch_list ui_streams;     /* ui_stream.c */
+    size_t ninvocations;           /* running: tools_api.c */
+    struct ch_health *health;
+    /* server/ */
+    struct ch_orphan_scan *orphan_scan;
+    struct ch_retention *retention;
 };
 
-struct ch_request;
-struct ch_ws_peer;
-typedef void ch_http_route_fn(struct ch_request *req);
-
-enum ch_http_route_flags {
-    CH_ROUTE_OPEN = 1,   /* no token: says nothing that matters, or checks by itself */
-    CH_ROUTE_SMALL = 2,  /* a body of at most CH_LIMIT_CALLBACK bytes, its size said before */
-    CH_ROUTE_SOCKET = 4, /* a WebSocket: its token may be among the subprotocols */
-};
-
-struct ch_http_route {
-    const char *method;
-    const char *path; /* "/api/sessions/{}/events": {} stands for one segment */
-    unsigned flags;
-    ch_http_route_fn *run;
-};
-
-struct ch_request {
-    struct ch_link link;
-    chela_gateway *gw;
-    struct ch_exchange *x;
-    const struct ch_http_route *route;
-    struct ch_arena arena;  /* of all that is read from the request */
-    struct ch_sv param;     /* what {} stood for, decoded */
-    struct ch_sv query;     /* after the question mark */
-    struct ch_sv session;   /* X-Chela-Session */
-    struct ch_sv last_id;   /* Last-Event-ID */
-    struct ch_sv body;
-    const struct ch_json *json; /* NULL: there is none */
-    int64_t started;
-    int status;
-    bool streams;
-    /* For who answers later: the client left. The visit is freed afterwards. */
-    void (*on_disconnect)(struct ch_request *req);
-    void *user;
-    void (*on_lane)(struct ch_request *req, struct ch_lane *l); /* session_open.c */
-    struct ch_ws_peer *peer; /* it became a WebSocket, which is socket.c's; else NULL */
-    /* One that came inside another, on a WebSocket: x is NULL, and its answer goes
-     * here. asker NULL: nobody hears it any more. */
-    void (*on_response)(struct ch_request *req, int status, struct ch_sv json);
-    void *response_user;
-    const struct ch_json *ref; /* what its sender calls it; NULL: nothing */
-};
-
-/* --- retention.c */
-void ch_retention_set(chela_gateway *gw, int64_t days); /* 0: all are kept */
-void ch_retention_stop(chela_gateway *gw);
-
-/* --- auth.c */
-int ch_auth_init(struct ch_auth *g, const struct chela_gateway_opts *opts, struct chela_error *err);
-void ch_auth_release(struct ch_auth *g);
-struct ch_auth_refusal {
-    int status; /* 0: come in */
-    const char *why;
-};
-/* Everything about a request but its token. */
-struct ch_auth_refusal ch_auth_check(const struct ch_auth *g, const struct ch_inbound *in);
-bool ch_auth_has_token(const struct ch_auth *g,
-                       const struct ch_inbound *in); /* its token is right */
-/* The same for a WebSocket of a page, which can set no header: the subprotocols
- * that it offers are CH_SOCKET_PROTOCOL and "bearer.TOKEN". */
-bool ch_auth_has_socket_token(const struct ch_auth *g, const struct ch_inbound *in);
-#define CH_SOCKET_PROTOCOL "chela.v1"
-/* An origin of the list, to be named in the answer; NULL: none. */
-const char *ch_auth_allowed_origin(const struct ch_auth *g, const struct ch_inbound *in);
-
-/* --- hooks.c */
-int ch_webhooks_init(chela_gateway *gw, const struct chela_gateway_opts *o, struct ch_webhooks *out,
-                     struct chela_error *err);
-#define CH_WEBHOOK_EVENT "hook/"   /* ids of events begin so... */
-#define CH_WEBHOOK_SESSION "hook:" /* ...and keys of sessions that are not named */
-bool ch_webhooks_own_session(const chela_gateway *gw,
-                             const char *session); /* it is for events of one */
-void ch_webhooks_release(struct ch_webhooks *hooks);
-void ch_webhooks_abandon_calls(chela_gateway *gw); /* whom nobody answers any more */
-
-/* --- chats.c */
-struct ch_chat_plan; /* the channels that a configuration asks for, made but not in use */
-int ch_chat_lifecycle_plan(chela_gateway *gw, const struct chela_gateway_opts *o,
-                           struct ch_chat_plan **out, struct chela_error *err);
-void ch_chat_lifecycle_apply(chela_gateway *gw, struct ch_chat_plan *plan); /* which is taken */
-void ch_chat_lifecycle_drop_plan(struct ch_chat_plan *plan);
-void ch_chat_lifecycle_close_all(chela_gateway *gw);
-
-/* --- channels.c */
-void ch_chat_recovery_start(chela_gateway *gw); /* take up what other processes left */
-struct ch_chat_service;
-struct ch_chat_service *ch_chat_service_of_session(const chela_gateway *gw,
-                                                   const char *session); /* NULL: of none */
-void ch_chat_recovery_cancel(chela_gateway *gw);                         /* the gateway is closed */
-
-/* --- route.c */
-/* The path, decoded once, in the arena; p NULL: it is no proper path. */
-struct ch_sv ch_http_route_decode_path(struct ch_arena *a, struct ch_sv target,
-                                       struct ch_sv *query);
-/* A value of a query; control characters become spaces. */
-struct ch_sv ch_http_route_decode_query(struct ch_arena *a, struct ch_sv text);
-/* *other: some other method would do. */
-const struct ch_http_route *ch_http_route_find(const struct ch_http_route *table,
-                                               const char *method, struct ch_sv path,
-                                               struct ch_sv *param, bool *other);
-extern const struct ch_http_route ch_http_routes[]; /* ended by a NULL method */
-
-/* --- request.c: answers. Each of the first three ends the visit: it is freed. */
-void ch_request_respond_json(struct ch_request *req, int status, struct ch_buf *json);
-void ch_request_respond(struct ch_request *req, int status, const char *type, struct ch_sv text);
-/* {"error":{"message","type","param":null,"code"}}, the shape that OpenAI's
- * clients know. */
-void ch_request_fail(struct ch_request *req, int status, const char *code, const char *fmt, ...)
-    CHELA_PRINTF(4, 5);
-void ch_request_fail_with(struct ch_request *req, const struct chela_error *err);
-int ch_request_status_of_error(int code); /* HTTP's for CHELA_E* */
-/* Server-sent events: begin, then data or an event with a name and an id, which
- * may be NULL; end. CHELA_ELIMIT: the client is too slow, `left` follows. */
-void ch_request_begin_stream(struct ch_request *req);
-int ch_request_send_event(struct ch_request *req, const char *name, const char *id,
-                          struct ch_sv data);
-void ch_request_end_stream(struct ch_request *req);
-void ch_request_add_header(struct ch_request *req, const char *name, const char *value);
-/* A value of the query, as it is in the address; p NULL: there is none. */
-struct ch_sv ch_request_query(struct ch_request *req, const char *name);
-/* A number of the query, "limit=20", from 1 to max. */
-int64_t ch_request_query_number(struct ch_request *req, const char *name, int64_t otherwise,
-                                int64_t max);
-/* A visit within another: see struct ch_request. */
-struct ch_request *ch_request_nested(const struct ch_request *outer,
-                                     void (*answer)(struct ch_request *req, int status,
-                                                    struct ch_sv json),
-                                     void *asker);
-/* The callbacks of the server. */
-void ch_request_on_head(struct ch_exchange *x, void *gateway);
-void ch_request_on_complete(struct ch_exchange *x, void *gateway);
-void ch_requests_keep_alive(chela_gateway *gw); /* say something on every stream */
-void ch_requests_expel(chela_gateway *gw);      /* end every stream that needed the token */
-
-/* --- socket.c */
-/* Say goodbye on WebSockets because the gateway stops; not all: those whose session
- * is at work hear its end first. */
-void ch_session_sockets_close(chela_gateway *gw, bool all);
-
-/* --- gateway.c */
-/* By id; an empty one is the first agent. NULL: there is none. */
+/* The agent with this id; an empty id means the first agent. NULL: unknown. */
 chela_agent *ch_gateway_agent(const chela_gateway *gw, struct ch_sv id);
-/* Other gateways may use its store, on other machines. */
+/* May gateways on other machines use the store? */
 bool ch_gateway_is_shared(const chela_gateway *gw);
-/* One that serves nobody, for what it does by itself. */
-int ch_gateway_open_headless(chela_runtime *rt, const struct chela_gateway_opts *opts,
-                             chela_gateway **out, struct chela_error *err);
-/* An answer that means: nothing needs attention. */
-#define CH_WAKE_OK "HEARTBEAT_OK"
 
 #endif

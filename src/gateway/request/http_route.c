@@ -3,7 +3,7 @@
  * A path is decoded once. What could be read in two ways, an encoded slash, a
  * segment of dots, an empty one, is no path at all: so nothing can be reached
  * under a second name. What is not in the table does not exist. */
-#include "gateway/request/gateway_state.h"
+#include "gateway/request/http_route.h"
 
 static int route_hex_digit(char c) {
     if (c >= '0' && c <= '9')

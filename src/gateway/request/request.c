@@ -3,12 +3,16 @@
  * Order matters: name and origin, path, token, method, kind of content are
  * looked at when the head is there, and a request that fails costs no more
  * than its head. Only then is the body read, and JSON made of it. */
+#include "gateway/request/request.h"
+
 #include <stdarg.h>
 
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "gateway/request/auth.h"
 #include "gateway/request/gateway_state.h"
+#include "gateway/request/http_route.h"
 #include "net/ws_peer.h"
 
 /* --- ends */

@@ -1,6 +1,9 @@
 /* store_lookup.c -- see lookup.h. */
 #include "gateway/request/store_lookup.h"
 
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/request.h"
+
 static void free_lookup(struct ch_store_lookup *l) {
     ch_buf_release(&l->out);
     ch_buf_release(&l->more);

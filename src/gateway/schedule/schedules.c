@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "gateway/lane/delivery.h"
+#include "gateway/request/gateway_state.h"
 #include "io/worker.h"
 
 #define WAKE_LIMIT (64 * CH_KB)

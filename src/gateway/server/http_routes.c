@@ -1,6 +1,22 @@
 /* http_routes.c -- the table of routes: every path that the gateway answers. */
-#include "gateway/http/routes.h"
-#include "gateway/request/gateway_state.h"
+#include "gateway/server/http_routes.h"
+
+#include "gateway/http/approvals_api.h"
+#include "gateway/http/channel_api.h"
+#include "gateway/http/console.h"
+#include "gateway/http/health.h"
+#include "gateway/http/metrics.h"
+#include "gateway/http/openai.h"
+#include "gateway/http/openai_chat.h"
+#include "gateway/http/openai_responses.h"
+#include "gateway/http/session_events.h"
+#include "gateway/http/session_socket.h"
+#include "gateway/http/sessions_api.h"
+#include "gateway/http/tools_api.h"
+#include "gateway/http/ui_chat.h"
+#include "gateway/http/usage_api.h"
+#include "gateway/http/webhooks.h"
+#include "gateway/request/http_route.h"
 
 const struct ch_http_route ch_http_routes[] = {
     {"GET", "/", CH_ROUTE_OPEN, ch_console},

@@ -4,9 +4,13 @@
 #include "agent/journal/schedule.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "gateway/chat/chat_recovery.h"
 #include "gateway/chat/chat_service.h"
+#include "gateway/http/webhooks.h"
 #include "gateway/lane/delivery.h"
+#include "gateway/lane/lane.h"
 #include "gateway/lane/orphans.h"
+#include "gateway/request/gateway_state.h"
 #include "io/worker.h"
 #include "store/store.h"
 

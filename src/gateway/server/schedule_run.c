@@ -5,8 +5,10 @@
  * ended. Runs that a gateway accepted and did not begin are taken up as well. */
 #include "base/error.h"
 #include "gateway/lane/delivery.h"
+#include "gateway/lane/lane.h"
+#include "gateway/request/gateway_state.h"
 #include "gateway/schedule/schedules.h"
-#include "gateway/server/orphan_scan.h"
+#include "gateway/server/gateway.h"
 
 #define LOOK_MS 20
 

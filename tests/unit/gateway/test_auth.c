@@ -7,7 +7,9 @@
 
 #include <cmocka.h>
 
-#include "gateway/request/gateway_state.h"
+#include "gateway/request/auth.h"
+#include "gateway/request/http_route.h"
+#include "gateway/server/http_routes.h"
 
 #define TOKEN "0123456789abcdef-token"
 

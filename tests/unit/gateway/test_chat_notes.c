@@ -7,7 +7,12 @@
 #include <cmocka.h>
 
 #include "agent/handle/agent.h"
+#include "gateway/chat/chat_dispatch.h"
+#include "gateway/chat/chat_notes.h"
+#include "gateway/chat/chat_recovery.h"
 #include "gateway/chat/chat_service.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/server/gateway.h"
 #include "store/store.h"
 
 static struct world {
@@ -65,7 +70,7 @@ static int setup(void **state) {
     struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(
         .agents = (chela_agent *const[]){agent, NULL}, .store = w.store);
     assert_int_equal(ch_gateway_open_headless(w.rt, &o, &w.gw, &err), 0);
-    w.chat = ch_chat_service_new(w.gw);
+    w.chat = ch_chat_service_new(w.gw, ch_chat_dispatch_event);
     w.chat->agent = ch_strdup("");
     w.chat->channel = &w.channel;
     ch_list_add(&w.gw->chats, &w.chat->link);

@@ -12,8 +12,13 @@
 
 #include "agent/feature/heartbeat/beat.h"
 #include "agent/handle/agent.h"
+#include "gateway/chat/chat_dispatch.h"
+#include "gateway/chat/chat_event.h"
+#include "gateway/chat/chat_recovery.h"
 #include "gateway/chat/chat_room.h"
 #include "gateway/chat/chat_service.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/server/gateway.h"
 #include "store/store.h"
 
 #define T0 (INT64_C(1700000000) * 1000)
@@ -142,7 +147,7 @@ static void begin(struct world *w) {
             .agents = (chela_agent *const[]){agent, NULL}, .store = w->store);
     if (ch_gateway_open_headless(w->rt, &o, &w->gw, &err) < 0)
         fail_msg("%s", err.message);
-    w->chat = ch_chat_service_new(w->gw);
+    w->chat = ch_chat_service_new(w->gw, ch_chat_dispatch_event);
     w->chat->agent = ch_strdup("");
     w->chat->channel = &w->channel;
     w->channel.ops = &pigeon;

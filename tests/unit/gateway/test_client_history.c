@@ -8,7 +8,8 @@
 
 #include <cmocka.h>
 
-#include "gateway/http/openai.h"
+#include "gateway/http/openai_messages.h"
+#include "gateway/lane/client_history.h"
 
 #define CALL(id) "{\"id\":\"" id "\",\"type\":\"function\",\"function\":{\"name\":\"f_" id "\"}}"
 #define ASKS(calls) "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[" calls "]}"
