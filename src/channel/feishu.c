@@ -37,8 +37,8 @@ static struct feishu *self(struct ch_channel *c) {
 
 /* --- in */
 
-static void describe(const struct feishu *f, const struct ch_feishu_message *m, struct ch_arena *a,
-                     struct ch_arrival *out) {
+static void feishu_describe(const struct feishu *f, const struct ch_feishu_message *m,
+                            struct ch_arena *a, struct ch_arrival *out) {
     struct ch_author who = ch_feishu_author(m, f->bot);
     *out = (struct ch_arrival){
         .id = ch_arena_printf(a, "feishu:%s", m->id),
@@ -64,7 +64,7 @@ static int feishu_recall(struct ch_channel *c, struct ch_sv data, struct ch_aren
         rc = ch_feishu_read(event, f->bot, a, &m, err);
     if (rc < 0)
         return rc;
-    describe(f, &m, a, out);
+    feishu_describe(f, &m, a, out);
     out->data = data;
     return 0;
 }
@@ -93,8 +93,8 @@ static void feishu_prepare(struct ch_channel *c, struct ch_arrival *in, struct c
     ch_feishu_prepare(f->fetch, &m, in, a, workspace, done, tag);
 }
 
-static void take_message(struct feishu *f, const struct ch_json *event, struct ch_arena *a,
-                         struct ch_verdict *out) {
+static void feishu_take_message(struct feishu *f, const struct ch_json *event, struct ch_arena *a,
+                                struct ch_verdict *out) {
     struct chela_error err = {0};
     CH_BUF_AUTO data = {0};
     struct ch_jw w = ch_jw(&data);
@@ -144,7 +144,7 @@ static void take_letter(struct feishu *f, const struct ch_feishu_letter *letter,
         ch_jw_end(&w, '}');
         out->answer = ch_arena_sv(a, ch_buf_sv(&text));
     } else if (ch_sv_is(letter->type, "im.message.receive_v1")) {
-        take_message(f, letter->event, a, out);
+        feishu_take_message(f, letter->event, a, out);
     } else if (ch_sv_is(letter->type, "card.action.trigger")) {
         take_press(f, letter->event, a, out);
     }
@@ -167,7 +167,7 @@ static void feishu_receive(struct ch_channel *c, const struct ch_callback *in, s
 
 /* --- in, over the long connection */
 
-static void on_stored(int rc, const struct chela_error *err, void *user) {
+static void feishu_on_stored(int rc, const struct chela_error *err, void *user) {
     bool safe = rc == 0 || rc == CHELA_EEXIST;
     if (!safe)
         ch_log(CH_LOG_ERROR, "feishu", "an event cannot be stored: %s",
@@ -175,11 +175,11 @@ static void on_stored(int rc, const struct chela_error *err, void *user) {
     ch_feishu_line_ack(user, safe ? 200 : 500, ch_sv(NULL, 0));
 }
 
-static void on_decided(struct ch_sv answer, void *tag) {
+static void feishu_on_decided(struct ch_sv answer, void *tag) {
     ch_feishu_line_ack(tag, 200, answer);
 }
 
-static void on_event(struct ch_sv event, struct ch_feishu_ack *ack, void *user) {
+static void feishu_on_event(struct ch_sv event, struct ch_feishu_ack *ack, void *user) {
     struct feishu *f = user;
     struct ch_arena arena = {0};
     struct ch_feishu_letter letter;
@@ -192,11 +192,11 @@ static void on_event(struct ch_sv event, struct ch_feishu_ack *ack, void *user) 
     else
         ch_log(CH_LOG_WARN, "feishu", "an event is dropped: %s", verdict.why);
     if (verdict.arrived) {
-        f->host.arrived(&verdict.arrival, &arena, on_stored, ack, f->host.user);
+        f->host.arrived(&verdict.arrival, &arena, feishu_on_stored, ack, f->host.user);
         return;
     }
     if (verdict.decision)
-        f->host.decide(verdict.decision, on_decided, ack, f->host.user);
+        f->host.decide(verdict.decision, feishu_on_decided, ack, f->host.user);
     else
         ch_feishu_line_ack(ack, 200,
                            ch_sv_is(verdict.answer, "{}") ? ch_sv(NULL, 0) : verdict.answer);
@@ -222,13 +222,13 @@ static void on_bot(const struct ch_feishu_answer *a, void *user) {
     f->host.ready(&f->channel, f->host.user);
 }
 
-static void on_ask(struct ch_timer *t) {
+static void feishu_on_ask(struct ch_timer *t) {
     struct feishu *f = CH_CONTAINER(t, struct feishu, ask);
     ch_feishu_call(f->api, "GET", "/open-apis/bot/v3/info", NULL, on_bot, f);
 }
 
 static void ask_again(struct feishu *f) {
-    ch_timer_start(f->host.rt->loop, &f->ask, f->ask_ms, on_ask);
+    ch_timer_start(f->host.rt->loop, &f->ask, f->ask_ms, feishu_on_ask);
     f->ask_ms = CH_MIN(2 * f->ask_ms, ASK_LONGEST_MS);
 }
 
@@ -283,7 +283,7 @@ static void feishu_remove(struct ch_channel *c, const char *chat, const char *me
 
 /* --- life */
 
-static int need(const char *value, const char *what, struct chela_error *err) {
+static int feishu_need(const char *value, const char *what, struct chela_error *err) {
     if (value && *value)
         return 0;
     return ch_fail(err, CHELA_ECONFIG, "channel feishu needs %s", what);
@@ -295,17 +295,19 @@ const char *ch_feishu_base(const char *domain) {
     return strcmp(domain, "lark") == 0 ? "https://open.larksuite.com" : domain;
 }
 
-static bool is_line(const struct chela_channel_opts *o) {
+static bool feishu_is_line(const struct chela_channel_opts *o) {
     return o->mode && strcmp(o->mode, "websocket") == 0;
 }
 
-static int check(const struct chela_channel_opts *o, struct chela_error *err) {
-    int rc = need(o->account, "the app's id (appId)", err);
+static int feishu_check(const struct chela_channel_opts *o, struct chela_error *err) {
+    int rc = feishu_need(o->account, "the app's id (appId)", err);
     if (rc == 0)
-        rc = need(o->secret, "the app's secret (appSecretEnv)", err);
-    if (rc == 0 && !is_line(o))
-        rc = need(o->token, "the verification token (verificationTokenEnv): without it anybody "
-                            "could pass for the service", err);
+        rc = feishu_need(o->secret, "the app's secret (appSecretEnv)", err);
+    if (rc == 0 && !feishu_is_line(o))
+        rc = feishu_need(o->token,
+                         "the verification token (verificationTokenEnv): without it anybody "
+                         "could pass for the service",
+                         err);
     const char *base = ch_feishu_base(o->domain);
     if (rc == 0 && strncmp(base, "https://", 8) != 0 && strncmp(base, "http://127.0.0.1:", 17) != 0)
         rc = ch_fail(err, CHELA_ECONFIG, "channel feishu: domain is feishu, lark or an https URL");
@@ -340,8 +342,8 @@ static bool feishu_leave(struct ch_channel *c) {
 static int feishu_open(const struct ch_channel_host *host, const struct chela_channel_opts *o,
                        struct ch_channel **out, struct chela_error *err) {
     const void *cipher = NULL;
-    bool sealed = o->encrypt_key && *o->encrypt_key && !is_line(o);
-    int rc = check(o, err);
+    bool sealed = o->encrypt_key && *o->encrypt_key && !feishu_is_line(o);
+    int rc = feishu_check(o, err);
     if (rc == 0 && sealed)
         rc = ch_module_load("tls", "tls", host->rt->module_path, &cipher, err);
     if (rc < 0)
@@ -360,10 +362,10 @@ static int feishu_open(const struct ch_channel_host *host, const struct chela_ch
     f->stream = ch_feishu_stream_new(host, f->api);
     f->out = ch_feishu_out_new(host, f->api, f->stream);
     f->fetch = ch_feishu_fetch_new(host->rt, f->api);
-    if (is_line(o))
-        f->line = ch_feishu_line_new(host->rt, f->api, o->account, o->secret, on_event, f);
+    if (feishu_is_line(o))
+        f->line = ch_feishu_line_new(host->rt, f->api, o->account, o->secret, feishu_on_event, f);
     f->ask_ms = ASK_AGAIN_MS;
-    ch_timer_start(host->rt->loop, &f->ask, 0, on_ask);
+    ch_timer_start(host->rt->loop, &f->ask, 0, feishu_on_ask);
     *out = &f->channel;
     return 0;
 }

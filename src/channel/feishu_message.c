@@ -70,7 +70,7 @@ static void add_at(const struct post *p, const struct ch_json *piece) {
     ch_buf_add_sv(p->out, name.n ? name : who ? ch_json_get_str(who, "name") : id);
 }
 
-static void add_piece(const struct post *p, const struct ch_json *piece) {
+static void feishu_message_add_piece(const struct post *p, const struct ch_json *piece) {
     struct ch_sv tag = ch_json_get_str(piece, "tag"), text = ch_json_get_str(piece, "text");
     if (ch_sv_is(tag, "at"))
         add_at(p, piece);
@@ -109,7 +109,7 @@ static void add_post(const struct post *p, const struct ch_json *content) {
         ch_buf_addf(p->out, "%.*s\n", CH_SV_FMT(title));
     for (CH_JSON_EACH(paragraph, ch_json_get(post, "content"))) {
         for (CH_JSON_EACH(piece, paragraph))
-            add_piece(p, piece);
+            feishu_message_add_piece(p, piece);
         ch_buf_addc(p->out, '\n');
     }
 }
@@ -146,14 +146,15 @@ static void add_other(struct ch_buf *out, struct ch_sv type, const struct ch_jso
 
 /* --- the message */
 
-static const char *opt(struct ch_arena *a, const struct ch_json *v, const char *key) {
+static const char *feishu_message_opt(struct ch_arena *a, const struct ch_json *v,
+                                      const char *key) {
     struct ch_sv text = ch_json_get_str(v, key);
     return text.n && !memchr(text.p, 0, text.n) ? ch_arena_str(a, text) : NULL;
 }
 
 /* Ids become parts of keys and paths. */
 static const char *id(struct ch_arena *a, const struct ch_json *v, const char *key) {
-    const char *text = opt(a, v, key);
+    const char *text = feishu_message_opt(a, v, key);
     size_t n = 0;
     for (; text && text[n]; n++)
         if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-=.", text[n]))
@@ -161,7 +162,7 @@ static const char *id(struct ch_arena *a, const struct ch_json *v, const char *k
     return n <= CH_LIMIT_CHANNEL_ID ? text : NULL;
 }
 
-static int64_t number(struct ch_sv digits) {
+static int64_t feishu_message_number(struct ch_sv digits) {
     int64_t n = 0;
     for (size_t i = 0; i < digits.n && i < 18; i++)
         n = digits.p[i] >= '0' && digits.p[i] <= '9' ? 10 * n + (digits.p[i] - '0') : n;
@@ -177,8 +178,8 @@ static void read_sender(const struct ch_json *sender, struct ch_arena *a,
     m->from_person = ch_sv_is(ch_json_get_str(sender, "sender_type"), "user");
 }
 
-static void add_file(struct ch_feishu_message *m, const struct ch_json *v, const char *key,
-                     bool picture, struct ch_arena *a) {
+static void feishu_message_add_file(struct ch_feishu_message *m, const struct ch_json *v,
+                                    const char *key, bool picture, struct ch_arena *a) {
     const char *file = id(a, v, key);
     if (file && m->nfiles < CH_LIMIT_MESSAGE_FILES)
         m->files[m->nfiles++] =
@@ -189,20 +190,21 @@ static void add_file(struct ch_feishu_message *m, const struct ch_json *v, const
 static void find_files(struct ch_feishu_message *m, struct ch_sv type,
                        const struct ch_json *content, struct ch_arena *a) {
     if (ch_sv_is(type, "image"))
-        add_file(m, content, "image_key", true, a);
+        feishu_message_add_file(m, content, "image_key", true, a);
     else if (ch_sv_is(type, "file") || ch_sv_is(type, "audio") || ch_sv_is(type, "media"))
-        add_file(m, content, "file_key", false, a);
+        feishu_message_add_file(m, content, "file_key", false, a);
     for (CH_JSON_EACH(paragraph, ch_json_get(one_language(m->content), "content")))
         for (CH_JSON_EACH(piece, paragraph)) {
             if (ch_sv_is(ch_json_get_str(piece, "tag"), "img"))
-                add_file(m, piece, "image_key", true, a);
+                feishu_message_add_file(m, piece, "image_key", true, a);
             else if (ch_sv_is(ch_json_get_str(piece, "tag"), "media"))
-                add_file(m, piece, "file_key", false, a);
+                feishu_message_add_file(m, piece, "file_key", false, a);
         }
 }
 
-static int say(struct ch_sv type, const struct ch_json *content, const struct ch_json *mentions,
-               const char *bot, struct ch_arena *a, struct ch_sv *text, struct chela_error *err) {
+static int feishu_message_say(struct ch_sv type, const struct ch_json *content,
+                              const struct ch_json *mentions, const char *bot, struct ch_arena *a,
+                              struct ch_sv *text, struct chela_error *err) {
     CH_BUF_AUTO out = {0};
     struct post post = {&out, mentions, bot};
     if (ch_sv_is(type, "text"))
@@ -222,17 +224,18 @@ int ch_feishu_words(struct ch_sv type, struct ch_sv text, const struct ch_json *
     const struct ch_json *content;
     int rc = ch_json_parse(a, ch_arena_sv(a, text.p ? text : ch_sv("", 0)), CH_JSON_REPLACE,
                            &content, NULL, NULL);
-    return rc < 0 ? rc : say(type, content, mentions, NULL, a, out, NULL);
+    return rc < 0 ? rc : feishu_message_say(type, content, mentions, NULL, a, out, NULL);
 }
 
-static int read_content(const struct ch_json *message, const char *bot, struct ch_arena *a,
-                        struct ch_feishu_message *m, struct chela_error *err) {
+static int feishu_message_read_content(const struct ch_json *message, const char *bot,
+                                       struct ch_arena *a, struct ch_feishu_message *m,
+                                       struct chela_error *err) {
     struct ch_sv type = ch_json_get_str(message, "message_type");
     const struct ch_json *content;
     int rc = ch_json_parse(a, ch_json_get_str(message, "content"), CH_JSON_REPLACE, &content, NULL,
                            err);
     if (rc == 0)
-        rc = say(type, content, m->mentions, bot, a, &m->text, err);
+        rc = feishu_message_say(type, content, m->mentions, bot, a, &m->text, err);
     if (rc < 0)
         return rc;
     m->content = ch_sv_is(type, "post") ? content : NULL;
@@ -243,12 +246,13 @@ static int read_content(const struct ch_json *message, const char *bot, struct c
 int ch_feishu_read(const struct ch_json *event, const char *bot, struct ch_arena *a,
                    struct ch_feishu_message *m, struct chela_error *err) {
     const struct ch_json *message = ch_json_get(event, "message");
-    *m = (struct ch_feishu_message){.id = id(a, message, "message_id"),
-                                    .chat = id(a, message, "chat_id"),
-                                    .thread = id(a, message, "thread_id"),
-                                    .parent = id(a, message, "parent_id"),
-                                    .mentions = ch_json_get(message, "mentions"),
-                                    .ts = number(ch_json_get_str(message, "create_time"))};
+    *m = (struct ch_feishu_message){
+        .id = id(a, message, "message_id"),
+        .chat = id(a, message, "chat_id"),
+        .thread = id(a, message, "thread_id"),
+        .parent = id(a, message, "parent_id"),
+        .mentions = ch_json_get(message, "mentions"),
+        .ts = feishu_message_number(ch_json_get_str(message, "create_time"))};
     struct ch_sv chat_type = ch_json_get_str(message, "chat_type");
     if (!m->id || !m->chat)
         return ch_fail(err, CHELA_EPARSE, "the message has no id, or no chat");
@@ -256,7 +260,7 @@ int ch_feishu_read(const struct ch_json *event, const char *bot, struct ch_arena
     if (!m->thread && ch_sv_is(chat_type, "topic_group"))
         m->thread = id(a, message, "root_id");
     read_sender(ch_json_get(event, "sender"), a, m);
-    return read_content(message, bot, a, m, err);
+    return feishu_message_read_content(message, bot, a, m, err);
 }
 
 bool ch_feishu_mentions(const struct ch_feishu_message *m, const char *open_id) {

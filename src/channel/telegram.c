@@ -69,9 +69,9 @@ static enum ch_judgement telegram_judge(struct ch_channel *c, const struct ch_ar
 
 /* --- fetching */
 
-static void on_rested(struct ch_timer *timer);
+static void telegram_on_rested(struct ch_timer *timer);
 
-static int64_t at_random(int64_t below) {
+static int64_t telegram_at_random(int64_t below) {
     uint32_t n = 0;
     if (getrandom(&n, sizeof(n), GRND_NONBLOCK) != sizeof(n))
         n = UINT32_MAX / 2;
@@ -83,13 +83,13 @@ static void set_trouble(struct ch_telegram *t, const char *what) {
     t->trouble = what ? ch_strdup(what) : NULL;
 }
 
-static void try_later(struct ch_telegram *t, const char *what, int64_t wait_ms) {
-    int64_t ms = CH_MAX(wait_ms, t->rest_ms / 4 + at_random(t->rest_ms));
+static void telegram_try_later(struct ch_telegram *t, const char *what, int64_t wait_ms) {
+    int64_t ms = CH_MAX(wait_ms, t->rest_ms / 4 + telegram_at_random(t->rest_ms));
     ch_log(CH_LOG_WARN, "telegram", "asked again in %lld ms: %s", (long long)ms, what);
     if (t->rest_ms >= TROUBLE_MS)
         set_trouble(t, what);
     t->rest_ms = CH_MIN(2 * t->rest_ms, REST_LONGEST_MS);
-    ch_timer_start(t->host.rt->loop, &t->rest, ms, on_rested);
+    ch_timer_start(t->host.rt->loop, &t->rest, ms, telegram_on_rested);
 }
 
 /* It may mean that the token is another's, or that somebody else asks: no rest helps. */
@@ -102,25 +102,25 @@ static void refused(struct ch_telegram *t, const struct ch_web_answer *a) {
                                "for it (%s)", what);
     if (a->status >= 400 && a->status < 500 && a->status != 429)
         set_trouble(t, what);
-    try_later(t, what, ch_telegram_wait(a));
+    telegram_try_later(t, what, ch_telegram_wait(a));
 }
 
 static void ask_now(struct ch_telegram *t) {
-    ch_timer_start(t->host.rt->loop, &t->rest, 0, on_rested);
+    ch_timer_start(t->host.rt->loop, &t->rest, 0, telegram_on_rested);
 }
 
 static void end_of_batch(struct ch_telegram *t) {
     if (t->storing)
         return;
     if (t->failed) {
-        try_later(t, "what came cannot be stored", 0);
+        telegram_try_later(t, "what came cannot be stored", 0);
         return;
     }
     t->offset = CH_MAX(t->offset, t->newest + 1);
     ask_now(t);
 }
 
-static void on_stored(int rc, const struct chela_error *err, void *tag) {
+static void telegram_on_stored(int rc, const struct chela_error *err, void *tag) {
     struct ch_telegram *t = tag;
     t->storing--;
     if (rc < 0 && rc != CHELA_EEXIST) {
@@ -131,7 +131,7 @@ static void on_stored(int rc, const struct chela_error *err, void *tag) {
     end_of_batch(t);
 }
 
-static void take_message(struct ch_telegram *t, const struct ch_json *m) {
+static void telegram_take_message(struct ch_telegram *t, const struct ch_json *m) {
     struct ch_arena arena = {0};
     struct ch_arrival in;
     CH_BUF_AUTO data = {0};
@@ -140,7 +140,7 @@ static void take_message(struct ch_telegram *t, const struct ch_json *m) {
     if (telegram_recall(&t->channel, ch_buf_sv(&data), &arena, &in, NULL) == 0 &&
         telegram_judge(&t->channel, &in) != CH_IGNORE) {
         t->storing++;
-        t->host.arrived(&in, &arena, on_stored, t, t->host.user);
+        t->host.arrived(&in, &arena, telegram_on_stored, t, t->host.user);
         return;
     }
     ch_log(CH_LOG_INFO, "telegram", "a message is not for us, or its sender may not");
@@ -164,7 +164,7 @@ static int64_t find_update(struct ch_sv text) {
 }
 
 /* What came cannot be read. false: nor is there a way around it. */
-static bool pass_over(struct ch_telegram *t, const struct ch_web_answer *a) {
+static bool telegram_pass_over(struct ch_telegram *t, const struct ch_web_answer *a) {
     int64_t id = find_update(a->text);
     if (a->status != 200 || a->json || id < CH_MAX(t->offset, 1))
         return false;
@@ -180,7 +180,7 @@ static bool pass_over(struct ch_telegram *t, const struct ch_web_answer *a) {
 static void on_updates(const struct ch_web_answer *a, void *user) {
     struct ch_telegram *t = user;
     if (!ch_telegram_ok(a)) {
-        if (!pass_over(t, a))
+        if (!telegram_pass_over(t, a))
             refused(t, a);
         return;
     }
@@ -194,7 +194,7 @@ static void on_updates(const struct ch_web_answer *a, void *user) {
         const struct ch_json *q = ch_json_get(one, "callback_query");
         t->newest = CH_MAX(t->newest, ch_json_int(ch_json_get(one, "update_id"), 0));
         if (m)
-            take_message(t, m);
+            telegram_take_message(t, m);
         else if (q)
             ch_telegram_pressed(t, q);
     }
@@ -220,7 +220,7 @@ static void on_me(const struct ch_web_answer *a, void *user) {
     ask_now(t);
 }
 
-static void on_rested(struct ch_timer *timer) {
+static void telegram_on_rested(struct ch_timer *timer) {
     struct ch_telegram *t = CH_CONTAINER(timer, struct ch_telegram, rest);
     CH_BUF_AUTO body = {0};
     if (t->leaving)
@@ -273,7 +273,7 @@ static bool telegram_leave(struct ch_channel *c) {
     return ch_list_empty(&t->web.calls) && ch_list_empty(&t->sendings) && !t->storing;
 }
 
-static int check(const struct chela_channel_opts *o, struct chela_error *err) {
+static int telegram_check(const struct chela_channel_opts *o, struct chela_error *err) {
     const char *domain = o->domain ? o->domain : DOMAIN;
     if (!o->secret || !*o->secret)
         return ch_fail(err, CHELA_ECONFIG, "channel telegram needs the bot's token (tokenEnv)");
@@ -289,7 +289,7 @@ static int telegram_open(const struct ch_channel_host *host, const struct chela_
                          struct ch_channel **out, struct chela_error *err) {
     const char *domain = o->domain ? o->domain : DOMAIN;
     CH_BUF_AUTO base = {0}, files = {0};
-    int rc = check(o, err);
+    int rc = telegram_check(o, err);
     if (rc < 0)
         return rc;
     struct ch_telegram *t = ch_alloc(sizeof(*t));

@@ -51,8 +51,8 @@ const char *ch_conf_path(const chela_config *cfg, struct ch_sv path) {
 }
 
 /* err says what somebody else found wrong with this entry. */
-static int blame(const chela_config *cfg, const struct ch_conf_item *item, int rc,
-                 struct chela_error *err) {
+static int config_blame(const chela_config *cfg, const struct ch_conf_item *item, int rc,
+                        struct chela_error *err) {
     if (rc < 0 && err)
         ch_fail(err, rc, "%s:%u:%u: %s", cfg->file, item->where.line, item->where.column,
                 err->message);
@@ -61,7 +61,7 @@ static int blame(const chela_config *cfg, const struct ch_conf_item *item, int r
 
 /* --- providers -------------------------------------------------------------- */
 
-static int read_key(const char *file, struct ch_buf *out, struct chela_error *err) {
+static int config_read_key(const char *file, struct ch_buf *out, struct chela_error *err) {
     int rc = ch_file_load(file, CH_LIMIT_KEY_FILE, out, err);
     if (rc < 0)
         return rc;
@@ -80,7 +80,7 @@ static int read_key(const char *file, struct ch_buf *out, struct chela_error *er
 static int add_provider(const struct ch_conf_provider *p, chela_runtime *rt,
                         struct chela_error *err) {
     CH_BUF_AUTO key = {0};
-    int rc = p->key_file ? read_key(p->key_file, &key, err) : 0;
+    int rc = p->key_file ? config_read_key(p->key_file, &key, err) : 0;
     if (rc < 0)
         return rc;
     struct chela_provider_opts opts =
@@ -104,8 +104,8 @@ static int add_price(const struct ch_conf_provider *p, const struct ch_conf_mode
     return chela_runtime_price(rt, p->item.name, m->item.name, &price, err);
 }
 
-static int add_model(const struct ch_conf_provider *p, const struct ch_conf_model *m,
-                     chela_runtime *rt, struct chela_error *err) {
+static int config_add_model(const struct ch_conf_provider *p, const struct ch_conf_model *m,
+                            chela_runtime *rt, struct chela_error *err) {
     int rc = add_price(p, m, rt, err);
     if (rc < 0 || !m->context_window)
         return rc;
@@ -117,7 +117,7 @@ static int add_models(const chela_config *cfg, const struct ch_conf_provider *p,
     const struct ch_conf_model *models = p->models.items;
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < p->models.n; i++)
-        rc = blame(cfg, &models[i].item, add_model(p, &models[i], rt, err), err);
+        rc = config_blame(cfg, &models[i].item, config_add_model(p, &models[i], rt, err), err);
     return rc;
 }
 
@@ -129,7 +129,7 @@ int chela_config_apply(const chela_config *cfg, chela_runtime *rt, struct chela_
     for (size_t i = 0; i < cfg->conf.providers.n; i++) {
         int rc = add_provider(&providers[i], rt, err);
         if (rc < 0)
-            return blame(cfg, &providers[i].item, rc, err);
+            return config_blame(cfg, &providers[i].item, rc, err);
         rc = add_models(cfg, &providers[i], rt, err);
         if (rc < 0)
             return rc;
@@ -173,20 +173,20 @@ static enum chela_reasoning reasoning_of(const char *word) {
     return CHELA_REASONING_DEFAULT;
 }
 
-static enum chela_cache cache_of(const char *word) {
+static enum chela_cache config_cache_of(const char *word) {
     return !word || strcmp(word, "5m") == 0 ? CHELA_CACHE_SHORT
            : strcmp(word, "1h") == 0        ? CHELA_CACHE_LONG
                                             : CHELA_CACHE_OFF;
 }
 
 /* The whole answer has a limit of its own. */
-static int64_t patience(int64_t ms) {
+static int64_t config_patience(int64_t ms) {
     return ms < 0 ? CH_DEFAULT_TOTAL_MS : ms;
 }
 
 #define EITHER(a, d, member) ((a)->member ? (a)->member : (d)->member)
 
-static void add_name(struct ch_buf *list, const char *name) {
+static void config_add_name(struct ch_buf *list, const char *name) {
     if (name && *name)
         ch_buf_addf(list, "%s%s", list->n ? "," : "", name);
 }
@@ -194,8 +194,8 @@ static void add_name(struct ch_buf *list, const char *name) {
 /* A tool that anybody forbids stays forbidden. */
 static const char *join_deny(const chela_config *cfg, const char *asked, const char *deny) {
     CH_BUF_AUTO list = {0};
-    add_name(&list, asked);
-    add_name(&list, deny);
+    config_add_name(&list, asked);
+    config_add_name(&list, deny);
     return list.n ? ch_arena_str(cfg->arena, ch_buf_sv(&list)) : NULL;
 }
 
@@ -206,17 +206,17 @@ static const char *with_calls(const chela_config *cfg, const char *allow,
     CH_BUF_AUTO list = {0};
     if (!allow)
         return NULL;
-    add_name(&list, allow);
+    config_add_name(&list, allow);
     if (EITHER(a, d, send_to))
-        add_name(&list, "sessions_send");
+        config_add_name(&list, "sessions_send");
     if (EITHER(a, d, chat_actions))
-        add_name(&list, "chat_*");
+        config_add_name(&list, "chat_*");
     if (EITHER(a, d, gateway_tool))
-        add_name(&list, "gateway");
+        config_add_name(&list, "gateway");
     for (; calls && *calls; calls++)
-        add_name(&list, *calls);
+        config_add_name(&list, *calls);
     if (takers && *takers)
-        add_name(&list, "handoff");
+        config_add_name(&list, "handoff");
     return ch_arena_str(cfg->arena, ch_buf_sv(&list));
 }
 
@@ -247,7 +247,7 @@ static void fill_guard(struct chela_loop_guard *o, const struct chela_loop_guard
 }
 
 /* Where a word stands in a list that ends with NULL; 0 for none. */
-static int place_of(const char *word, const char *const *words) {
+static int config_place_of(const char *word, const char *const *words) {
     for (int i = 0; word && words[i]; i++)
         if (strcmp(words[i], word) == 0)
             return i;
@@ -258,8 +258,8 @@ static void fill_queue(struct chela_queue_opts *o, const struct ch_conf_agent *a
                        const struct ch_conf_agent *d) {
     static const char *const modes[] = {"steer", "follow_up", "collect", "interrupt", NULL};
     static const char *const overflows[] = {"refuse", "drop_oldest", NULL};
-    FILL(mode, (enum chela_queue_mode)place_of(EITHER(a, d, queue_mode), modes));
-    FILL(overflow, (enum chela_overflow)place_of(EITHER(a, d, queue_overflow), overflows));
+    FILL(mode, (enum chela_queue_mode)config_place_of(EITHER(a, d, queue_mode), modes));
+    FILL(overflow, (enum chela_overflow)config_place_of(EITHER(a, d, queue_overflow), overflows));
     FILL(cap, (unsigned)EITHER(a, d, queue_cap));
     FILL(debounce_ms, EITHER(a, d, queue_debounce_ms));
 }
@@ -272,7 +272,7 @@ static void fill_models(struct chela_agent_opts *o, const char *const *models) {
     FILL(fallbacks, models[1] ? models + 1 : NULL);
 }
 
-static int64_t bytes_of(int64_t mb) {
+static int64_t config_bytes_of(int64_t mb) {
     return mb > 0 ? mb * (int64_t)CH_MB : mb;
 }
 
@@ -295,9 +295,9 @@ static const struct chela_sandbox_opts *sandbox_of(const chela_config *cfg) {
                                                        .protect = c->protect,
                                                        .protect_more = own_file(cfg),
                                                        .limits = c->limits);
-    o->limits.memory = bytes_of(c->limits.memory);
-    o->limits.file_size = bytes_of(c->limits.file_size);
-    o->limits.tmp = bytes_of(c->limits.tmp);
+    o->limits.memory = config_bytes_of(c->limits.memory);
+    o->limits.file_size = config_bytes_of(c->limits.file_size);
+    o->limits.tmp = config_bytes_of(c->limits.tmp);
     return o;
 }
 
@@ -353,8 +353,8 @@ static const char *const *settings_of(const chela_config *cfg) {
     return n ? list : NULL;
 }
 
-static void fill(const chela_config *cfg, const struct ch_conf_agent *a,
-                 struct chela_agent_opts *o) {
+static void config_fill(const chela_config *cfg, const struct ch_conf_agent *a,
+                        struct chela_agent_opts *o) {
     const struct ch_conf_agent *d = &cfg->conf.defaults;
     FILL(id, a->item.name);
     fill_models(o, EITHER(a, d, models));
@@ -393,16 +393,16 @@ static void fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(top_k, EITHER(a, d, top_k));
     FILL(seed, a->seed ? &a->seed : d->seed ? &d->seed : NULL);
     FILL(stop, EITHER(a, d, stop));
-    FILL(cache, cache_of(EITHER(a, d, cache)));
+    FILL(cache, config_cache_of(EITHER(a, d, cache)));
     FILL(strict, EITHER(a, d, strict));
     FILL(output_schema, EITHER(a, d, output_schema));
     FILL(compaction, EITHER(a, d, compaction));
     FILL(compaction_model, EITHER(a, d, compaction_model));
     FILL(output_by, EITHER(a, d, output_by));
     FILL(max_retries, (int)EITHER(a, d, retries));
-    FILL(idle_timeout_ms, patience(EITHER(a, d, idle_ms)));
-    FILL(connect_timeout_ms, patience(EITHER(a, d, connect_ms)));
-    FILL(first_byte_timeout_ms, patience(EITHER(a, d, first_byte_ms)));
+    FILL(idle_timeout_ms, config_patience(EITHER(a, d, idle_ms)));
+    FILL(connect_timeout_ms, config_patience(EITHER(a, d, connect_ms)));
+    FILL(first_byte_timeout_ms, config_patience(EITHER(a, d, first_byte_ms)));
     FILL(selection, EITHER(a, d, selection));
     FILL(selection_size, (unsigned)EITHER(a, d, selection_size));
     FILL(parallel, (unsigned)EITHER(a, d, parallel));
@@ -455,10 +455,10 @@ int chela_config_agent(const chela_config *cfg, const char *id, struct chela_age
     struct chela_agent_opts whole = {0};
     size_t size = CH_MIN(opts->size, sizeof(whole));
     memcpy(&whole, opts, size);
-    fill(cfg, agent, &whole);
+    config_fill(cfg, agent, &whole);
     rc = whole.heartbeat ? 0 : ch_conf_heartbeat(cfg, agent, &whole.heartbeat, err);
     if (rc < 0)
-        return blame(cfg, &agent->item, rc, err);
+        return config_blame(cfg, &agent->item, rc, err);
     bool bounds = whole.allow || whole.permission || whole.approvals || whole.approved ||
                   whole.policies ||
                   memcmp(&cfg->conf.sandbox, &no_sandbox, sizeof(no_sandbox)) != 0;
@@ -561,7 +561,7 @@ int chela_config_channel(const chela_config *cfg, size_t i, struct chela_channel
 static int read_secret(const chela_config *cfg, const char *path, const char **out,
                        struct chela_error *err) {
     CH_BUF_AUTO secret = {0};
-    int rc = path ? read_key(path, &secret, err) : 0;
+    int rc = path ? config_read_key(path, &secret, err) : 0;
     if (path && rc == 0)
         *out = ch_arena_str(cfg->arena, ch_buf_sv(&secret));
     return rc;
@@ -599,7 +599,7 @@ void chela_config_gateway(const chela_config *cfg, struct chela_gateway_opts *op
 int chela_config_token(const chela_config *cfg, const char **out, struct chela_error *err) {
     const char *file = cfg->conf.gateway.token_file;
     CH_BUF_AUTO token = {0};
-    int rc = file ? read_key(file, &token, err) : 0;
+    int rc = file ? config_read_key(file, &token, err) : 0;
     if (rc == 0)
         *out = file ? ch_arena_sv(cfg->arena, ch_buf_sv(&token)).p : NULL;
     return rc;
@@ -626,7 +626,8 @@ static enum chela_effect effect_of(const char *word) {
                                               : CHELA_EFFECT_READ;
 }
 
-static int add_tool(const struct ch_conf_tool *t, chela_agent *agent, struct chela_error *err) {
+static int config_add_tool(const struct ch_conf_tool *t, chela_agent *agent,
+                           struct chela_error *err) {
     struct chela_command_opts opts =
         CHELA_COMMAND_OPTS(.tool =
                                CHELA_TOOL_OPTS(.name = t->item.name, .description = t->description,
@@ -648,6 +649,6 @@ int chela_config_tools(const chela_config *cfg, const char *id, chela_agent *age
     int rc = find_agent(cfg, id, &a, err);
     const struct ch_conf_tool *tools = cfg->conf.tools.items;
     for (size_t i = 0; rc == 0 && i < cfg->conf.tools.n; i++)
-        rc = blame(cfg, &tools[i].item, add_tool(&tools[i], agent, err), err);
+        rc = config_blame(cfg, &tools[i].item, config_add_tool(&tools[i], agent, err), err);
     return rc;
 }

@@ -62,7 +62,7 @@ void ch_dial_cancel(struct ch_dial *d) {
     ch_free(d);
 }
 
-static void describe(const struct ch_dial *d, struct chela_error *err) {
+static void dial_describe(const struct ch_dial *d, struct chela_error *err) {
     const char *open = strchr(d->host, ':') ? "[" : "", *close = *open ? "]" : "";
 
     if (d->refused && d->error == 0) {
@@ -89,20 +89,20 @@ static void describe(const struct ch_dial *d, struct chela_error *err) {
             d->port, uv_strerror(d->error));
 }
 
-static void fail_now(struct ch_task *task) {
+static void dial_fail_now(struct ch_task *task) {
     struct ch_dial *d = CH_CONTAINER(task, struct ch_dial, failing);
     struct chela_error err = {0};
     ch_dial_fn *fn = d->fn;
     void *user = d->user;
 
-    describe(d, &err);
+    dial_describe(d, &err);
     ch_resolver_forget(d->resolver, d->host);
     ch_dial_cancel(d);
     fn(NULL, &err, user);
 }
 
-static void fail_later(struct ch_dial *d) {
-    d->failing.fn = fail_now;
+static void dial_fail_later(struct ch_dial *d) {
+    d->failing.fn = dial_fail_now;
     ch_task_defer(d->loop, &d->failing);
 }
 
@@ -185,7 +185,7 @@ static void try_next(struct ch_dial *d) {
         note_error(d, rc);
     }
     if (!d->attempts)
-        fail_later(d);
+        dial_fail_later(d);
     else if (d->tried < d->count)
         ch_timer_start(d->loop, &d->stagger, CH_DEFAULT_STAGGER_MS, on_stagger);
 }

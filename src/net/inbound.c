@@ -16,7 +16,7 @@ static struct span *spans(const struct ch_inbound *in) {
     return (struct span *)(void *)in->spans.p;
 }
 
-static size_t span_count(const struct ch_inbound *in) {
+static size_t inbound_span_count(const struct ch_inbound *in) {
     return in->spans.n / sizeof(struct span);
 }
 
@@ -35,7 +35,7 @@ static int on_url(http_parser *p, const char *at, size_t n) {
     return 0;
 }
 
-static int on_field(http_parser *p, const char *at, size_t n) {
+static int inbound_on_field(http_parser *p, const char *at, size_t n) {
     struct ch_inbound *in = p->data;
     if (in->has_head)
         return ch_inbound_refuse(in, 400, "trailers are not taken");
@@ -45,7 +45,7 @@ static int on_field(http_parser *p, const char *at, size_t n) {
         return ch_inbound_refuse(in, 400, "a header's name holds a space");
     if (in->in_value || in->spans.n == 0) {
         struct span s = {.name = (uint32_t)in->text.n};
-        if (span_count(in) == CH_LIMIT_INBOUND_HEADER_COUNT)
+        if (inbound_span_count(in) == CH_LIMIT_INBOUND_HEADER_COUNT)
             return ch_inbound_refuse(in, 431, "too many headers");
         ch_buf_add(&in->spans, &s, sizeof(s));
         in->in_value = false;
@@ -56,7 +56,7 @@ static int on_field(http_parser *p, const char *at, size_t n) {
     for (size_t i = 0; i < n; i++)
         to[i] = (char)(at[i] >= 'A' && at[i] <= 'Z' ? at[i] + 32 : at[i]);
     ch_buf_commit(&in->text, n);
-    spans(in)[span_count(in) - 1].name_n += (uint32_t)n;
+    spans(in)[inbound_span_count(in) - 1].name_n += (uint32_t)n;
     return 0;
 }
 
@@ -73,7 +73,7 @@ static int on_value(http_parser *p, const char *at, size_t n) {
         return ch_inbound_refuse(in, 400, "trailers are not taken");
     if (check_value(in, at, n) < 0)
         return -1;
-    struct span *s = &spans(in)[span_count(in) - 1];
+    struct span *s = &spans(in)[inbound_span_count(in) - 1];
     if (!in->in_value)
         s->value = (uint32_t)in->text.n;
     in->in_value = true;
@@ -90,7 +90,7 @@ int ch_inbound_add(struct ch_inbound *in, struct ch_sv name, struct ch_sv value)
                      .value_n = (uint32_t)value.n};
     if (in->refused || check_value(in, value.p, value.n) < 0)
         return -1;
-    if (span_count(in) == CH_LIMIT_INBOUND_HEADER_COUNT)
+    if (inbound_span_count(in) == CH_LIMIT_INBOUND_HEADER_COUNT)
         return ch_inbound_refuse(in, 431, "too many headers");
     if (ch_buf_add_sv(&in->text, name) < 0 || ch_buf_add_sv(&in->text, value) < 0)
         return ch_inbound_refuse(in, 431, "the headers are too large");
@@ -114,7 +114,7 @@ static int check_framing(struct ch_inbound *in) {
     return 0;
 }
 
-static int on_head(http_parser *p) {
+static int inbound_on_head(http_parser *p) {
     struct ch_inbound *in = p->data;
     in->has_head = true;
     if (p->http_major != 1)
@@ -127,14 +127,14 @@ static int on_head(http_parser *p) {
     return 0;
 }
 
-static int on_body(http_parser *p, const char *at, size_t n) {
+static int inbound_on_body(http_parser *p, const char *at, size_t n) {
     struct ch_inbound *in = p->data;
     if (ch_buf_add(&in->body, at, n) < 0)
         return ch_inbound_refuse(in, 413, "the body is too large");
     return 0;
 }
 
-static int on_end(http_parser *p) {
+static int inbound_on_end(http_parser *p) {
     struct ch_inbound *in = p->data;
     in->whole = true;
     http_parser_pause(p, 1);
@@ -143,11 +143,11 @@ static int on_end(http_parser *p) {
 
 static const http_parser_settings settings = {
     .on_url = on_url,
-    .on_header_field = on_field,
+    .on_header_field = inbound_on_field,
     .on_header_value = on_value,
-    .on_headers_complete = on_head,
-    .on_body = on_body,
-    .on_message_complete = on_end,
+    .on_headers_complete = inbound_on_head,
+    .on_body = inbound_on_body,
+    .on_message_complete = inbound_on_end,
 };
 
 void ch_inbound_init(struct ch_inbound *in) {
@@ -217,23 +217,23 @@ struct ch_sv ch_inbound_target(const struct ch_inbound *in) {
     return ch_sv(ch_buf_str(&in->text) + in->target, in->target_n);
 }
 
-static struct ch_sv text_at(const struct ch_inbound *in, uint32_t at, uint32_t n) {
+static struct ch_sv inbound_text_at(const struct ch_inbound *in, uint32_t at, uint32_t n) {
     return ch_sv(in->text.p + at, n);
 }
 
 struct ch_sv ch_inbound_header(const struct ch_inbound *in, const char *name) {
-    for (size_t i = 0; i < span_count(in); i++) {
+    for (size_t i = 0; i < inbound_span_count(in); i++) {
         const struct span *s = &spans(in)[i];
-        if (ch_sv_is(text_at(in, s->name, s->name_n), name))
-            return ch_sv_trim(text_at(in, s->value, s->value_n));
+        if (ch_sv_is(inbound_text_at(in, s->name, s->name_n), name))
+            return ch_sv_trim(inbound_text_at(in, s->value, s->value_n));
     }
     return ch_sv(NULL, 0);
 }
 
 size_t ch_inbound_count(const struct ch_inbound *in, const char *name) {
     size_t n = 0;
-    for (size_t i = 0; i < span_count(in); i++)
-        n += ch_sv_is(text_at(in, spans(in)[i].name, spans(in)[i].name_n), name);
+    for (size_t i = 0; i < inbound_span_count(in); i++)
+        n += ch_sv_is(inbound_text_at(in, spans(in)[i].name, spans(in)[i].name_n), name);
     return n;
 }
 

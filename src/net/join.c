@@ -13,13 +13,13 @@ struct parts {
     struct ch_sv fragment;
 };
 
-static struct ch_sv take(struct ch_sv *rest, size_t n) {
+static struct ch_sv join_take(struct ch_sv *rest, size_t n) {
     struct ch_sv head = ch_sv(rest->p, n);
     *rest = ch_sv(rest->p + n, rest->n - n);
     return head;
 }
 
-static size_t until(struct ch_sv s, const char *stops) {
+static size_t join_until(struct ch_sv s, const char *stops) {
     size_t n = 0;
     while (n < s.n && !(s.p[n] && strchr(stops, s.p[n])))
         n++;
@@ -37,27 +37,27 @@ static bool is_scheme(struct ch_sv s) {
     return s.n > 0;
 }
 
-static struct parts cut(struct ch_sv url) {
+static struct parts join_cut(struct ch_sv url) {
     struct parts p = {0};
-    size_t n = until(url, ":/?#");
+    size_t n = join_until(url, ":/?#");
 
     if (n < url.n && url.p[n] == ':' && is_scheme(ch_sv(url.p, n)))
-        p.scheme = take(&url, n + 1);
+        p.scheme = join_take(&url, n + 1);
     if (ch_sv_starts(url, "//"))
-        p.authority = take(&url, 2 + until(ch_sv(url.p + 2, url.n - 2), "/?#"));
-    p.path = take(&url, until(url, "?#"));
-    p.query = take(&url, until(url, "#"));
+        p.authority = join_take(&url, 2 + join_until(ch_sv(url.p + 2, url.n - 2), "/?#"));
+    p.path = join_take(&url, join_until(url, "?#"));
+    p.query = join_take(&url, join_until(url, "#"));
     p.fragment = url;
     return p;
 }
 
 /* Append path without "." and "..", none of which may climb above start. */
-static void add_path(struct ch_buf *out, struct ch_sv path) {
+static void join_add_path(struct ch_buf *out, struct ch_sv path) {
     size_t start = out->n;
 
     while (path.n) {
-        size_t n = until(ch_sv(path.p + 1, path.n - 1), "/") + 1;
-        struct ch_sv segment = take(&path, n); /* "/name" */
+        size_t n = join_until(ch_sv(path.p + 1, path.n - 1), "/") + 1;
+        struct ch_sv segment = join_take(&path, n); /* "/name" */
         bool up = ch_sv_is(segment, "/.."), here = ch_sv_is(segment, "/.");
         if (!up && !here) {
             ch_buf_add_sv(out, segment);
@@ -84,11 +84,11 @@ static void add_merged(struct ch_buf *out, const struct parts *base, struct ch_s
             ch_buf_addc(&whole, '/');
     }
     ch_buf_add_sv(&whole, path);
-    add_path(out, ch_buf_sv(&whole));
+    join_add_path(out, ch_buf_sv(&whole));
 }
 
 /* Without white space around it and line breaks inside; encoded. */
-static void clean(struct ch_buf *out, struct ch_sv ref) {
+static void join_clean(struct ch_buf *out, struct ch_sv ref) {
     while (ref.n && (unsigned char)ref.p[0] <= ' ')
         ref = ch_sv(ref.p + 1, ref.n - 1);
     while (ref.n && (unsigned char)ref.p[ref.n - 1] <= ' ')
@@ -107,14 +107,14 @@ static void clean(struct ch_buf *out, struct ch_sv ref) {
 int ch_url_join(struct ch_buf *out, struct ch_sv base, struct ch_sv ref) {
     CH_BUF_AUTO text = {0};
 
-    clean(&text, ref);
-    struct parts r = cut(ch_buf_sv(&text)), b = cut(base);
+    join_clean(&text, ref);
+    struct parts r = join_cut(ch_buf_sv(&text)), b = join_cut(base);
     if (r.scheme.n)
         return ch_buf_add_sv(out, ch_buf_sv(&text));
     ch_buf_add_sv(out, b.scheme);
     ch_buf_add_sv(out, r.authority.p ? r.authority : b.authority);
     if (r.authority.p)
-        add_path(out, r.path);
+        join_add_path(out, r.path);
     else if (r.path.n)
         add_merged(out, &b, r.path);
     else

@@ -36,14 +36,14 @@ static const struct ch_json *field_of(const struct ch_json *v, const char *path)
     return v;
 }
 
-static void add_value(struct ch_buf *out, const struct ch_json *v) {
+static void judge_add_value(struct ch_buf *out, const struct ch_json *v) {
     CH_BUF_AUTO text = {0};
     struct ch_jw w = ch_jw(&text);
     ch_jw_value(&w, v);
     ch_buf_add_sv(out, ch_utf8_cut(ch_buf_sv(&text), 200));
 }
 
-static bool is_among(const struct ch_json *v, const struct ch_json *values) {
+static bool judge_is_among(const struct ch_json *v, const struct ch_json *values) {
     for (CH_JSON_EACH(e, values))
         if (ch_json_equal(e, v))
             return true;
@@ -56,19 +56,19 @@ static bool judge_field(const struct ch_expect *x, const struct look *l, struct 
         if (!v)
             return true;
         ch_buf_addf(why, "no_field %s: it is there: ", x->text);
-        add_value(why, v);
+        judge_add_value(why, v);
         return false;
     }
     const char *name = x->kind == CH_EXPECT_HAS_FIELD ? "has_field" : "field_in";
     if (!v)
         ch_buf_addf(why, "%s %s: there is none", name, x->text);
-    else if (x->kind == CH_EXPECT_HAS_FIELD || is_among(v, x->values))
+    else if (x->kind == CH_EXPECT_HAS_FIELD || judge_is_among(v, x->values))
         return true;
     else {
         ch_buf_addf(why, "field_in %s: ", x->text);
-        add_value(why, v);
+        judge_add_value(why, v);
         ch_buf_add_str(why, " is not among ");
-        add_value(why, x->values);
+        judge_add_value(why, x->values);
     }
     return false;
 }

@@ -118,33 +118,33 @@ int ch_filter_number(enum ch_machine machine, const char *name) {
 
 /* --- making the program */
 
-static void emit(struct ch_filter *f, struct sock_filter op) {
+static void filter_emit(struct ch_filter *f, struct sock_filter op) {
     assert(f->n < CH_FILTER_MAX);
     f->code[f->n++] = op;
 }
 
-static void load(struct ch_filter *f, size_t offset) {
-    emit(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
+static void filter_load(struct ch_filter *f, size_t offset) {
+    filter_emit(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
 }
 
-static void give(struct ch_filter *f, uint32_t verdict) {
-    emit(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
+static void filter_give(struct ch_filter *f, uint32_t verdict) {
+    filter_emit(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
 }
 
-static uint32_t refusal(int errnum) {
+static uint32_t filter_refusal(int errnum) {
     return SECCOMP_RET_ERRNO | (uint32_t)errnum;
 }
 
 /* If the accumulator is so, that is the verdict. */
 static void give_if(struct ch_filter *f, uint16_t test, uint32_t value, uint32_t verdict) {
-    emit(f, (struct sock_filter)BPF_JUMP(BPF_JMP | test | BPF_K, value, 0, 1));
-    give(f, verdict);
+    filter_emit(f, (struct sock_filter)BPF_JUMP(BPF_JMP | test | BPF_K, value, 0, 1));
+    filter_give(f, verdict);
 }
 
 /* The low half of an argument; both machines are little-endian, and the
  * arguments looked at are 32 bits wide to the kernel as well. */
 static void load_argument(struct ch_filter *f, unsigned i) {
-    load(f, offsetof(struct seccomp_data, args) + i * sizeof(uint64_t));
+    filter_load(f, offsetof(struct seccomp_data, args) + i * sizeof(uint64_t));
 }
 
 static void judge_namespace(struct ch_filter *f) {
@@ -152,16 +152,16 @@ static void judge_namespace(struct ch_filter *f) {
     give_if(f, BPF_JSET,
             CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
                 CLONE_NEWPID | CLONE_NEWNET,
-            refusal(EPERM));
-    give(f, SECCOMP_RET_ALLOW);
+            filter_refusal(EPERM));
+    filter_give(f, SECCOMP_RET_ALLOW);
 }
 
 /* Typing into a terminal on somebody's behalf. */
 static void judge_terminal(struct ch_filter *f) {
     load_argument(f, 1);
-    give_if(f, BPF_JEQ, TIOCSTI, refusal(EPERM));
-    give_if(f, BPF_JEQ, TIOCLINUX, refusal(EPERM));
-    give(f, SECCOMP_RET_ALLOW);
+    give_if(f, BPF_JEQ, TIOCSTI, filter_refusal(EPERM));
+    give_if(f, BPF_JEQ, TIOCLINUX, filter_refusal(EPERM));
+    filter_give(f, SECCOMP_RET_ALLOW);
 }
 
 /* To ask for it, or the plain one: not to switch protections off. */
@@ -169,7 +169,7 @@ static void judge_personality(struct ch_filter *f) {
     load_argument(f, 0);
     give_if(f, BPF_JEQ, 0, SECCOMP_RET_ALLOW);
     give_if(f, BPF_JEQ, 0xffffffff, SECCOMP_RET_ALLOW);
-    give(f, refusal(EPERM));
+    filter_give(f, filter_refusal(EPERM));
 }
 
 /* Others are not bound to a network namespace (vsock reaches the host of a
@@ -180,10 +180,10 @@ static void judge_socket(struct ch_filter *f, enum ch_sockets sockets) {
     load_argument(f, 0);
     for (size_t i = 0; sockets == CH_SOCKETS_USUAL && i < CH_LEN(usual); i++)
         give_if(f, BPF_JEQ, usual[i], SECCOMP_RET_ALLOW);
-    give(f, refusal(sockets == CH_SOCKETS_NONE ? EACCES : EAFNOSUPPORT));
+    filter_give(f, filter_refusal(sockets == CH_SOCKETS_NONE ? EACCES : EAFNOSUPPORT));
 }
 
-static void judge(struct ch_filter *f, enum rule rule, enum ch_sockets sockets) {
+static void filter_judge(struct ch_filter *f, enum rule rule, enum ch_sockets sockets) {
     switch (rule) {
     case IF_NAMESPACE:
         judge_namespace(f);
@@ -210,18 +210,19 @@ static void add_judgement(struct ch_filter *f, const struct row *r, int number,
                           enum ch_sockets sockets) {
     unsigned short jump = f->n;
 
-    emit(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 0));
-    judge(f, r->rule, sockets);
+    filter_emit(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 0));
+    filter_judge(f, r->rule, sockets);
     f->code[jump].jf = (uint8_t)(f->n - jump - 1);
 }
 
 void ch_filter_build(struct ch_filter *f, enum ch_machine machine, enum ch_sockets sockets) {
     f->n = 0;
     f->denied = 0;
-    load(f, offsetof(struct seccomp_data, arch));
-    emit(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, audit_arch[machine], 1, 0));
-    give(f, SECCOMP_RET_KILL_PROCESS);
-    load(f, offsetof(struct seccomp_data, nr));
+    filter_load(f, offsetof(struct seccomp_data, arch));
+    filter_emit(f,
+                (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, audit_arch[machine], 1, 0));
+    filter_give(f, SECCOMP_RET_KILL_PROCESS);
+    filter_load(f, offsetof(struct seccomp_data, nr));
     if (machine == CH_X86_64)
         give_if(f, BPF_JGE, X32_BIT, SECCOMP_RET_KILL_PROCESS);
     for (size_t i = 0; i < CH_LEN(rows); i++) {
@@ -232,10 +233,11 @@ void ch_filter_build(struct ch_filter *f, enum ch_machine machine, enum ch_socke
             add_judgement(f, &rows[i], number, sockets);
             continue;
         }
-        give_if(f, BPF_JEQ, (uint32_t)number, refusal(rows[i].rule == UNKNOWN ? ENOSYS : EPERM));
+        give_if(f, BPF_JEQ, (uint32_t)number,
+                filter_refusal(rows[i].rule == UNKNOWN ? ENOSYS : EPERM));
         f->denied++;
     }
-    give(f, SECCOMP_RET_ALLOW);
+    filter_give(f, SECCOMP_RET_ALLOW);
 }
 
 int ch_filter_apply(const struct ch_filter *f) {

@@ -30,7 +30,7 @@ static bool is_stand_in(const struct stat *st) {
     return S_ISDIR(st->st_mode) && (st->st_mode & 07777) == STAND_IN_MODE;
 }
 
-static void remember(struct ch_guard *g, const char *path) {
+static void protect_remember(struct ch_guard *g, const char *path) {
     for (size_t i = 0; i < g->stand_ins.n; i++)
         if (strcmp(g->stand_ins.p[i], path) == 0)
             return;
@@ -72,7 +72,7 @@ static bool protect_step(struct ch_guard *g, struct ch_view *view, const struct 
 
     if (lstat(path, &st) < 0) {
         if (errno == ENOENT && make_stand_in(path)) {
-            remember(g, path);
+            protect_remember(g, path);
             make_read_only(view, path);
         }
         return false;
@@ -82,7 +82,7 @@ static bool protect_step(struct ch_guard *g, struct ch_view *view, const struct 
         return false;
     }
     if (is_stand_in(&st))
-        remember(g, path);
+        protect_remember(g, path);
     if (last || !S_ISDIR(st.st_mode) || is_stand_in(&st)) {
         make_read_only(view, path);
         return false;
@@ -119,7 +119,7 @@ static void protect_below(struct ch_guard *g, struct ch_view *view, const struct
 }
 
 /* The part of path below root, or NULL. */
-static const char *below(const char *root, const char *path) {
+static const char *protect_below_in_sandbox(const char *root, const char *path) {
     size_t n = root ? strlen(root) : 0;
 
     return n && strncmp(path, root, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
@@ -128,14 +128,14 @@ static const char *below(const char *root, const char *path) {
 /* An absolute path matters where something writable holds it. */
 static void protect_absolute(struct ch_guard *g, struct ch_view *view, const struct ch_box *box,
                              const char *path) {
-    const char *rel = below(box->workspace, path);
+    const char *rel = protect_below_in_sandbox(box->workspace, path);
 
     if (rel) {
         protect_below(g, view, box, box->workspace, rel);
         return;
     }
     for (size_t i = 0; i < box->writable.n; i++)
-        if ((rel = below(box->writable.p[i], path)))
+        if ((rel = protect_below_in_sandbox(box->writable.p[i], path)))
             protect_below(g, view, box, box->writable.p[i], rel);
 }
 
@@ -165,7 +165,7 @@ const char *ch_guard_set(struct ch_guard *g, struct ch_view *view, const struct 
 }
 
 /* Two that end at once both let go first, so that one of them gets it. */
-static bool is_alone(struct ch_guard *g) {
+static bool protect_is_alone(struct ch_guard *g) {
     if (g->lock < 0)
         return true;
     flock(g->lock, LOCK_UN);
@@ -175,7 +175,7 @@ static bool is_alone(struct ch_guard *g) {
 void ch_guard_lift(struct ch_guard *g) {
     struct stat st;
 
-    if (g->stand_ins.n > 0 && is_alone(g))
+    if (g->stand_ins.n > 0 && protect_is_alone(g))
         for (size_t i = 0; i < g->stand_ins.n; i++)
             if (lstat(g->stand_ins.p[i], &st) == 0 && is_stand_in(&st))
                 rmdir(g->stand_ins.p[i]);

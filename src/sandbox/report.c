@@ -10,7 +10,7 @@
 
 #define LINE_BYTES 2000 /* what is longer is cut; nothing is allocated here */
 
-static void say(const char *head, const char *kind, const char *fmt, va_list ap) {
+static void report_say(const char *head, const char *kind, const char *fmt, va_list ap) {
     char line[LINE_BYTES];
     int n = snprintf(line, sizeof(line), "%s %s%s", head, kind, *kind ? " " : "");
 
@@ -28,7 +28,7 @@ void ch_note(const char *fmt, ...) {
     va_list ap;
 
     va_start(ap, fmt);
-    say("note", "", fmt, ap);
+    report_say("note", "", fmt, ap);
     va_end(ap);
 }
 
@@ -36,7 +36,7 @@ void ch_die(const char *kind, const char *fmt, ...) {
     va_list ap;
 
     va_start(ap, fmt);
-    say("error", kind, fmt, ap);
+    report_say("error", kind, fmt, ap);
     va_end(ap);
     _exit(CH_EXIT_BROKEN);
 }

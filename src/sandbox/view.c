@@ -96,7 +96,8 @@ static int by_length(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-static void add_paths(struct ch_view *view, enum ch_step_kind kind, const struct ch_paths *paths) {
+static void view_add_paths(struct ch_view *view, enum ch_step_kind kind,
+                           const struct ch_paths *paths) {
     struct stat st;
 
     for (size_t i = 0; i < paths->n; i++)
@@ -120,8 +121,8 @@ void ch_view_make(struct ch_view *view, const struct ch_box *box) {
     if (box->network)
         add_resolver(view);
     size_t first = view->n;
-    add_paths(view, CH_STEP_RO, &box->readable);
-    add_paths(view, CH_STEP_RW, &box->writable);
+    view_add_paths(view, CH_STEP_RO, &box->readable);
+    view_add_paths(view, CH_STEP_RW, &box->writable);
     if (box->workspace)
         ch_view_add(view, CH_STEP_RW, box->workspace, box->workspace);
     qsort(view->steps + first, view->n - first, sizeof(*view->steps), by_length);

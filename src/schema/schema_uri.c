@@ -5,12 +5,12 @@ struct uri {
     struct ch_sv scheme, authority, path, query; /* p NULL: not there */
 };
 
-static bool is_alpha(char c) {
+static bool schema_uri_is_alpha(char c) {
     return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
 }
 
 static bool is_scheme_char(char c) {
-    return is_alpha(c) || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
+    return schema_uri_is_alpha(c) || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
 }
 
 /* Up to the first of `stops` or the end. */
@@ -23,7 +23,7 @@ static struct ch_sv cut_until(struct ch_sv *rest, const char *stops) {
     return head;
 }
 
-static struct ch_sv skip(struct ch_sv s, size_t n) {
+static struct ch_sv schema_uri_skip(struct ch_sv s, size_t n) {
     return ch_sv(s.p + n, s.n - n);
 }
 
@@ -40,31 +40,32 @@ static struct ch_sv cut_scheme(struct ch_sv *rest) {
     size_t n = 0;
     while (n < rest->n && is_scheme_char(rest->p[n]))
         n++;
-    if (n == 0 || n == rest->n || rest->p[n] != ':' || !is_alpha(rest->p[0]))
+    if (n == 0 || n == rest->n || rest->p[n] != ':' || !schema_uri_is_alpha(rest->p[0]))
         return ch_sv(NULL, 0);
     struct ch_sv scheme = ch_sv(rest->p, n);
-    *rest = skip(*rest, n + 1);
+    *rest = schema_uri_skip(*rest, n + 1);
     return scheme;
 }
 
 /* uri has no fragment. */
-static struct uri parse(struct ch_sv uri) {
+static struct uri schema_uri_parse(struct ch_sv uri) {
     struct uri u = {0};
     if (uri.n == 0)
         uri = CH_SV("");
     u.scheme = cut_scheme(&uri);
     if (ch_sv_starts(uri, "//")) {
-        uri = skip(uri, 2);
+        uri = schema_uri_skip(uri, 2);
         u.authority = cut_until(&uri, "/?");
     }
     u.path = cut_until(&uri, "?");
     if (uri.n)
-        u.query = skip(uri, 1);
+        u.query = schema_uri_skip(uri, 1);
     return u;
 }
 
 /* "a/b/c" and "d" make "a/b/d". */
-static struct ch_sv merge(struct ch_arena *a, const struct uri *base, struct ch_sv path) {
+static struct ch_sv schema_uri_merge(struct ch_arena *a, const struct uri *base,
+                                     struct ch_sv path) {
     size_t keep = base->path.n;
     while (keep && base->path.p[keep - 1] != '/')
         keep--;
@@ -80,7 +81,7 @@ static struct ch_sv merge(struct ch_arena *a, const struct uri *base, struct ch_
 }
 
 /* Drop the last segment of [out, out + n), its slash included. */
-static size_t drop_segment(const char *out, size_t n) {
+static size_t schema_uri_drop_segment(const char *out, size_t n) {
     while (n && out[n - 1] != '/')
         n--;
     return n ? n - 1 : 0;
@@ -98,7 +99,7 @@ static struct ch_sv without_dots(struct ch_arena *a, struct ch_sv path) {
             continue;
         bool up = ch_sv_is(segment, ".."), stay = ch_sv_is(segment, ".");
         if (up)
-            n = drop_segment(out, n);
+            n = schema_uri_drop_segment(out, n);
         if ((up || stay) && !last)
             continue;
         if (n || rooted)
@@ -122,14 +123,14 @@ static struct uri transform(struct ch_arena *a, const struct uri *base, const st
         u.path = base->path;
         u.query = ref->query.p ? ref->query : base->query;
     } else if (!ch_sv_starts(ref->path, "/")) {
-        u.path = without_dots(a, merge(a, base, ref->path));
+        u.path = without_dots(a, schema_uri_merge(a, base, ref->path));
     } else {
         u.path = without_dots(a, ref->path);
     }
     return u;
 }
 
-static char *put(char *at, const char *before, struct ch_sv part, const char *after) {
+static char *schema_uri_put(char *at, const char *before, struct ch_sv part, const char *after) {
     if (!part.p)
         return at;
     size_t lead = strlen(before), trail = strlen(after);
@@ -143,18 +144,18 @@ static char *put(char *at, const char *before, struct ch_sv part, const char *af
 struct ch_sv ch_uri_resolve(struct ch_arena *a, struct ch_sv base, struct ch_sv ref) {
     ch_uri_cut_fragment(&base);
     struct ch_sv fragment = ch_uri_cut_fragment(&ref);
-    struct uri b = parse(base), r = parse(ref), u = transform(a, &b, &r);
+    struct uri b = schema_uri_parse(base), r = schema_uri_parse(ref), u = transform(a, &b, &r);
     size_t most = u.scheme.n + u.authority.n + u.path.n + u.query.n + fragment.n + 5;
     char *p = ch_arena_bytes(a, most), *at = p;
-    at = put(at, "", u.scheme, ":");
-    at = put(at, "//", u.authority, "");
-    at = put(at, "", u.path, "");
-    at = put(at, "?", u.query, "");
-    at = put(at, "#", fragment, "");
+    at = schema_uri_put(at, "", u.scheme, ":");
+    at = schema_uri_put(at, "//", u.authority, "");
+    at = schema_uri_put(at, "", u.path, "");
+    at = schema_uri_put(at, "?", u.query, "");
+    at = schema_uri_put(at, "#", fragment, "");
     return ch_sv(p, (size_t)(at - p));
 }
 
-static int hex(char c) {
+static int schema_uri_hex(char c) {
     char letter = (char)(c | 0x20);
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -167,8 +168,10 @@ struct ch_sv ch_uri_decode(struct ch_arena *a, struct ch_sv s) {
     char *p = ch_arena_bytes(a, s.n);
     size_t n = 0;
     for (size_t i = 0; i < s.n; i++) {
-        bool escape = s.p[i] == '%' && i + 2 < s.n && hex(s.p[i + 1]) >= 0 && hex(s.p[i + 2]) >= 0;
-        p[n++] = escape ? (char)(hex(s.p[i + 1]) << 4 | hex(s.p[i + 2])) : s.p[i];
+        bool escape = s.p[i] == '%' && i + 2 < s.n && schema_uri_hex(s.p[i + 1]) >= 0 &&
+                      schema_uri_hex(s.p[i + 2]) >= 0;
+        p[n++] =
+            escape ? (char)(schema_uri_hex(s.p[i + 1]) << 4 | schema_uri_hex(s.p[i + 2])) : s.p[i];
         i += escape ? 2 : 0;
     }
     return ch_sv(p, n);

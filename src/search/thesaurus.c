@@ -554,7 +554,7 @@ static uint64_t term_of(const struct ch_terms *w) {
     return best->id;
 }
 
-static struct line read_line(struct ch_sv text, struct ch_terms *scratch) {
+static struct line thesaurus_read_line(struct ch_sv text, struct ch_terms *scratch) {
     struct line line = {.n = 0};
 
     while (text.n && line.n < LINE_MAX_WORDS) {
@@ -586,15 +586,15 @@ void ch_thesaurus_init(struct ch_thesaurus *t) {
     *t = (struct ch_thesaurus){0};
     for (size_t i = 0; i < CH_LEN(synonyms); i++) {
         struct ch_sv rest = ch_sv_str(synonyms[i]);
-        struct line left = read_line(ch_sv_split(&rest, '>'), &scratch);
-        struct line right = read_line(rest, &scratch);
+        struct line left = thesaurus_read_line(ch_sv_split(&rest, '>'), &scratch);
+        struct line right = thesaurus_read_line(rest, &scratch);
         relate(t, &left, &left, synonym_weight);
         relate(t, &left, &right, synonym_weight);
     }
     for (size_t i = 0; i < CH_LEN(translations); i++) {
         struct ch_sv rest = ch_sv_str(translations[i]);
-        struct line left = read_line(ch_sv_split(&rest, '>'), &scratch);
-        struct line right = read_line(rest, &scratch);
+        struct line left = thesaurus_read_line(ch_sv_split(&rest, '>'), &scratch);
+        struct line right = thesaurus_read_line(rest, &scratch);
         relate(t, &left, &right, translation_weight);
     }
     ch_terms_release(&scratch);

@@ -229,7 +229,7 @@ int chela_store_title(chela_store *s, const char *key, const char *title,
     return one_change(s, &c, err ? err : &why);
 }
 
-static int owner_of(const struct chela_store_session *row, void *user) {
+static int store_owner_of(const struct chela_store_session *row, void *user) {
     ch_buf_add_str(user, row->owner);
     return 0;
 }
@@ -240,7 +240,7 @@ static int64_t when_free(chela_store *s, const char *key) {
     CH_BUF_AUTO owner = {0};
     struct chela_error ignored = {0};
 
-    chela_store_session(s, key, owner_of, &owner, &ignored);
+    chela_store_session(s, key, store_owner_of, &owner, &ignored);
     if (owner.n && ch_owner_is_dead(ch_buf_str(&owner)))
         return INT64_MAX;
     return owner.n && ch_owner_lives(ch_buf_str(&owner)) ? 0 : ch_store_now();

@@ -82,7 +82,7 @@ static void write_options(FILE *out, const struct ch_opt *opts) {
         option_row(out, opts);
     }
     fputc('\n', out);
-    ch_command_help_row(out, "  -h, --help", "this text");
+    ch_command_help_row(out, "  -h, --help", "show this text");
 }
 
 void ch_command_help_write(FILE *out, const struct ch_cmd *cmd) {

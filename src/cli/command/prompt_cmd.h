@@ -26,10 +26,11 @@ struct ch_prompt_cmd {
 };
 
 /* Rows that all of them have. */
-#define CH_PROMPT_OPTS                                                                          \
-    CH_SETUP_OPTS_CONFIG(struct ch_prompt_flags),                                               \
-        {"dir", 0, CH_OPT_TEXT, offsetof(struct ch_prompt_flags, dir), "DIR", 0, 0,             \
-         "Configuration", "prompt files to read beside those of the configuration file"}
+#define CH_PROMPT_OPTS                                                                             \
+    CH_SETUP_OPTS_CONFIG(struct ch_prompt_flags),                                                  \
+        {"dir", 0, CH_OPT_TEXT, offsetof(struct ch_prompt_flags, dir), "DIR", 0, 0,                \
+         "Configuration", "directory of further prompt files, besides prompts.dir of the "         \
+                          "configuration file"}
 
 /* Parse, open, call body, close. Returns the exit code. */
 int ch_prompt_cmd_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv,

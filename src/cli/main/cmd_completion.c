@@ -178,7 +178,7 @@ static const struct {
     void (*write)(FILE *out, ch_commands all);
 } shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
 
-static int print(struct ch_console *c, ch_commands all, const struct ch_args *args) {
+static int completion_print(struct ch_console *c, ch_commands all, const struct ch_args *args) {
     for (size_t i = 0; args->n == 1 && i < sizeof(shells) / sizeof(shells[0]); i++) {
         struct ch_draft d;
         if (strcmp(shells[i].name, args->words[0]) != 0)
@@ -194,13 +194,14 @@ static int print(struct ch_console *c, ch_commands all, const struct ch_args *ar
     return CH_EXIT_USAGE;
 }
 
-static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+static int completion_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                          char **argv) {
     struct ch_args args;
     struct ch_console console;
     int code = ch_cmd_parse(cmd, env, argc, argv, NULL, &args);
     if (code < 0) {
         ch_console_init(&console, env, CH_NORMAL, false);
-        code = ch_console_exit(&console, print(&console, env->commands, &args));
+        code = ch_console_exit(&console, completion_print(&console, env->commands, &args));
         ch_console_release(&console);
     }
     ch_args_release(&args);
@@ -212,10 +213,10 @@ static const struct ch_opt opts[] = {{.name = NULL}};
 const struct ch_cmd ch_cmd_completion = {
     .name = "completion",
     .args = "bash|zsh|fish",
-    .summary = "completion of commands and flags for a shell",
-    .about = "Prints a script for the shell: 'source <(chela completion bash)' in ~/.bashrc, the "
-             "same with zsh in ~/.zshrc, or 'chela completion fish' into "
-             "~/.config/fish/completions/chela.fish.",
+    .summary = "print a completion script for a shell",
+    .about = "Prints a completion script. For bash, put 'source <(chela completion bash)' into "
+             "~/.bashrc; for zsh, the same with zsh into ~/.zshrc; for fish, write the output of "
+             "'chela completion fish' to ~/.config/fish/completions/chela.fish.",
     .opts = opts,
-    .run = run,
+    .run = completion_run,
 };

@@ -26,14 +26,14 @@ static void print_paper(struct ch_console *c, ch_commands all,
 }
 
 /* "tools" "list" as one name; NULL for none. Owned. */
-static char *joined(const struct ch_args *args) {
+static char *help_joined(const struct ch_args *args) {
     if (args->n == 0)
         return NULL;
     return ch_format("%s%s%s", args->words[0], args->n > 1 ? " " : "",
                      args->n > 1 ? args->words[1] : "");
 }
 
-static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+static int help_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
     struct ch_args args;
     struct ch_console console;
     void (*paper)(FILE *out, ch_commands all) = NULL;
@@ -43,7 +43,7 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
     int code = ch_cmd_parse(cmd, env, paper ? 0 : argc, argv, NULL, &args);
 
     if (code < 0) {
-        char *name = joined(&args);
+        char *name = help_joined(&args);
         ch_console_init(&console, env, CH_NORMAL, false);
         code = CH_EXIT_DONE;
         if (paper)
@@ -66,8 +66,8 @@ static const struct ch_opt opts[] = {{.name = NULL}};
 const struct ch_cmd ch_cmd_help = {
     .name = "help",
     .args = "[COMMAND]",
-    .summary = "help on a command",
-    .about = "Prints the list of commands, or what one of them does.",
+    .summary = "show help on a command",
+    .about = "Prints the list of commands, or the help of one command.",
     .opts = opts,
-    .run = run,
+    .run = help_run,
 };

@@ -16,19 +16,19 @@ static void write_group(FILE *out, ch_commands all, const char *group) {
     for (ch_commands c = all; *c; c++)
         if (ch_cmd_in_group(*c, group))
             command_row(out, *c);
-    fprintf(out, "\n'chela %s COMMAND --help' tells more.\n", group);
+    fprintf(out, "\n'chela %s COMMAND --help' describes one command.\n", group);
 }
 
-static void write_all(FILE *out, ch_commands all) {
-    fputs("usage: chela COMMAND [flags]\n\nAn agent at your terminal: a model, tools, and the loop "
+static void help_write_all(FILE *out, ch_commands all) {
+    fputs("usage: chela COMMAND [flags]\n\nRuns LLM agents: a model, its tools, and the loop "
           "between them.\n\nCommands:\n",
           out);
     for (ch_commands c = all; *c; c++)
         command_row(out, *c);
     fputs("\nFlags:\n", out);
-    ch_command_help_row(out, "  -h, --help", "this text");
-    ch_command_help_row(out, "  -V, --version", "the version");
-    fputs("\n'chela COMMAND --help' tells more about one.\n", out);
+    ch_command_help_row(out, "  -h, --help", "show this text");
+    ch_command_help_row(out, "  -V, --version", "print the version");
+    fputs("\n'chela COMMAND --help' describes one command.\n", out);
 }
 
 void ch_help_write(FILE *out, ch_commands all, const char *name) {
@@ -38,7 +38,7 @@ void ch_help_write(FILE *out, ch_commands all, const char *name) {
     else if (name)
         write_group(out, all, name);
     else
-        write_all(out, all);
+        help_write_all(out, all);
 }
 
 void ch_help_print(struct ch_console *c, ch_commands all, const char *name) {

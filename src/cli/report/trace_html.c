@@ -75,7 +75,7 @@ static void what(const struct ch_span *s, FILE *out) {
     fputs("</small></span>", out);
 }
 
-static void row(const struct ch_span *s, int64_t start, int64_t length, FILE *out) {
+static void trace_html_row(const struct ch_span *s, int64_t start, int64_t length, FILE *out) {
     static const struct {
         const char *sent, *got;
     } titles[CH_SPAN_KINDS] = {
@@ -123,7 +123,7 @@ void ch_trace_html(const struct ch_trace *t, const char *key, FILE *out) {
         }
         if (t->spans[i].depth == 0)
             run = t->spans[i].run;
-        row(&t->spans[i], start, end - start, out);
+        trace_html_row(&t->spans[i], start, end - start, out);
     }
     fputs("</body></html>\n", out);
 }

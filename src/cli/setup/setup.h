@@ -22,30 +22,30 @@ struct ch_setup_flags {
 #define CH_SETUP_OPT(type, flag) offsetof(type, setup.flag)
 #define CH_SETUP_OPTS_CONFIG(type)                                                                 \
     {"config", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, config), "FILE", 0, 0, "Configuration",          \
-     "configuration file instead of ./chela.yaml or the user's own"},                              \
+     "configuration file; default: ./chela.yaml, else the user's"},                                \
     {"agent", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, agent), "ID", 0, 0, "Configuration",              \
-     "agent of the configuration file to use; without it the first"}
+     "agent of the configuration file to use; default: the first"}
 #define CH_SETUP_OPTS_STORE(type)                                                                  \
     {"store", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, store), "URL", 0, 0, "Configuration",             \
-     "where sessions are kept: sqlite:PATH, postgres://HOST/DATABASE, redis://HOST, or memory: "   \
-     "for nowhere; without it the configuration file's, else the user's own database"}
+     "store for sessions: sqlite:PATH, postgres://HOST/DATABASE, redis://HOST, or memory:; "       \
+     "default: the configuration file's, else the user's database"}
 #define CH_SETUP_OPTS_TOOLS(type)                                                                  \
     {"workspace", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, workspace), "DIR", 0, 0, "Tools",             \
-     "directory the file tools work in; without it the current one"},                              \
+     "directory that the file tools work in; default: the current directory"},                     \
     {"tools", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, tools), "LIST", 0, 0, "Tools",                    \
-     "offer only these tools: names, globs or groups, comma separated; \"\" for none"},           \
+     "offer only these tools: names, globs or groups, comma separated; \"\" for none"},            \
     {"deny", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, deny), "LIST", 0, 0, "Tools",                      \
-     "and leave these out"},                                                                       \
+     "do not offer these tools"},                                                                  \
     {"sandbox", 0, CH_OPT_CHOICE, CH_SETUP_OPT(type, sandbox), "required|auto|off", 0, 0, "Tools", \
-     "programs of tools run in the whole sandbox or not at all; in what of it this machine can "   \
-     "do (the default); without one"}
+     "run programs of tools in the complete sandbox or not at all (required), with the layers "    \
+     "that this machine supports (auto, the default), or without a sandbox (off)"}
 #define CH_SETUP_OPTS_OUTPUT(type)                                                                 \
     {"quiet", 'q', CH_OPT_SWITCH, CH_SETUP_OPT(type, quiet), NULL, 0, 0, "Output",                 \
-     "only the result and errors"},                                                                \
+     "print only the result and errors"},                                                          \
     {"verbose", 'v', CH_OPT_SWITCH, CH_SETUP_OPT(type, verbose), NULL, 0, 0, "Output",             \
-     "also what happens underneath"},                                                              \
+     "print details of the run, too"},                                                             \
     {"no-color", 0, CH_OPT_SWITCH, CH_SETUP_OPT(type, no_color), NULL, 0, 0, "Output",             \
-     "no colour on a terminal"}
+     "do not use colors on a terminal"}
 /* clang-format on */
 
 struct ch_setup {

@@ -38,7 +38,8 @@ static int wait_readable(struct source *src, struct chela_error *err) {
     }
 }
 
-static int drain(struct source *src, size_t max, struct ch_input *in, struct chela_error *err) {
+static int input_drain(struct source *src, size_t max, struct ch_input *in,
+                       struct chela_error *err) {
     size_t cap = 0;
     for (;;) {
         if (in->n + 1 >= cap) {
@@ -66,7 +67,7 @@ static int drain(struct source *src, size_t max, struct ch_input *in, struct che
 static int read_source(struct source *src, size_t max, struct ch_input *out,
                        struct chela_error *err) {
     struct ch_input in = {0};
-    int rc = drain(src, max, &in, err);
+    int rc = input_drain(src, max, &in, err);
     if (rc < 0)
         ch_input_release(&in);
     else

@@ -437,8 +437,8 @@ static int add_outside(struct ch_registry *r, const struct chela_tool_opts *t,
     return rc;
 }
 
-static int add_one(struct ch_registry *r, const struct chela_tool_opts *t,
-                   struct chela_error *err) {
+static int builtin_add_one(struct ch_registry *r, const struct chela_tool_opts *t,
+                           struct chela_error *err) {
     if (strcmp(t->name, "exec") == 0)
         return ch_exec_add(r, t, err);
     if (strcmp(t->name, "process") == 0)
@@ -464,7 +464,7 @@ int ch_builtin_add_with(struct ch_registry *r, struct ch_tool_settings *settings
         struct chela_tool_opts opts = *t;
         opts.flags |= CHELA_TOOL_FORGIVING; /* they know more names for an argument */
         int rc = outside ? add_outside(r, &opts, outside, settings, err)
-                         : add_one(r, &opts, err);
+                         : builtin_add_one(r, &opts, err);
         if (rc < 0)
             return rc;
     }

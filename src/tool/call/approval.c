@@ -110,7 +110,7 @@ static int check_argument_rule(const struct rule *r, const char *text, struct ch
     return 0;
 }
 
-static int add_rule(struct ch_approvals *a, const char *text, struct chela_error *err) {
+static int approval_add_rule(struct ch_approvals *a, const char *text, struct chela_error *err) {
     struct ch_sv rest = ch_sv_str(text), tool = ch_sv_trim(ch_sv_split(&rest, ':'));
     struct rule r = {.words = ch_shell_words(&a->arena, rest, CH_WORDS_PATTERN)};
     bool named = tool.n && !memchr(tool.p, '*', tool.n) && !memchr(tool.p, ' ', tool.n);
@@ -143,7 +143,7 @@ int ch_approvals_new(const char *levels, const char *const *rules, struct ch_app
             rc = add_level(a, level, err);
     }
     for (; rc == 0 && rules && *rules; rules++)
-        rc = add_rule(a, *rules, err);
+        rc = approval_add_rule(a, *rules, err);
     if (rc == 0)
         *out = CH_TAKE(a);
     return rc;
@@ -164,7 +164,7 @@ void ch_approvals_free(struct ch_approvals *a) {
 
 /* --- a rule against a call ---------------------------------------------------------- */
 
-static const char *base_name(const char *path) {
+static const char *approval_base_name(const char *path) {
     const char *slash = strrchr(path, '/');
 
     return slash ? slash + 1 : path;
@@ -185,8 +185,8 @@ static bool same_program(const char *named, const struct ch_bound *b) {
     CH_ARENA_AUTO arena = {0};
     const char *file = ch_executable_find(&arena, named, b->plan.path, "/");
     char *real = file ? realpath(file, NULL) : NULL;
-    bool same =
-        real && strcmp(real, b->real) == 0 && strcmp(base_name(file), base_name(b->program)) == 0;
+    bool same = real && strcmp(real, b->real) == 0 &&
+                strcmp(approval_base_name(file), approval_base_name(b->program)) == 0;
 
     free(real);
     return same;
@@ -287,7 +287,7 @@ bool ch_memory_has(const struct ch_memory *m, const unsigned char digest[CH_SHA2
 
 /* --- consent is not the model's to give -------------------------------------------------- */
 
-static bool is_name(char c) {
+static bool approval_is_name(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '-' || c == '.' || (unsigned char)c >= 0x80;
 }
@@ -301,8 +301,8 @@ bool ch_approval_is_self_approve(struct ch_sv text) {
     for (size_t i = 0; text.n >= n && i <= text.n - n; i++) {
         if (!ch_sv_eq_nocase(ch_sv(text.p + i, n), ch_sv(word, n)))
             continue;
-        bool starts = i == 0 || !(is_name(text.p[i - 1]) || text.p[i - 1] == '/');
-        bool ends = i + n == text.n || !(is_name(text.p[i + n]) || text.p[i + n] == '/');
+        bool starts = i == 0 || !(approval_is_name(text.p[i - 1]) || text.p[i - 1] == '/');
+        bool ends = i + n == text.n || !(approval_is_name(text.p[i + n]) || text.p[i + n] == '/');
         if (starts && ends)
             return true;
     }

@@ -28,7 +28,7 @@ static struct ch_line *take_lines(chela_call *call) {
     return oldest;
 }
 
-static void deliver(struct ch_post *p) {
+static void progress_deliver(struct ch_post *p) {
     chela_call *call = CH_CONTAINER(p, chela_call, progress_post);
     struct ch_line *line = take_lines(call);
 
@@ -44,7 +44,7 @@ static void deliver(struct ch_post *p) {
 }
 
 void ch_progress_init(chela_call *call) {
-    call->progress_post.fn = deliver;
+    call->progress_post.fn = progress_deliver;
 }
 
 void ch_progress_drop(chela_call *call) {

@@ -2,7 +2,7 @@
  *
  * Names are made tidy first (ch_path_inside), which decides nothing about
  * safety; then one system call resolves them beneath the workspace: openat2
- * with RESOLVE_BENEATH. Where that is missing, walk() does the same by hand:
+ * with RESOLVE_BENEATH. Where that is missing, path_walk() does the same by hand:
  * one component at a time, never letting the kernel follow a link, with the
  * directories entered so far on a stack, so that ".." cannot leave the root
  * whatever is renamed meanwhile. */
@@ -59,7 +59,7 @@ static bool tidy(struct ch_buf *out, struct ch_sv path) {
 
 /* The part of an absolute path below dir, NULL if it is elsewhere. Whole
  * components only: /ws-evil is not in /ws. */
-static const char *below(const char *path, const char *dir) {
+static const char *path_below(const char *path, const char *dir) {
     CH_BUF_AUTO top = {0};
 
     tidy(&top, ch_sv_str(dir));
@@ -75,11 +75,11 @@ static int below_workspace(const char *workspace, struct ch_sv given, struct ch_
 
     if (!tidy(&path, given)) /* "/.." is "/" to the kernel; nobody means it */
         return -EXDEV;
-    const char *inside = below(ch_buf_str(&path), workspace);
+    const char *inside = path_below(ch_buf_str(&path), workspace);
     if (!inside) {
         /* The model may know the workspace by its real name. */
         char *real = realpath(workspace, NULL);
-        inside = real ? below(ch_buf_str(&path), real) : NULL;
+        inside = real ? path_below(ch_buf_str(&path), real) : NULL;
         free(real);
     }
     if (!inside)
@@ -128,7 +128,7 @@ static int top(const struct walk *w) {
 }
 
 /* A link stands before the rest of the path: put where it leads there. */
-static int follow(struct walk *w, const char *name) {
+static int path_follow(struct walk *w, const char *name) {
     char target[PATH_MAX];
     CH_BUF_AUTO rest = {0};
 
@@ -161,7 +161,7 @@ static bool is_protected(const struct walk *w, const char *name) {
            ch_sandbox_protects(g->protect, g->workspace, ch_buf_str(&path), g->what);
 }
 
-static int enter(struct walk *w, const char *name) {
+static int path_enter(struct walk *w, const char *name) {
     const int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
     if (w->n == CH_LEN(w->dirs))
@@ -181,7 +181,7 @@ static int enter(struct walk *w, const char *name) {
     return 0;
 }
 
-static int leave(struct walk *w) {
+static int path_leave(struct walk *w) {
     if (w->n == 1)
         return -EXDEV;
     close(w->dirs[--w->n]);
@@ -225,7 +225,7 @@ static int arrive(struct walk *w, const char *leaf, bool is_dir) {
 }
 
 /* One component: 1 to go on, 0 when the path ends here. */
-static int step(struct walk *w) {
+static int path_step(struct walk *w) {
     CH_AUTOFREE char *name = next_component(w);
     bool last = only_slashes_left(w);
     int rc;
@@ -233,20 +233,20 @@ static int step(struct walk *w) {
     if (strlen(name) > NAME_MAX)
         return -ENAMETOOLONG;
     if (name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
-        rc = strcmp(name, "..") == 0 ? leave(w) : 0;
+        rc = strcmp(name, "..") == 0 ? path_leave(w) : 0;
         return rc < 0 ? rc : last ? arrive(w, ".", true) : 1;
     }
     if (is_link(top(w), name)) {
-        rc = follow(w, name);
+        rc = path_follow(w, name);
         return rc < 0 ? rc : 1;
     }
     if (last)
         return arrive(w, name, w->todo.n > 0);
-    rc = enter(w, name);
+    rc = path_enter(w, name);
     return rc < 0 ? rc : 1;
 }
 
-static int walk(struct walk *w, int root, const char *rel) {
+static int path_walk(struct walk *w, int root, const char *rel) {
     int rc = 1;
 
     w->dirs[0] = fcntl(root, F_DUPFD_CLOEXEC, 0);
@@ -257,7 +257,7 @@ static int walk(struct walk *w, int root, const char *rel) {
         return -EXDEV;
     ch_buf_add_str(&w->todo, rel);
     while (rc > 0)
-        rc = step(w);
+        rc = path_step(w);
     return rc;
 }
 
@@ -274,7 +274,7 @@ static void walk_free(struct walk *w) {
 
 int ch_beneath_walk(int root, const char *rel, int flags) {
     struct walk *w = ch_alloc(sizeof(*w)); /* large for a thread's stack */
-    int rc = walk(w, root, rel);
+    int rc = path_walk(w, root, rel);
 
     if (rc == 0) {
         int dir = w->leaf_is_dir ? O_DIRECTORY : 0;
@@ -345,7 +345,7 @@ int ch_path_place(const char *workspace, const struct ch_path_guard *guard, cons
     struct walk *w = ch_alloc(sizeof(*w));
     w->make = create;
     w->guard = guard;
-    rc = walk(w, root, ch_buf_str(&rel));
+    rc = path_walk(w, root, ch_buf_str(&rel));
     close(root);
     if (rc == 0 && w->leaf_is_dir)
         rc = -EISDIR;

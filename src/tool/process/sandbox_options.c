@@ -46,7 +46,7 @@ static int check_protected(const char *const *paths, struct chela_error *err) {
     return 0;
 }
 
-static size_t count(const char *const *list) {
+static size_t sandbox_options_count(const char *const *list) {
     size_t n = 0;
 
     while (list && list[n])
@@ -57,7 +57,7 @@ static size_t count(const char *const *list) {
 /* "workspace" is a word of its own, the others are paths. */
 static int read_writable(struct ch_arena *a, const char *const *given,
                          struct ch_sandbox_policy *out, struct chela_error *err) {
-    size_t n = count(given);
+    size_t n = sandbox_options_count(given);
 
     if (!given)
         return 0;
@@ -76,7 +76,7 @@ static int read_writable(struct ch_arena *a, const char *const *given,
 /* Those that were given, or the usual ones, and more. */
 static const char *const *join_protected(struct ch_arena *a, const struct chela_sandbox_opts *o) {
     const char *const *first = o->protect ? o->protect : ch_sandbox_protected;
-    size_t n = count(first), more = count(o->protect_more);
+    size_t n = sandbox_options_count(first), more = sandbox_options_count(o->protect_more);
 
     if (!more)
         return o->protect;
@@ -86,11 +86,11 @@ static const char *const *join_protected(struct ch_arena *a, const struct chela_
     return list;
 }
 
-static uint64_t limit(int64_t given) {
+static uint64_t sandbox_options_limit(int64_t given) {
     return given < 0 ? UINT64_MAX : (uint64_t)given;
 }
 
-static uint64_t seconds(int64_t ms) {
+static uint64_t sandbox_options_seconds(int64_t ms) {
     return ms < 0 ? UINT64_MAX : ((uint64_t)ms + 999) / 1000;
 }
 
@@ -118,12 +118,12 @@ int ch_sandbox_read(struct ch_arena *a, const struct chela_sandbox_opts *given,
     p.protect = join_protected(a, &o);
     p.helper = o.helper;
     p.limits = (struct ch_sandbox_limits){
-        .cpu_s = seconds(o.limits.cpu_ms),
-        .memory = limit(o.limits.memory),
-        .file_size = limit(o.limits.file_size),
-        .files = limit(o.limits.files),
-        .processes = limit(o.limits.processes),
-        .tmp = limit(o.limits.tmp),
+        .cpu_s = sandbox_options_seconds(o.limits.cpu_ms),
+        .memory = sandbox_options_limit(o.limits.memory),
+        .file_size = sandbox_options_limit(o.limits.file_size),
+        .files = sandbox_options_limit(o.limits.files),
+        .processes = sandbox_options_limit(o.limits.processes),
+        .tmp = sandbox_options_limit(o.limits.tmp),
     };
     *out = ch_sandbox_copy(a, &p);
     return 0;

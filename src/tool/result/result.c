@@ -148,7 +148,7 @@ void ch_outcome_release(struct ch_outcome *o) {
     *o = (struct ch_outcome){0};
 }
 
-static void write_error(struct ch_outcome *o, struct ch_sv message, struct ch_sv details) {
+static void result_write_error(struct ch_outcome *o, struct ch_sv message, struct ch_sv details) {
     struct ch_jw w = ch_jw(&o->content);
 
     ch_jw_begin(&w, '{');
@@ -181,11 +181,11 @@ static void make_error(struct ch_outcome *o, const char *type, struct ch_sv mess
     struct ch_sv whole = ch_sv_trim(ch_buf_sv(&clean));
     struct ch_sv shown = ch_room_start(message_room(room), whole);
     o->truncated = shown.n < whole.n;
-    write_error(o, shown, o->details.n ? ch_buf_sv(&o->details) : CH_SV("{}"));
+    result_write_error(o, shown, o->details.n ? ch_buf_sv(&o->details) : CH_SV("{}"));
     if (!ch_room_holds(room, ch_room_needed(ch_buf_sv(&o->content)))) {
         ch_buf_clear(&o->content);
         o->truncated = true;
-        write_error(o, shown, CH_SV("{}"));
+        result_write_error(o, shown, CH_SV("{}"));
     }
 }
 

@@ -104,7 +104,7 @@ static void write_counts(struct ch_jw *w, const struct form *f) {
     ch_jw_kint(w, "showing_first", (int64_t)f->shown);
 }
 
-static void write_note(struct ch_jw *w, const struct form *f) {
+static void shape_json_write_note(struct ch_jw *w, const struct form *f) {
     CH_BUF_AUTO note = {0};
 
     ch_buf_addf(&note, "Only the first %zu of %u records are shown", f->shown, f->pick->array->n);
@@ -139,7 +139,7 @@ static void write_around(struct ch_jw *w, const struct ch_json *v, const struct 
         ch_jw_begin(w, '{');
         ch_jw_kstr(w, "at", ch_buf_sv(&f->pick->at));
         write_counts(w, f);
-        write_note(w, f);
+        shape_json_write_note(w, f);
         ch_jw_end(w, '}');
     }
     ch_jw_end(w, '}');
@@ -156,7 +156,7 @@ static void write_json(struct ch_buf *out, const struct form *f) {
     write_counts(&w, f);
     ch_jw_key(&w, "records");
     write_records(&w, f);
-    write_note(&w, f);
+    shape_json_write_note(&w, f);
     ch_jw_end(&w, '}');
 }
 
@@ -248,8 +248,8 @@ static bool are_records(struct ch_sv text, uint64_t *count) {
     return n > 1;
 }
 
-static bool cut_lines(const struct ch_shape *how, struct ch_room room, struct ch_sv text,
-                      struct ch_buf *out) {
+static bool shape_json_cut_lines(const struct ch_shape *how, struct ch_room room, struct ch_sv text,
+                                 struct ch_buf *out) {
     CH_BUF_AUTO spill = {0}, lines = {0};
     struct ch_sv rest = text;
     uint64_t total;
@@ -295,7 +295,7 @@ bool ch_shape_records(const struct ch_shape *how, struct ch_room room, struct ch
     if (s.n == 0 || (s.p[0] != '[' && s.p[0] != '{'))
         return false;
     if (ch_json_parse(&arena, s, CH_JSON_STRICT, &pick.root, NULL, NULL) < 0)
-        return cut_lines(how, room, text, out);
+        return shape_json_cut_lines(how, room, text, out);
     find_heaviest(pick.root, 0, &at, &pick);
     bool done = pick.array && cut_array(how, room, &pick, out);
     ch_buf_release(&pick.at);

@@ -108,7 +108,7 @@ static void test_explain(void **state) {
     CH_BUF_AUTO one = {0}, none = {0}, agent = {0};
     (void)state;
     assert_int_equal(ch_config_explain(CH_SV("gateway.drainSec"), &one), 1);
-    assert_non_null(strstr(ch_buf_str(&one), "from 1 to 3600, default 10. how long"));
+    assert_non_null(strstr(ch_buf_str(&one), "from 1 to 3600, default 10. time that runs"));
     assert_non_null(strstr(ch_buf_str(&one), "Can be patched."));
     assert_int_equal(ch_config_explain(CH_SV("nonsense"), &none), 0);
     assert_int_equal(ch_config_explain(CH_SV("agents.list[x].limits.maxTurns"), &agent), 1);

@@ -16,7 +16,7 @@
 
 /* --- addresses ------------------------------------------------------------------------ */
 
-static bool is_alnum(char c) {
+static bool mail_message_is_alnum(char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
@@ -30,13 +30,13 @@ static bool is_dotted(struct ch_sv s, const char *others, size_t most) {
         if (atom.n == 0 || atom.n > most)
             return false;
         for (size_t i = 0; i < atom.n; i++)
-            if (!is_alnum(atom.p[i]) && !(atom.p[i] && strchr(others, atom.p[i])))
+            if (!mail_message_is_alnum(atom.p[i]) && !(atom.p[i] && strchr(others, atom.p[i])))
                 return false;
     } while (rest.p);
     return true;
 }
 
-static bool is_address(struct ch_sv s) {
+static bool mail_message_is_address(struct ch_sv s) {
     const char *at = s.n ? memrchr(s.p, '@', s.n) : NULL;
 
     if (!at || s.n > CH_LIMIT_MAIL_ADDRESS)
@@ -46,7 +46,7 @@ static bool is_address(struct ch_sv s) {
            host.p[0] != '-';
 }
 
-static bool has_control(struct ch_sv s) {
+static bool mail_message_has_control(struct ch_sv s) {
     for (size_t i = 0; i < s.n; i++)
         if ((unsigned char)s.p[i] < ' ' || s.p[i] == 0x7f)
             return true;
@@ -66,24 +66,25 @@ static struct ch_sv next_mailbox(struct ch_sv *rest) {
     return ch_sv_trim(one);
 }
 
-static struct ch_sv unquote(struct ch_sv s) {
+static struct ch_sv mail_message_unquote(struct ch_sv s) {
     s = ch_sv_trim(s);
     return s.n >= 2 && s.p[0] == '"' && s.p[s.n - 1] == '"' ? ch_sv(s.p + 1, s.n - 2) : s;
 }
 
-static int add_one(struct ch_mailboxes *list, struct ch_sv text, struct chela_error *err) {
+static int mail_message_add_one(struct ch_mailboxes *list, struct ch_sv text,
+                                struct chela_error *err) {
     struct ch_sv addr = text, name = CH_SV("");
     const char *open = text.n ? memrchr(text.p, '<', text.n) : NULL;
 
     if (open && text.p[text.n - 1] == '>') {
         addr = ch_sv(open + 1, (size_t)(text.p + text.n - open) - 2);
-        name = unquote(ch_sv(text.p, (size_t)(open - text.p)));
+        name = mail_message_unquote(ch_sv(text.p, (size_t)(open - text.p)));
     }
     struct ch_sv shown = ch_utf8_cut(text, 80);
-    if (!is_address(addr))
+    if (!mail_message_is_address(addr))
         return ch_fail(err, CHELA_EINVAL, "\"%.*s\" is not an e-mail address (user@host, ASCII)",
                        CH_SV_FMT(shown));
-    if (has_control(name) || !ch_utf8_valid(name) || name.n > CH_LIMIT_MAIL_ADDRESS)
+    if (mail_message_has_control(name) || !ch_utf8_valid(name) || name.n > CH_LIMIT_MAIL_ADDRESS)
         return ch_fail(err, CHELA_EINVAL, "the name of %.*s cannot be in a header",
                        CH_SV_FMT(addr));
     if (list->n == CH_LIMIT_MAIL_RECIPIENTS)
@@ -99,7 +100,7 @@ int ch_mailboxes_add(struct ch_mailboxes *list, struct ch_sv text, struct chela_
 
     do {
         struct ch_sv one = next_mailbox(&text);
-        rc = add_one(list, one, err);
+        rc = mail_message_add_one(list, one, err);
     } while (rc == 0 && text.p);
     return rc;
 }
@@ -115,7 +116,7 @@ void ch_mailboxes_release(struct ch_mailboxes *list) {
 
 /* --- headers --------------------------------------------------------------------------- */
 
-static bool is_ascii(struct ch_sv s) {
+static bool mail_message_is_ascii(struct ch_sv s) {
     for (size_t i = 0; i < s.n; i++)
         if ((unsigned char)s.p[i] >= 0x80)
             return false;
@@ -123,7 +124,7 @@ static bool is_ascii(struct ch_sv s) {
 }
 
 /* Words of RFC 2047 with spaces between them, each whole characters. */
-static void add_encoded(struct ch_buf *out, struct ch_sv s) {
+static void mail_message_add_encoded(struct ch_buf *out, struct ch_sv s) {
     CH_BUF_AUTO valid = {0};
 
     ch_utf8_add_valid(&valid, s);
@@ -148,23 +149,24 @@ static size_t longest_word(struct ch_sv s) {
 }
 
 /* Text as a header may have it: as it is, or encoded. */
-static void add_text(struct ch_buf *out, struct ch_sv s) {
-    bool plain = is_ascii(s) && longest_word(s) < LINE / 2 && ch_sv_eq(ch_sv_trim(s), s) &&
-                 !(s.n && memmem(s.p, s.n, "=?", 2)) && !(s.n && memmem(s.p, s.n, "  ", 2));
+static void mail_message_add_text(struct ch_buf *out, struct ch_sv s) {
+    bool plain = mail_message_is_ascii(s) && longest_word(s) < LINE / 2 &&
+                 ch_sv_eq(ch_sv_trim(s), s) && !(s.n && memmem(s.p, s.n, "=?", 2)) &&
+                 !(s.n && memmem(s.p, s.n, "  ", 2));
 
     if (plain)
         ch_buf_add_sv(out, s);
     else
-        add_encoded(out, s);
+        mail_message_add_encoded(out, s);
 }
 
 /* The one place that writes a header. Folded at spaces; refuses what could end
  * it early. */
-static int add_header(struct ch_buf *out, const char *name, struct ch_sv value,
-                      struct chela_error *err) {
+static int mail_message_add_header(struct ch_buf *out, const char *name, struct ch_sv value,
+                                   struct chela_error *err) {
     size_t column = strlen(name) + 1;
 
-    if (has_control(value) || !is_ascii(value))
+    if (mail_message_has_control(value) || !mail_message_is_ascii(value))
         return ch_fail(err, CHELA_EINVAL, "the header %s would hold a control character", name);
     ch_buf_addf(out, "%s:", name);
     while (value.n) {
@@ -180,11 +182,12 @@ static int add_header(struct ch_buf *out, const char *name, struct ch_sv value,
     return 0;
 }
 
-static void add_name(struct ch_buf *out, struct ch_sv name) {
+static void mail_message_add_name(struct ch_buf *out, struct ch_sv name) {
     static const char specials[] = "()<>[]:;@\\,.\"";
 
-    if (!is_ascii(name) || longest_word(name) >= LINE / 2 || memmem(name.p, name.n, "=?", 2)) {
-        add_encoded(out, name);
+    if (!mail_message_is_ascii(name) || longest_word(name) >= LINE / 2 ||
+        memmem(name.p, name.n, "=?", 2)) {
+        mail_message_add_encoded(out, name);
         return;
     }
     bool quote = false;
@@ -204,7 +207,7 @@ static void add_mailbox(struct ch_buf *out, const struct ch_mailbox *m) {
         ch_buf_add_str(out, m->addr);
         return;
     }
-    add_name(out, ch_sv_str(m->name));
+    mail_message_add_name(out, ch_sv_str(m->name));
     ch_buf_addf(out, " <%s>", m->addr);
 }
 
@@ -216,7 +219,7 @@ static int add_mailboxes(struct ch_buf *out, const char *name, const struct ch_m
         ch_buf_add_str(&value, i ? ", " : "");
         add_mailbox(&value, &list->at[i]);
     }
-    return list->n ? add_header(out, name, ch_buf_sv(&value), err) : 0;
+    return list->n ? mail_message_add_header(out, name, ch_buf_sv(&value), err) : 0;
 }
 
 static int add_date(struct ch_buf *out, int64_t ms, struct chela_error *err) {
@@ -229,7 +232,7 @@ static int add_date(struct ch_buf *out, int64_t ms, struct chela_error *err) {
     gmtime_r(&t, &tm); /* not strftime: its names depend on the locale */
     ch_buf_addf(&value, "%.3s, %d %.3s %d %02d:%02d:%02d +0000", days + tm.tm_wday * 3, tm.tm_mday,
                 months + tm.tm_mon * 3, tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec);
-    return add_header(out, "Date", ch_buf_sv(&value), err);
+    return mail_message_add_header(out, "Date", ch_buf_sv(&value), err);
 }
 
 void ch_mail_id(const struct ch_mail *m, struct ch_buf *out) {
@@ -237,27 +240,28 @@ void ch_mail_id(const struct ch_mail *m, struct ch_buf *out) {
                 strrchr(m->from->addr, '@'));
 }
 
-static int add_headers(const struct ch_mail *m, struct ch_buf *out, struct chela_error *err) {
+static int mail_message_add_headers(const struct ch_mail *m, struct ch_buf *out,
+                                    struct chela_error *err) {
     CH_BUF_AUTO from = {0}, subject = {0}, id = {0};
 
     add_mailbox(&from, m->from);
-    add_text(&subject, m->subject);
+    mail_message_add_text(&subject, m->subject);
     ch_mail_id(m, &id);
     int rc = add_date(out, m->date_ms, err);
     if (rc == 0)
-        rc = add_header(out, "From", ch_buf_sv(&from), err);
+        rc = mail_message_add_header(out, "From", ch_buf_sv(&from), err);
     if (rc == 0)
         rc = add_mailboxes(out, "To", &m->to, err);
     if (rc == 0)
         rc = add_mailboxes(out, "Cc", &m->cc, err);
     if (rc == 0)
-        rc = add_header(out, "Subject", ch_buf_sv(&subject), err);
+        rc = mail_message_add_header(out, "Subject", ch_buf_sv(&subject), err);
     if (rc == 0)
-        rc = add_header(out, "Message-ID", ch_buf_sv(&id), err);
+        rc = mail_message_add_header(out, "Message-ID", ch_buf_sv(&id), err);
     if (rc == 0)
-        rc = add_header(out, "Auto-Submitted", CH_SV("auto-generated"), err);
+        rc = mail_message_add_header(out, "Auto-Submitted", CH_SV("auto-generated"), err);
     if (rc == 0)
-        rc = add_header(out, "MIME-Version", CH_SV("1.0"), err);
+        rc = mail_message_add_header(out, "MIME-Version", CH_SV("1.0"), err);
     return rc;
 }
 
@@ -294,7 +298,7 @@ static bool is_seven_bit(struct ch_sv s) {
     while (rest.n)
         if (ch_sv_split(&rest, '\n').n > SAFE_LINE)
             return false;
-    return is_ascii(s) && !memchr(s.p, '\0', s.n);
+    return mail_message_is_ascii(s) && !memchr(s.p, '\0', s.n);
 }
 
 static void add_body(struct ch_buf *out, struct ch_sv body) {
@@ -315,7 +319,7 @@ static void add_body(struct ch_buf *out, struct ch_sv body) {
     add_base64_lines(out, ch_buf_sv(&lines));
 }
 
-static const char *type_of(const char *name) {
+static const char *mail_message_type_of(const char *name) {
     static const struct {
         const char *ending, *type;
     } types[] = {
@@ -342,20 +346,22 @@ static const char *type_of(const char *name) {
 }
 
 /* RFC 2231, which leaves nothing in a name that could be read as something else. */
-static int add_file(struct ch_buf *out, const struct ch_mail_file *f, struct chela_error *err) {
+static int mail_message_add_file(struct ch_buf *out, const struct ch_mail_file *f,
+                                 struct chela_error *err) {
     CH_BUF_AUTO where = {0};
 
     ch_buf_add_str(&where, "attachment; filename*=UTF-8''");
     for (const char *c = f->name; *c; c++)
-        if (is_alnum(*c) || *c == '.' || *c == '-' || *c == '_')
+        if (mail_message_is_alnum(*c) || *c == '.' || *c == '-' || *c == '_')
             ch_buf_addc(&where, *c);
         else
             ch_buf_addf(&where, "%%%02X", (unsigned char)*c);
-    int rc = add_header(out, "Content-Type", ch_sv_str(type_of(f->name)), err);
+    int rc =
+        mail_message_add_header(out, "Content-Type", ch_sv_str(mail_message_type_of(f->name)), err);
     if (rc == 0)
-        rc = add_header(out, "Content-Disposition", ch_buf_sv(&where), err);
+        rc = mail_message_add_header(out, "Content-Disposition", ch_buf_sv(&where), err);
     if (rc == 0)
-        rc = add_header(out, "Content-Transfer-Encoding", CH_SV("base64"), err);
+        rc = mail_message_add_header(out, "Content-Transfer-Encoding", CH_SV("base64"), err);
     if (rc < 0)
         return rc;
     ch_buf_add_str(out, "\r\n");
@@ -373,7 +379,7 @@ static int add_parts(const struct ch_mail *m, struct ch_buf *out, struct chela_e
     add_body(out, m->body);
     for (size_t i = 0; i < m->nfiles; i++) {
         ch_buf_addf(out, "--%s\r\n", boundary.p);
-        int rc = add_file(out, &m->files[i], err);
+        int rc = mail_message_add_file(out, &m->files[i], err);
         if (rc < 0)
             return rc;
     }
@@ -382,9 +388,9 @@ static int add_parts(const struct ch_mail *m, struct ch_buf *out, struct chela_e
 }
 
 int ch_mail_build(const struct ch_mail *m, struct ch_buf *out, struct chela_error *err) {
-    if (has_control(m->subject))
+    if (mail_message_has_control(m->subject))
         return ch_fail(err, CHELA_EINVAL, "the subject must be one line of text");
-    int rc = add_headers(m, out, err);
+    int rc = mail_message_add_headers(m, out, err);
     if (rc < 0)
         return rc;
     if (m->nfiles)

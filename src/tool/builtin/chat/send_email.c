@@ -36,7 +36,7 @@ struct job {
     size_t nfiles;
 };
 
-static void release(struct job *j) {
+static void send_email_release(struct job *j) {
     ch_mailboxes_release(&j->from);
     ch_mailboxes_release(&j->mail.to);
     ch_mailboxes_release(&j->mail.cc);
@@ -47,7 +47,7 @@ static void release(struct job *j) {
 
 /* --- arguments -------------------------------------------------------------------------- */
 
-static int refuse(chela_call *call, const char *why) {
+static int send_email_refuse(chela_call *call, const char *why) {
     chela_result_error(call, "invalid_arguments", "%s", why);
     return CHELA_EINVAL;
 }
@@ -94,16 +94,17 @@ static int add_cc(struct job *j, struct ch_sv text) {
     return add_recipient(j, &j->mail.cc, text);
 }
 
-static int add_path(struct job *j, struct ch_sv text) {
+static int send_email_add_path(struct job *j, struct ch_sv text) {
     if (j->nfiles == CH_LIMIT_MAIL_FILES)
-        return refuse(j->call, "At most 10 files can be attached.");
+        return send_email_refuse(j->call, "At most 10 files can be attached.");
     if (text.n == 0 || memchr(text.p, '\0', text.n))
-        return refuse(j->call, "The path of an attachment is empty or holds a NUL character.");
+        return send_email_refuse(j->call,
+                                 "The path of an attachment is empty or holds a NUL character.");
     j->paths[j->nfiles++] = ch_arena_str(&j->call->arena, text);
     return 0;
 }
 
-static void lower(char *s) {
+static void send_email_lower(char *s) {
     for (; *s; s++)
         if (*s >= 'A' && *s <= 'Z')
             *s += 'a' - 'A';
@@ -113,10 +114,10 @@ static int check_allowed(const struct job *j, const struct ch_mailboxes *list) {
     if (!j->settings->mail_allow_to)
         return 0;
     CH_AUTOFREE char *patterns = ch_strdup(j->settings->mail_allow_to);
-    lower(patterns);
+    send_email_lower(patterns);
     for (size_t i = 0; i < list->n; i++) {
         CH_AUTOFREE char *addr = ch_strdup(list->at[i].addr);
-        lower(addr);
+        send_email_lower(addr);
         if (ch_tool_matches(ch_sv_str(patterns), ch_sv_str(addr)))
             continue;
         chela_result_error(j->call, "permission_denied",
@@ -127,24 +128,25 @@ static int check_allowed(const struct job *j, const struct ch_mailboxes *list) {
     return 0;
 }
 
-static int check_words(const struct job *j) {
+static int send_email_check_words(const struct job *j) {
     const struct ch_mail *m = &j->mail;
 
     for (size_t i = 0; i < m->subject.n; i++)
         if ((unsigned char)m->subject.p[i] < ' ' || m->subject.p[i] == 0x7f)
-            return refuse(j->call, "The subject must be one line, without control characters.");
+            return send_email_refuse(j->call,
+                                     "The subject must be one line, without control characters.");
     if (m->subject.n > CH_LIMIT_MAIL_SUBJECT)
-        return refuse(j->call, "The subject is longer than 1000 bytes.");
+        return send_email_refuse(j->call, "The subject is longer than 1000 bytes.");
     if (m->body.n > CH_LIMIT_MAIL_BODY)
-        return refuse(j->call, "The body is longer than 1 MB; attach a file instead.");
+        return send_email_refuse(j->call, "The body is longer than 1 MB; attach a file instead.");
     if (m->to.n == 0)
-        return refuse(j->call, "There is no recipient in \"to\".");
+        return send_email_refuse(j->call, "There is no recipient in \"to\".");
     if (m->to.n + m->cc.n > CH_LIMIT_MAIL_RECIPIENTS)
-        return refuse(j->call, "There are more than 50 recipients.");
+        return send_email_refuse(j->call, "There are more than 50 recipients.");
     return 0;
 }
 
-static int read_arguments(struct job *j) {
+static int send_email_read_arguments(struct job *j) {
     chela_call *call = j->call;
     const char *subject, *body;
     int rc = chela_arg_string(call, "subject", &subject);
@@ -156,12 +158,12 @@ static int read_arguments(struct job *j) {
     if (rc == 0)
         rc = each_text(call, "cc", add_cc, j);
     if (rc == 0)
-        rc = each_text(call, "attachments", add_path, j);
+        rc = each_text(call, "attachments", send_email_add_path, j);
     if (rc < 0)
         return rc;
     j->mail.subject = ch_sv_str(subject);
     j->mail.body = ch_sv_str(body);
-    rc = check_words(j);
+    rc = send_email_check_words(j);
     if (rc == 0)
         rc = check_allowed(j, &j->mail.to);
     return rc < 0 ? rc : check_allowed(j, &j->mail.cc);
@@ -177,15 +179,15 @@ static struct job *new_job(chela_call *call, void *user) {
 
 int ch_send_email_check(chela_call *call, void *user) {
     struct job *j = new_job(call, user);
-    int rc = read_arguments(j);
+    int rc = send_email_read_arguments(j);
 
-    release(j);
+    send_email_release(j);
     return rc;
 }
 
 /* --- sending ------------------------------------------------------------------------------ */
 
-static const char *name_of(const char *path) {
+static const char *send_email_name_of(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash && slash[1] ? slash + 1 : path;
 }
@@ -208,14 +210,15 @@ static int read_files(struct job *j) {
         if (rc < 0)
             return 1;
         left -= j->data[i].n;
-        j->files[i] = (struct ch_mail_file){name_of(j->paths[i]), ch_buf_sv(&j->data[i])};
+        j->files[i] =
+            (struct ch_mail_file){send_email_name_of(j->paths[i]), ch_buf_sv(&j->data[i])};
     }
     j->mail.files = j->files;
     j->mail.nfiles = j->nfiles;
     return 0;
 }
 
-static void describe(const struct job *j, size_t bytes) {
+static void send_email_describe(const struct job *j, size_t bytes) {
     CH_BUF_AUTO id = {0}, who = {0}, json = {0};
     struct ch_jw w = ch_jw(&json);
 
@@ -237,7 +240,7 @@ static void describe(const struct job *j, size_t bytes) {
     chela_result_details(j->call, ch_buf_str(&json));
 }
 
-static const char *type_of(int code) {
+static const char *send_email_type_of(int code) {
     switch (code) {
     case CHELA_EPERM:
     case CHELA_EAUTH:
@@ -257,12 +260,12 @@ static const char *type_of(int code) {
     return "internal";
 }
 
-static int stop(void *user) {
+static int send_email_stop(void *user) {
     return chela_call_cancelled(user);
 }
 
-static int hand_over(struct job *j, struct ch_sv message, struct chela_mail_outcome *out,
-                     struct chela_error *err) {
+static int send_email_hand_over(struct job *j, struct ch_sv message, struct chela_mail_outcome *out,
+                                struct chela_error *err) {
     const struct ch_tool_settings *s = j->settings;
     const char *to[CH_LIMIT_MAIL_RECIPIENTS + 1] = {NULL};
     CH_BUF_AUTO server = {0};
@@ -288,7 +291,7 @@ static int hand_over(struct job *j, struct ch_sv message, struct chela_mail_outc
                               .message = message.p,
                               .length = message.n,
                               .timeout_ms = CH_DEFAULT_MAIL_MS,
-                              .stop = stop,
+                              .stop = send_email_stop,
                               .user_data = j->call};
     if (mail.password && !mail.user)
         mail.user = j->from.at->addr;
@@ -296,7 +299,7 @@ static int hand_over(struct job *j, struct ch_sv message, struct chela_mail_outc
     return rc < 0 ? rc : ((const struct chela_mail_ops *)ops)->send(&mail, out, err);
 }
 
-static int deliver(struct job *j) {
+static int send_email_deliver(struct job *j) {
     struct chela_mail_outcome outcome = {0};
     struct chela_error err = {0};
     CH_BUF_AUTO message = {0};
@@ -307,12 +310,12 @@ static int deliver(struct job *j) {
     j->mail.from = j->from.at;
     int rc = ch_mail_build(&j->mail, &message, &err);
     if (rc == 0)
-        rc = hand_over(j, ch_buf_sv(&message), &outcome, &err);
+        rc = send_email_hand_over(j, ch_buf_sv(&message), &outcome, &err);
     if (rc == 0) {
-        describe(j, message.n);
+        send_email_describe(j, message.n);
         return 0;
     }
-    return chela_result_error(j->call, type_of(rc), "%s: %s.%s",
+    return chela_result_error(j->call, send_email_type_of(rc), "%s: %s.%s",
                               outcome.unknown ? "It is not known whether the message was sent"
                                               : "The message was not sent",
                               err.message,
@@ -322,7 +325,7 @@ static int deliver(struct job *j) {
 int ch_send_email_run(chela_call *call, void *user) {
     struct job *j = new_job(call, user);
     struct chela_error err = {0};
-    int rc = read_arguments(j);
+    int rc = send_email_read_arguments(j);
 
     if (rc < 0)
         ;
@@ -334,7 +337,7 @@ int ch_send_email_run(chela_call *call, void *user) {
     else if (ch_mailboxes_add(&j->from, ch_sv_str(j->settings->mail_from), &err) < 0)
         rc = chela_result_error(call, "internal", "mail.from: %s.", err.message);
     else if (!read_files(j))
-        rc = deliver(j);
-    release(j);
+        rc = send_email_deliver(j);
+    send_email_release(j);
     return rc;
 }

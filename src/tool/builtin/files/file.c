@@ -133,7 +133,7 @@ static int open_temp(const struct ch_place *place, char name[CH_TEMP_NAME], mode
     return -EEXIST;
 }
 
-static int write_all(const chela_call *call, int fd, struct ch_sv s) {
+static int files_file_write_all(const chela_call *call, int fd, struct ch_sv s) {
     while (s.n > 0) {
         if (chela_call_cancelled(call))
             return -ECANCELED;
@@ -155,7 +155,7 @@ static int copy_mode(int fd, const struct stat *old) {
 }
 
 static int fill_temp(const chela_call *call, int fd, struct ch_sv content, const struct stat *old) {
-    int rc = write_all(call, fd, content);
+    int rc = files_file_write_all(call, fd, content);
 
     if (rc == 0 && old)
         rc = copy_mode(fd, old);

@@ -13,7 +13,7 @@ int ch_write_check(chela_call *call, void *user) {
     return rc < 0 ? rc : chela_arg_string(call, "content", &content);
 }
 
-static void set_details(chela_call *call, const char *path, size_t bytes) {
+static void write_set_details(chela_call *call, const char *path, size_t bytes) {
     CH_BUF_AUTO json = {0};
     struct ch_jw w = ch_jw(&json);
 
@@ -42,6 +42,6 @@ int ch_write_run(chela_call *call, void *user) {
     if (rc < 0)
         return ch_call_path_refuse(call, "write", path, rc);
     chela_result_printf(call, "Wrote %s (%zu bytes)", path, text.n);
-    set_details(call, path, text.n);
+    write_set_details(call, path, text.n);
     return 0;
 }

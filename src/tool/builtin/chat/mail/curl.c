@@ -30,11 +30,11 @@ struct run {
     char why[CURL_ERROR_SIZE];
 };
 
-static void begin(void) {
+static void curl_begin(void) {
     curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
-static size_t on_read(char *to, size_t size, size_t n, void *user) {
+static size_t curl_on_read(char *to, size_t size, size_t n, void *user) {
     struct run *r = user;
     size_t k = CH_MIN(size * n, r->mail->length - r->sent);
 
@@ -46,7 +46,7 @@ static size_t on_read(char *to, size_t size, size_t n, void *user) {
 
 /* Replies of the server come line by line; after a failure the last of them is
  * its answer to our goodbye. */
-static size_t on_reply(char *line, size_t size, size_t n, void *user) {
+static size_t curl_on_reply(char *line, size_t size, size_t n, void *user) {
     struct run *r = user;
     struct ch_sv text = ch_sv_trim(ch_sv(line, CH_MIN(size * n, (size_t)400)));
 
@@ -57,7 +57,7 @@ static size_t on_reply(char *line, size_t size, size_t n, void *user) {
     return size * n;
 }
 
-static size_t on_body(char *data, size_t size, size_t n, void *user) {
+static size_t curl_on_body(char *data, size_t size, size_t n, void *user) {
     (void)data, (void)user;
     return size * n;
 }
@@ -71,7 +71,7 @@ static int on_socket(void *user, curl_socket_t fd, curlsocktype purpose) {
 /* Called about once a second, also while a reply is waited for. Giving up shuts
  * the connection, because libcurl would say goodbye first and wait two minutes
  * for the answer. */
-static int on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d) {
+static int curl_on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d) {
     struct run *r = user;
 
     (void)a, (void)b, (void)c, (void)d;
@@ -85,16 +85,16 @@ static int on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t c, cur
 }
 
 /* The server's code: 0 if the last thing it said was no refusal. */
-static int refusal(const struct run *r) {
+static int curl_refusal(const struct run *r) {
     const char *line = ch_buf_str(&r->reply);
     int code = strlen(line) >= 3 ? (int)strtol(line, NULL, 10) : 0;
 
     return code >= 400 && code < 600 ? code : 0;
 }
 
-static int explain(const struct run *r, CURLcode rc, struct chela_error *err) {
+static int curl_explain(const struct run *r, CURLcode rc, struct chela_error *err) {
     const char *text = r->why[0] ? r->why : curl_easy_strerror(rc);
-    int code = refusal(r);
+    int code = curl_refusal(r);
 
     if (r->gave_up == CHELA_ECANCELED)
         return ch_fail(err, CHELA_ECANCELED, "cancelled");
@@ -150,13 +150,13 @@ static void set_options(CURL *curl, struct run *r, const char *url, struct curl_
     curl_easy_setopt(curl, CURLOPT_MAIL_FROM, m->from);
     curl_easy_setopt(curl, CURLOPT_MAIL_RCPT, to);
     curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
-    curl_easy_setopt(curl, CURLOPT_READFUNCTION, on_read);
+    curl_easy_setopt(curl, CURLOPT_READFUNCTION, curl_on_read);
     curl_easy_setopt(curl, CURLOPT_READDATA, r);
-    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
-    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_reply);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, curl_on_body);
+    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, curl_on_reply);
     curl_easy_setopt(curl, CURLOPT_HEADERDATA, r);
     curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, curl_on_progress);
     curl_easy_setopt(curl, CURLOPT_XFERINFODATA, r);
 }
 
@@ -168,7 +168,7 @@ static int send_mail(const struct chela_mail *mail, struct chela_mail_outcome *o
                     .due = ch_mono_ms(&ch_clock_system) + mail->timeout_ms};
     CH_BUF_AUTO url = {0};
 
-    pthread_once(&once, begin);
+    pthread_once(&once, curl_begin);
     CURL *curl = curl_easy_init();
     if (!curl)
         return ch_fail(err, CHELA_ELIMIT, "libcurl cannot be used");
@@ -176,9 +176,9 @@ static int send_mail(const struct chela_mail *mail, struct chela_mail_outcome *o
     ch_buf_addf(&url, "%s/%s", mail->server, mail->helo); /* the path is what we call ourselves */
     set_options(curl, &r, ch_buf_str(&url), to);
     CURLcode code = curl_easy_perform(curl);
-    int rc = code == CURLE_OK ? 0 : explain(&r, code, err);
+    int rc = code == CURLE_OK ? 0 : curl_explain(&r, code, err);
     /* All of it is on its way and no answer to it came: who knows. */
-    out->unknown = rc < 0 && r.ended && !refusal(&r);
+    out->unknown = rc < 0 && r.ended && !curl_refusal(&r);
     curl_slist_free_all(to);
     curl_easy_cleanup(curl);
     ch_buf_release(&r.reply);
