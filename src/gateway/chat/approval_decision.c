@@ -1,9 +1,9 @@
-/* approval_decision.c -- a decision about a call that needs consent, made in a chat.
+/* approval_decision.c -- see approval_decision.h.
  *
- *   a button, /approve --> the channel: may they? --> session --> run goes on
+ *   button or /approve --> channel checks the sender --> session --> run resumes
  *
- * Who may answer is the channel's to say; that the id is one that waits is the
- * session's. */
+ * The channel decides who may answer. The session checks that the id belongs to a call that
+ * waits. */
 #include "gateway/chat/approval_decision.h"
 
 #include "base/error.h"
@@ -16,13 +16,13 @@
 #include "gateway/request/request.h"
 
 struct approval_decision {
-    struct ch_link link; /* in the chat's decidings */
+    struct ch_link link; /* in the service's decisions */
     struct ch_chat_service *chat;
     struct ch_lane_wait wait;
     struct ch_arena arena;
     struct ch_decision d; /* in the arena */
     bool in_words;
-    struct ch_request *request; /* that waits for it; NULL */
+    struct ch_request *request; /* waits for the response; may be NULL */
     ch_decided_fn *done;
     void *tag;
 };
@@ -44,7 +44,7 @@ static bool decision_read_word(const char *word, enum chela_decision *out) {
 static void decision_write_words(struct ch_buf *out, const struct ch_decision *d,
                                  const struct chela_error *err) {
     if (err)
-        ch_buf_addf(out, "That cannot be decided: %s", err->message);
+        ch_buf_addf(out, "The decision failed: %s", err->message);
     else
         ch_buf_addf(out, "%s: %s", strcmp(d->word, "deny") == 0 ? "Denied" : "Allowed",
                     d->approval);
@@ -84,13 +84,14 @@ static int decision_carry_out(struct approval_decision *g, struct ch_lane *l,
     if (rc == 0 && !decision_read_word(g->d.word, &decision))
         rc = ch_fail(err, CHELA_EINVAL, "say allow-once, allow-always or deny");
     if (rc == 0 && a && !a->whole && decision != CHELA_DENY)
-        rc = ch_fail(err, CHELA_EPERM, "it was not shown here: allow it in the console");
+        rc = ch_fail(err, CHELA_EPERM,
+                     "the call was not shown here in full: allow it in the console");
     if (rc == 0)
         rc = chela_session_approve(l->session, g->d.approval, decision,
                                    decision == CHELA_DENY ? ch_buf_str(&reason) : NULL, err);
     if (rc == 0)
         ch_lane_resume(l, ch_approval_prompt_policy(g->chat),
-                       &ignored); /* unless others still wait */
+                       &ignored); /* fails while other calls wait */
     if (rc == 0)
         ch_log(CH_LOG_INFO, "gateway", "%s: %s, by %s", g->d.approval, g->d.word, g->d.by);
     return rc;
@@ -140,7 +141,7 @@ static void decision_start(struct approval_decision *g) {
     int rc =
         decision_is_for_service(g->chat, &g->d) && (!a || strcmp(a->session, g->d.session) == 0)
             ? ch_chat_lane_use(g->chat, g->d.session, &lane, &err)
-            : ch_fail(&err, CHELA_ENOENT, "nothing of that kind waits here");
+            : ch_fail(&err, CHELA_ENOENT, "no such call waits here");
     if (rc == 0)
         ch_lane_when_ready(lane, &g->wait);
     else
@@ -178,7 +179,7 @@ bool ch_approval_decision_deny_all(struct ch_chat_service *chat, const char *ses
     return any;
 }
 
-/* A callback of the service, which waits for the answer. */
+/* --- a decision in a callback of the service, which waits for the response */
 
 static void decision_on_disconnect(struct ch_request *req) {
     ((struct approval_decision *)req->user)->request = NULL;
@@ -209,7 +210,7 @@ void ch_approval_decisions_release(struct ch_chat_service *chat) {
     for (struct approval_decision *g;
          (g = CH_LIST_FIRST(&chat->decisions, struct approval_decision, link));) {
         if (g->in_words)
-            g->done(ch_sv("", 0), g->tag); /* a parcel, which is no longer of the chat */
+            g->done(ch_sv("", 0), g->tag); /* its event, which has left the service, is freed */
         decision_free(g);
     }
 }

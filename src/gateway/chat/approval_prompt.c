@@ -1,11 +1,10 @@
-/* approval_prompt.c -- questions about calls that need consent, put in a chat.
+/* approval_prompt.c -- see approval_prompt.h.
  *
  *   call needs consent --> run paused, stored --> question in the outbox --> chat
  *
- * A question shows the bytes of the call, all of them: one that is too long for
- * that cannot be answered in a chat. It is sent under the id that the call has,
- * so it is seen once, whatever this process dies in; a session that was left
- * paused is asked about again, under the same id. */
+ * A question shows the call in full; a call that is too long for the chat cannot be allowed
+ * there. The question's key in the outbox is the id of the approval, so people see it once,
+ * even if the process dies and the next one asks again. */
 #include "gateway/chat/approval_prompt.h"
 
 #include "base/limits.h"
@@ -52,7 +51,7 @@ static struct ch_approval_prompt *approval_prompt_new(struct ch_chat_service *ch
         ch_buf_add_sv(&text, summary);
     else
         ch_buf_addf(&text,
-                    "A call waits for consent. Its %zu bytes are too many to be shown here: "
+                    "A call needs consent. Its %zu bytes are too many to be shown here: "
                     "decide about %.*s in the console.",
                     summary.n, CH_SV_FMT(id));
     a->text = ch_buf_take(&text);
@@ -73,7 +72,8 @@ void ch_approval_prompt_send(struct ch_chat_service *chat, const char *session, 
                                              .channel = chat->channel->ops->name, .to = to,
                                              .text = a->text, .approval = a->whole ? a->id : NULL);
     if (chela_outbox_put(chat->gw->rt, &m, NULL, NULL, &err) < 0)
-        ch_log(CH_LOG_WARN, "gateway", "nobody is asked about %s: %s", a->id, err.message);
+        ch_log(CH_LOG_WARN, "gateway", "the question about %s cannot be sent: %s", a->id,
+               err.message);
 }
 
 const char *ch_approval_prompt_find_in_session(const struct ch_chat_service *chat,

@@ -1,16 +1,13 @@
-/* chat_actions.c -- what an agent can do in a chat beside writing there: put an emoji
- * to a message, take a message back, silence a member, remove one.
+/* chat_actions.c -- see chat_actions.h.
  *
- * They are tools of class admin: a person is asked about each call unless the
- * rules say otherwise, and they are offered to agents that were given them
- * (tools.chat), in the lanes of a chat alone. A call acts in the chat of its own
- * session: no other can be named. It can name only what was seen there, by ids
- * that the service gave: messages that came to the agent, those that it sent, and
- * the members who wrote them. So it cannot aim at itself, whose own messages do
- * not come; that a member is an owner of the channel is looked at each time.
+ * The tools have the permission class admin, so a person must approve each call unless the
+ * policy says otherwise. Only agents with tools.chat get them, and only in sessions of a
+ * chat. A call acts in the chat of its own session. It can name only messages that the agent
+ * received or sent there, and the members who wrote them. So it cannot act on the agent
+ * itself, whose own messages are not received. Whether a member is an owner of the channel
+ * is checked at each call.
  *
- * What is known of a chat is kept in memory: after a restart a message is known
- * again when it is spoken of next. */
+ * Known messages are kept in memory and are unknown after a restart. */
 #include "gateway/chat/chat_actions.h"
 
 #include "agent/journal/mailbox.h"
@@ -22,24 +19,24 @@
 #include "tool/call/call.h"
 #include "tool/call/function.h"
 
-#define WORDS 120 /* bytes of a message that a person is shown */
+#define WORDS 120 /* bytes of a message that the approval prompt shows */
 #define MUTE_S 3600
 #define MUTE_LONGEST_S (30 * 24 * 3600)
 
 struct known_message {
-    char *message, *sender, *words; /* owned; sender NULL: it is ours */
+    char *message, *sender, *words; /* owned; sender NULL: the agent */
 };
 
-/* A chat of the service, by its id. */
+/* A chat of the service with its recent messages. */
 struct known_chat {
-    struct ch_link link; /* in the chat's places, the one that was used last at the end */
+    struct ch_link link; /* in the service's known_chats, most recently used last */
     char *id;            /* owned */
     bool direct;
     struct known_message seen[CH_LIMIT_SEEN_MESSAGES]; /* a ring */
     size_t next;
 };
 
-/* --- what was seen */
+/* --- known messages */
 
 static void free_known_message(struct known_message *s) {
     ch_free(s->message);
@@ -112,15 +109,15 @@ void ch_chat_actions_on_received(struct ch_chat_service *chat, const struct ch_a
 
 void ch_chat_actions_on_sent(const struct chela_outbound *m, const char *note, void *user) {
     struct ch_sv to = ch_sv_str(m->to ? m->to : ""), place = ch_sv_split(&to, ' ');
-    if (place.n && *note && !strchr(note, ' ')) /* otherwise it is no id */
+    if (place.n && *note && !strchr(note, ' ')) /* the note is the id of one message */
         remember_message(need_known_chat(user, place), note, NULL, m->text);
 }
 
-/* --- a call on its way */
+/* --- a call in progress */
 
 struct ch_chat_action {
-    struct ch_link link; /* in the chat's actings */
-    chela_call *call;    /* NULL: it was cancelled */
+    struct ch_link link; /* in the service's actions */
+    chela_call *call;    /* NULL: cancelled */
 };
 
 void ch_chat_actions_done(const struct chela_error *err, void *acting) {
@@ -139,7 +136,7 @@ void ch_chat_actions_done(const struct chela_error *err, void *acting) {
 static void chat_action_on_cancelled(chela_call *call, void *user) {
     struct ch_chat_action *g = user;
     g->call = NULL;
-    chela_result_error(call, "cancelled", "It may have been done.");
+    chela_result_error(call, "cancelled", "Cancelled. The action may have been carried out.");
     chela_call_finish(call);
 }
 
@@ -187,17 +184,17 @@ static const struct {
                 "\"additionalProperties\":false}"},
 };
 
-struct chat_action_tool { /* of one tool in one lane */
+struct chat_action_tool { /* one tool of one lane */
     chela_gateway *gw;
     char *session; /* owned */
-    enum chat_action_kind deed;
+    enum chat_action_kind kind;
 };
 
-/* What a call aims at, once it is found good. */
+/* The checked target of a call. */
 struct chat_action_target {
     struct ch_chat_service *chat;
     struct known_chat *place;
-    const struct known_message *message; /* NULL: of a member who was named */
+    const struct known_message *message; /* NULL: the call names a member */
     const char *member;
     const char *emoji;
     int64_t seconds;
@@ -208,10 +205,10 @@ static bool chat_action_refuse(chela_call *call, const char *type, const char *w
     return false;
 }
 
-static bool channel_supports(const struct ch_channel_ops *ops, enum chat_action_kind deed) {
-    return deed == REACT    ? ops->react != NULL
-           : deed == RECALL ? ops->unsend != NULL
-           : deed == MUTE   ? ops->mute != NULL
+static bool channel_supports(const struct ch_channel_ops *ops, enum chat_action_kind kind) {
+    return kind == REACT    ? ops->react != NULL
+           : kind == RECALL ? ops->unsend != NULL
+           : kind == MUTE   ? ops->mute != NULL
                             : ops->remove != NULL;
 }
 
@@ -236,8 +233,8 @@ static bool chat_action_is_owner(const struct ch_chat_service *chat, const char 
     return id && c->ops->is_owner && c->ops->is_owner(c, id);
 }
 
-/* A call with odd arguments is refused by its schema; these are what it cannot say. */
-static bool find_target_message(chela_call *call, enum chat_action_kind deed,
+/* The schema has checked the types; the functions below check the rest. */
+static bool find_target_message(chela_call *call, enum chat_action_kind kind,
                                 struct chat_action_target *a) {
     const char *id = NULL;
     if (chela_arg_string_opt(call, "message_id", &id) < 0 ||
@@ -246,11 +243,11 @@ static bool find_target_message(chela_call *call, enum chat_action_kind deed,
     a->message = id ? find_message(a->place, id) : last_own_message(a->place);
     if (!a->message)
         return chat_action_refuse(call, "not_found",
-                                  id ? "There is no such message in this chat, or it is too old."
-                                     : "No message of yours is known that could be taken back.");
-    if (deed == RECALL && chat_action_is_owner(a->chat, a->message->sender))
+                                  id ? "This chat has no such message, or it is too old."
+                                     : "No message of yours is known that could be recalled.");
+    if (kind == RECALL && chat_action_is_owner(a->chat, a->message->sender))
         return chat_action_refuse(call, "permission_denied",
-                                  "An owner's message is not taken back.");
+                                  "A message of an owner cannot be recalled.");
     return true;
 }
 
@@ -263,18 +260,18 @@ static bool find_target_member(chela_call *call, struct chat_action_target *a) {
         return false;
     if (!id == !message)
         return chat_action_refuse(call, "invalid_arguments",
-                                  "Name the member, or a message of theirs.");
+                                  "Give either `member` or `message_id`.");
     if (a->place->direct)
-        return chat_action_refuse(call, "invalid_arguments", "This is no group.");
+        return chat_action_refuse(call, "invalid_arguments", "This chat is not a group.");
     a->message = message ? find_message(a->place, message) : NULL;
     a->member = a->message ? a->message->sender : id ? find_member(a->place, id) : NULL;
     if (!a->member)
         return chat_action_refuse(call, "not_found",
-                                  a->message
-                                      ? "That message is your own."
-                                      : "Nobody of that kind has written in this chat lately.");
+                                  a->message ? "That message is your own."
+                                             : "No such member has written in this chat recently.");
     if (chat_action_is_owner(a->chat, a->member))
-        return chat_action_refuse(call, "permission_denied", "That is an owner of this channel.");
+        return chat_action_refuse(call, "permission_denied",
+                                  "This member is an owner of the channel.");
     return true;
 }
 
@@ -286,17 +283,17 @@ static bool chat_action_find_target(chela_call *call, const struct chat_action_t
     if (!a->chat)
         return chat_action_refuse(call, "unavailable", "The channel of this chat is closed.");
     const struct ch_channel_ops *ops = a->chat->channel->ops;
-    if (!channel_supports(ops, t->deed)) {
-        ch_buf_addf(&why, "%s has no way to %s.", ops->name, tools[t->deed].what);
+    if (!channel_supports(ops, t->kind)) {
+        ch_buf_addf(&why, "%s has no way to %s.", ops->name, tools[t->kind].what);
         return chat_action_refuse(call, "not_found", ch_buf_str(&why));
     }
     ch_sv_split(&rest, ':');
     struct ch_sv id = ch_sv_split(&rest, ':');
     a->place = id.p ? find_known_chat(a->chat, id) : NULL;
     if (!a->place)
-        return chat_action_refuse(call, "not_found", "Nothing is known of this chat yet.");
-    return t->deed == MUTE || t->deed == REMOVE ? find_target_member(call, a)
-                                                : find_target_message(call, t->deed, a);
+        return chat_action_refuse(call, "not_found", "No message of this chat is known yet.");
+    return t->kind == MUTE || t->kind == REMOVE ? find_target_member(call, a)
+                                                : find_target_message(call, t->kind, a);
 }
 
 static int chat_action_check(chela_call *call, void *user) {
@@ -312,11 +309,11 @@ static int chat_action_run(chela_call *call, void *user) {
         return 0;
     struct ch_channel *c = a.chat->channel;
     struct ch_chat_action *g = ch_chat_actions_begin(a.chat, call);
-    if (t->deed == REACT)
+    if (t->kind == REACT)
         c->ops->react(c, a.place->id, a.message->message, a.emoji, ch_chat_actions_done, g);
-    else if (t->deed == RECALL)
+    else if (t->kind == RECALL)
         c->ops->unsend(c, a.place->id, a.message->message, ch_chat_actions_done, g);
-    else if (t->deed == MUTE)
+    else if (t->kind == MUTE)
         c->ops->mute(c, a.place->id, a.member, CH_MIN(a.seconds, MUTE_LONGEST_S),
                      ch_chat_actions_done, g);
     else
@@ -324,7 +321,7 @@ static int chat_action_run(chela_call *call, void *user) {
     return 0;
 }
 
-/* An id says little to who is to agree: whose it is, and what they wrote. */
+/* Shows the person who approves the call more than ids: the author and the text. */
 static void chat_action_show(chela_call *call, struct ch_buf *out) {
     struct chat_action_target a;
     if (!chat_action_find_target(call, call->tool->user, &a))
@@ -349,7 +346,7 @@ int ch_chat_actions_add_tools(chela_gateway *gw, chela_agent *agent, const char 
     for (size_t i = 0; rc == 0 && agent->chat_actions && i < CH_LEN(tools); i++) {
         struct chat_action_tool *t = ch_alloc(sizeof(*t));
         *t = (struct chat_action_tool){
-            .gw = gw, .session = ch_strdup(key), .deed = (enum chat_action_kind)i};
+            .gw = gw, .session = ch_strdup(key), .kind = (enum chat_action_kind)i};
         struct chela_tool_opts o =
             CHELA_TOOL_OPTS(.name = tools[i].name, .description = tools[i].description,
                             .schema = tools[i].schema, .fn = chat_action_run,

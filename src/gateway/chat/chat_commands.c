@@ -1,8 +1,8 @@
-/* chat_commands.c -- what people can tell the gateway itself, in a chat.
+/* chat_commands.c -- see chat_commands.h.
  *
- * A message that begins with one of these words is no input for the agent. It is
- * answered through the outbox like everything else, and leaves the inbox only
- * then. Some are for the channel's owners alone. */
+ * A message that begins with a command is not passed to the agent. The reply goes through
+ * the outbox, and the message leaves the inbox with it. Some commands are for the channel's
+ * owners only. */
 #include "gateway/chat/chat_commands.h"
 
 #include <time.h>
@@ -46,13 +46,13 @@ static void command_status(struct ch_chat_event *p, struct ch_sv rest) {
     ch_chat_event_reply(p, ch_buf_str(&text));
 }
 
-/* --- /new: what was said is kept under another key */
+/* --- /new: the conversation so far is moved to another key */
 
-#define TRIES 50 /* our own hold on it may still be on its way to the store */
+#define TRIES 50 /* the release of our own lease may not have reached the store yet */
 
 struct new_conversation {
     struct ch_work work;
-    struct ch_chat_event *event; /* read on the loop alone */
+    struct ch_chat_event *event; /* used on the loop thread only */
     chela_store *store;
     char *from, *to; /* owned */
     int rc;
@@ -68,7 +68,7 @@ static void command_fork_session(struct ch_work *w) {
         return;
     }
     if (r->rc == CHELA_EEXIST)
-        r->rc = 0; /* by a process that died before the next step */
+        r->rc = 0; /* forked by a process that died before it deleted the session */
     for (int i = 0; r->rc == 0 && i < TRIES; i++) {
         r->rc = chela_store_delete(r->store, r->from, &r->err);
         if (r->rc != CHELA_EBUSY)
@@ -94,9 +94,9 @@ static void command_on_forked(struct ch_work *w) {
     } else if (r->rc == 0) {
         ch_chat_event_reply(p, "This is a new conversation.");
     } else {
-        ch_log(CH_LOG_WARN, "gateway", "session %s cannot begin anew: %s", r->from,
+        ch_log(CH_LOG_WARN, "gateway", "session %s cannot be replaced: %s", r->from,
                r->err.message);
-        ch_chat_event_reply(p, "A new conversation cannot begin just now.");
+        ch_chat_event_reply(p, "A new conversation cannot be started now.");
     }
     new_conversation_free(w);
 }
@@ -129,7 +129,7 @@ static void command_on_compact_event(struct ch_lane_watcher *w, const struct che
     if (ev->type != CHELA_EV_RUN_END)
         return;
     if (ev->end.error.n)
-        p->in.text = ch_arena_printf(&p->arena, "It did not work: %.*s", (int)ev->end.error.n,
+        p->in.text = ch_arena_printf(&p->arena, "Condensing failed: %.*s", (int)ev->end.error.n,
                                      ev->end.error.p);
     ch_chat_event_reply(p, p->in.text);
 }
@@ -144,7 +144,7 @@ static void command_on_compact_ready(struct ch_lane_wait *w, struct ch_lane *l,
     int rc = failed ? err.code : ch_lane_compact(l, focus, &err);
     if (rc < 0) {
         ch_chat_event_reply(p, rc == CHELA_EBUSY || rc == CHELA_ESTATE
-                                   ? "The agent is at work here: say it again when it is done."
+                                   ? "The agent is working: repeat the command when it is done."
                                    : err.message);
         return;
     }
@@ -200,22 +200,22 @@ static void command_approve(struct ch_chat_event *p, struct ch_sv rest) {
     ch_approval_decision_apply_in_words(p->chat, &d, command_on_decided, p);
 }
 
-/* --- all of them */
+/* --- all commands */
 
 static void command_help(struct ch_chat_event *p, struct ch_sv rest);
 
 static const struct {
     const char *name, *words, *help;
-    bool owner; /* for owners alone */
+    bool owner; /* for owners only */
     void (*run)(struct ch_chat_event *p, struct ch_sv rest);
 } commands[] = {
-    {"/stop", "", "stop what the agent does here", false, command_stop},
+    {"/stop", "", "stop the run in this chat", false, command_stop},
     {"/new", "", "begin a new conversation", false, command_new},
-    {"/compact", " [WHAT MATTERS]", "condense what was said so far", false, command_compact},
-    {"/status", "", "which agent this is, and whether it works", false, command_status},
-    {"/approve", " [ID] [allow-once|allow-always|deny]", "decide about a call that waits", true,
-     command_approve},
-    {"/pair", " CODE", "let somebody who was given this code write", true, ch_chat_pairing_command},
+    {"/compact", " [WHAT MATTERS]", "condense the conversation so far", false, command_compact},
+    {"/status", "", "which agent this is, and whether it is working", false, command_status},
+    {"/approve", " [ID] [allow-once|allow-always|deny]", "decide about a call that needs consent",
+     true, command_approve},
+    {"/pair", " CODE", "let the person with this code write here", true, ch_chat_pairing_command},
     {"/model", " [PROVIDER/MODEL|default]", "which model answers here", true,
      ch_chat_overrides_model_command},
     {"/reasoning", " [off|low|medium|high|default]", "how much it thinks", true,

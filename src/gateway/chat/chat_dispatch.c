@@ -1,16 +1,4 @@
-/* channels.c -- chat services: what arrives there reaches an agent, and its
- * answer goes back (channel/channel.h).
- *
- *   callback --verified, judged--> inbox --stored--> 200
- *       inbox --judged--> lane ready --sent into its session--> settled
- *       end of the run --> outbox --> deliver --> receipt
- *
- * The service is told that it need not send an event again once the inbox has
- * it. An event leaves the inbox when its session has it, in the store; the
- * answer enters the outbox with the end of the run. So whatever this process
- * dies in, the next one finds: at the start it takes up the events of the inbox,
- * the messages of the outbox, and the sessions that were in the middle of
- * something. */
+/* chat_dispatch.c -- see chat_dispatch.h. */
 #include "gateway/chat/chat_dispatch.h"
 
 #include "agent/context/context.h"
@@ -37,9 +25,9 @@
 
 #define NO_WORDS "[a message without words]"
 
-/* --- at work */
+/* --- sending an event to its session */
 
-/* Of several messages that a run is about the newest is answered. */
+/* A run that processes several messages replies to the newest. */
 static bool dispatch_is_answered(const struct ch_chat_event *p) {
     const chela_run *run = p->lane->run;
     return run && run->answer_to && strcmp(run->answer_to, p->in.to) == 0;
@@ -51,7 +39,7 @@ static void stream_reply(struct ch_chat_event *p, const struct chela_event *ev) 
         ops->stream(p->chat->channel, &p->in, ch_unstr(ev->delta.so_far));
 }
 
-/* The parcel stays until the run that it is in has ended. */
+/* The event lives until its run ends. */
 static void dispatch_on_event(struct ch_lane_watcher *w, const struct chela_event *ev) {
     struct ch_chat_event *p = CH_CONTAINER(w, struct ch_chat_event, watcher);
     if (ev->type != CHELA_EV_RUN_END) {
@@ -62,8 +50,9 @@ static void dispatch_on_event(struct ch_lane_watcher *w, const struct chela_even
     ch_chat_event_drop(p);
 }
 
-/* Somebody else has its session. Who that is takes it from the inbox, or we do
- * once they have let go: what comes first. */
+/* Another gateway holds the session's lease. It takes the event from the inbox, or this
+ * gateway does when the lease is free, whichever comes first. Other errors leave the event
+ * to the next recovery. */
 static void dispatch_postpone(struct ch_chat_event *p, const struct chela_error *why) {
     p->postponed = why->code == CHELA_EBUSY;
     if (p->tries++ == 0)
@@ -73,7 +62,7 @@ static void dispatch_postpone(struct ch_chat_event *p, const struct chela_error 
         ch_chat_event_drop(p);
 }
 
-/* What a run for this message may not have, whatever its agent may. */
+/* Tools that a run for this message must not use. */
 static const char *denied_tools(const struct ch_chat_event *p) {
     bool bound = ch_chat_service_agent(p->chat)->gateway_tool &&
                  !ch_gateway_tool_is_allowed(p->chat, &p->in.about);
@@ -116,7 +105,7 @@ static void dispatch_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
         return;
     }
     if (rc == CHELA_ELIMIT) {
-        ch_chat_event_reply(p, "Too many messages wait here already. Please say it again later.");
+        ch_chat_event_reply(p, "Too many messages are waiting. Please repeat yours later.");
         return;
     }
     if (rc == CHELA_EEXIST)
@@ -141,7 +130,7 @@ void ch_chat_dispatch_to_lane(struct ch_chat_event *p) {
     dispatch_postpone(p, &err);
 }
 
-/* The oldest of a session that is being completed, or waits for one that is. */
+/* The oldest event of the session that is preparing or queued. */
 static struct ch_chat_event *find_predecessor(struct ch_chat_service *chat, const char *session) {
     for (CH_LIST_EACH(k, &chat->events)) {
         struct ch_chat_event *p = CH_CONTAINER(k, struct ch_chat_event, link);
@@ -167,7 +156,8 @@ static void dispatch_on_topic_ready(struct ch_lane_wait *w, struct ch_lane *l,
     dispatch_prepare_arrival(p);
 }
 
-/* A room hears what is said in a topic by itself. */
+/* The channel is told whether a topic is new to its session. Rooms hear every line of a
+ * topic and need not know. */
 static void dispatch_prepare(struct ch_chat_event *p) {
     struct ch_lane *lane;
     p->preparing = true;
@@ -180,7 +170,7 @@ static void dispatch_prepare(struct ch_chat_event *p) {
     ch_lane_when_ready(lane, &p->wait);
 }
 
-/* Messages of one session stay in order: a picture before the question about it. */
+/* Keeps the messages of one session in order: a picture before the question about it. */
 static void dispatch_on_prepared(void *tag) {
     struct ch_chat_event *p = tag;
     struct ch_chat_service *chat = p->chat;
@@ -223,7 +213,7 @@ void ch_chat_dispatch_judge(struct ch_chat_event *p) {
     }
 }
 
-/* What it says may depend on what the channel knows by now. */
+/* The events are parsed again: the channel may now read them differently. */
 static void dispatch_on_channel_ready(struct ch_channel *c, void *user) {
     struct ch_chat_service *chat = user;
     struct ch_link *k = chat->events.head.next, *next;
@@ -260,7 +250,7 @@ int ch_chat_dispatch_accept(struct ch_chat_event *p, chela_accepted_fn *done, vo
     return chela_inbox_accept(p->chat->gw->rt, &e, dispatch_on_accepted, p, err);
 }
 
-/* A channel fetched something (channel.h). */
+/* A channel fetched a message itself (channel.h). */
 static void dispatch_on_arrived(const struct ch_arrival *in, struct ch_arena *a,
                                 chela_accepted_fn *done, void *tag, void *user) {
     struct chela_error err = {0};

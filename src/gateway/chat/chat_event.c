@@ -1,5 +1,4 @@
-/* chat_event.c -- an arrival on its way to an agent: how it begins, how it is answered
- * without one, and how it ends. */
+/* chat_event.c -- see chat_event.h. */
 #include "gateway/chat/chat_event.h"
 
 #include "base/log.h"
@@ -36,7 +35,8 @@ void ch_chat_event_reply(struct ch_chat_event *p, const char *text) {
                                              .channel = p->chat->channel->ops->name,
                                              .to = p->in.to, .text = text);
     if (chela_outbox_put(p->chat->gw->rt, &m, NULL, NULL, &err) < 0)
-        ch_log(CH_LOG_WARN, "gateway", "message %s is not answered: %s", p->in.id, err.message);
+        ch_log(CH_LOG_WARN, "gateway", "the reply to message %s cannot be sent: %s", p->in.id,
+               err.message);
     ch_chat_event_settle(p);
 }
 

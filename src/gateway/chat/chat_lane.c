@@ -1,5 +1,4 @@
-/* chat_lane.c -- the lane of a session in a chat: with the tools that act there and the
- * settings that were chosen there. */
+/* chat_lane.c -- see chat_lane.h. */
 #include "gateway/chat/chat_lane.h"
 
 #include "gateway/chat/chat_actions.h"

@@ -1,15 +1,12 @@
-/* chat_lifecycle.c -- the chat services that are served: opened at the start, changed by
- * a reload, closed.
+/* chat_lifecycle.c -- see chat_lifecycle.h.
  *
- *   reload --same options--> stays as it is
- *          --others--------> a new channel takes over at once; the old one leaves
- *          --not named-----> the chat leaves: its runs end, its answers are sent
+ *   reload --same options--> the service stays as it is
+ *          --other options-> a new channel takes over at once; the old one leaves
+ *          --removed-------> the service leaves: its runs end, its replies are sent
  *
- * What a configuration asks for is made before anything is taken away, so one
- * that is wrong changes nothing. A chat keeps its parcels, desks and questions
- * over a change of its channel. A channel that leaves fetches nothing more; it
- * is closed when nobody waits for it: no message that it sends lacks a receipt,
- * and nothing that it brought is on its way into the inbox. */
+ * A service keeps its events, reply targets and approval prompts when its channel is
+ * replaced. A channel that leaves fetches nothing more. It is closed when all messages it
+ * sends have a receipt and all messages it fetched are in the inbox. */
 #include "gateway/chat/chat_lifecycle.h"
 
 #include "agent/handle/driver.h"
@@ -32,23 +29,23 @@
 #include "gateway/lane/lane.h"
 #include "gateway/request/gateway_state.h"
 
-/* A channel that is to be used. */
+/* A service of the new configuration. */
 struct planned_channel {
     struct ch_link link;
-    struct ch_chat_service *chat; /* that it is for; owned if it is a new one */
-    struct ch_channel *channel; /* owned; NULL: the chat keeps the one it has */
+    struct ch_chat_service *chat; /* owned if fresh */
+    struct ch_channel *channel;   /* owned; NULL: the service keeps its channel */
     char *agent;                /* owned */
     unsigned char made_of[CH_SHA256_SIZE];
-    bool fresh; /* the chat is a new one */
+    bool fresh; /* the service is new */
 };
 
 struct ch_chat_plan {
     struct ch_list list;
 };
 
-/* A channel that another took over from. */
+/* A channel that was replaced. */
 struct old_channel {
-    struct ch_link link; /* in the chat's formers */
+    struct ch_link link;        /* in the service's old_channels */
     struct ch_channel *channel; /* owned */
 };
 
@@ -61,7 +58,7 @@ static struct ch_chat_service *find_service(const chela_gateway *gw, const char 
     return NULL;
 }
 
-/* --- a plan */
+/* --- planning */
 
 static void lifecycle_add_text(struct ch_buf *out, const char *text) {
     ch_buf_addf(out, "%zu:%s,", text ? strlen(text) : 0, text ? text : "");
@@ -121,10 +118,10 @@ static int plan_channel(chela_gateway *gw, const struct chela_channel_opts *give
     memcpy(&o, given, CH_MIN(given->size, sizeof(o)));
     const struct ch_channel_ops *ops = ch_channel_find(o.name);
     if (!ops)
-        return ch_fail(err, CHELA_ECONFIG, "there is no channel '%s'", o.name);
+        return ch_fail(err, CHELA_ECONFIG, "unknown channel '%s'", o.name);
     if (!gw->rt->journal || !gw->store)
-        return ch_fail(err, CHELA_ECONFIG,
-                       "channel %s needs a store: a message must not be lost", o.name);
+        return ch_fail(err, CHELA_ECONFIG, "channel %s needs a store, so that no message is lost",
+                       o.name);
     const chela_agent *agent = ch_gateway_agent(gw, ch_sv_str(o.agent ? o.agent : ""));
     if (!agent)
         return ch_fail(err, CHELA_ECONFIG, "channel %s: there is no agent '%s'", o.name, o.agent);
@@ -157,7 +154,7 @@ int ch_chat_lifecycle_plan(chela_gateway *gw, const struct chela_gateway_opts *o
 
 /* --- leaving */
 
-/* Has anybody work that a channel of this chat is to hear the end of? */
+/* Does the channel wait for a callback of this gateway? */
 static bool has_pending_work(const struct ch_chat_service *chat) {
     for (CH_LIST_EACH(k, &chat->events)) {
         const struct ch_chat_event *p = CH_CONTAINER(k, struct ch_chat_event, link);
@@ -167,7 +164,7 @@ static bool has_pending_work(const struct ch_chat_service *chat) {
     return !ch_list_empty(&chat->decisions);
 }
 
-/* Both ways: it is told to, also if somebody still waits for it. */
+/* Tells the channel to leave in any case; true: it can be closed. */
 static bool channel_has_left(const struct ch_chat_service *chat, struct ch_channel *c) {
     bool idle = !c->ops->leave || c->ops->leave(c);
     return idle && !ch_outbox_sends(chat->gw->rt, c) && !has_pending_work(chat);
@@ -198,7 +195,7 @@ static void close_service(struct ch_chat_service *chat) {
     for (struct ch_chat_event *p; (p = CH_LIST_FIRST(&chat->events, struct ch_chat_event, link));) {
         ch_list_del(&p->link);
         if (p->accepting)
-            p->chat = NULL; /* the inbox will say so, later */
+            p->chat = NULL; /* its callback frees it */
         else
             ch_chat_event_drop(p);
     }
@@ -219,7 +216,7 @@ static void close_service(struct ch_chat_service *chat) {
     ch_free(chat);
 }
 
-/* Its sessions speak through its desks, and are at rest: the store has all of them. */
+/* The lanes of the service use its reply targets. They are idle, and stored. */
 static void close_service_lanes(struct ch_chat_service *chat) {
     struct ch_link *k = chat->gw->lanes.head.next, *next;
     for (; k != &chat->gw->lanes.head; k = next) {
@@ -262,7 +259,7 @@ static void lifecycle_on_leave_timer(struct ch_timer *t) {
         ch_timer_start(gw->rt->loop, t, CH_DEFAULT_DRAIN_LOOK_MS, lifecycle_on_leave_timer);
 }
 
-/* --- a plan in use */
+/* --- applying a plan */
 
 static void lifecycle_deliver(chela_runtime *rt, const struct chela_outbound *m, void *user) {
     struct ch_channel *c = user;
@@ -270,7 +267,7 @@ static void lifecycle_deliver(chela_runtime *rt, const struct chela_outbound *m,
     c->ops->deliver(c, m);
 }
 
-/* A sign that somebody is at work is taken back by who made it. */
+/* The old channel removes its signs that the agent is working; the new one adds its own. */
 static void lifecycle_mark_working(struct ch_chat_service *chat, bool at_work) {
     for (CH_LIST_EACH(k, &chat->events)) {
         struct ch_chat_event *p = CH_CONTAINER(k, struct ch_chat_event, link);
@@ -290,7 +287,7 @@ static void lifecycle_replace_channel(struct ch_chat_service *chat, struct ch_ch
     chat->channel = fresh;
     ch_chat_notes_replay_own(chat);
     lifecycle_mark_working(chat, true);
-    ch_log(CH_LOG_INFO, "gateway", "channel %s is set up anew", fresh->ops->name);
+    ch_log(CH_LOG_INFO, "gateway", "channel %s is set up again", fresh->ops->name);
 }
 
 static void use_planned(chela_gateway *gw, struct planned_channel *p) {
@@ -314,7 +311,7 @@ static void use_planned(chela_gateway *gw, struct planned_channel *p) {
 
 static void lifecycle_dismiss(struct ch_chat_service *chat) {
     if (!chat->leaving)
-        ch_log(CH_LOG_INFO, "gateway", "channel %s takes nothing in any more",
+        ch_log(CH_LOG_INFO, "gateway", "channel %s accepts no more messages",
                chat->channel->ops->name);
     chat->leaving = true;
     if (chat->channel->ops->leave)

@@ -1,5 +1,4 @@
-/* chat_notes.c -- what a channel remembers beyond this process: notes of the store,
- * "note:CHANNEL:ID". */
+/* chat_notes.c -- see chat_notes.h. The id of a note in the store is "note:CHANNEL:ID". */
 #include "gateway/chat/chat_notes.h"
 
 #include "agent/journal/journal.h"
@@ -8,20 +7,20 @@
 
 #define PREFIX "note:"
 
-/* One that this process made. */
+/* A note that this process wrote. */
 struct chat_note {
-    struct ch_link link; /* in the chat's notes */
+    struct ch_link link; /* in the service's notes */
     char *id; /* owned */
     struct ch_buf data;
 };
 
-/* One on its way into the store, or out of it. The latter stays until the store is
- * read again: what was read before may still have the note. */
+/* A note that is being written or deleted. A deletion is remembered until the next read of
+ * the store begins: a read in progress may still return the note. */
 struct chat_note_write {
-    struct ch_link link; /* in the chat's notings */
-    char *forgotten; /* owned: the note's id; NULL: it is none of the latter */
+    struct ch_link link; /* in the service's note_writes */
+    char *deleted;       /* owned: the id of a deleted note; NULL: written */
     bool stored;
-    chela_accepted_fn *done; /* NULL: nobody waits */
+    chela_accepted_fn *done; /* may be NULL */
     void *tag;
 };
 
@@ -50,7 +49,7 @@ static void chat_notes_remember(struct ch_chat_service *chat, const char *id, st
 
 static void chat_note_write_free(struct chat_note_write *n) {
     ch_list_del(&n->link);
-    ch_free(n->forgotten);
+    ch_free(n->deleted);
     ch_free(n);
 }
 
@@ -59,7 +58,7 @@ static void chat_note_on_written(int rc, const struct chela_error *err, void *us
     chela_accepted_fn *done = n->done;
     void *tag = n->tag;
     n->stored = true;
-    if (!n->forgotten)
+    if (!n->deleted)
         chat_note_write_free(n);
     if (done)
         done(rc == CHELA_ENOENT ? 0 : rc, err, tag);
@@ -76,7 +75,7 @@ void ch_chat_notes_put(const char *id, struct ch_sv data, chela_accepted_fn *don
     n->done = done;
     n->tag = tag;
     if (!data.p)
-        n->forgotten = ch_strdup(id);
+        n->deleted = ch_strdup(id);
     ch_list_add(&chat->note_writes, &n->link);
     struct chela_store_change c = {.kind = data.p ? CHELA_STORE_NOTE : CHELA_STORE_FORGET,
                                    .id = ch_buf_str(&note),
@@ -101,10 +100,10 @@ void ch_chat_notes_begin_read(struct ch_chat_service *chat) {
     }
 }
 
-static bool is_forgotten(const struct ch_chat_service *chat, const char *id) {
+static bool is_deleted(const struct ch_chat_service *chat, const char *id) {
     for (CH_LIST_EACH(k, &chat->note_writes)) {
         const struct chat_note_write *n = CH_CONTAINER(k, struct chat_note_write, link);
-        if (n->forgotten && strcmp(n->forgotten, id) == 0)
+        if (n->deleted && strcmp(n->deleted, id) == 0)
             return true;
     }
     return false;
@@ -113,7 +112,7 @@ static bool is_forgotten(const struct ch_chat_service *chat, const char *id) {
 void ch_chat_notes_pass_on(struct ch_chat_service *chat, const char *owner, struct ch_sv data) {
     struct ch_channel *c = chat->channel;
     const char *id = strchr(owner, ':');
-    if (id && c->ops->remind && !is_forgotten(chat, id + 1))
+    if (id && c->ops->remind && !is_deleted(chat, id + 1))
         c->ops->remind(c, id + 1, data);
 }
 
@@ -139,7 +138,7 @@ void ch_chat_notes_release(struct ch_chat_service *chat) {
     for (struct chat_note_write *n;
          (n = CH_LIST_FIRST(&chat->note_writes, struct chat_note_write, link));) {
         ch_list_del(&n->link);
-        ch_free(CH_TAKE(n->forgotten)); /* nobody asks for it: it goes once it is stored */
+        ch_free(CH_TAKE(n->deleted)); /* freed when the store has it */
         n->done = NULL;
     }
 }

@@ -1,8 +1,8 @@
-/* chat_overrides.c -- how the agent works in one chat: /model and /reasoning.
+/* chat_overrides.c -- see chat_overrides.h.
  *
- * A wish belongs to a session's key and outlives conversations: it is a note of
- * the store ("wish:KEY"), read at the start. It takes effect with the next
- * message that finds the agent at rest. */
+ * An override belongs to a session's key and survives /new. It is stored as the note
+ * "wish:KEY" and read at the start. It takes effect with the next message that finds the
+ * session idle. */
 #include "gateway/chat/chat_overrides.h"
 
 #include "agent/journal/journal.h"
@@ -16,7 +16,7 @@
 #define PREFIX "wish:"
 
 struct ch_chat_override {
-    struct ch_link link; /* in the chat's wishes */
+    struct ch_link link;   /* in the service's overrides */
     char *session, *model; /* owned; model NULL: the agent's own */
     enum chela_reasoning reasoning;
 };
@@ -101,11 +101,11 @@ static void override_on_stored(int rc, const struct chela_error *err, void *user
     if (!p->chat)
         ch_chat_event_drop(p);
     else if (rc == 0 || rc == CHELA_ENOENT)
-        ch_chat_event_reply(p, "From the next message on.");
+        ch_chat_event_reply(p, "This applies from the next message on.");
     else
-        ch_chat_event_reply(p, "It holds until the next restart: it cannot be stored.");
+        ch_chat_event_reply(p, "This applies until the next restart: it cannot be stored.");
     if (rc < 0 && rc != CHELA_ENOENT)
-        ch_log(CH_LOG_WARN, "gateway", "a wish cannot be stored: %s",
+        ch_log(CH_LOG_WARN, "gateway", "a chat override cannot be stored: %s",
                err ? err->message : chela_error_text(rc));
 }
 
@@ -137,7 +137,7 @@ static chela_agent *base_agent(const struct ch_chat_event *p) {
     return a ? a : p->chat->gw->agents[0];
 }
 
-/* Can there be an agent like that? */
+/* Can the agent be derived with these overrides? */
 static int check_override(const struct ch_chat_event *p, const struct ch_agent_patch *patch,
                           struct chela_error *err) {
     chela_agent *a;
@@ -163,7 +163,7 @@ void ch_chat_overrides_model_command(struct ch_chat_event *p, struct ch_sv rest)
     }
     patch.model = ch_sv_is(rest, "default") ? NULL : ch_arena_str(&p->arena, rest);
     if (check_override(p, &patch, &err) < 0) {
-        ch_chat_event_reply(p, ch_arena_printf(&p->arena, "That cannot be: %s", err.message));
+        ch_chat_event_reply(p, ch_arena_printf(&p->arena, "That is not possible: %s", err.message));
         return;
     }
     struct ch_chat_override *w = override_need(p->chat, p->in.session);

@@ -1,7 +1,5 @@
-/* chat_pairing.c -- a message from somebody whom the channel does not know, where
- * such people are given a code (chela/pairing.h). The store is asked each time,
- * on a worker: who is approved or removed there, by whatever process, counts at
- * once. */
+/* chat_pairing.c -- see chat_pairing.h. The store is read for each message, on a worker
+ * thread, so an approval or removal by any process takes effect at once. */
 #include "gateway/chat/chat_pairing.h"
 
 #include "base/log.h"
@@ -12,12 +10,12 @@
 
 struct pairing_work {
     struct ch_work work;
-    struct ch_chat_event *event; /* read on the loop alone */
+    struct ch_chat_event *event; /* used on the loop thread only */
     chela_store *store;
     char *channel, *sender; /* owned */
-    char *approve;          /* owned: a code to approve instead; NULL */
+    char *approve;          /* owned: the code to approve; NULL: check the sender */
     enum ch_pairing what;
-    struct ch_buf text; /* a code, or whom it was for */
+    struct ch_buf text; /* the sender's code, or the sender whom the code belongs to */
     int rc;
     struct chela_error err;
 };
@@ -44,7 +42,7 @@ static void pairing_submit(struct ch_chat_event *p, void (*run)(struct ch_work *
     ch_work_submit(p->chat->gw->rt->workers, &m->work);
 }
 
-/* --- a stranger */
+/* --- an unknown sender */
 
 static void pairing_run_check(struct ch_work *w) {
     struct pairing_work *m = CH_CONTAINER(w, struct pairing_work, work);
@@ -64,7 +62,7 @@ static void pairing_on_checked(struct ch_work *w) {
         p->chat->dispatch(p);
     } else if (m->what == CH_PAIRING) {
         ch_buf_addf(&text,
-                    "I do not know you yet. Give this code to whoever runs me, within an hour: %s",
+                    "I do not know you yet. Give this code to my operator within an hour: %s",
                     ch_buf_str(&m->text));
         ch_chat_event_reply(p, ch_buf_str(&text));
     } else {
@@ -84,7 +82,7 @@ static int pairing_note_sender(const struct chela_pairing *p, void *user) {
     return 0;
 }
 
-/* An owner of one channel decides nothing about another. */
+/* Approves codes of this channel only: its owner has no say in others. */
 static void pairing_run_approve(struct ch_work *w) {
     struct pairing_work *m = CH_CONTAINER(w, struct pairing_work, work);
     m->rc = ch_pairing_approve(m->store, m->channel, m->approve, pairing_note_sender, &m->text,
@@ -97,7 +95,7 @@ static void pairing_on_approved(struct ch_work *w) {
     CH_BUF_AUTO text = {0};
     p->accepting = false;
     if (m->rc < 0)
-        ch_buf_addf(&text, "That did not work: %s", m->err.message);
+        ch_buf_addf(&text, "Pairing failed: %s", m->err.message);
     else
         ch_buf_addf(&text, "%s may write from now on.", ch_buf_str(&m->text));
     if (p->chat)

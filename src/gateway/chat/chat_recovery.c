@@ -1,5 +1,4 @@
-/* chat_recovery.c -- takes up what other processes left: the events of the inbox, the
- * messages of the outbox, and the sessions that were in the middle of something. */
+/* chat_recovery.c -- see chat_recovery.h. */
 #include "gateway/chat/chat_recovery.h"
 
 #include "base/limits.h"
@@ -19,26 +18,26 @@
 #include "io/worker.h"
 #include "store/store.h"
 
-#define LOOK_BACK_MS (24 * 60 * 60 * 1000)
-#define LEFT_MS 5000       /* an event that its gateway did not deliver */
-#define ABANDONED_MS 30000 /* a message that its gateway did not send */
+#define LOOK_BACK_MS (24 * 60 * 60 * 1000) /* idle sessions that were used since then */
+#define LEFT_MS 5000                       /* age at which an undelivered event is taken over */
+#define ABANDONED_MS 30000                 /* age at which an unsent message is taken over */
 
 struct recovered_item {
     struct ch_link link;
-    enum { EVENT, MESSAGE, SESSION, WISH, NOTE } kind;
-    char *id, *key, *state, *data; /* owned; those that the kind has */
+    enum { EVENT, MESSAGE, SESSION, OVERRIDE, NOTE } kind;
+    char *id, *key, *state, *data; /* owned; key: session or owner of a note */
     size_t n;
     uint64_t attempts;
-    bool held; /* MESSAGE: another process may have its session */
+    bool held; /* MESSAGE: another process may hold the lease of its session */
 };
 
 struct ch_chat_recovery {
     struct ch_work work;
-    chela_gateway *gw; /* NULL: it was closed */
+    chela_gateway *gw; /* NULL: the gateway was closed */
     chela_store *store;
-    char **names; /* owned: of the channels; NULL-terminated */
+    char **names; /* owned: names of the channels; NULL-terminated */
     int64_t since, now;
-    bool first; /* at the start: what rests is looked at, too */
+    bool first; /* the first scan, which reads idle sessions, too */
     int rc;
     struct ch_list found;
 };
@@ -79,11 +78,11 @@ static int recover_message(const struct chela_store_item *i, void *user) {
 }
 
 static int recover_note(const struct chela_store_item *i, void *user) {
-    const char *wish = ch_chat_overrides_session_of_note(i->id);
-    const char *session = wish ? wish : ch_chat_notes_owner(i->id);
+    const char *override = ch_chat_overrides_session_of_note(i->id);
+    const char *session = override ? override : ch_chat_notes_owner(i->id);
     if (!session || !is_of_channel(user, session))
         return 0;
-    recover_item(user, i, wish ? WISH : NOTE);
+    recover_item(user, i, override ? OVERRIDE : NOTE);
     struct recovered_item *f = CH_CONTAINER(((struct ch_chat_recovery *)user)->found.head.prev,
                                             struct recovered_item, link);
     ch_free(f->key);
@@ -91,8 +90,8 @@ static int recover_note(const struct chela_store_item *i, void *user) {
     return 0;
 }
 
-/* One that rests may still have messages that wait for a run; one that is paused,
- * a question that nobody was asked. */
+/* An idle session may have queued messages, and a paused one a question that was not
+ * sent. */
 static int recover_session(const struct chela_store_session *s, void *user) {
     struct ch_chat_recovery *r = user;
     bool rests = strcmp(s->status, "idle") == 0, runs = strcmp(s->status, "running") == 0;
@@ -122,7 +121,7 @@ static void recovery_read_store(struct ch_work *w) {
         rc = chela_store_items(r->store, CHELA_STORE_INBOX, recover_event, r, &err);
     r->rc = rc;
     if (rc < 0)
-        ch_log(CH_LOG_ERROR, "gateway", "what channels left cannot be read: %s", err.message);
+        ch_log(CH_LOG_ERROR, "gateway", "the store cannot be read for recovery: %s", err.message);
     for (CH_LIST_EACH(k, &r->found)) {
         struct recovered_item *f = CH_CONTAINER(k, struct recovered_item, link);
         if (f->kind == MESSAGE)
@@ -164,7 +163,7 @@ static void recovery_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
     if (rc == 0 && l->running && ch_chat_service_agent(p->chat)->companion)
         ch_chat_room_follow(p->chat, l);
     if (rc < 0 && rc != CHELA_ENOENT)
-        ch_log(CH_LOG_WARN, "gateway", "session %s is not taken up: %s", p->in.session,
+        ch_log(CH_LOG_WARN, "gateway", "session %s cannot be resumed: %s", p->in.session,
                err.message);
     ch_chat_event_drop(p);
 }
@@ -180,7 +179,7 @@ static void recovery_resume_session(struct ch_chat_service *chat, const struct r
         ch_lane_when_ready(lane, &p->wait);
         return;
     }
-    ch_log(CH_LOG_WARN, "gateway", "session %s is not taken up: %s", f->key, err.message);
+    ch_log(CH_LOG_WARN, "gateway", "session %s cannot be resumed: %s", f->key, err.message);
     ch_chat_event_drop(p);
 }
 
@@ -206,15 +205,16 @@ static bool recovery_is_active(const struct ch_chat_service *chat, const struct 
     return false;
 }
 
-/* May we have it? Another gateway may be at it: who has the session goes first,
- * and what is new is left to whoever accepted or wrote it. */
+/* May this gateway take the item? The holder of the session comes first, and a new item is
+ * left to the gateway that accepted or wrote it. */
 static bool recovery_may_take(const struct ch_chat_recovery *r, const struct recovered_item *f) {
     chela_gateway *gw = r->gw;
     bool open = ch_lane_find(gw, ch_sv_str(f->key));
     if (f->kind == NOTE)
         return true;
-    if (f->kind == SESSION || f->kind == WISH)
-        return f->kind == WISH ? !ch_chat_service_of_session(gw, f->key)->overrides_read : !open;
+    if (f->kind == SESSION || f->kind == OVERRIDE)
+        return f->kind == OVERRIDE ? !ch_chat_service_of_session(gw, f->key)->overrides_read
+                                   : !open;
     int64_t age = ch_orphans_age(gw->orphans, f->id);
     if (r->first && !ch_gateway_is_shared(gw))
         return true;
@@ -228,7 +228,7 @@ static void recovery_take(chela_gateway *gw, const struct recovered_item *f) {
     struct chela_error err = {0};
     struct chela_store_item item = {.id = f->id, .key = f->key, .state = f->state, .data = f->data,
                                     .n = f->n, .attempts = f->attempts};
-    if (chat && f->kind == WISH)
+    if (chat && f->kind == OVERRIDE)
         ch_chat_overrides_restore(chat, f->key, ch_sv(f->data, f->n));
     else if (chat && f->kind == NOTE)
         ch_chat_notes_pass_on(chat, f->key, ch_sv(f->data, f->n));
@@ -237,7 +237,7 @@ static void recovery_take(chela_gateway *gw, const struct recovered_item *f) {
     else if (chat && f->kind == EVENT)
         recovery_take_event(chat, f);
     else if (chat && chela_outbox_recall(gw->rt, &item, &err) < 0)
-        ch_log(CH_LOG_WARN, "gateway", "message %s is not sent: %s", f->id, err.message);
+        ch_log(CH_LOG_WARN, "gateway", "message %s cannot be sent: %s", f->id, err.message);
 }
 
 void ch_chat_recovery_cancel(chela_gateway *gw) {
@@ -254,7 +254,7 @@ static bool is_in_inbox(const struct ch_chat_recovery *r, const char *id) {
     return false;
 }
 
-/* What was put off: again, unless it has been dealt with elsewhere. */
+/* Tries postponed events again, unless another gateway has settled them. */
 static void recovery_retry_postponed(const struct ch_chat_recovery *r,
                                      struct ch_chat_service *chat) {
     struct ch_link *k = chat->events.head.next, *next;

@@ -1,19 +1,17 @@
-/* chat_room.c -- chats that an agent listens to, in mode heartbeat.
+/* chat_room.c -- see chat_room.h.
  *
- *   arrival --> willing? --yes--> a moment of quiet --> all new lines, one run
- *                 `--no--> it is a new line of the next run
+ *   line --> reply? --yes--> a moment of quiet --> one run with all new lines
+ *              `--no--> the line is part of the next run
  *
- * A room is one chat: how willing the agent is to speak there, and the lines
- * that no run has seen. They stay in the inbox until a run has them: what this
- * process dies with, the next one hears again; lines that the session has
- * already are told by their ids, and those that were decided about by the room's
- * note (room_notes.c). A room listens to the newest of them alone, as a view would
- * show no more, and to those that ask for an answer before others.
+ * A room holds the agent's propensity to reply in one chat, and the lines that no run has
+ * seen. Lines stay in the inbox until a run has them, so the next process hears them again
+ * after a crash. Lines that the session already holds are recognized by their ids, and
+ * lines that were decided about by the room's note (chat_room_notes.h). A room keeps only as
+ * many lines as a run can see; lines that are addressed to the agent are kept longest.
  *
- * While a run is under way lines are heard all the same. One that asks for an
- * answer gets a turn of its own once the run has ended; one that would merely be
- * answered does too, unless the agent skips those. What is decided, silence
- * included, is logged with its willingness. */
+ * Lines are heard during a run, too. A line that is addressed to the agent gets a run of its
+ * own afterwards, and so does a line that the agent chose to reply to, unless the agent is
+ * configured to skip those. Every decision is logged with the propensity. */
 #include "gateway/chat/chat_room.h"
 
 #include "agent/feature/heartbeat/beat.h"
@@ -27,7 +25,7 @@
 #include "gateway/lane/lane.h"
 #include "gateway/request/gateway_state.h"
 
-#define TIME 6 /* bytes of a line: "[10:02" */
+#define TIME 6 /* length of "[10:02", the beginning of a line */
 
 static int64_t room_now(const struct ch_chat_room *r) {
     return ch_now_ms(ch_loop_clock(r->chat->gw->rt->loop));
@@ -37,7 +35,7 @@ static int64_t room_mono(const struct ch_chat_room *r) {
     return ch_mono_ms(ch_loop_clock(r->chat->gw->rt->loop));
 }
 
-/* NULL: by a reload the agent of the chat has become one that answers everything. */
+/* NULL: after a reload the agent is no longer in mode heartbeat. */
 static const struct ch_companion *companion_of(const struct ch_chat_room *r) {
     return ch_chat_service_agent(r->chat)->companion;
 }
@@ -71,12 +69,12 @@ void ch_chat_rooms_release(struct ch_chat_service *chat) {
         free_room(r);
 }
 
-/* Nothing waits here, and its note has the rest. */
+/* Can the room be freed? Its note holds its state. */
 static bool room_is_idle(const struct ch_chat_room *r) {
     return !r->nheard && !r->running && !r->waiting && !r->reading && ch_list_empty(&r->taken);
 }
 
-/* The one that was quiet for longest makes room. */
+/* Frees the room that was idle longest if there are too many. */
 static void evict_idle_room(struct ch_chat_service *chat) {
     size_t n = 0;
     struct ch_chat_room *oldest = NULL;
@@ -97,7 +95,7 @@ static struct ch_chat_room *room_need(struct ch_chat_service *chat, const char *
         struct ch_chat_room *r = CH_CONTAINER(k, struct ch_chat_room, link);
         if (strcmp(r->session, session) != 0)
             continue;
-        ch_list_del(&r->link); /* the busiest last */
+        ch_list_del(&r->link); /* most recently used last */
         ch_list_add(&chat->rooms, &r->link);
         return r;
     }
@@ -112,12 +110,12 @@ static struct ch_chat_room *room_need(struct ch_chat_service *chat, const char *
     return r;
 }
 
-/* --- hearing */
+/* --- hearing lines */
 
 static void room_schedule_turn(struct ch_chat_room *r, int64_t ms);
 
-/* The oldest, and one that asks for an answer last; never the one that the next
- * turn is about. NULL: there is no other. */
+/* The oldest line that is not addressed to the agent, else the oldest; never the pending
+ * one. NULL: no such line. */
 static struct ch_chat_event *least_important_line(const struct ch_chat_room *r) {
     struct ch_chat_event *asked = NULL;
     for (CH_LIST_EACH(k, &r->heard)) {
@@ -133,8 +131,8 @@ static struct ch_chat_event *least_important_line(const struct ch_chat_room *r) 
 
 static void room_forget_line(struct ch_chat_room *r, struct ch_chat_event *p) {
     if (p->wants_reply)
-        ch_log(CH_LOG_WARN, "heartbeat", "%s: %s: no turn will see it: %zu others wait", r->session,
-               p->in.id, r->nheard - 1);
+        ch_log(CH_LOG_WARN, "heartbeat", "%s: %s: dropped, because %zu other lines wait",
+               r->session, p->in.id, r->nheard - 1);
     ch_list_del(&p->room_link);
     r->nheard--;
     ch_chat_event_settle(p);
@@ -158,9 +156,9 @@ static int64_t line_time(const struct ch_chat_room *r, const struct ch_chat_even
     return p->in.about.ts ? p->in.about.ts : room_now(r);
 }
 
-/* One clock for all that a room's willingness is told: that of the chat, on from
- * its newest line. Ours may be wrong, and be set right later; and so may theirs,
- * so that nothing happens in the future. */
+/* The time of a line. The propensity uses one clock: that of the chat, continued from its
+ * newest line, because our own clock may be wrong and be corrected later. Times in the
+ * future are cut to our clock, because the chat's may be wrong, too. */
 static int64_t heard_at(struct ch_chat_room *r, const struct ch_chat_event *p) {
     int64_t at = CH_MIN(line_time(r, p), room_now(r));
     if (at > r->newest) {
@@ -174,7 +172,7 @@ static int64_t chat_now(const struct ch_chat_room *r) {
     return r->newest ? r->newest + (room_mono(r) - r->newest_mono) : room_now(r);
 }
 
-/* Another process may have decided, and may have begun nothing yet. */
+/* Another process may have decided about the line without beginning a run. */
 static void room_decide(struct ch_chat_room *r, struct ch_chat_event *p) {
     const struct ch_arrival *in = &p->in;
     uint64_t id = ch_chat_room_notes_digest(in->id);
@@ -185,7 +183,7 @@ static void room_decide(struct ch_chat_room *r, struct ch_chat_event *p) {
     struct chela_urge u = {.reply = true, .reason = r->pending_reason};
     bool before = p->decided;
     p->decided = true;
-    if (id == r->pending_digest) { /* so many may have followed that it is not among those we had */
+    if (id == r->pending_digest) { /* the ring of decided lines may have lost it */
         p->wants_reply = is_addressed(&u);
         room_set_pending(r, p, &u);
         return;
@@ -196,7 +194,7 @@ static void room_decide(struct ch_chat_room *r, struct ch_chat_event *p) {
     ch_chat_room_notes_add_decided(&r->decided, id);
     ch_chat_room_notes_write_later(r);
     if (before)
-        return; /* by us, but what counts is what another gateway knows, and that was news */
+        return; /* decided here before, then the note of another gateway replaced the state */
     ch_log(CH_LOG_INFO, "heartbeat", "%s: %s: %s, W %.1f, p %.2f, %s", r->session, in->id,
            u.reply ? "reply" : "silent", u.willingness, u.probability, chela_urge_name(u.reason));
     p->wants_reply = is_addressed(&u);
@@ -214,8 +212,8 @@ static void room_after_lines(struct ch_chat_room *r) {
 
 static void room_end_turn(struct ch_chat_room *r);
 
-/* Its lines are not what the agent listens to any more: the one that is to be
- * answered is a message like others. */
+/* The agent is no longer in mode heartbeat: the pending line becomes an ordinary message,
+ * the others are settled. */
 static void room_retire(struct ch_chat_room *r) {
     struct ch_chat_event *asking = CH_TAKE(r->pending);
     for (struct ch_chat_event *p;
@@ -283,8 +281,8 @@ static void room_schedule_turn(struct ch_chat_room *r, int64_t ms) {
     ch_timer_start(r->chat->gw->rt->loop, &r->quiet_timer, ms, room_on_quiet_timer);
 }
 
-/* Has the text a line with this id? Only at the beginning of one: behind it is
- * what people write, whose own lines are indented. */
+/* Does the text have a line with this id? Ids are matched at the beginning of a line only:
+ * people's own text is indented. */
 static bool text_has_line_id(struct ch_sv text, struct ch_sv id) {
     while (text.n) {
         struct ch_sv line = ch_sv_split(&text, '\n');
@@ -301,8 +299,8 @@ static const char *line_id(const struct ch_chat_event *p) {
     return p->in.about.message_id ? p->in.about.message_id : p->in.id;
 }
 
-/* A run of an earlier process may have had it: it is known by "[10:02 om_1", as
- * ch_view_line() wrote that. */
+/* Does the session hold the line, from a run of an earlier process? It begins with
+ * "[10:02 om_1", as ch_view_line() writes it. */
 static bool session_has_line(const struct ch_lane *l, const struct ch_chat_event *p) {
     const struct ch_transcript *t = &l->session->transcript;
     size_t from = t->n > CH_LIMIT_ROOM_LOOKBACK ? t->n - CH_LIMIT_ROOM_LOOKBACK : 0;
@@ -331,8 +329,8 @@ static void room_add_line(const struct ch_chat_room *r, const struct ch_chat_eve
     ch_view_line(&line, companion_of(r)->utc_offset, out);
 }
 
-/* All that was heard as lines, the parcels into `taken`. What the session has is
- * settled: if that was to be answered, it was. */
+/* Writes all heard lines and moves their events to `taken`. Lines that the session already
+ * holds are settled; if one of them was pending, it had its run. */
 static void room_collect_lines(struct ch_chat_room *r, const struct ch_lane *l,
                                struct ch_buf *lines) {
     for (struct ch_chat_event *p;
@@ -349,7 +347,8 @@ static void room_collect_lines(struct ch_chat_room *r, const struct ch_lane *l,
     r->nheard = 0;
 }
 
-/* They are the session's now; or, back: they wait. */
+/* The session holds the taken lines: settles them. back: the run did not begin, and they
+ * wait again. */
 static void room_release_taken(struct ch_chat_room *r, bool back) {
     const struct ch_chat_event *with_run = r->pending;
     for (struct ch_link *k; (k = r->taken.head.next) != &r->taken.head;) {
@@ -359,7 +358,7 @@ static void room_release_taken(struct ch_chat_room *r, bool back) {
             ch_list_add(&r->heard, &p->room_link);
             r->nheard++;
         } else if (p == with_run) {
-            r->answering = p; /* its event was settled with the start of the run */
+            r->answering = p; /* the start of the run settled it */
         } else {
             ch_chat_event_settle(p);
         }
@@ -368,9 +367,10 @@ static void room_release_taken(struct ch_chat_room *r, bool back) {
     r->pending_digest = back ? r->pending_digest : 0;
 }
 
-/* --- at work */
+/* --- signs that the agent is working */
 
-/* One that was asked will answer; another one may yet think better of it. */
+/* Shown at once if the agent was addressed; otherwise when it writes, since it may still
+ * decide to stay silent. */
 static void room_show_working(struct ch_chat_room *r) {
     if (r->answering && !r->answering->shows_working)
         ch_chat_event_show_working(r->answering, true);
@@ -389,7 +389,7 @@ static void room_end_turn(struct ch_chat_room *r) {
     r->ended = !r->willing;
     if (r->ended)
         return;
-    /* Thinking it over is worth as much as saying something. */
+    /* A turn without words counts as a reply for the propensity. */
     chela_willing_said(r->willing, chat_now(r), l ? ch_view_said(&l->session->transcript) : 0);
     ch_chat_room_notes_write(r);
 }
@@ -435,7 +435,7 @@ void ch_chat_room_follow(struct ch_chat_service *chat, struct ch_lane *l) {
     ch_chat_room_notes_read(r);
 }
 
-/* What nobody asked for answers no message, unless it would leave its topic. */
+/* An unasked reply does not quote a message, except in a topic, which it would leave. */
 static const char *room_reply_address(const struct ch_chat_room *r, struct ch_arena *a) {
     const struct ch_arrival *in = &r->pending->in;
     struct ch_sv to = ch_sv_str(in->to);
@@ -450,7 +450,7 @@ static void room_add_message(struct ch_sv id, void *user) {
     ch_reply_target_add_message(r->chat, r->session, message);
 }
 
-/* It may answer whatever it sees. */
+/* The model may reply to every message that it sees. */
 static void add_visible_messages(struct ch_chat_room *r, const struct ch_lane *l) {
     ch_view_ids(&l->session->transcript, companion_of(r)->history, room_add_message, r);
     for (CH_LIST_EACH(k, &r->taken))
@@ -463,7 +463,7 @@ static int room_start_run(struct ch_chat_room *r, struct ch_lane *l, struct ch_b
     struct ch_chat_event *p = r->pending;
     struct chela_inbound scene = p->in.about;
     const char *to = room_reply_address(r, &arena);
-    scene.message_id = scene.sender = NULL; /* each line has its own */
+    scene.message_id = scene.sender = NULL; /* differs from line to line */
     scene.quoted = NULL;
     struct chela_run_opts opts =
         CHELA_RUN_OPTS(.approve = "deny", .channel = p->in.about.channel,
@@ -474,7 +474,7 @@ static int room_start_run(struct ch_chat_room *r, struct ch_lane *l, struct ch_b
     return rc < 0 ? rc : ch_lane_send(l, ch_buf_sv(lines), &opts, err);
 }
 
-/* A run that an earlier process left goes first. */
+/* Resumes a run that an earlier process left; it goes first. */
 static int room_resume_run(struct ch_chat_room *r, struct ch_lane *l, struct chela_error *err) {
     int rc = ch_reply_target_attach(r->chat, l, NULL, err);
     if (rc == 0)
@@ -489,7 +489,7 @@ static void room_begin_turn(struct ch_chat_room *r, struct ch_lane *l) {
     room_watch(r, l);
     room_release_taken(r, false);
     chela_willing_turn(r->willing, chat_now(r));
-    ch_chat_room_notes_write(r); /* in the transaction of the lines' record */
+    ch_chat_room_notes_write(r); /* in one transaction with the record of the lines */
     if (asked)
         room_show_working(r);
 }
@@ -511,7 +511,7 @@ static void room_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
         room_retry(r, failed);
         return;
     }
-    if (l->running || !companion_of(r)) { /* somebody began it in another way */
+    if (l->running || !companion_of(r)) { /* a run began by other means */
         room_schedule_turn(r, CH_DEFAULT_ROOM_RETRY_MS);
         return;
     }
@@ -524,7 +524,7 @@ static void room_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
     rc = r->pending ? room_start_run(r, l, &lines, &err) : CHELA_EEXIST;
     if (rc == 0) {
         room_begin_turn(r, l);
-    } else if (rc == CHELA_EEXIST) { /* it had its turn: the others wait for theirs */
+    } else if (rc == CHELA_EEXIST) { /* the pending line already had its run */
         if (r->pending)
             ch_chat_event_settle(r->pending);
         r->pending = NULL;

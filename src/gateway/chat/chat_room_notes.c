@@ -1,14 +1,13 @@
-/* chat_room_notes.c -- what a room remembers, across processes.
+/* chat_room_notes.c -- see chat_room_notes.h.
  *
- * A chat's willingness, the lines that were decided about and the one that is to
- * be answered are a note of the store ("room:KEY"), which is gone with the
- * session. It is written after every line and for every turn, in the transaction
- * of whatever is stored then and never with a sync of its own: a line that a
- * note does not know yet is in the inbox, and is decided about once more.
+ * The propensity, the decided lines and the pending line of a room are stored as the note
+ * "room:KEY", which is deleted with the session. The note is written after every line and
+ * for every run, with the next transaction and without a sync of its own. A line that the
+ * stored note lacks is still in the inbox and is decided about again.
  *
- * It is read before a room decides about anything, for all rooms that wait in one
- * go; and where several gateways share the store, again once what is known is no
- * longer fresh, unless the session is ours because a run is under way. */
+ * The notes are read before a room decides anything, for all waiting rooms at once. If
+ * gateways share the store, a note is read again when it is older than FRESH_MS, unless a
+ * run in progress holds the session. */
 #include "gateway/chat/chat_room_notes.h"
 
 #include "agent/feature/heartbeat/beat.h"
@@ -21,13 +20,13 @@
 #include "model/message/ids.h"
 
 #define PREFIX "room:"
-#define FRESH_MS 1000 /* where others may write it */
-#define SPARE 32      /* lines beyond those that a room listens to */
+#define FRESH_MS 1000 /* age at which a note of a shared store is read again */
+#define SPARE 32      /* decided lines beyond those that a room keeps */
 
 /* --- lines that were decided about */
 
 uint64_t ch_chat_room_notes_digest(const char *id) {
-    return (ch_hash(0, ch_sv_str(id)) >> 11) | 1; /* JSON keeps 53 bits; never 0 */
+    return (ch_hash(0, ch_sv_str(id)) >> 11) | 1; /* 53 bits, which JSON keeps; never 0 */
 }
 
 bool ch_chat_room_notes_is_decided(const struct ch_decided_lines *h, uint64_t id) {
@@ -41,7 +40,7 @@ void ch_chat_room_notes_add_decided(struct ch_decided_lines *h, uint64_t id) {
     h->ids[h->next++ % h->cap] = id;
 }
 
-/* A room listens to so many lines, and its note may be a little behind. */
+/* A ring for the lines that a room keeps, and some more because the note may lag behind. */
 static void reset_decided(struct ch_chat_room *r) {
     ch_free(r->decided.ids);
     r->decided = (struct ch_decided_lines){
@@ -59,7 +58,7 @@ static void write_decided(const struct ch_decided_lines *h, struct ch_jw *w) {
     ch_jw_key(w, "had");
     ch_jw_begin(w, '[');
     for (size_t i = 0; i < h->cap; i++) {
-        uint64_t id = h->ids[(h->next + i) % h->cap]; /* the oldest first */
+        uint64_t id = h->ids[(h->next + i) % h->cap]; /* oldest first */
         if (id)
             ch_jw_int(w, (int64_t)id);
     }
@@ -110,7 +109,7 @@ void ch_chat_room_notes_write_later(struct ch_chat_room *r) {
     ch_task_defer(r->chat->gw->rt->loop, &r->write_task);
 }
 
-/* --- what a note says */
+/* --- applying a note */
 
 static enum chela_urge_reason read_urge_reason(struct ch_sv name) {
     for (int i = 0; i < CHELA_URGE_WILLING; i++)
@@ -130,7 +129,7 @@ static void make_willing(struct ch_chat_room *r) {
     r->settings_serial = c->serial;
 }
 
-/* v NULL: there is no note. */
+/* v NULL: the room has no note yet. */
 static void room_notes_apply(struct ch_chat_room *r, const struct ch_json *v) {
     CH_BUF_AUTO willing = {0};
     struct ch_jw w = ch_jw(&willing);
@@ -160,7 +159,7 @@ void ch_chat_room_notes_renew(struct ch_chat_room *r) {
     room_notes_apply(r, v);
 }
 
-/* Was it written after ours, or at the same time by another gateway? */
+/* Was the note written after ours, or concurrently by another gateway? */
 static bool room_notes_is_newer(const struct ch_chat_room *r, const struct ch_json *v,
                                 uint64_t digest) {
     int64_t n = ch_json_int(ch_json_get(v, "n"), 0);
@@ -189,7 +188,7 @@ struct room_note {
 
 struct ch_chat_room_reading {
     struct ch_work work;
-    struct ch_chat_service *chat; /* NULL: it was closed */
+    struct ch_chat_service *chat; /* NULL: the service was closed */
     chela_store *store;
     struct room_note *found; /* owned */
     int rc;
@@ -248,14 +247,14 @@ static void notify_rooms(struct ch_chat_room_reading *g, struct ch_chat_service 
     }
 }
 
-/* As long as it cannot be read nothing is decided: it would be forgotten. */
+/* Nothing is decided until the notes could be read: the decision would be lost. */
 static void room_reading_done(struct ch_work *w) {
     struct ch_chat_room_reading *g = CH_CONTAINER(w, struct ch_chat_room_reading, work);
     struct ch_chat_service *chat = g->chat;
     if (chat)
         chat->room_reading = NULL;
     if (chat && g->rc < 0) {
-        ch_log(CH_LOG_WARN, "heartbeat", "what is known of chats cannot be read: lines wait: %s",
+        ch_log(CH_LOG_WARN, "heartbeat", "the notes of chats cannot be read, lines wait: %s",
                g->err.message);
         ch_timer_start(chat->gw->rt->loop, &chat->room_read_timer, CH_DEFAULT_ROOM_RETRY_MS,
                        room_reading_retry);

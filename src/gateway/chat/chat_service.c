@@ -1,5 +1,4 @@
-/* chat_service.c -- a chat service that the gateway serves: found by its name or by the
- * key of a session, and the agent that answers there. */
+/* chat_service.c -- see chat_service.h. */
 #include "gateway/chat/chat_service.h"
 
 #include "gateway/chat/chat_event.h"
@@ -44,7 +43,6 @@ struct ch_chat_service *ch_chat_service_of_session(const chela_gateway *gw, cons
     return ch_chat_service_named(gw, ch_sv_split(&rest, ':'));
 }
 
-/* "oc_1" of "feishu:oc_1:omt_2" */
 char *ch_chat_service_chat_id(const char *session) {
     struct ch_sv rest = ch_sv_str(session);
     ch_sv_split(&rest, ':');

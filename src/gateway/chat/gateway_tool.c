@@ -1,17 +1,14 @@
-/* gateway_tool.c -- the tool `gateway`: an owner has the gateway's own settings
- * looked up, shown and changed, in words.
+/* gateway_tool.c -- see gateway_tool.h.
  *
- * It is offered to an owner of the channel, who writes in a direct chat, and to
- * nobody else: what is said in a group is not all theirs. That they are one is
- * looked at again before each call, and before each start. It shows no secret
- * and changes no permission: what may be changed is a list (config/patch.h) that
- * has none in it. A person is asked about each change and sees it as a diff of
- * the file; should the file change before they agree, the call is not made.
+ * Only an owner of the channel in a direct chat gets the tool: in a group others write, too.
+ * Ownership is checked again before each call. The tool shows no secrets and changes no
+ * permissions: config/patch.h lists the options that may be changed. A person approves each
+ * change and sees it as a diff of the file; if the file changes before that, the call is not
+ * made.
  *
- * A file is read and written on a worker thread, but for the diff, which must be
- * there when the question is put. A change is written beside the file, then put
- * in its place, so that there is never half of one; then it is taken up as on
- * SIGHUP. */
+ * The file is read and written on a worker thread, except for the diff, which the approval
+ * prompt needs at once. A change is written to a temporary file that replaces the
+ * configuration file by rename, then the gateway reloads as on SIGHUP. */
 #include "gateway/chat/gateway_tool.h"
 
 #include <errno.h>
@@ -53,7 +50,7 @@ static const char schema[] =
     "\"value\":{\"description\":\"patch: the new value; null takes the option away\"}},"
     "\"required\":[\"action\"],\"additionalProperties\":false}";
 
-struct gateway_tool { /* of one lane */
+struct gateway_tool { /* the tool of one lane */
     chela_gateway *gw;
     char *session, *file; /* owned */
 };
@@ -71,7 +68,7 @@ static struct ch_sv gateway_tool_key(const chela_call *call) {
     return key.p ? key : ch_sv("", 0);
 }
 
-/* --- for whom */
+/* --- permission */
 
 bool ch_gateway_tool_is_allowed(struct ch_chat_service *chat, const struct chela_inbound *in) {
     struct ch_channel *c = chat->channel;
@@ -89,7 +86,7 @@ static bool is_permitted(const struct gateway_tool *t) {
     return chat->channel->ops->is_owner(chat->channel, run->behalf.sender);
 }
 
-/* --- what changes */
+/* --- the diff of a change */
 
 static int patch_text(const char *file, struct ch_sv key, const struct ch_json *value,
                       struct ch_buf *before, struct ch_buf *after, struct chela_error *err) {
@@ -124,7 +121,7 @@ static void add_diff_lines(struct ch_buf *out, char mark, struct ch_sv text) {
     }
 }
 
-/* The lines that go and those that come: one change is in one place. */
+/* Writes the removed and the added lines; a change affects one place. */
 static void add_diff(struct ch_buf *out, const char *file, struct ch_sv a, struct ch_sv b) {
     size_t head = same_head(a, b), line = 1;
     for (size_t i = 0; i < head; i++)
@@ -143,7 +140,7 @@ static void gateway_tool_show(chela_call *call, struct ch_buf *out) {
     CH_BUF_AUTO before = {0}, after = {0};
     struct chela_error err = {0};
     if (!is_permitted(t)) {
-        ch_buf_add_str(out, "not for an owner");
+        ch_buf_add_str(out, "not an owner");
         return;
     }
     if (!ch_sv_is(action_of(call), "patch") || !value)
@@ -154,16 +151,16 @@ static void gateway_tool_show(chela_call *call, struct ch_buf *out) {
         ch_buf_add_str(out, err.message);
 }
 
-/* --- work on the file */
+/* --- jobs on the file, on a worker thread */
 
 struct ch_config_job {
-    struct ch_link link; /* in the chat's chores */
+    struct ch_link link; /* in the service's config_jobs */
     struct ch_work work;
-    struct ch_chat_service *chat; /* NULL: it was closed */
-    chela_call *call;     /* NULL: it was cancelled */
+    struct ch_chat_service *chat; /* NULL: the service was closed */
+    chela_call *call;             /* NULL: cancelled */
     char *file, *key;     /* owned */
     struct ch_arena arena;
-    const struct ch_json *value; /* in the arena; NULL: nothing is changed */
+    const struct ch_json *value; /* in the arena; NULL: the job only reads */
     struct ch_buf text;          /* the result */
     struct chela_error err;
 };
@@ -191,7 +188,7 @@ static void config_job_get(struct ch_config_job *c) {
                                                              "not set."));
 }
 
-/* Its mode stays; its owner does if this is root's program, and is ours otherwise. */
+/* Keeps the mode, and as root also the owner. */
 static bool write_like(int fd, const struct stat *like, struct ch_sv text) {
     bool good = fchmod(fd, like->st_mode & 07777) == 0 &&
                 (geteuid() != 0 || fchown(fd, like->st_uid, like->st_gid) == 0);
@@ -200,20 +197,20 @@ static bool write_like(int fd, const struct stat *like, struct ch_sv text) {
         good = n >= 0 || errno == EINTR;
         at += n > 0 ? (size_t)n : 0;
     }
-    return good && fsync(fd) == 0; /* before it takes the file's place */
+    return good && fsync(fd) == 0; /* before the rename */
 }
 
 static int not_written(const char *file, int why, struct chela_error *err) {
     return ch_fail(err, CHELA_EIO, "%s cannot be written: %s", file, strerror(why));
 }
 
-/* temp: a name of our own beside it, with the text; it goes, or takes the file's place. */
+/* Renames temp to file if the file still has the text `before`; else deletes temp. */
 static int put_in_place(const char *temp, const char *file, struct ch_sv before,
                         struct chela_error *err) {
     CH_BUF_AUTO now = {0};
     int rc = ch_file_load(file, CH_LIMIT_YAML_FILE, &now, err);
     if (rc == 0 && !ch_sv_eq(ch_buf_sv(&now), before))
-        rc = ch_fail(err, CHELA_EIO, "%s was changed meanwhile; try again", file);
+        rc = ch_fail(err, CHELA_EIO, "%s was changed by another program; try again", file);
     if (rc == 0 && rename(temp, file) < 0)
         rc = not_written(file, errno, err);
     if (rc < 0)
@@ -238,7 +235,7 @@ static int replace_config_file(const char *file, struct ch_sv before, struct ch_
     return not_written(file, why, err);
 }
 
-/* Of a link what it leads to is replaced. */
+/* A symbolic link stays: its target is replaced. */
 static void config_job_patch(struct ch_config_job *c) {
     CH_BUF_AUTO before = {0}, after = {0};
     if (patch_text(c->file, ch_sv_str(c->key), c->value, &before, &after, &c->err) < 0)
@@ -247,7 +244,7 @@ static void config_job_patch(struct ch_config_job *c) {
     if (!file)
         not_written(c->file, errno, &c->err);
     else if (replace_config_file(file, ch_buf_sv(&before), ch_buf_sv(&after), &c->err) == 0)
-        ch_buf_add_str(&c->text, "It is written, and is being taken up.");
+        ch_buf_add_str(&c->text, "Written. The gateway is reloading it.");
     free(file);
 }
 
@@ -288,7 +285,7 @@ static void config_job_done(struct ch_work *w) {
 static void config_job_on_cancelled(chela_call *call, void *user) {
     struct ch_config_job *c = user;
     c->call = NULL;
-    chela_result_error(call, "cancelled", "It may have been done.");
+    chela_result_error(call, "cancelled", "Cancelled. The change may have been made.");
     chela_call_finish(call);
 }
 
@@ -303,7 +300,7 @@ static void config_job_start(chela_call *call, const struct gateway_tool *t,
     c->call = call;
     c->file = ch_strdup(t->file);
     c->key = ch_strndup(key.p, key.n);
-    if (value) { /* what is the call's is not for another thread */
+    if (value) { /* copied: the call belongs to the loop thread */
         struct ch_jw w = ch_jw(&text);
         ch_jw_value(&w, value);
         ch_json_parse(&c->arena, ch_arena_sv(&c->arena, ch_buf_sv(&text)), CH_JSON_STRICT,
@@ -329,7 +326,7 @@ void ch_gateway_tool_release(struct ch_chat_service *chat) {
     }
 }
 
-/* Is a change on its way to the disk? The next one is made to what that leaves. */
+/* Is a change being written? The next one must start from its result. */
 static bool is_patching(const chela_gateway *gw) {
     for (CH_LIST_EACH(k, &gw->chats)) {
         const struct ch_chat_service *chat = CH_CONTAINER(k, struct ch_chat_service, link);
@@ -342,7 +339,7 @@ static bool is_patching(const chela_gateway *gw) {
 
 /* --- the tool */
 
-/* What cannot be done is not asked about. */
+/* Refuses a call that cannot succeed before a person is asked. */
 static int gateway_tool_check(chela_call *call, void *user) {
     const struct gateway_tool *t = user;
     const struct ch_json *value = ch_json_get(call->args, "value");
@@ -351,7 +348,7 @@ static int gateway_tool_check(chela_call *call, void *user) {
     struct chela_error err = {0};
     if (!is_permitted(t))
         return gateway_tool_refuse(call, "permission_denied",
-                                   "This is for an owner of the channel alone.");
+                                   "Only an owner of the channel may use this tool.");
     if (patches && !value)
         return gateway_tool_refuse(call, "invalid_arguments", "patch needs a key and a value");
     if (patches && patch_text(t->file, gateway_tool_key(call), value, &before, &after, &err) < 0)
@@ -364,9 +361,9 @@ static void gateway_tool_look_up(chela_call *call) {
     CH_BUF_AUTO out = {0};
     size_t n = ch_config_explain(gateway_tool_key(call), &out);
     if (n > CH_LIMIT_EXPLAINED)
-        ch_buf_addf(&out, "and %zu more: say more of the key\n", n - CH_LIMIT_EXPLAINED);
+        ch_buf_addf(&out, "and %zu more: give a longer key\n", n - CH_LIMIT_EXPLAINED);
     if (!n)
-        ch_buf_add_str(&out, "There is no option whose key begins so.");
+        ch_buf_add_str(&out, "No option's key begins like this.");
     chela_result_text(call, out.p, out.n);
 }
 

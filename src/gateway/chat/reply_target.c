@@ -1,14 +1,7 @@
-/* reply_target.c -- where a session's conversation takes place: what the model sends by
- * itself goes there, and so do questions about its calls.
+/* reply_target.c -- see reply_target.h.
  *
- *   call needs consent --> run paused, stored --> question in the outbox --> chat
- *   a button, /approve --> the channel: may they? --> session --> run goes on
- *
- * A question shows the bytes of the call, all of them: one that is too long for
- * that cannot be answered in a chat. It is sent under the id that the call has,
- * so it is seen once, whatever this process dies in; a session that was left
- * paused is asked about again, under the same id. Who may answer is the
- * channel's to say; that the id is one that waits is the session's. */
+ * An address is what a channel delivers to: "CHAT MESSAGE TOPIC", the last two optional. The
+ * model can reply and react to known messages of its own conversation only. */
 #include "gateway/chat/reply_target.h"
 
 #include "agent/handle/driver.h"
@@ -23,18 +16,18 @@
 #include "gateway/lane/lane.h"
 #include "gateway/request/gateway_state.h"
 
-#define KNOWN 64 /* messages that the model may answer or react to */
+#define KNOWN 64 /* messages that the model may reply or react to */
 
-/* A desk lives as long as the lane. */
+/* Lives as long as the lane. */
 struct reply_target {
-    struct ch_link link; /* in the chat's desks */
+    struct ch_link link; /* in the service's reply_targets */
     struct ch_chat_service *chat;
     char *session, *conversation, *to; /* owned */
     char *known[KNOWN]; /* owned: ids of the newest messages, a ring */
     size_t next;
 };
 
-/* --- what the model sends by itself */
+/* --- messages that the model sends by itself */
 
 static void reply_target_free(struct reply_target *t) {
     ch_list_del(&t->link);
@@ -46,14 +39,14 @@ static void reply_target_free(struct reply_target *t) {
     ch_free(t);
 }
 
-/* "om_2" of "oc_1 om_2 thread"; n 0: none. */
+/* "om_2" of the address "oc_1 om_2 topic"; n 0: none. */
 static struct ch_sv message_of_target(const char *to) {
     struct ch_sv rest = ch_sv_str(to);
     ch_sv_split(&rest, ' ');
     return rest.p ? ch_sv_split(&rest, ' ') : ch_sv("", 0);
 }
 
-/* What is sent there without a message to answer would leave it. */
+/* A message in a topic must reply to another one there, or it leaves the topic. */
 static bool is_in_topic(const char *to) {
     struct ch_sv rest = ch_sv_str(to);
     ch_sv_split(&rest, ' ');
@@ -81,7 +74,7 @@ static struct ch_sv newest_message(const struct reply_target *t) {
     return ch_sv_str(id ? id : "");
 }
 
-/* The message that is meant, if it is one of this conversation. */
+/* The message that a call names, or the newest; n 0: not of this conversation. */
 static struct ch_sv resolve_message(const struct reply_target *t, const struct chela_message *m) {
     struct ch_sv id = m->message_id ? ch_sv_str(m->message_id) : message_of_target(t->to);
     id = id.n || m->message_id ? id : newest_message(t);
@@ -90,7 +83,7 @@ static struct ch_sv resolve_message(const struct reply_target *t, const struct c
 
 static int reply_target_refuse(chela_call *call) {
     return chela_result_error(call, "not_found",
-                              "There is no such message in this conversation, or it is too old.");
+                              "This conversation has no such message, or it is too old.");
 }
 
 static int reply_target_put(chela_call *call, const struct reply_target *t,
@@ -135,7 +128,7 @@ static int reply_target_send(chela_call *call, const struct chela_message *m, vo
     const struct reply_target *t = user;
     if (m->target && strcmp(m->target, t->conversation) != 0)
         return chela_result_error(call, "permission_denied",
-                                  "This conversation can be written to, no other.");
+                                  "You can write to this conversation only.");
     return reply_target_put(call, t, m, m->more && !is_in_topic(t->to) ? t->conversation : t->to);
 }
 
@@ -195,7 +188,7 @@ int ch_reply_target_attach(struct ch_chat_service *chat, struct ch_lane *l, cons
     return l->session->channel.user == t ? 0 : chela_session_channel(l->session, &c, err);
 }
 
-/* --- questions */
+/* --- approval prompts */
 
 static void reply_target_on_approval(const struct chela_event *ev, void *user) {
     const struct reply_target *t = user;

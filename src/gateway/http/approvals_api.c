@@ -1,10 +1,9 @@
 /* approvals_api.c -- /api/approvals: calls that wait for a person.
  *
- * A run is paused in the store before anybody hears of it, so the store knows
- * all calls that wait, of this process and of others. A decision finds its
- * session there, and the run goes on once nothing else waits. Calls that wait
- * for their result are listed beside those that wait for consent: the result
- * goes to the session (sessions_api.c). */
+ * A paused run is stored before its events are emitted, so the store knows all waiting
+ * calls, of this process and of others. A decision looks its session up there; the run
+ * resumes when no other call waits. Calls that wait for their result are listed beside those
+ * that need consent; their results are posted to the session (sessions_api.c). */
 #include "gateway/http/approvals_api.h"
 
 #include "base/error.h"
@@ -14,17 +13,17 @@
 #include "gateway/request/request.h"
 #include "gateway/request/store_lookup.h"
 
-/* --- all that wait */
+/* --- the list of waiting calls */
 
 struct paused_sessions {
-    char **keys; /* owned: of paused sessions */
+    char **keys; /* owned */
     size_t n;
 };
 
 static int keep_paused(const struct chela_store_session *s, void *user) {
     struct paused_sessions *f = user;
     if (f->n == CH_LIMIT_LISTED || s->key[chela_session_root(s->key)])
-        return 0; /* what it waits for is asked by who called it */
+        return 0; /* a sub-session: its parent lists the call */
     f->keys = ch_realloc(f->keys, (f->n + 1) * sizeof(*f->keys));
     f->keys[f->n++] = ch_strdup(s->key);
     return 0;
@@ -45,14 +44,14 @@ static void approvals_write_call(struct ch_buf *out, const struct ch_json *w, co
     ch_jw_end(&j, '}');
 }
 
-/* The calls of one session that wait for somebody; with l->key only the one that
- * is to be decided about under it, whose session is then l->found. */
+/* Adds the waiting calls of one session. With l->key: only the call with that approval id,
+ * whose session becomes l->found. */
 static void approvals_read_session(struct ch_store_lookup *l, const char *key) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
     char *text = NULL;
     if (chela_store_show(l->store, key, &text, NULL) < 0)
-        return; /* gone meanwhile */
+        return; /* deleted meanwhile */
     if (ch_json_parse(&arena, ch_sv_str(text), CH_JSON_REPLACE, &v, NULL, NULL) == 0) {
         for (CH_JSON_EACH(w, ch_json_get(v, "waiting"))) {
             struct ch_sv id = ch_json_get_str(w, "approval_id");
@@ -77,7 +76,7 @@ static int approvals_query(struct ch_store_lookup *l, struct chela_error *err) {
     }
     ch_free(f.keys);
     if (rc == 0 && l->key && !l->found)
-        return ch_fail(err, CHELA_ENOENT, "no call waits under the id '%s'", l->key);
+        return ch_fail(err, CHELA_ENOENT, "no call with the approval id '%s' waits", l->key);
     return rc;
 }
 
@@ -92,7 +91,7 @@ void ch_approvals_list(struct ch_request *req) {
     ch_store_lookup_start(req, ch_sv(NULL, 0), 0, approvals_query, approvals_respond_list);
 }
 
-/* --- deciding about one */
+/* --- a decision */
 
 struct approval_request {
     struct ch_lane_wait wait;
@@ -117,7 +116,7 @@ static bool approvals_read_decision(struct ch_sv word, enum chela_decision *out)
     return false;
 }
 
-/* What goes with the decision, under the name that suits it. NULL: nothing. */
+/* The text that belongs to the decision: arguments, content, text or reason. NULL: none. */
 static const char *approvals_decision_text(struct ch_request *req, enum chela_decision d) {
     const struct ch_json *arguments = ch_json_get(req->json, "arguments");
     CH_BUF_AUTO text = {0};
@@ -144,7 +143,7 @@ static void approvals_apply(struct ch_request *req, struct ch_lane *l) {
         ch_request_fail_with(req, &err);
         return;
     }
-    rc = ch_lane_resume(l, "ask", &err); /* CHELA_ESTATE: others still wait */
+    rc = ch_lane_resume(l, "ask", &err); /* CHELA_ESTATE: other calls wait */
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "session", l->session->key);
     ch_jw_kbool(&w, "resumed", rc == 0);
@@ -197,8 +196,9 @@ static void approvals_open_session(struct ch_request *req, struct ch_store_looku
 void ch_approvals_decide(struct ch_request *req) {
     enum chela_decision decision;
     if (!approvals_read_decision(ch_json_get_str(req->json, "decision"), &decision)) {
-        ch_request_fail(req, 400, NULL,
-                        "`decision` is allow-once, allow-always, deny, edit, answer or take-over");
+        ch_request_fail(
+            req, 400, NULL,
+            "`decision` must be allow-once, allow-always, deny, edit, answer or take-over");
         return;
     }
     ch_store_lookup_start(req, req->param, 0, approvals_query, approvals_open_session);

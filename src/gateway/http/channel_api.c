@@ -1,5 +1,5 @@
-/* channel_api.c -- POST /channels/{name}/events: a chat service calls. The channel
- * verifies the call; what arrived is in the store before the answer is sent. */
+/* channel_api.c -- see channel_api.h. The channel verifies the callback. A received message
+ * is stored before the response is sent. */
 #include "gateway/http/channel_api.h"
 
 #include "gateway/chat/approval_decision.h"
@@ -53,7 +53,7 @@ void ch_channel_api_receive(struct ch_request *req) {
                                .body = req->body,
                                .json = req->json,
                                .now = ch_now_ms(ch_loop_clock(req->gw->rt->loop))};
-    struct ch_verdict verdict = {.status = 401, .why = "there is no such channel"};
+    struct ch_verdict verdict = {.status = 401, .why = "no such channel"};
     bool open = chat && !chat->leaving && chat->channel->ops->receive;
     struct ch_chat_event *p = open ? ch_chat_event_new(chat) : NULL;
     if (p)

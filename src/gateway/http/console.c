@@ -1,11 +1,10 @@
 /* console.c -- GET /: the web console, one page inside the library.
  *
- * The files of console/ lie one behind the other, so that the page is a single
- * stretch of memory and is sent as it is. It holds no data and asks for the
- * token, hence it is open to everybody; all it shows comes through the other
- * routes. Its style and script are named to the browser by their digests:
- * nothing else that finds its way into the page is run, and nothing is loaded
- * from or sent to anywhere but here. The paths are relative to where make runs. */
+ * The assembler concatenates the files of console/ into one page, which is sent as it is.
+ * The page needs no token to load: it holds no data, asks the user for the token, and gets
+ * everything it shows from the other routes. Its content security policy allows only its own
+ * style and script, named by their digests, and only connections to this gateway. The paths
+ * below are relative to the directory that make runs in. */
 #include "gateway/http/console.h"
 
 #include "base/base64.h"
@@ -48,7 +47,7 @@ static void console_add_digest(struct ch_buf *out, struct ch_sv text) {
     ch_buf_addc(out, '\'');
 }
 
-/* data: is for the icon and for pictures that a user posted. */
+/* data: is for the icon and for pictures that users posted. */
 static void add_policy(struct ch_buf *out) {
     ch_buf_add_str(out, "default-src 'none'; connect-src 'self'; img-src data:; script-src ");
     console_add_digest(out, console_part(ch_console_script, ch_console_script_end));

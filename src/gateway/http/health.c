@@ -1,19 +1,17 @@
-/* health.c -- is it alive, and can it work; if not, what fails.
+/* health.c -- see health.h.
  *
- * GET /healthz says that the process turns. GET /readyz looks at what the gateway
- * depends on:
+ * GET /healthz shows that the loop runs. GET /readyz checks what the gateway depends on:
  *
- *   store     a question is put to it. Without it nothing can be promised: 503
- *   model     how the last model call went
- *   channels  whether messages of a chat service cannot be sent, or do not come
- *   config    whether a new configuration was refused, and the last good one holds
+ *   store     answers a query. Otherwise the response is 503: nothing can be stored
+ *   model     the last model call succeeded
+ *   channels  messages are received and sent
+ *   config    the last reload succeeded
  *
- * The last three do not make it unready: another node would fare no better.
+ * A failure of the last three keeps the status 200: another node would not do better.
  *
- * Both routes are open, so they name what fails and say no more; why it does is
- * told to those who show the token. Anybody may ask as often as they like: the
- * store is asked once in a while, for all who wait, and one that does not answer
- * is not waited for. */
+ * Both routes need no token. The causes of failures are shown only to clients with the
+ * token. Frequent requests are cheap: they share one query of the store, whose result is
+ * reused for a while. */
 #include "gateway/http/health.h"
 
 #include "agent/journal/mailbox.h"
@@ -36,8 +34,8 @@ struct ch_health {
     chela_gateway *gw;
     struct ch_list waiting;
     struct ch_timer patience;
-    struct store_probe *probe; /* under way; NULL */
-    int64_t asked;            /* when the store had answered; 0: never */
+    struct store_probe *probe; /* in progress; else NULL */
+    int64_t asked;             /* when the store last answered; 0: never */
     bool gave_up;             /* the store has not answered the probe in time */
 };
 
@@ -46,7 +44,7 @@ struct health_waiter {
     struct ch_request *request;
 };
 
-/* --- telling */
+/* --- responding */
 
 static void health_respond_status(struct ch_request *req, int status, const char *text) {
     CH_BUF_AUTO out = {0};
@@ -57,7 +55,7 @@ static void health_respond_status(struct ch_request *req, int status, const char
     ch_request_respond_json(req, status, &out);
 }
 
-/* why NULL: it is well. */
+/* why NULL: healthy. */
 static void health_write_row(struct ch_jw *w, const char *name, const char *why, bool tell) {
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "name", name);
@@ -75,7 +73,7 @@ static bool health_add_channels(struct ch_jw *w, const chela_gateway *gw, bool t
         size_t n = ch_outbox_stuck(gw->rt, c->ops->name);
         CH_BUF_AUTO why = {0};
         if (n)
-            ch_buf_addf(&why, "%zu messages could not be sent so far%s", n, trouble ? "; " : "");
+            ch_buf_addf(&why, "%zu messages are not sent yet%s", n, trouble ? "; " : "");
         ch_buf_add_str(&why, trouble ? trouble : "");
         health_write_row(w, c->ops->name, why.n ? ch_buf_str(&why) : NULL, tell);
         failing = failing || why.n;
@@ -117,14 +115,14 @@ static void health_respond_all(struct ch_health *h) {
     }
 }
 
-/* --- asking the store */
+/* --- probing the store */
 
 static int ignore_session(const struct chela_store_session *s, void *user) {
     (void)s, (void)user;
     return 0;
 }
 
-/* On a worker thread. That there is no such session is an answer. */
+/* On a worker thread. "No such session" is the expected answer. */
 static void store_probe_run(struct ch_work *w) {
     struct store_probe *p = CH_CONTAINER(w, struct store_probe, work);
     if (chela_store_session(p->store, "chela:health", ignore_session, NULL, &p->err) ==
@@ -151,7 +149,7 @@ static void store_probe_done(struct ch_work *w) {
 
 static void store_probe_timed_out(struct ch_timer *t) {
     struct ch_health *h = CH_CONTAINER(t, struct ch_health, patience);
-    struct chela_error silent = {.code = CHELA_ETIMEOUT, .message = "it does not answer"};
+    struct chela_error silent = {.code = CHELA_ETIMEOUT, .message = "the store does not answer"};
     ch_health_state_set_store(h->gw->health_state, &silent);
     h->gave_up = true;
     health_respond_all(h);

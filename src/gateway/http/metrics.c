@@ -1,6 +1,6 @@
-/* metrics.c -- GET /metrics, as Prometheus reads it.
+/* metrics.c -- GET /metrics, in the text format of Prometheus.
  *
- * Sums and sizes alone: no name, key or text of anybody becomes a label. */
+ * Counters and gauges without names, keys or texts of users as labels. */
 #include "gateway/http/metrics.h"
 
 #include "chela/mailbox.h"
@@ -37,7 +37,7 @@ void ch_metrics_get(struct ch_request *req) {
     metrics_add(&out, "chela_requests_in_progress", "gauge", "Requests being answered.",
                 (double)gw->nrequests);
     metrics_add(&out, "chela_store_up", "gauge",
-                "1, or 0 if the store failed when /readyz asked it last.",
+                "1, or 0 if the last probe of the store by /readyz failed.",
                 !ch_health_state_store_error(gw->health_state));
     metrics_add(&out, "chela_model_up", "gauge", "1, or 0 if the last model call failed.",
                 !ch_health_state_model_error(gw->health_state));
@@ -59,7 +59,7 @@ void ch_metrics_get(struct ch_request *req) {
                 (double)c->input_tokens);
     metrics_add(&out, "chela_output_tokens_total", "counter", "Tokens that models produced.",
                 (double)c->output_tokens);
-    metrics_add(&out, "chela_cost_usd_total", "counter", "What they cost, where prices are known.",
-                c->cost_usd);
+    metrics_add(&out, "chela_cost_usd_total", "counter",
+                "Cost of model calls, where prices are known.", c->cost_usd);
     ch_request_respond(req, 200, "text/plain; version=0.0.4; charset=utf-8", ch_buf_sv(&out));
 }

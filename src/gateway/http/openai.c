@@ -1,5 +1,4 @@
-/* openai.c -- the agents as OpenAI's clients see them: as models; and how a
- * request's settings become an agent's. */
+/* openai.c -- see openai.h. */
 #include "gateway/http/openai.h"
 
 #include "base/error.h"
@@ -53,8 +52,8 @@ int ch_openai_agent(struct ch_request *req, struct ch_lane_opts *o, struct chela
     for (chela_agent **a = req->gw->agents; *a; a++)
         ch_buf_addf(&known, "%s%s", known.n ? ", " : "", (*a)->id);
     return ch_fail(err, CHELA_ENOENT,
-                   "`model` is the id of an agent; there is no '%.*s' (known: %s)", CH_SV_FMT(id),
-                   ch_buf_str(&known));
+                   "`model` must be the id of an agent; there is no '%.*s' (known: %s)",
+                   CH_SV_FMT(id), ch_buf_str(&known));
 }
 
 /* --- settings */
@@ -79,7 +78,7 @@ static int read_stop(struct ch_request *req, struct ch_openai_params *p, struct 
         return 0;
     size_t max = stop->type == CH_JSON_ARRAY ? stop->n : 1;
     if (max > 16)
-        return ch_fail(err, CHELA_EINVAL, "`stop` has more than 16 texts");
+        return ch_fail(err, CHELA_EINVAL, "`stop` must have at most 16 texts");
     p->stop = ch_arena_zalloc(&req->arena, (max + 1) * sizeof(*p->stop));
     if (stop->type == CH_JSON_STRING)
         p->stop[n++] = ch_arena_str(&req->arena, ch_json_str(stop));
@@ -109,8 +108,7 @@ int ch_openai_sampling(struct ch_request *req, struct ch_openai_params *p, struc
         if (!n || n->type == CH_JSON_NULL)
             continue;
         if (!ch_json_as_int(n, &o->patch.max_output_tokens) || o->patch.max_output_tokens < 1)
-            return ch_fail(err, CHELA_EINVAL, "`%s` must be a whole number above 0",
-                           longest[i - 1]);
+            return ch_fail(err, CHELA_EINVAL, "`%s` must be a positive integer", longest[i - 1]);
     }
     return 0;
 }
@@ -143,7 +141,7 @@ int ch_openai_tools(struct ch_request *req, const char *member, struct ch_lane_o
     struct chela_tool_opts *list = ch_arena_alloc(&req->arena, (max + 1) * sizeof(*list));
     for (CH_JSON_EACH(t, tools)) {
         if (!ch_sv_is(ch_json_get_str(t, "type"), "function"))
-            return ch_fail(err, CHELA_EINVAL, "only tools of type function are taken");
+            return ch_fail(err, CHELA_EINVAL, "only tools of type function are supported");
         int rc = ch_openai_tool(req, member ? ch_json_get(t, member) : t, list, &o->ntools, err);
         if (rc < 0)
             return rc;
@@ -165,7 +163,7 @@ int ch_openai_format(struct ch_request *req, const char *name, const struct ch_j
         return 0;
     }
     if (!ch_sv_is(type, "json_schema") || !ch_json_is(schema, CH_JSON_OBJECT))
-        return ch_fail(err, CHELA_EINVAL, "`%s` is text, json_object or json_schema", name);
+        return ch_fail(err, CHELA_EINVAL, "`%s` must be text, json_object or json_schema", name);
     ch_jw_value(&w, schema);
     o->patch.output_schema = ch_arena_str(&req->arena, ch_buf_sv(&text));
     return 0;
@@ -186,6 +184,6 @@ int ch_openai_choice(struct ch_request *req, struct ch_lane_opts *o, struct chel
         o->patch.tool_choice = ch_arena_str(&req->arena, name);
     else
         return ch_fail(err, CHELA_EINVAL,
-                       "`tool_choice` is auto, none, required or a function's name");
+                       "`tool_choice` must be auto, none, required or the name of a function");
     return 0;
 }

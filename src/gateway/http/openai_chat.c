@@ -1,13 +1,11 @@
 /* openai_chat.c -- POST /v1/chat/completions.
  *
- * The posted history is the history, and the agent answers it with its own
- * tools: their calls and results are its own business and not shown. Tools of
- * the caller are theirs to run: the run pauses, the answer is their calls, and
- * the next request brings the results.
+ * The request brings the history, and the agent replies with the help of its own tools,
+ * whose calls and results are not shown. Tools of the client are run by the client: the run
+ * pauses, the response holds the calls, and the next request brings the results.
  *
- * A stream begins with the first word; what fails before that is answered with
- * a proper status. In a stream everything the model says is sent as it comes;
- * an answer that is not streamed holds the last reply alone. */
+ * A stream begins with the first text; an error before that is sent with its HTTP status. A
+ * stream holds all text of the run; a response without a stream holds the last reply only. */
 #include "gateway/http/openai_chat.h"
 
 #include "base/error.h"
@@ -20,9 +18,9 @@
 struct openai_chat {
     struct ch_completion r;
     bool with_usage;
-    bool said;       /* some text of this turn */
-    bool gap;        /* text of an earlier turn stands before what comes */
-    struct ch_buf calls; /* of the caller's tools: JSON objects, comma separated */
+    bool said;           /* text of this turn was sent */
+    bool gap;            /* text of an earlier turn was sent: insert a blank line */
+    struct ch_buf calls; /* of the client's tools: JSON objects, comma separated */
     unsigned ncalls;
 };
 
@@ -58,7 +56,7 @@ static void openai_chat_begin_object(const struct openai_chat *c, struct ch_jw *
     ch_jw_kcstr(w, "model", c->r.agent);
 }
 
-/* What OpenAI's protocol has no words for: which session, and how it stands. */
+/* An extension of the protocol: the session, and how its run ended. */
 static void openai_chat_write_session(const struct openai_chat *c, struct ch_jw *w,
                                       const struct chela_event *ev) {
     if (!c->r.lane->stored)
@@ -72,7 +70,7 @@ static void openai_chat_write_session(const struct openai_chat *c, struct ch_jw 
     ch_jw_end(w, '}');
 }
 
-/* delta: members of it, JSON; finish: NULL while there is more. */
+/* delta: a JSON object; finish: NULL unless this is the last chunk. */
 static void openai_chat_send_chunk(struct openai_chat *c, struct ch_sv delta, const char *finish) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
@@ -111,7 +109,7 @@ static void openai_chat_send_text(struct openai_chat *c, struct chela_str text) 
     openai_chat_send_chunk(c, ch_buf_sv(&delta), NULL);
 }
 
-/* A call of a tool that is the caller's. */
+/* A call of a tool of the client. */
 static void openai_chat_add_call(struct openai_chat *c, const struct chela_event *ev) {
     CH_BUF_AUTO one = {0};
     struct ch_jw w = ch_jw(&one);
@@ -195,7 +193,7 @@ static void openai_chat_end_whole(struct openai_chat *c, const struct chela_even
     ch_request_respond_json(c->r.request, 200, &out);
 }
 
-/* Inside a stream the protocol has an error too. */
+/* An error inside a stream. */
 static void openai_chat_end_failed(struct openai_chat *c, const struct chela_event *ev) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);

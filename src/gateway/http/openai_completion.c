@@ -1,10 +1,10 @@
-/* openai_completion.c -- an answer in one of OpenAI's protocols: how it begins and ends.
+/* openai_completion.c -- see openai_completion.h.
  *
- *   request --read--> history, wishes --> lane --ready--> run --events--> answer
+ *   request --read--> history, options --> lane --ready--> run --events--> response
  *
- * What is said in between, and how, is each protocol's own (struct ch_completion_ops).
- * A client that leaves ends it, and the run if nobody keeps that. What fails
- * before the first word of a stream is answered with a proper status. */
+ * The protocols format the response (struct ch_completion_ops). If the client leaves, the
+ * response ends, and with a temporary lane its run. An error before the first text of a
+ * stream is sent with its HTTP status. */
 #include "gateway/http/openai_completion.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* openai_messages.c -- the `messages` of Chat Completions, read. */
+/* openai_messages.c -- see openai_messages.h. */
 #include "gateway/http/openai_messages.h"
 
 #include "base/error.h"
@@ -9,7 +9,8 @@ static int openai_messages_read_file(const struct ch_json *part, struct ch_clien
     const struct ch_json *file = ch_json_get(part, "file");
     struct ch_sv data = ch_json_get_str(file, "file_data");
     if (!data.n)
-        return ch_fail(err, CHELA_EINVAL, "a file needs `file_data`: uploads are not kept here");
+        return ch_fail(err, CHELA_EINVAL,
+                       "a file must have `file_data`: uploaded files are not supported");
     return ch_client_history_add_media(h, CH_BLOCK_DOCUMENT, data,
                                        ch_json_get_str(file, "filename"), err);
 }
@@ -28,7 +29,7 @@ static int openai_messages_read_part(const struct ch_json *part, struct ch_clien
             err);
     if (ch_sv_is(type, "file"))
         return openai_messages_read_file(part, h, err);
-    return ch_fail(err, CHELA_EINVAL, "content of type '%.*s' is not understood", CH_SV_FMT(type));
+    return ch_fail(err, CHELA_EINVAL, "content of type '%.*s' is not supported", CH_SV_FMT(type));
 }
 
 static int openai_messages_read_content(const struct ch_json *content, struct ch_client_history *h,
@@ -50,7 +51,7 @@ static int openai_messages_read_content(const struct ch_json *content, struct ch
     return 0;
 }
 
-/* All texts of a content as one. */
+/* All texts of a `content`, joined. */
 static struct ch_sv flat(struct ch_client_history *h, const struct ch_json *content) {
     CH_BUF_AUTO all = {0};
     if (ch_json_is(content, CH_JSON_STRING))
@@ -67,7 +68,8 @@ static int openai_messages_read_calls(const struct ch_json *calls, struct ch_cli
         struct ch_sv id = ch_json_get_str(c, "id"), name = ch_json_get_str(f, "name");
         struct ch_sv arguments = ch_json_get_str(f, "arguments");
         if (!id.n || !name.n)
-            return ch_fail(err, CHELA_EINVAL, "a tool call needs an id and a function's name");
+            return ch_fail(err, CHELA_EINVAL,
+                           "a tool call must have an id and the name of a function");
         ch_client_history_add_block(
             h, &(struct ch_block){.type = CH_BLOCK_TOOL_CALL,
                                   .id = id,
@@ -101,7 +103,7 @@ static int openai_messages_read_message(const struct ch_json *m, struct ch_clien
                                                           .text = flat(h, content)});
         return 0;
     }
-    return ch_fail(err, CHELA_EINVAL, "a message's `role` is not '%.*s'", CH_SV_FMT(role));
+    return ch_fail(err, CHELA_EINVAL, "unknown `role` '%.*s' of a message", CH_SV_FMT(role));
 }
 
 int ch_openai_messages(const struct ch_json *messages, struct ch_client_history *h,

@@ -1,10 +1,9 @@
 /* openai_responses.c -- POST /v1/responses.
  *
- * As Chat Completions, in the other protocol: input items become the history,
- * the caller's function tools are handed back as function_call items. Nothing
- * is stored under a response's id (`store` is answered with false, and
- * previous_response_id is refused): a conversation that is to be kept has a
- * session. */
+ * Like openai_chat.c: input items become the history, and calls of the client's function
+ * tools are returned as function_call items. Responses are not stored by their id: `store`
+ * is answered with false, and previous_response_id is refused. A session stores a
+ * conversation (X-Chela-Session). */
 #include "gateway/http/openai_responses.h"
 
 #include <stdio.h>
@@ -18,11 +17,11 @@
 
 struct openai_response {
     struct ch_completion r;
-    char item[40]; /* id of the text that is open */
+    char item[40]; /* id of the open text item */
     bool open;
     int64_t seq;
     struct ch_buf text;   /* of the open item */
-    struct ch_buf output; /* items that are done: JSON, comma separated */
+    struct ch_buf output; /* completed items: JSON, comma separated */
     unsigned nitems;
 };
 
@@ -53,7 +52,7 @@ static void openai_response_write_usage(struct ch_jw *w, const struct chela_usag
     ch_jw_end(w, '}');
 }
 
-/* status: in_progress, completed, incomplete or failed; end: NULL before it. */
+/* status: in_progress, completed, incomplete or failed; end: NULL before RUN_END. */
 static void write_response(const struct openai_response *r, struct ch_jw *w, const char *status,
                            const struct chela_event *end) {
     CH_BUF_AUTO items = {0};
@@ -88,7 +87,7 @@ static void write_response(const struct openai_response *r, struct ch_jw *w, con
     ch_jw_end(w, '}');
 }
 
-/* An event begins with its type and number; the caller adds the rest. */
+/* Begins an event with its type and sequence number. */
 static struct ch_jw openai_response_begin_event(struct openai_response *r, struct ch_buf *out,
                                                 const char *type) {
     struct ch_jw w = ch_jw(out);
@@ -158,7 +157,7 @@ static void openai_response_write_message(const struct openai_response *r, struc
     ch_jw_end(&w, '}');
 }
 
-/* About the one part of the open item; key NULL: the part itself. */
+/* An event about the only part of the open item; key NULL: it holds the part itself. */
 static void openai_response_send_part(struct openai_response *r, const char *type, const char *key,
                                       struct ch_sv text) {
     CH_BUF_AUTO out = {0};
@@ -216,7 +215,7 @@ static void openai_response_add_text(struct openai_response *r, struct chela_str
     openai_response_send_part(r, "response.output_text.delta", "delta", ch_sv(text.p, text.n));
 }
 
-/* --- calls of the caller's tools */
+/* --- calls of the client's tools */
 
 static void openai_response_write_call(struct ch_buf *out, const char *id,
                                        const struct chela_event *ev, bool done) {
@@ -319,7 +318,7 @@ static int openai_response_read_part(const struct ch_json *p, struct ch_client_h
     if (ch_sv_is(type, "input_file") && ch_json_get_str(p, "file_data").n)
         return ch_client_history_add_media(h, CH_BLOCK_DOCUMENT, ch_json_get_str(p, "file_data"),
                                            ch_json_get_str(p, "filename"), err);
-    return ch_fail(err, CHELA_EINVAL, "content of type '%.*s' is not understood", CH_SV_FMT(type));
+    return ch_fail(err, CHELA_EINVAL, "content of type '%.*s' is not supported", CH_SV_FMT(type));
 }
 
 static int openai_response_read_content(const struct ch_json *content, struct ch_client_history *h,
@@ -344,12 +343,12 @@ static int openai_response_read_message(const struct ch_json *item, struct ch_cl
         return 0;
     }
     if (!ch_sv_is(role, "user") && !ch_sv_is(role, "assistant"))
-        return ch_fail(err, CHELA_EINVAL, "a message's `role` is not '%.*s'", CH_SV_FMT(role));
+        return ch_fail(err, CHELA_EINVAL, "unknown `role` '%.*s' of a message", CH_SV_FMT(role));
     ch_client_history_begin(h, ch_sv_is(role, "user") ? CH_MSG_USER : CH_MSG_ASSISTANT);
     return openai_response_read_content(content, h, err);
 }
 
-/* Items of one reply, words and calls, are one message. */
+/* The text and calls of one reply become one message. */
 static int openai_response_read_item(const struct ch_json *item, struct ch_client_history *h,
                                      struct chela_error *err) {
     struct ch_sv type = ch_json_get_str(item, "type");
@@ -357,7 +356,7 @@ static int openai_response_read_item(const struct ch_json *item, struct ch_clien
     if (!type.n || ch_sv_is(type, "message"))
         return openai_response_read_message(item, h, err);
     if (ch_sv_is(type, "reasoning"))
-        return 0; /* it was not ours to show */
+        return 0; /* reasoning of a client is not used */
     if (ch_sv_is(type, "function_call")) {
         if (h->kind != CH_MSG_ASSISTANT)
             ch_client_history_begin(h, CH_MSG_ASSISTANT);
@@ -368,8 +367,7 @@ static int openai_response_read_item(const struct ch_json *item, struct ch_clien
         return 0;
     }
     if (!ch_sv_is(type, "function_call_output"))
-        return ch_fail(err, CHELA_EINVAL, "input of type '%.*s' is not understood",
-                       CH_SV_FMT(type));
+        return ch_fail(err, CHELA_EINVAL, "input of type '%.*s' is not supported", CH_SV_FMT(type));
     ch_client_history_begin(h, CH_MSG_RESULTS);
     ch_client_history_add_block(h, &(struct ch_block){.type = CH_BLOCK_TOOL_RESULT,
                                                       .id = id,
@@ -386,7 +384,7 @@ static int openai_response_read_input(const struct ch_json *input, struct ch_cli
         return 0;
     }
     if (!ch_json_is(input, CH_JSON_ARRAY))
-        return ch_fail(err, CHELA_EINVAL, "`input` is a text or a list of items");
+        return ch_fail(err, CHELA_EINVAL, "`input` must be a text or a list of items");
     for (CH_JSON_EACH(item, input))
         if (rc == 0)
             rc = openai_response_read_item(item, h, err);
@@ -401,7 +399,7 @@ static int openai_response_read_request(struct ch_completion *r, struct ch_lane_
     const struct ch_json *f = ch_json_path(req->json, "text", "format", NULL);
     if (ch_json_get_str(req->json, "previous_response_id").n)
         return ch_fail(err, CHELA_EINVAL,
-                       "responses are not kept by their id: post the history, or use the header "
+                       "responses are not stored by their id: post the history, or use the header "
                        "X-Chela-Session");
     int rc = ch_openai_tools(req, NULL, o, err);
     if (rc == 0)

@@ -1,8 +1,8 @@
 /* session_events.c -- GET /api/sessions/{key}/events.
  *
- * Each event is sent under its id, run:seq. Who comes back with Last-Event-ID
- * gets what they missed, as far as it is remembered; if the event they name is
- * not, they are told by an event called `gap` and go on from what there is. */
+ * The id of an event is run:seq. A client that reconnects with Last-Event-ID receives the
+ * events it missed. If that event is no longer remembered, the client receives an event
+ * named `gap`, then all remembered events. */
 #include "gateway/http/session_events.h"
 
 #include <stdio.h>
@@ -44,7 +44,7 @@ static const struct ch_lane_event *recent_event(const struct ch_lane *l, size_t 
     return &l->recent[(l->recent_first + i) % CH_LIMIT_RECENT_EVENTS];
 }
 
-/* The number alone stands for the newest event that has it. */
+/* A bare sequence number means the newest event with that number. */
 static bool event_has_id(const struct ch_lane_event *t, struct ch_sv id) {
     const char *seq = strrchr(t->id, ':');
     return ch_sv_is(id, t->id) || ch_sv_is(id, seq + 1);

@@ -1,13 +1,13 @@
-/* session_socket.c -- GET /api/sessions/{key}/socket: a session over a WebSocket.
+/* session_socket.c -- see session_socket.h.
  *
- * Out go its events, the JSON of /events. In come frames, each what a POST would
- * have as its body: a frame becomes a visit without a connection and is led to the
- * function of that route, so it means the same and is checked the same. Its answer
- * comes back as a frame, `ack` or `error`, with the `ref` that the client gave it.
+ * The gateway sends the session's events, as JSON like /events. The client sends frames,
+ * each the body of a POST. A frame becomes a nested request and is handled by the function
+ * of that route, so it has the same meaning and the same checks. The response is sent as a
+ * frame of type `ack` or `error`, with the `ref` of the client's frame.
  *
- * Frames are answered one by one, in their order; those that come meanwhile wait,
- * within a bound. A session that is not there yet comes about with its first
- * message, as it does over POST, and is followed from then on. */
+ * Frames are handled one by one, in order; a limited number of further ones is queued. A
+ * session that does not exist yet is created by its first message, as with POST, and its
+ * events are sent from then on. */
 #include "gateway/http/session_socket.h"
 
 #include "base/error.h"
@@ -22,11 +22,11 @@
 #include "net/ws_peer.h"
 
 struct session_socket {
-    struct ch_request *request; /* the request that it began as */
+    struct ch_request *request; /* the request that became the WebSocket */
     struct ch_ws_peer *peer;
     struct ch_lane_watcher watcher;
-    struct ch_request *current; /* the frame that is being answered; NULL: none */
-    struct ch_list frames;      /* that wait */
+    struct ch_request *current; /* the nested request in progress; NULL: none */
+    struct ch_list frames;      /* queued */
     size_t nframes, bytes;
     struct ch_task next;
 };
@@ -37,7 +37,7 @@ struct socket_frame {
     char text[];
 };
 
-/* --- its end */
+/* --- closing */
 
 static void drop_frame(struct session_socket *s, struct socket_frame *f) {
     ch_list_del(&f->link);
@@ -46,7 +46,7 @@ static void drop_frame(struct session_socket *s, struct socket_frame *f) {
     ch_free(f);
 }
 
-/* What was asked for is done all the same; nobody hears how it went. */
+/* A nested request in progress is completed without a response. */
 static void free_socket(struct session_socket *s) {
     struct ch_request *req = s->request;
     if (s->current)
@@ -80,12 +80,12 @@ void ch_session_sockets_close(chela_gateway *gw, bool all) {
         const struct ch_lane *l = req->peer && !all ? ch_lane_find(gw, req->param) : NULL;
         if (!req->peer || (l && l->running))
             continue;
-        ch_ws_peer_close(req->peer, CH_WS_AWAY, "the gateway stops");
-        req->streams = false; /* its goodbye is waited for */
+        ch_ws_peer_close(req->peer, CH_WS_AWAY, "the gateway is stopping");
+        req->streams = false; /* draining waits for its close frame */
     }
 }
 
-/* --- events out */
+/* --- sending events */
 
 static void socket_on_event(struct ch_lane_watcher *w, const struct chela_event *ev) {
     struct session_socket *s = CH_CONTAINER(w, struct session_socket, watcher);
@@ -94,7 +94,7 @@ static void socket_on_event(struct ch_lane_watcher *w, const struct chela_event 
     chela_free(json);
     if (ev->type != CHELA_EV_RUN_END || !s->request->gw->draining)
         return;
-    ch_ws_peer_close(s->peer, CH_WS_AWAY, "the gateway stops");
+    ch_ws_peer_close(s->peer, CH_WS_AWAY, "the gateway is stopping");
     s->request->streams = false;
 }
 
@@ -102,9 +102,9 @@ static bool socket_send_again(const struct ch_lane_event *t, void *user) {
     return ch_ws_peer_send(user, t ? ch_sv_str(t->json) : CH_SV("{\"type\":\"gap\"}")) == 0;
 }
 
-/* --- frames in */
+/* --- receiving frames */
 
-/* The answer of a route is an object: it gets three members in front. */
+/* Puts type, status and ref before the members of the response, which is an object. */
 static void socket_on_answer(struct ch_request *req, int status, struct ch_sv json) {
     struct session_socket *s = req->response_user;
     CH_BUF_AUTO out = {0};
@@ -128,7 +128,7 @@ static void socket_on_answer(struct ch_request *req, int status, struct ch_sv js
     ch_task_defer(req->gw->rt->loop, &s->next);
 }
 
-/* What the body of a POST would be. */
+/* The body of the POST that the frame stands for. */
 static void write_post_body(struct ch_buf *out, const struct ch_json *frame, const char *mode) {
     static const char *const ours[] = {"type", "ref", "stream"};
     struct ch_jw w = ch_jw(out);
@@ -147,7 +147,7 @@ static void write_post_body(struct ch_buf *out, const struct ch_json *frame, con
     ch_jw_end(&w, '}');
 }
 
-/* type: which POST it stands for. */
+/* The POST that a type of frame stands for. */
 static const struct frame_kind {
     const char *type, *path, *mode;
 } kinds[] = {
@@ -179,20 +179,21 @@ static void route_frame(struct ch_request *req, struct ch_sv session) {
     if (ref && (ref->type == CH_JSON_STRING || ref->type == CH_JSON_NUMBER))
         req->ref = ref;
     if (!k) {
-        ch_request_fail(req, 400, NULL, "`type` is message, steer, cancel or approval");
+        ch_request_fail(req, 400, NULL, "`type` must be message, steer, cancel or approval");
         return;
     }
     if (req->gw->draining) {
-        ch_request_fail(req, 503, NULL, "the gateway stops");
+        ch_request_fail(req, 503, NULL, "the gateway is stopping");
         return;
     }
     req->route = find_post_route(req->gw->routes, k->path);
     req->param = strcmp(k->type, "approval") == 0 ? ch_json_get_str(frame, "id") : session;
     if (!req->param.n) {
-        ch_request_fail(req, 400, NULL, "there is no `id` of an approval");
+        ch_request_fail(req, 400, NULL, "`id` of the approval is missing");
         return;
     }
-    req->param = ch_arena_sv(&req->arena, req->param); /* the socket may go before the visit */
+    req->param =
+        ch_arena_sv(&req->arena, req->param); /* copied: the request may outlive the socket */
     write_post_body(&body, frame, k->mode);
     ch_json_parse(&req->arena, ch_arena_sv(&req->arena, ch_buf_sv(&body)), CH_JSON_STRICT,
                   &req->json, NULL, NULL);
@@ -205,7 +206,7 @@ static void take_frame(struct session_socket *s, struct ch_sv text) {
     s->current = req;
     text = ch_arena_sv(&req->arena, text);
     if (ch_json_parse(&req->arena, text, CH_JSON_STRICT, &req->json, NULL, &err) < 0)
-        ch_request_fail(req, 400, NULL, "the message is no JSON: %s", err.message);
+        ch_request_fail(req, 400, NULL, "the message is not valid JSON: %s", err.message);
     else if (!ch_json_is(req->json, CH_JSON_OBJECT))
         ch_request_fail(req, 400, NULL, "the message is not a JSON object");
     else
@@ -214,7 +215,7 @@ static void take_frame(struct session_socket *s, struct ch_sv text) {
 
 static void socket_on_next(struct ch_task *t) {
     struct session_socket *s = CH_CONTAINER(t, struct session_socket, next);
-    bool idle = !s->current && ch_ws_peer_is_open(s->peer); /* after a goodbye nothing is begun */
+    bool idle = !s->current && ch_ws_peer_is_open(s->peer); /* nothing begins after a close frame */
     struct socket_frame *f = idle ? CH_LIST_FIRST(&s->frames, struct socket_frame, link) : NULL;
     if (!f)
         return;
@@ -225,7 +226,7 @@ static void socket_on_next(struct ch_task *t) {
 static void socket_on_message(struct ch_ws_peer *p, struct ch_sv text, void *user) {
     struct session_socket *s = user;
     if (s->nframes == CH_LIMIT_SOCKET_FRAMES || s->bytes + text.n > CH_LIMIT_WS_MESSAGE) {
-        ch_ws_peer_close(p, CH_WS_POLICY, "you say more than is answered: wait for that");
+        ch_ws_peer_close(p, CH_WS_POLICY, "too many frames are waiting: wait for responses");
         return;
     }
     struct socket_frame *f = ch_alloc(sizeof(*f) + text.n);
@@ -237,7 +238,7 @@ static void socket_on_message(struct ch_ws_peer *p, struct ch_sv text, void *use
     ch_task_defer(s->request->gw->rt->loop, &s->next);
 }
 
-/* --- its beginning */
+/* --- opening */
 
 static void socket_open_socket(struct ch_request *req, struct ch_lane *l) {
     static const struct ch_ws_peer_events events = {.message = socket_on_message,
@@ -267,7 +268,7 @@ void ch_session_socket_open(struct ch_request *req) {
     struct chela_error err = {0};
     const char *why;
     if (!ch_exchange_can_upgrade(req->x)) {
-        ch_request_fail(req, 501, "http1_required", "a WebSocket needs HTTP/1.1 here");
+        ch_request_fail(req, 501, "http1_required", "a WebSocket needs HTTP/1.1");
         return;
     }
     int status = ch_ws_peer_check(in, &why);

@@ -1,8 +1,8 @@
-/* sessions_api.c -- /api/sessions: look at them, talk to them, stop them.
+/* sessions_api.c -- /api/sessions: list, show, delete and cancel sessions, and send messages.
  *
- * A message for a session that rests begins a run. One that comes while a run
- * is in progress steers it, or waits for its end, as its sender asks. A session
- * that waits for its caller's tools gets their results the same way. */
+ * A message for an idle session begins a run. A message during a run steers the run or is
+ * queued until its end, as the client asks. Results of the client's tools are sent the same
+ * way. */
 #include "gateway/http/sessions_api.h"
 
 #include <time.h>
@@ -20,7 +20,7 @@
 #include "gateway/request/store_lookup.h"
 #include "store/store.h"
 
-/* --- looking */
+/* --- reading */
 
 static int sessions_api_add_session(const struct chela_store_session *s, void *user) {
     struct ch_store_lookup *l = user;
@@ -89,12 +89,12 @@ void ch_sessions_show(struct ch_request *req) {
 static int sessions_api_add_line(const char *p, size_t n, void *user) {
     struct ch_store_lookup *l = user;
     n -= n && p[n - 1] == '\n';
-    if (l->number++) /* the first line is the session's, not a record's */
+    if (l->number++) /* the first line describes the session */
         ch_buf_addf(&l->out, "%s%.*s", l->number > 2 ? "," : "", (int)n, p);
     return 0;
 }
 
-/* Does another process hold it, as far as can be known? */
+/* Finds a process that probably holds the lease of the session. */
 static int find_lease_holder(const struct chela_store_session *s, void *user) {
     struct ch_store_lookup *l = user;
     bool lasts = s->until > l->now && !ch_owner_is_dead(s->owner);
@@ -108,8 +108,8 @@ static int query_records(struct ch_store_lookup *l, struct chela_error *err) {
     return rc < 0 ? rc : chela_store_export(l->store, l->key, sessions_api_add_line, l, err);
 }
 
-/* live: somebody is at work on it. A journal whose run has no end, and nobody at
- * work, was cut off. */
+/* live: a process works on the session. A run without an end in a session that is not live
+ * was interrupted. */
 static void respond_records(struct ch_request *req, struct ch_store_lookup *l) {
     CH_BUF_AUTO out = {0};
     const struct ch_lane *lane = ch_lane_find(req->gw, req->param);
@@ -124,7 +124,7 @@ void ch_sessions_records(struct ch_request *req) {
     ch_store_lookup_start(req, req->param, 0, query_records, respond_records);
 }
 
-/* --- deleting: our own hold on it may still be on its way to the store */
+/* --- deleting: the release of our own lease may not have reached the store yet */
 
 #define DELETE_TRIES 50
 
@@ -163,7 +163,8 @@ void ch_sessions_cancel(struct ch_request *req) {
     struct ch_jw w = ch_jw(&out);
     struct ch_lane *lane = ch_lane_find(req->gw, req->param);
     if (!lane || !lane->running) {
-        ch_request_fail(req, 409, "idle", "nothing runs in session '%.*s'", CH_SV_FMT(req->param));
+        ch_request_fail(req, 409, "idle", "no run in progress in session '%.*s'",
+                        CH_SV_FMT(req->param));
         return;
     }
     chela_cancel(lane->run, "cancelled by a request");
@@ -175,7 +176,7 @@ void ch_sessions_cancel(struct ch_request *req) {
     ch_request_respond_json(req, 202, &out);
 }
 
-/* --- talking */
+/* --- messages */
 
 struct session_message {
     struct ch_lane_wait wait;
@@ -200,7 +201,7 @@ static void sessions_api_respond_accepted(struct ch_request *req, struct ch_lane
     ch_request_respond_json(req, 202, &out);
 }
 
-/* The run goes on with the last of them; until then each is kept. */
+/* Stores each result. The run resumes with the last one. */
 static int give_results(struct ch_request *req, struct ch_lane *l, struct chela_error *err) {
     size_t given = 0;
     for (CH_JSON_EACH(r, ch_json_get(req->json, "results"))) {
@@ -239,7 +240,7 @@ static int deliver_while_running(struct ch_request *req, struct ch_lane *l, cons
                  mode = ch_json_get_str(req->json, "mode");
     bool later = ch_sv_is(mode, "follow_up");
     if (!text.n)
-        return ch_fail(err, CHELA_EINVAL, "there is no `text`");
+        return ch_fail(err, CHELA_EINVAL, "`text` is missing");
     if (ch_sv_is(mode, "run"))
         return ch_fail(err, CHELA_EBUSY, "session '%s' is busy with a run", l->session->key);
     int rc = later ? chela_run_follow_up(l->run, text.p, text.n)
@@ -249,12 +250,12 @@ static int deliver_while_running(struct ch_request *req, struct ch_lane *l, cons
                   : 0;
 }
 
-/* A person answers in the run's place, whatever it is doing. */
+/* A person replies in place of the run, which ends. */
 static int sessions_api_take_over(struct ch_request *req, struct ch_lane *l,
                                   struct chela_error *err) {
     struct ch_sv text = ch_json_get_str(req->json, "text");
     if (!text.n)
-        return ch_fail(err, CHELA_EINVAL, "there is no `text`");
+        return ch_fail(err, CHELA_EINVAL, "`text` is missing");
     bool stored = l->session->keep && l->session->keep->past;
     int rc = stored ? ch_lane_resume(l, "ask", err) : 0;
     if (rc < 0)
@@ -262,7 +263,7 @@ static int sessions_api_take_over(struct ch_request *req, struct ch_lane *l,
     rc = l->run ? chela_run_take_over(l->run, text.p, text.n) : CHELA_ESTATE;
     if (rc == 0)
         l->running = true;
-    return rc < 0 ? ch_fail(err, rc, "nothing is under way in session '%s'", l->session->key) : 0;
+    return rc < 0 ? ch_fail(err, rc, "no run in session '%s' to take over", l->session->key) : 0;
 }
 
 static int sessions_api_deliver(struct ch_request *req, struct ch_lane *l, const char **delivery,
@@ -346,7 +347,7 @@ void ch_sessions_message(struct ch_request *req) {
     struct chela_error err = {0};
     struct ch_lane *lane;
     if (!req->gw->store) {
-        ch_request_fail(req, 501, NULL, "this gateway keeps no sessions");
+        ch_request_fail(req, 501, NULL, "this gateway has no store");
         return;
     }
     if (sessions_api_use_lane(req, &lane, &err) < 0) {

@@ -1,5 +1,5 @@
-/* tools_api.c -- POST /tools/invoke: one tool of an agent, through the whole
- * path of a call. What would need a person's consent is refused. */
+/* tools_api.c -- POST /tools/invoke: calls one tool of an agent like a model would, with all
+ * checks. A call that needs a person's consent is refused. */
 #include "gateway/http/tools_api.h"
 
 #include "base/error.h"
@@ -49,7 +49,7 @@ static void invocation_on_over(size_t waiting, void *user) {
     ch_task_defer(i->gw->rt->loop, &i->bury);
     req->on_disconnect = NULL;
     if (waiting)
-        ch_request_fail(req, 409, "client_tool", "that tool is run by somebody else");
+        ch_request_fail(req, 409, "client_tool", "the tool is run by a client");
     else
         ch_request_respond_json(req, 200, &i->out);
 }
@@ -102,7 +102,7 @@ void ch_tools_invoke(struct ch_request *req) {
         return;
     }
     if (!name.n || (args && args->type != CH_JSON_OBJECT)) {
-        ch_request_fail(req, 400, NULL, "`tool` is a name and `args` an object");
+        ch_request_fail(req, 400, NULL, "`tool` must be a name and `args` an object");
         return;
     }
     if (args)

@@ -1,11 +1,10 @@
 /* ui_chat.c -- POST /api/chat and GET /api/chat/{id}/stream.
  *
- * A chat is a session, its id the session's key: the history is the one kept
- * here, and of what a page posts only the last message is looked at. From the
- * user it begins a run. From the assistant it brings results of the page's own
- * tools and answers to questions for consent; only those that the paused run
- * waits for count, so results that come late, twice or for calls that nobody
- * made change nothing. */
+ * The id of a chat is the key of a session. The history is the stored one; of the posted
+ * messages only the last is read. A message of the user begins a run. A message of the
+ * assistant brings results of the page's own tools and decisions about calls that need
+ * consent. Only those that the paused run waits for have an effect; late, repeated and
+ * unexpected ones are ignored. */
 #include "gateway/http/ui_chat.h"
 
 #include "base/error.h"
@@ -20,13 +19,13 @@
 struct ui_chat {
     struct ch_lane_wait wait;
     struct ch_request *request;
-    const struct ch_json *last; /* message, in the visit's arena */
-    struct ch_buf mine;         /* names of the page's tools */
+    const struct ch_json *last; /* message, in the request's arena */
+    struct ch_buf page_tools;   /* names of the page's tools */
 };
 
 static void ui_chat_free(struct ui_chat *c) {
     ch_list_del(&c->wait.link);
-    ch_buf_release(&c->mine);
+    ch_buf_release(&c->page_tools);
     ch_free(c);
 }
 
@@ -34,7 +33,7 @@ static void ui_chat_on_disconnect(struct ch_request *req) {
     ui_chat_free(req->user);
 }
 
-/* --- what the user says */
+/* --- a message of the user */
 
 static int ui_chat_read_parts(const struct ch_json *message, struct ch_client_history *h,
                               struct chela_error *err) {
@@ -69,7 +68,7 @@ static int ui_chat_begin_run(struct ui_chat *c, struct ch_lane *l, struct chela_
     return rc;
 }
 
-/* --- what the page answers */
+/* --- results and decisions of the page */
 
 static struct ch_sv output_text(struct ch_request *req, const struct ch_json *output) {
     CH_BUF_AUTO text = {0};
@@ -80,7 +79,7 @@ static struct ch_sv output_text(struct ch_request *req, const struct ch_json *ou
     return ch_arena_sv(&req->arena, ch_buf_sv(&text));
 }
 
-/* Of one part; counted if somebody waited for it. */
+/* Passes one part on. *taken counts the parts that the run waited for. */
 static void ui_chat_take_answer(struct ui_chat *c, struct ch_lane *l, const struct ch_json *p,
                                 size_t *taken, struct ch_buf *denied) {
     struct ch_request *req = c->request;
@@ -142,14 +141,14 @@ static void ui_chat_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
     ch_random_id("msg_", fresh);
     struct ch_sv id = ch_json_get_str(c->last, "id");
     const char *message = answers && id.n ? ch_arena_str(&req->arena, id) : fresh;
-    struct ch_ui_stream *t = ch_ui_stream_new(l, message, ch_buf_str(&c->mine));
+    struct ch_ui_stream *t = ch_ui_stream_new(l, message, ch_buf_str(&c->page_tools));
     for (struct ch_sv rest = ch_buf_sv(&denied); rest.n;)
         ch_ui_stream_mark_denied(t, ch_sv_split(&rest, '\n'));
     ui_chat_free(c);
     ch_ui_stream_add_viewer(t, req);
 }
 
-/* Definitions as a list, or as an object by name. */
+/* Tools may be a list, or an object by name. */
 static int ui_chat_read_tools(struct ui_chat *c, struct ch_lane_opts *o, struct chela_error *err) {
     struct ch_request *req = c->request;
     const struct ch_json *tools = ch_json_get(req->json, "tools");
@@ -176,7 +175,7 @@ static int ui_chat_read_tools(struct ui_chat *c, struct ch_lane_opts *o, struct 
             rc = ch_openai_tool(req, named, list, &o->ntools, err);
     }
     for (size_t i = 0; i < o->ntools; i++)
-        ch_buf_addf(&c->mine, "%s%s", i ? "," : "", list[i].name);
+        ch_buf_addf(&c->page_tools, "%s%s", i ? "," : "", list[i].name);
     o->tools = list;
     return rc;
 }
@@ -188,11 +187,11 @@ static int ui_chat_use_lane(struct ui_chat *c, struct ch_lane **out, struct chel
     const struct ch_json *messages = ch_json_get(req->json, "messages");
     struct ch_lane_opts o = {.agent = ch_gateway_agent(req->gw, agent)};
     if (ch_sv_is(ch_json_get_str(req->json, "trigger"), "regenerate-message"))
-        return ch_fail(err, CHELA_EINVAL, "an answer that is kept is not made again");
+        return ch_fail(err, CHELA_EINVAL, "a stored reply cannot be regenerated");
     for (CH_JSON_EACH(m, messages))
         c->last = m;
     if (!c->last)
-        return ch_fail(err, CHELA_EINVAL, "`messages` is a list with at least one message");
+        return ch_fail(err, CHELA_EINVAL, "`messages` must be a list with at least one message");
     if (!o.agent)
         return ch_fail(err, CHELA_ENOENT, "there is no agent '%.*s'", CH_SV_FMT(agent));
     int rc = ch_lane_key_check(key, err);
@@ -206,7 +205,7 @@ void ch_ui_chat_post(struct ch_request *req) {
     struct chela_error err = {0};
     struct ch_lane *lane;
     if (!req->gw->store) {
-        ch_request_fail(req, 501, NULL, "this gateway keeps no sessions");
+        ch_request_fail(req, 501, NULL, "this gateway has no store");
         return;
     }
     struct ui_chat *c = ch_alloc(sizeof(*c));

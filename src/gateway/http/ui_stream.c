@@ -15,15 +15,15 @@ struct ui_stream_viewer {
 };
 
 struct ch_ui_stream {
-    struct ch_link link; /* in the gateway's talks */
+    struct ch_link link; /* in the gateway's ui_streams */
     struct ch_lane_watcher watcher;
     struct ch_lane *lane;
     struct ch_list viewers;
-    struct ch_buf said; /* every chunk so far, as it was sent */
-    bool full;          /* it was more than is kept: nobody can join any more */
-    char *key, *mine;   /* owned */
-    struct ch_buf denied, begun; /* ids of calls, each followed by a newline */
-    struct ch_buf indexed;       /* the same, by the number of the call in its reply */
+    struct ch_buf said;          /* all chunks so far, as they were sent */
+    bool full;                   /* `said` has reached its limit: no more viewers can join */
+    char *key, *page_tools;      /* owned */
+    struct ch_buf denied, begun; /* ids of calls, a line each */
+    struct ch_buf indexed;       /* ids of calls, in the order of the reply */
     bool in_step, in_text, in_reasoning;
     unsigned parts;
 };
@@ -36,7 +36,7 @@ static void ui_stream_free(struct ch_ui_stream *t) {
     ch_buf_release(&t->begun);
     ch_buf_release(&t->indexed);
     ch_free(t->key);
-    ch_free(t->mine);
+    ch_free(t->page_tools);
     ch_free(t);
 }
 
@@ -164,8 +164,8 @@ static void ui_stream_add_line(struct ch_buf *lines, struct ch_sv line) {
     ch_buf_addf(lines, "%.*s\n", CH_SV_FMT(line));
 }
 
-static bool is_mine(const struct ch_ui_stream *t, struct ch_sv name) {
-    return ch_tool_matches(ch_sv_str(t->mine), name);
+static bool is_page_tool(const struct ch_ui_stream *t, struct ch_sv name) {
+    return ch_tool_matches(ch_sv_str(t->page_tools), name);
 }
 
 static struct ch_jw ui_stream_begin_call(struct ch_buf *out, const char *type, struct ch_sv id) {
@@ -174,10 +174,10 @@ static struct ch_jw ui_stream_begin_call(struct ch_buf *out, const char *type, s
     return w;
 }
 
-/* Tools that run here are not those of the page's code. */
+/* The page does not know the tools that run in the gateway: these are dynamic. */
 static void name_tool(const struct ch_ui_stream *t, struct ch_jw *w, struct ch_sv name) {
     ch_jw_kstr(w, "toolName", name);
-    if (!is_mine(t, name))
+    if (!is_page_tool(t, name))
         ch_jw_kbool(w, "dynamic", true);
 }
 
@@ -228,14 +228,14 @@ static void ui_stream_on_call(struct ch_ui_stream *t, const struct chela_event *
     end_chunk(t, &w);
 }
 
-/* The page has the results of its own tools. */
+/* Results of the page's own tools are not sent back to it. */
 static void ui_stream_on_result(struct ch_ui_stream *t, const struct chela_event *ev) {
     CH_BUF_AUTO out = {0};
     struct ch_sv id = ch_sv(ev->result.id.p, ev->result.id.n);
     struct ch_sv name = ch_sv(ev->result.name.p, ev->result.name.n);
     struct ch_sv content = ch_sv(ev->result.content.p, ev->result.content.n);
     bool denied = ui_stream_has_line(&t->denied, id);
-    if (is_mine(t, name))
+    if (is_page_tool(t, name))
         return;
     struct ch_jw w = ui_stream_begin_call(&out,
                                           denied                ? "tool-output-denied"
@@ -332,12 +332,13 @@ static void ui_stream_on_event(struct ch_lane_watcher *watcher, const struct che
 
 /* --- life */
 
-struct ch_ui_stream *ch_ui_stream_new(struct ch_lane *l, const char *message_id, const char *mine) {
+struct ch_ui_stream *ch_ui_stream_new(struct ch_lane *l, const char *message_id,
+                                      const char *page_tools) {
     struct ch_ui_stream *t = ch_alloc(sizeof(*t));
     CH_BUF_AUTO out = {0};
     t->lane = l;
     t->key = ch_strdup(l->session->key);
-    t->mine = ch_strdup(mine);
+    t->page_tools = ch_strdup(page_tools);
     t->watcher.event = ui_stream_on_event;
     ch_list_init(&t->viewers);
     ch_list_add(&l->gw->ui_streams, &t->link);

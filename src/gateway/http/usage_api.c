@@ -1,10 +1,9 @@
-/* usage_api.c -- GET /api/usage?days=N: the model calls of these days, one by
- * one, with what each used and how long it took.
+/* usage_api.c -- GET /api/usage?days=N: the model calls of the last N days, each with its
+ * tokens and duration.
  *
- * Read from the journals, of the newest sessions and up to a number of calls.
- * A call took the time since the record before it, for the journal holds what
- * came of a call and not when it was sent. What runs cost is told in sum, as
- * far as prices are known. */
+ * The calls are read from the journals of the newest sessions, up to a limit. The duration
+ * of a call is the time since the preceding record, because the journal does not hold when
+ * a call began. The cost of the runs is summed up, as far as prices are known. */
 #include "gateway/http/usage_api.h"
 
 #include "base/error.h"
@@ -22,10 +21,10 @@ struct usage_report {
     struct usage_session *sessions; /* owned */
     size_t nsessions;
     const struct usage_session *at; /* being read */
-    int64_t since, last;      /* ms: of interest; of the record before */
+    int64_t since, last;            /* ms: beginning of the period; time of the preceding record */
     size_t ncalls;
     double cost;
-    bool priced; /* some run's cost is known */
+    bool priced; /* the cost of at least one run is known */
 };
 
 static int usage_note_session(const struct chela_store_session *s, void *user) {
@@ -38,13 +37,13 @@ static int usage_note_session(const struct chela_store_session *s, void *user) {
     return 0;
 }
 
-/* used: what it used. */
+/* used: the token counts. */
 static void usage_api_add_call(struct usage_report *u, int64_t ts, int64_t took_ms,
                                struct ch_sv model, const struct ch_json *used) {
     struct ch_buf *out = &u->lookup->out;
     struct ch_jw w = ch_jw(out);
     if (!used || !model.n || u->ncalls == CH_LIMIT_USAGE_CALLS)
-        return; /* the steps of a plan are calls that no model made */
+        return; /* the steps of a plan are not model calls */
     if (u->ncalls++)
         ch_buf_addc(out, ',');
     ch_jw_begin(&w, '{');
@@ -69,7 +68,7 @@ static void usage_api_add_calls(struct usage_report *u, const struct chela_store
     usage_api_add_call(u, r->ts, 0, ch_json_get_str(embedding, "model"), embedding);
 }
 
-/* A paused run states its cost again when it ends. */
+/* Ignores paused runs, whose cost is recorded again at the end. */
 static void add_cost(struct usage_report *u, const struct ch_json *data) {
     const struct ch_json *cost = ch_json_get(data, "cost");
     struct ch_sv status = ch_json_get_str(data, "status");

@@ -1,15 +1,12 @@
-/* webhooks.c -- POST /hooks/{name}: a program tells an agent that something
- * happened.
+/* webhooks.c -- see webhooks.h.
  *
- * The sender signs: X-Chela-Timestamp is the time in seconds, X-Chela-Signature
- * is "sha256=" and, in hexadecimal, the HMAC of timestamp, a full stop and the
- * body as it is sent. What is older than five minutes is refused, and what was
- * accepted before is not done again, in this process or another: the inbox of
- * the store knows every signature.
+ * The sender signs each event. X-Chela-Timestamp is the time in seconds. X-Chela-Signature
+ * is "sha256=" and the hexadecimal HMAC of the timestamp, a full stop and the body. Events
+ * older than five minutes are refused. An event is accepted once, by whatever process: its
+ * id contains the signature.
  *
- * An event is acknowledged once it is in the inbox, and delivered from there
- * (delivery.h); one that was accepted by a process that died is taken up by
- * another (orphan_scan.h). */
+ * An event is acknowledged when the inbox holds it, then delivered (lane/delivery.h). An
+ * event whose process died is delivered by another (server/orphan_scan.h). */
 #include "gateway/http/webhooks.h"
 
 #include "agent/journal/journal.h"
@@ -33,10 +30,10 @@ struct ch_webhooks {
 /* --- a call */
 
 struct webhook_call {
-    struct ch_link link;       /* in the gateway's knocks */
-    struct ch_request *request;   /* NULL: the client left */
+    struct ch_link link;          /* in the gateway's webhook_calls */
+    struct ch_request *request;   /* NULL: the client has left */
     struct ch_delivery *delivery; /* owned */
-    bool closed;               /* the gateway was: nothing follows */
+    bool closed;                  /* the gateway was closed: the event is not delivered */
 };
 
 static void webhook_call_free(struct webhook_call *k) {
@@ -64,7 +61,7 @@ static void webhook_on_accepted(int rc, const struct chela_error *err, void *use
             ch_request_fail(req, 503, NULL, "the event cannot be stored: %s",
                             err ? err->message : chela_error_text(rc));
     }
-    if (rc < 0 || closed) { /* what was accepted and not delivered is recovered */
+    if (rc < 0 || closed) { /* the next gateway delivers an event that was accepted */
         ch_delivery_free(d);
         return;
     }
@@ -94,7 +91,7 @@ static void webhook_accept(struct ch_request *req, struct ch_delivery *d, const 
     j->ops->change(j, &c, j->gate, webhook_on_accepted, k);
 }
 
-/* *signature: as it was shown, in hexadecimal. */
+/* *signature: in hexadecimal, as it was sent. */
 static bool webhook_is_signed(struct ch_request *req, const char *secret, struct ch_sv *signature) {
     const struct ch_inbound *in = ch_exchange_inbound(req->x);
     struct ch_sv timestamp = ch_inbound_header(in, "x-chela-timestamp");
@@ -126,7 +123,7 @@ void ch_webhooks_receive(struct ch_request *req) {
     CH_BUF_AUTO id = {0}, key = {0}, text = {0};
     if (!h || !webhook_is_signed(req, h->secret, &signature)) {
         req->gw->counters.refused++;
-        ch_request_fail(req, 401, NULL, "there is no such hook, or the signature is not its own");
+        ch_request_fail(req, 401, NULL, "no such hook, or a wrong signature");
         return;
     }
     ch_buf_addf(&id, CH_WEBHOOK_EVENT "%s/%.*s", h->name, CH_SV_FMT(signature));
@@ -152,9 +149,7 @@ bool ch_webhooks_own_session(const chela_gateway *gw, const char *session) {
 static int add_webhook(struct ch_webhooks *all, const struct chela_gateway_hook *h,
                        struct chela_error *err) {
     if (!h->secret || strlen(h->secret) < 16)
-        return ch_fail(err, CHELA_ECONFIG,
-                       "hook %s needs a secret of at least 16 bytes that its sender signs with",
-                       h->name);
+        return ch_fail(err, CHELA_ECONFIG, "hook %s needs a secret of at least 16 bytes", h->name);
     ch_redact_add(h->secret);
     all->list[all->n++] = (struct webhook){.name = ch_strdup(h->name),
                                            .secret = ch_strdup(h->secret),
@@ -166,7 +161,7 @@ static int add_webhook(struct ch_webhooks *all, const struct chela_gateway_hook 
 int ch_webhooks_new(chela_gateway *gw, const struct chela_gateway_opts *o,
                     struct ch_webhooks **out, struct chela_error *err) {
     if (o->nhooks && !gw->rt->journal)
-        return ch_fail(err, CHELA_ECONFIG, "hooks need a store: an event must not be lost");
+        return ch_fail(err, CHELA_ECONFIG, "hooks need a store, so that no event is lost");
     struct ch_webhooks *all = ch_alloc(sizeof(*all));
     int rc = 0;
     all->list = ch_alloc((o->nhooks + 1) * sizeof(*all->list));

@@ -1,4 +1,4 @@
-/* client_history.c -- see history.h. */
+/* client_history.c -- see client_history.h. */
 #include "gateway/lane/client_history.h"
 
 #include "base/error.h"
@@ -31,7 +31,7 @@ static void history_push(struct ch_client_history *h, struct ch_msg *m) {
     h->msgs[h->n++] = m;
 }
 
-/* A message without content means nothing to a model. */
+/* Ends the current message. A message without content is dropped. */
 static void history_flush(struct ch_client_history *h) {
     if (h->kind >= 0 && h->nblocks > 0)
         history_push(h, ch_msg_new((enum ch_msg_kind)h->kind, h->blocks, h->nblocks, NULL,
@@ -67,13 +67,14 @@ int ch_client_history_add_media(struct ch_client_history *h, enum ch_block_type 
         struct ch_sv rest = ch_sv(url.p + 5, url.n - 5), head = ch_sv_split(&rest, ',');
         b.name = ch_sv_split(&head, ';');
         if (!rest.p || !ch_sv_is(head, "base64") || !b.name.n)
-            return ch_fail(err, CHELA_EINVAL, "a data URL must read data:TYPE;base64,...");
+            return ch_fail(err, CHELA_EINVAL, "a data URL must have the form data:TYPE;base64,...");
         b.text = rest;
         b.flags = 0;
         if (ch_sv_is(b.name, "application/pdf"))
             b.type = CH_BLOCK_DOCUMENT;
     } else if (!ch_sv_starts(url, "https://") && !ch_sv_starts(url, "http://")) {
-        return ch_fail(err, CHELA_EINVAL, "a picture's URL begins with data:, https: or http:");
+        return ch_fail(err, CHELA_EINVAL,
+                       "the URL of a picture must begin with data:, https: or http:");
     }
     ch_client_history_add_block(h, &b);
     return 0;
@@ -95,7 +96,8 @@ static size_t count_type(const struct ch_msg *m, enum ch_block_type type) {
     return n;
 }
 
-/* The results of a reply's calls, in their order and with their names. */
+/* Replaces the results that follow a reply: ordered as its calls, with the names of the
+ * tools. */
 static int history_pair_results(struct ch_client_history *h, size_t reply,
                                 struct chela_error *err) {
     const struct ch_msg *calls = h->msgs[reply];
@@ -118,7 +120,7 @@ static int history_pair_results(struct ch_client_history *h, size_t reply,
     }
     if (count_type(results, CH_BLOCK_TOOL_RESULT) != want)
         return ch_fail(err, CHELA_EINVAL,
-                       "a tool result answers no call of the message before it, or one twice");
+                       "a tool result has no call in the preceding message, or repeats one");
     if (results) {
         h->kind = CH_MSG_RESULTS;
         h->msgs[reply + 1] = ch_msg_new(CH_MSG_RESULTS, h->blocks, h->nblocks, NULL, CH_SV(""),
@@ -133,7 +135,7 @@ static int history_pair_all(struct ch_client_history *h, struct chela_error *err
     for (size_t i = 0; i < h->n; i++) {
         bool after_reply = i > 0 && h->msgs[i - 1]->kind == CH_MSG_ASSISTANT;
         if (h->msgs[i]->kind == CH_MSG_RESULTS && !after_reply)
-            return ch_fail(err, CHELA_EINVAL, "a tool result stands where no call was made");
+            return ch_fail(err, CHELA_EINVAL, "a tool result does not follow a message with calls");
         int rc = h->msgs[i]->kind == CH_MSG_ASSISTANT ? history_pair_results(h, i, err) : 0;
         if (rc < 0)
             return rc;
@@ -151,7 +153,7 @@ int ch_client_history_finish(struct ch_client_history *h, struct ch_msg **input,
         return ch_fail(err, CHELA_EINVAL, "there is no message");
     if (h->msgs[h->n - 1]->kind == CH_MSG_ASSISTANT)
         return ch_fail(err, CHELA_EINVAL,
-                       "the last message must be the user's or the result of a tool");
+                       "the last message must be from the user or a tool result");
     *input = h->msgs[--h->n];
     return 0;
 }

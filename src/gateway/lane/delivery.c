@@ -11,14 +11,14 @@
 #define LONGEST_REST_MS 60000
 
 struct ch_delivery {
-    struct ch_link link; /* in the gateway's deliveries, once it was started */
+    struct ch_link link; /* in the gateway's deliveries, once started */
     struct ch_lane_wait wait;
-    struct ch_lane_watcher watcher; /* of the run that is in its way */
+    struct ch_lane_watcher watcher; /* of the run that must end first */
     struct ch_task again;
     chela_gateway *gw;
     struct ch_arena arena;
-    struct ch_delivery_opts is; /* its texts are in the arena */
-    int64_t not_before;         /* monotonic; of one that could not be delivered */
+    struct ch_delivery_opts is; /* texts are in the arena */
+    int64_t not_before;         /* monotonic; of a postponed delivery */
     unsigned failures;
 };
 
@@ -99,20 +99,20 @@ struct ch_delivery *ch_delivery_restore(chela_gateway *gw, const char *id, const
     return ch_delivery_new(gw, &o);
 }
 
-/* --- on its way */
+/* --- delivering */
 
 static void delivery_postpone(struct ch_delivery *d, const struct chela_error *why) {
     int64_t ms = CH_MIN(1000LL << CH_MIN(d->failures, 10u), (int64_t)LONGEST_REST_MS);
-    if (why->code == CHELA_EBUSY) /* it will be let go soon */
+    if (why->code == CHELA_EBUSY) /* another gateway holds the session for a short time */
         ms = CH_DEFAULT_SHARED_ORPHAN_SCAN_MS;
     d->not_before = ch_mono_ms(ch_loop_clock(d->gw->rt->loop)) + ms;
-    if ((d->failures & (d->failures + 1)) == 0) /* less and less often */
+    if ((d->failures & (d->failures + 1)) == 0) /* log the 1st, 2nd, 4th, 8th... failure */
         ch_log(why->code == CHELA_EBUSY ? CH_LOG_INFO : CH_LOG_WARN, "gateway",
                "an event for session %s waits: %s", d->is.key, why->message);
     d->failures++;
 }
 
-/* Not from inside the event: the lane is not at rest yet. */
+/* Tries again from the loop: inside the event the lane is not idle yet. */
 static void delivery_on_event(struct ch_lane_watcher *w, const struct chela_event *ev) {
     struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, watcher);
     if (ev->type != CHELA_EV_RUN_END)
@@ -143,11 +143,11 @@ static void delivery_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
     struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, wait);
     struct chela_error err = failed ? *failed : (struct chela_error){0};
     int rc = err.code;
-    /* What was there before it goes first. If that was cut off too often, it does
-     * not keep an event from its session. */
+    /* An interrupted run goes first. If it cannot be resumed, the event is delivered all the
+     * same. */
     if (rc == 0 && ch_lane_was_interrupted(l) && ch_lane_resume(l, "ask", &err) < 0)
-        ch_log(CH_LOG_WARN, "gateway", "the run of session %s does not go on: %s", d->is.key,
-               err.message);
+        ch_log(CH_LOG_WARN, "gateway", "the interrupted run of session %s cannot be resumed: %s",
+               d->is.key, err.message);
     if (rc == 0 && l->running) {
         d->watcher.event = delivery_on_event;
         ch_lane_watch(l, &d->watcher);
@@ -161,8 +161,8 @@ static void delivery_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
         delivery_postpone(d, &err);
 }
 
-/* A lane that is there may have been made for somebody with wishes of his own:
- * without bounds it is taken as it is. */
+/* An event without bounds uses the open lane as it is, whatever options the lane was opened
+ * with. */
 static int delivery_find_lane(const struct ch_delivery *d, struct ch_lane **out,
                               struct chela_error *err) {
     const struct ch_bounds *b = &d->is.bounds;
@@ -182,7 +182,7 @@ static void delivery_try(struct ch_task *t) {
     struct chela_error err = {0};
     struct ch_lane *lane;
     if (d->gw->draining)
-        return; /* it stays in the inbox */
+        return; /* the event stays in the inbox */
     d->wait.ready = delivery_on_ready;
     if (delivery_find_lane(d, &lane, &err) == 0)
         ch_lane_when_ready(lane, &d->wait);
@@ -195,7 +195,7 @@ void ch_delivery_start(struct ch_delivery *d) {
     delivery_try(&d->again);
 }
 
-/* --- all of them */
+/* --- all deliveries */
 
 bool ch_delivery_is_known(const chela_gateway *gw, const char *id) {
     for (CH_LIST_EACH(k, &gw->deliveries))

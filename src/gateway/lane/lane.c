@@ -72,7 +72,7 @@ static void lane_begin_run(struct ch_lane *l, chela_run *run) {
     l->hops = l->sends = 0;
 }
 
-/* A run that the session began by itself, with a message that waited. */
+/* Takes over a run that the session began with a queued message. */
 static void adopt_run(struct ch_lane *l) {
     chela_run *run = l->session->run;
     if (!run || run->over || run == l->run)
@@ -84,7 +84,7 @@ static void adopt_run(struct ch_lane *l) {
         l->queued_hops = 0;
 }
 
-/* A message that the run did not get to waits for the next one. */
+/* A message that the run did not process stays queued, with the hops that led to it. */
 static void carry_hops(struct ch_lane *l) {
     if (ch_inflow_waiting(l->session))
         l->queued_hops = CH_MAX(l->queued_hops, l->hops);
@@ -171,7 +171,7 @@ static void lane_digest_opts(const struct ch_lane_opts *o, unsigned char out[CH_
     ch_sha256_of(ch_buf_sv(&text), out);
 }
 
-/* --- reading its journal */
+/* --- reading the journal */
 
 static void notify_waiters(struct ch_lane *l, const struct chela_error *err) {
     struct ch_lane_wait *w;
@@ -220,7 +220,7 @@ static int attach_session(struct ch_lane *l, const struct ch_lane_opts *o,
 int ch_lane_open(chela_gateway *gw, const struct ch_lane_opts *o, struct ch_lane **out,
                  struct chela_error *err) {
     if (gw->nlanes >= CH_LIMIT_LANES)
-        return ch_fail(err, CHELA_EBUSY, "too many sessions are in use at once");
+        return ch_fail(err, CHELA_EBUSY, "too many sessions are open");
     struct ch_lane *l = ch_alloc(sizeof(*l));
     l->gw = gw;
     l->stored = o->key != NULL;
@@ -246,7 +246,7 @@ int ch_lane_key_check(struct ch_sv key, struct chela_error *err) {
     if (plain && key.n >= 1 && key.n <= CH_LIMIT_SESSION_KEY)
         return 0;
     return ch_fail(err, CHELA_EINVAL,
-                   "a session's key has 1 to %d bytes and no control characters",
+                   "a session key must have 1 to %d bytes and no control characters",
                    CH_LIMIT_SESSION_KEY);
 }
 
@@ -259,7 +259,7 @@ struct ch_lane *ch_lane_find(const chela_gateway *gw, struct ch_sv key) {
     return NULL;
 }
 
-/* The journal has all of the session: it is opened anew, with another agent. */
+/* Opens the session again with another agent; the journal holds all of it. */
 static int reattach_session(struct ch_lane *l, const struct ch_lane_opts *o,
                             struct chela_error *err) {
     struct ch_lane_opts opts = *o;
@@ -307,7 +307,7 @@ static void lane_dismiss_watchers(struct ch_lane *l, const struct chela_event *e
     }
 }
 
-/* Its run was cut off, and says nothing any more. */
+/* Sends the RUN_END of an interrupted run, which emits no more events. */
 static void lane_send_cancelled(struct ch_lane *l, const char *why) {
     struct chela_event end = {.type = CHELA_EV_RUN_END,
                               .run = l->run ? l->run->id : "",
@@ -320,11 +320,11 @@ static void lane_send_cancelled(struct ch_lane *l, const char *why) {
     lane_dismiss_watchers(l, &end);
 }
 
-/* Whoever counts on it hears of its end before it goes. The gateway may have gone. */
+/* Tells waiters and watchers before the lane is freed. The gateway may be gone. */
 static void lane_free_deferred(struct ch_task *t) {
     struct ch_lane *l = CH_CONTAINER(t, struct ch_lane, free_task);
     struct chela_error closed = {0};
-    ch_fail(&closed, CHELA_ESTATE, "the session was closed meanwhile");
+    ch_fail(&closed, CHELA_ESTATE, "the session was closed");
     notify_waiters(l, &closed);
     if (l->unfinished)
         lane_send_cancelled(l, closed.message);
@@ -426,8 +426,8 @@ static int lane_give_result(struct ch_lane *l, const struct ch_block *b, struct 
     return chela_session_answer(l->session, id, b->text.p, b->text.n, b->flags & CH_F_ERROR, err);
 }
 
-/* The results that stand first answer the calls that a paused run waits for;
- * what the user says after them follows. */
+/* The leading results answer the calls that a paused run waits for. The user's text after
+ * them is queued as a follow-up. */
 static int lane_answer_calls(struct ch_lane *l, struct ch_client_history *h,
                              struct chela_error *err) {
     const struct ch_msg *results = h->msgs[0];
@@ -450,7 +450,7 @@ int ch_lane_for_request(struct ch_request *req, struct ch_lane_opts *o, struct c
     if (!req->session.p)
         return ch_lane_open(req->gw, o, out, err);
     if (!req->gw->store)
-        return ch_fail(err, CHELA_EINVAL, "this gateway keeps no sessions");
+        return ch_fail(err, CHELA_EINVAL, "this gateway has no store");
     int rc = ch_lane_key_check(req->session, err);
     o->key = ch_arena_str(&req->arena, req->session);
     return rc < 0 ? rc : ch_lane_use(req->gw, o, out, err);
@@ -478,12 +478,11 @@ int ch_lane_converse(struct ch_lane *l, struct ch_client_history *h, struct chel
         return lane_answer_calls(l, h, err);
     struct ch_msg *input = ch_client_history_join_user(h);
     if (!input)
-        return ch_fail(err, CHELA_EINVAL, "there is no new message for session '%s'",
-                       l->session->key);
+        return ch_fail(err, CHELA_EINVAL, "no new message for session '%s'", l->session->key);
     return ch_lane_start(l, input, "ask", err);
 }
 
-/* --- all of them */
+/* --- all lanes */
 
 bool ch_lanes_busy(const chela_gateway *gw) {
     for (CH_LIST_EACH(k, &gw->lanes))
@@ -501,16 +500,15 @@ void ch_lanes_close_idle(chela_gateway *gw) {
         struct ch_lane *l = CH_CONTAINER(k, struct ch_lane, link);
         next = k->next;
         bool used = !l->ready || l->running || !ch_list_empty(&l->watchers);
-        /* Who has the session sends its messages: another gateway waits for that. */
+        /* The holder of a session sends its messages, so a lane with unsent ones stays. */
         if (!used && now - l->idle_since > most &&
             !(shared && l->stored && ch_outbox_has(gw->rt, l->session->key)))
             ch_lane_close(l);
     }
 }
 
-/* Nobody is told: whoever waits or watches belongs to something that the gateway has
- * ended before this (channels, deliveries, talks, what was taken up), to a run that
- * ends here, or to a visit, which hears that it is over after this. */
+/* Watchers and waiters need not be told. The gateway has already ended the chat services,
+ * deliveries, UI streams and resumed orphans; runs end here; requests are told after this. */
 void ch_lanes_close(chela_gateway *gw) {
     for (struct ch_lane *l; (l = CH_LIST_FIRST(&gw->lanes, struct ch_lane, link));) {
         lane_detach(l);

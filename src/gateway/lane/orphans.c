@@ -56,7 +56,6 @@ int64_t ch_orphans_age(struct ch_orphans *o, const char *id) {
     return 0;
 }
 
-/* What was not there any more this time, nor the last. */
 void ch_orphans_end_scan(struct ch_orphans *o) {
     size_t n = 0;
     for (size_t i = 0; i < o->nseen; i++)

@@ -1,16 +1,15 @@
 /* send_tool.c -- the tool `sessions_send`: an agent writes to another session.
  *
- * The message comes there as one of a user's would, within the bounds of whoever
- * the sender works for, and the answer is the result of the call. A session that
- * is at work is told at once, or after that if it works within other bounds, and
- * answers in its own time: so two that write to each other never wait for each
- * other. Which sessions may be written to is the agent's `sendTo`; how often a run
- * may, and how many messages may follow from one another, is bounded.
+ * The message begins a run there like a message of a user, with the permissions of the
+ * sender's principal; the reply is the result of the call. If the other session has a run in
+ * progress, the message joins that run, or is queued if the run has another principal; the
+ * call then returns at once, so two sessions that write to each other never wait for each
+ * other. The agent's `sendTo` lists the sessions it may write to. The number of messages
+ * that a run sends, and that follow from one another, is limited.
  *
- * A call that is made again after a crash sends nothing twice: its key is the id of
- * the event that the message is, by which the other session knows it. What became
- * of it is then looked for there: a run that was cut off is taken up and waited
- * for, an answer that was given is the result. */
+ * A call that is repeated after a crash does not send twice: the call's key is the id of the
+ * message, and a session accepts an id once. The call then looks for the outcome there: an
+ * interrupted run is resumed and awaited, a stored reply becomes the result. */
 #include "gateway/lane/send_tool.h"
 
 #include "agent/handle/driver.h"
@@ -26,9 +25,9 @@ struct send_call {
     struct ch_lane_watcher watcher;
     chela_call *call;
     struct ch_buf text;
-    struct ch_behalf behalf; /* of who sends */
-    unsigned hops;           /* this message is the so-manyth in a row */
-    char event[sizeof("send:") + 2 * CH_SHA256_SIZE]; /* what the message is known by */
+    struct ch_behalf behalf; /* the principal of the sender */
+    unsigned hops;           /* messages that followed from one another, this one included */
+    char event[sizeof("send:") + 2 * CH_SHA256_SIZE]; /* id of the message */
 };
 
 /* --- the end of a call */
@@ -66,7 +65,7 @@ static void send_on_event(struct ch_lane_watcher *w, const struct chela_event *e
         return;
     if (strcmp(ev->end.status, "done") != 0) {
         CH_BUF_AUTO why = {0};
-        ch_buf_addf(&why, "The other session did not answer: %s.", ev->end.reason);
+        ch_buf_addf(&why, "The other session did not reply: %s.", ev->end.reason);
         send_fail(s, "unavailable", ch_buf_str(&why));
         return;
     }
@@ -75,17 +74,17 @@ static void send_on_event(struct ch_lane_watcher *w, const struct chela_event *e
     send_finish_call(call);
 }
 
-/* --- its way */
+/* --- sending */
 
-/* It joins the run there only within the bounds of that run; otherwise it waits
- * for one of its own, and its count with it. */
+/* The message joins a run of the same principal; otherwise it is queued, and its hops with
+ * it. */
 static int send_deliver(const struct send_call *s, struct ch_lane *l, bool *waits,
                         struct chela_error *err) {
     struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
     CH_BUF_AUTO deny = {0};
     size_t before = ch_inflow_waiting(l->session);
     ch_behalf_apply(&s->behalf, &o);
-    ch_lane_deny_chat_tools(l, &o, &deny); /* the sender's chat is another */
+    ch_lane_deny_chat_tools(l, &o, &deny); /* the sender does not write in this chat */
     o.approve = o.approve ? o.approve : "ask";
     o.event_id = l->session->keep ? s->event : NULL;
     int rc = ch_lane_send(l, ch_buf_sv(&s->text), &o, err);
@@ -113,7 +112,7 @@ static void wait_for_answer(struct send_call *s, struct ch_lane *l) {
     ch_lane_watch(l, &s->watcher);
 }
 
-/* --- its way, once more after a crash */
+/* --- sending again after a crash */
 
 static bool has_message(const struct ch_msg *m, struct ch_sv text) {
     for (uint32_t i = 0; m->kind == CH_MSG_USER && i < m->nblocks; i++)
@@ -122,8 +121,8 @@ static bool has_message(const struct ch_msg *m, struct ch_sv text) {
     return false;
 }
 
-/* The last words said there before somebody else wrote; NULL: none, or they answer
- * others as well, whose messages were joined with this one. */
+/* The last reply to the message. NULL: none, or the message was joined with others, so that
+ * the reply answers those, too. */
 static const struct ch_msg *find_stored_answer(const struct ch_transcript *t, struct ch_sv text) {
     const struct ch_msg *answer = NULL;
     size_t i = t->n;
@@ -148,8 +147,8 @@ static void give_stored_answer(struct send_call *s, const struct ch_lane *l) {
     }
     if (!m || calls) {
         send_fail(s, "interrupted",
-                  "Outcome unknown: the message was delivered, and then the program "
-                  "was interrupted. It is not known here what was answered.");
+                  "Outcome unknown: the message was delivered, then the program was "
+                  "interrupted. The reply is not known.");
         return;
     }
     chela_call *call = s->call;
@@ -158,17 +157,18 @@ static void give_stored_answer(struct send_call *s, const struct ch_lane *l) {
     send_finish_call(call);
 }
 
-/* The message is there. took_up: with the run that is in progress since now. */
-static void look_for_answer(struct send_call *s, struct ch_lane *l, bool took_up) {
+/* The other session has the message. resumed: so has the run that was just resumed. */
+static void look_for_answer(struct send_call *s, struct ch_lane *l, bool resumed) {
     struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
     bool begins = !l->running && ch_inflow_waiting(l->session) > 0 &&
                   ch_lane_send(l, ch_sv(NULL, 0), &o, NULL) == 0;
-    if (took_up || begins)
+    if (resumed || begins)
         wait_for_answer(s, l);
     else if (l->running)
         send_report_queued(s, false);
     else if (strcmp(chela_session_status(l->session), "paused") == 0)
-        send_fail(s, "unavailable", "The other session has the message, and waits for a person.");
+        send_fail(s, "unavailable",
+                  "The other session received the message and waits for a person.");
     else
         give_stored_answer(s, l);
 }
@@ -182,11 +182,11 @@ static void send_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
         send_fail(s, "unavailable", err.message);
         return;
     }
-    bool took_up = ch_lane_was_interrupted(l) && ch_lane_resume(l, "ask", &err) == 0;
+    bool resumed = ch_lane_was_interrupted(l) && ch_lane_resume(l, "ask", &err) == 0;
     bool at_work = l->running;
     int rc = send_deliver(s, l, &waits, &err);
     if (rc == CHELA_EEXIST)
-        look_for_answer(s, l, took_up);
+        look_for_answer(s, l, resumed);
     else if (rc < 0)
         send_fail(s, "unavailable", err.message);
     else if (at_work)
@@ -214,22 +214,22 @@ static struct send_call *send_call_new(chela_call *call, const struct ch_lane *f
 }
 
 struct send_tool {
-    chela_gateway *gw; /* NULL: it was closed */
+    chela_gateway *gw; /* NULL: the gateway was closed */
     char *patterns;    /* owned */
 };
 
-/* Why not; NULL: it may be sent. */
+/* NULL: the message may be sent. */
 static const char *refusal_reason(const struct send_tool *p, const struct ch_lane *from,
                                   struct ch_sv to) {
     if (!from || !from->session->run)
-        return "Only an agent in a session of its own can write to others.";
+        return "Only an agent in a session of its own can write to other sessions.";
     if (ch_sv_is(to, from->session->key))
-        return "This is the session itself.";
+        return "This is your own session.";
     if (!ch_tool_matches(ch_sv_str(p->patterns), to) || ch_lane_key_check(to, NULL) < 0)
-        return "This session may not be written to from here.";
+        return "You may not write to this session.";
     if (from->hops >= CH_LIMIT_HOPS)
-        return "Enough messages followed from one another. Answer, and do not write on.";
-    return from->sends >= CH_LIMIT_RUN_SENDS ? "Enough messages were sent in this run." : NULL;
+        return "Too many messages followed from one another. Reply instead of writing on.";
+    return from->sends >= CH_LIMIT_RUN_SENDS ? "This run has sent its maximum of messages." : NULL;
 }
 
 static void send_start(chela_call *call) {
@@ -256,7 +256,7 @@ static void send_start(chela_call *call) {
 static void send_cancel(chela_call *call) {
     if (!call->doing)
         return;
-    send_free(call->doing); /* what it began there goes on */
+    send_free(call->doing); /* the run there goes on */
     send_finish_call(call);
 }
 
@@ -309,6 +309,6 @@ void ch_send_tool_remove(const chela_gateway *gw, chela_agent *agent) {
     struct send_tool *p = t && t->ops == &ops ? t->impl : NULL;
     if (!p || p->gw != gw)
         return;
-    p->gw = NULL; /* agents made from this one may have it, too */
+    p->gw = NULL; /* agents derived from this one share p */
     ch_registry_remove(&agent->registry, NAME);
 }

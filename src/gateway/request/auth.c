@@ -1,13 +1,12 @@
-/* auth.c -- the gate: who may come in, before anything is read or done.
+/* auth.c -- see auth.h.
  *
- * A page in a browser can make the browser send requests to this machine. So
- * the token is needed on loopback too; the name that we are called by must be
- * one of ours (a name server can make any other point here); and a request
- * that says which page it comes from must come from ours, or from one that was
- * allowed. The token is looked for in headers alone: addresses end up in logs.
+ * A web page can make a browser send requests to this machine. Three checks protect
+ * against that. The token is required on loopback, too. The Host header must be one of the
+ * configured names, because an attacker's DNS server can make any other name point here.
+ * The Origin header, if present, must be that of the console or of a configured page. The
+ * token is accepted in headers only: URLs end up in logs.
  *
- * Tokens are compared by their digests, whose length and content tell nothing
- * about the token, over all bytes whatever they are. */
+ * Tokens are compared by their digests, in constant time. */
 #include "gateway/request/auth.h"
 
 #include <arpa/inet.h>
@@ -20,8 +19,7 @@
 
 int ch_auth_init(struct ch_auth *g, const struct chela_gateway_opts *o, struct chela_error *err) {
     if (!o->token || !*o->token)
-        return ch_fail(err, CHELA_ECONFIG,
-                       "the gateway needs a token that its callers must show");
+        return ch_fail(err, CHELA_ECONFIG, "the gateway needs a token");
     if (strlen(o->token) < TOKEN_LEAST)
         return ch_fail(err, CHELA_ECONFIG, "the gateway's token is too short: at least %d bytes",
                        TOKEN_LEAST);
@@ -37,7 +35,7 @@ void ch_auth_release(struct ch_auth *g) {
     ch_strings_free(g->origins);
 }
 
-/* "name:port" and "[::1]:port" without the port. */
+/* Removes the port from "name:port" and "[::1]:port". */
 static struct ch_sv without_port(struct ch_sv host) {
     if (host.n && host.p[0] == '[') {
         const char *end = memchr(host.p, ']', host.n);
@@ -47,7 +45,7 @@ static struct ch_sv without_port(struct ch_sv host) {
     return colon ? ch_sv(host.p, (size_t)(colon - host.p)) : host;
 }
 
-/* An address cannot be made to point elsewhere by a name server. */
+/* An IP address involves no DNS, so it cannot be made to point elsewhere. */
 static bool auth_is_address(struct ch_sv host) {
     char text[INET6_ADDRSTRLEN + 2];
     unsigned char ip[16];
@@ -73,7 +71,7 @@ static bool auth_is_known_host(const struct ch_auth *g, struct ch_sv host) {
            auth_is_listed(g->hosts, name);
 }
 
-/* A page that we served ourselves. */
+/* Does the request come from a page of this gateway? */
 static bool is_same_origin(struct ch_sv origin, struct ch_sv host) {
     struct ch_sv rest = origin;
     if (ch_sv_starts(rest, "http://"))
@@ -97,13 +95,11 @@ struct ch_auth_refusal ch_auth_check(const struct ch_auth *g, const struct ch_in
     struct ch_sv host = ch_inbound_header(in, "host");
     struct ch_sv origin = ch_inbound_header(in, "origin");
     if (!host.n)
-        return (struct ch_auth_refusal){400, "there is no Host header"};
+        return (struct ch_auth_refusal){400, "the Host header is missing"};
     if (!auth_is_known_host(g, host))
-        return (struct ch_auth_refusal){421,
-                                        "this server is not known by that name: see gateway.hosts"};
+        return (struct ch_auth_refusal){421, "unknown host name: see gateway.hosts"};
     if (origin.p && !is_same_origin(origin, host) && !ch_auth_allowed_origin(g, in))
-        return (struct ch_auth_refusal){403,
-                                        "pages of that origin may not call: see gateway.origins"};
+        return (struct ch_auth_refusal){403, "origin not allowed: see gateway.origins"};
     return (struct ch_auth_refusal){0};
 }
 

@@ -1,5 +1,5 @@
-/* gateway_state.c -- what every part of a gateway asks it for: its agents, whether its
- * store is shared, and the interruption of chela_gateway_run. */
+/* gateway_state.c -- questions that every room asks the gateway, and the interruption of
+ * chela_gateway_run. */
 #include "gateway/request/gateway_state.h"
 
 #include "store/store.h"

@@ -1,8 +1,8 @@
-/* http_route.c -- from a path to the function that answers it.
+/* http_route.c -- see http_route.h.
  *
- * A path is decoded once. What could be read in two ways, an encoded slash, a
- * segment of dots, an empty one, is no path at all: so nothing can be reached
- * under a second name. What is not in the table does not exist. */
+ * A path is decoded once. A path that could be read in two ways is rejected: one with an
+ * encoded slash, an empty segment, or a segment of dots. So every route has exactly one
+ * name. */
 #include "gateway/request/http_route.h"
 
 static int route_hex_digit(char c) {
@@ -12,7 +12,7 @@ static int route_hex_digit(char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* One character of a path; -1: none that a path may hold. */
+/* Decodes one character; -1: a path must not contain it. */
 static int next_path_char(struct ch_sv *rest) {
     unsigned char c = (unsigned char)rest->p[0];
     size_t n = 1;

@@ -1,8 +1,8 @@
-/* request.c -- one request on its way through the gateway.
+/* request.c -- see request.h.
  *
- * Order matters: name and origin, path, token, method, kind of content are
- * looked at when the head is there, and a request that fails costs no more
- * than its head. Only then is the body read, and JSON made of it. */
+ * Host, origin, path, token, method and content type are checked as soon as the head of a
+ * request is complete; a refused request costs no more than its head. Only then is the body
+ * read and parsed as JSON. */
 #include "gateway/request/request.h"
 
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 #include "gateway/request/http_route.h"
 #include "net/ws_peer.h"
 
-/* --- ends */
+/* --- the end of a request */
 
 static void request_free(struct ch_request *req) {
     chela_gateway *gw = req->gw;
@@ -69,7 +69,7 @@ static void write_error_json(struct ch_buf *out, int status, const char *code,
     ch_jw_end(&w, '}');
 }
 
-/* --- answers */
+/* --- responses */
 
 void ch_request_add_header(struct ch_request *req, const char *name, const char *value) {
     ch_exchange_header(req->x, name, value);
@@ -170,13 +170,13 @@ void ch_requests_expel(chela_gateway *gw) {
     for (CH_LIST_EACH(k, &gw->requests)) {
         struct ch_request *req = CH_CONTAINER(k, struct ch_request, link);
         if (req->peer)
-            ch_ws_peer_close(req->peer, CH_WS_POLICY, "the token is another one now");
+            ch_ws_peer_close(req->peer, CH_WS_POLICY, "the token was changed");
         else if (req->streams && req->x && !(req->route->flags & CH_ROUTE_OPEN))
             ch_exchange_expel(req->x);
     }
 }
 
-/* --- what the query asks */
+/* --- the query */
 
 struct ch_sv ch_request_query(struct ch_request *req, const char *name) {
     struct ch_sv query = req->query;
@@ -217,7 +217,7 @@ static void request_refuse(chela_gateway *gw, struct ch_exchange *x, int status,
     ch_exchange_respond(x, status, "application/json", ch_buf_sv(&body));
 }
 
-/* A page of an allowed origin asks what it may send. */
+/* A CORS preflight of a page with an allowed origin. */
 static bool is_preflight(const struct ch_inbound *in) {
     return strcmp(ch_inbound_method(in), "OPTIONS") == 0 &&
            ch_inbound_header(in, "access-control-request-method").p;
@@ -260,15 +260,15 @@ static struct ch_auth_refusal check_route(chela_gateway *gw, const struct ch_inb
     bool knows = ch_auth_has_token(&gw->auth, in) ||
                  (r && r->flags & CH_ROUTE_SOCKET && ch_auth_has_socket_token(&gw->auth, in));
     if (!(r && r->flags & CH_ROUTE_OPEN) && !knows)
-        return (struct ch_auth_refusal){401, "a bearer token is needed, and this is not it"};
+        return (struct ch_auth_refusal){401, "missing or wrong bearer token"};
     if (!r)
-        return other ? (struct ch_auth_refusal){405, "that is not done with this path"}
-                     : (struct ch_auth_refusal){404, "there is no such path"};
+        return other ? (struct ch_auth_refusal){405, "method not allowed"}
+                     : (struct ch_auth_refusal){404, "no such path"};
     bool reads = strcmp(r->method, "POST") != 0;
     if (reads && ch_inbound_has_body(in))
-        return (struct ch_auth_refusal){400, "a body is not expected here"};
+        return (struct ch_auth_refusal){400, "unexpected body"};
     if (r->flags & CH_ROUTE_SMALL && !has_small_body(in))
-        return (struct ch_auth_refusal){413, "the body is too large, or does not say its size"};
+        return (struct ch_auth_refusal){413, "the body is too large, or has no Content-Length"};
     if (!reads && !is_json(ch_inbound_header(in, "content-type")))
         return (struct ch_auth_refusal){415, "the content type must be application/json"};
     return (struct ch_auth_refusal){0};
@@ -291,7 +291,7 @@ void ch_request_on_head(struct ch_exchange *x, void *user) {
         request_refuse(gw, x, no.status, no.why);
 }
 
-/* --- all of it */
+/* --- a complete request */
 
 static struct ch_sv copy_header(struct ch_request *req, const char *name) {
     struct ch_sv value = ch_inbound_header(ch_exchange_inbound(req->x), name);
@@ -338,7 +338,7 @@ void ch_request_on_complete(struct ch_exchange *x, void *user) {
     bool wants = strcmp(req->route->method, "POST") == 0;
     if (wants &&
         ch_json_parse(&req->arena, req->body, CH_JSON_STRICT, &req->json, NULL, &err) < 0) {
-        ch_request_fail(req, 400, NULL, "the body is no JSON: %s", err.message);
+        ch_request_fail(req, 400, NULL, "the body is not valid JSON: %s", err.message);
         return;
     }
     if (wants && !ch_json_is(req->json, CH_JSON_OBJECT)) {

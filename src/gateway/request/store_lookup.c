@@ -1,4 +1,4 @@
-/* store_lookup.c -- see lookup.h. */
+/* store_lookup.c -- see store_lookup.h. */
 #include "gateway/request/store_lookup.h"
 
 #include "gateway/request/gateway_state.h"
@@ -43,7 +43,7 @@ void ch_store_lookup_start(struct ch_request *req, struct ch_sv key, int64_t num
                            int (*ask)(struct ch_store_lookup *l, struct chela_error *err),
                            void (*told)(struct ch_request *req, struct ch_store_lookup *l)) {
     if (!req->gw->store) {
-        ch_request_fail(req, 501, NULL, "this gateway keeps no sessions");
+        ch_request_fail(req, 501, NULL, "this gateway has no store");
         return;
     }
     struct ch_store_lookup *l = ch_alloc(sizeof(*l));

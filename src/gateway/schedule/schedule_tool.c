@@ -1,10 +1,8 @@
-/* schedule_tool.c -- the tool `schedule`: a model makes an appointment with
- * itself.
+/* schedule_tool.c -- the tool `schedule`: a model schedules runs of its own session.
  *
- * A schedule that it makes belongs to its session: it begins a run there, goes
- * when the session is deleted, and no other session sees it. What an agent does
- * when nobody is there is for a person to agree to: the tool counts as admin and
- * asks, unless the configuration says otherwise. Off by default. */
+ * Such a schedule belongs to the session: it begins runs there, is deleted with the session,
+ * and is invisible to other sessions. The tool has the permission class admin, so a person
+ * must approve each call unless the configuration says otherwise. Off by default. */
 #include "agent/handle/agent.h"
 #include "agent/journal/schedule.h"
 #include "base/error.h"
@@ -14,7 +12,7 @@
 #include "store/store.h"
 #include "tool/call/call.h"
 
-#define LEAST_MS 60000 /* between two runs */
+#define LEAST_MS 60000 /* smallest interval between two runs */
 
 static const char description[] =
     "Have yourself told something later, in this conversation: once or again and again. Each time "
@@ -108,7 +106,7 @@ static int schedule_tool_remove(chela_call *call, const struct schedule_tool *t,
         rc = chela_schedule_remove(t->store, name, &err);
     if (rc < 0)
         return schedule_tool_refuse(call, "unavailable", err.message);
-    chela_result_text(call, "It is gone.", 11);
+    chela_result_text(call, "Removed.", 8);
     return 0;
 }
 
@@ -147,7 +145,7 @@ static int schedule_tool_add(chela_call *call, const struct schedule_tool *t, co
     rc = chela_schedule_next(&s, ch_store_now(), &next, &err);
     if (rc == 0 && too_often(&s, next))
         return schedule_tool_refuse(call, "invalid_arguments",
-                                    "when: more often than once a minute");
+                                    "when: must not be due more often than once a minute");
     if (rc == 0)
         rc = chela_schedule_add(t->store, &s, call->env->session, &err);
     if (rc == 0)
@@ -172,7 +170,7 @@ static int schedule_tool_run(chela_call *call, void *user) {
         return schedule_tool_remove(call, user, name);
     if (strcmp(action, "add") == 0)
         return schedule_tool_add(call, user, name);
-    return schedule_tool_refuse(call, "invalid_arguments", "action: add, list or remove");
+    return schedule_tool_refuse(call, "invalid_arguments", "action: must be add, list or remove");
 }
 
 int chela_schedule_tool(chela_agent *agent, chela_store *store, struct chela_error *err) {

@@ -17,13 +17,13 @@ typedef void once_fn(int rc, const struct chela_error *err, size_t n, void *user
 
 struct ch_schedules {
     chela_gateway *gw;
-    struct ch_schedule **own; /* owned: those of the configuration */
+    struct ch_schedule **configured; /* owned: schedules of the configuration */
     size_t n;
     struct ch_timer timer;
-    struct schedule_scan *look; /* under way; NULL */
-    struct ch_list firings; /* on their way into the inbox */
-    /* of ch_schedules_once */
-    char *name; /* owned; NULL: what is due */
+    struct schedule_scan *scan; /* in progress; else NULL */
+    struct ch_list firings;     /* occurrences that are entering the inbox */
+    /* arguments and result of ch_schedules_once */
+    char *name; /* owned; NULL: all that are due */
     once_fn *fn;
     void *user;
     size_t accepted;
@@ -32,7 +32,7 @@ struct ch_schedules {
     bool once;
 };
 
-/* --- what the store has, read on a worker thread */
+/* --- reading the store, on a worker thread */
 
 struct schedule_note {
     struct ch_link link;
@@ -41,10 +41,10 @@ struct schedule_note {
 
 struct schedule_scan {
     struct ch_work work;
-    struct ch_schedules *of; /* NULL: it was freed meanwhile */
+    struct ch_schedules *owner; /* NULL: freed during the scan */
     chela_store *store;
     struct ch_list notes;   /* struct schedule_note */
-    struct ch_list waiting; /* the same: occurrences in the inbox */
+    struct ch_list waiting; /* struct schedule_note: occurrences in the inbox */
     int rc;
     struct chela_error err;
 };
@@ -95,8 +95,8 @@ static void free_notes(struct ch_list *list) {
 
 static void schedules_free_scan(struct ch_work *w) {
     struct schedule_scan *k = CH_CONTAINER(w, struct schedule_scan, work);
-    if (k->of)
-        k->of->look = NULL;
+    if (k->owner)
+        k->owner->scan = NULL;
     free_notes(&k->notes);
     free_notes(&k->waiting);
     ch_free(k);
@@ -122,16 +122,16 @@ static bool has_waiting_occurrence(const struct schedule_scan *k, const char *na
     return false;
 }
 
-/* --- an occurrence on its way into the inbox */
+/* --- an occurrence that enters the inbox */
 
 struct schedule_firing {
     struct ch_link link;
     struct ch_work work;
-    struct ch_schedules *of;    /* NULL: they were freed, nothing follows */
-    struct ch_delivery *delivery; /* owned; of the gateway */
-    /* a wake: what its file says; read on a worker thread */
+    struct ch_schedules *owner;   /* NULL: freed meanwhile */
+    struct ch_delivery *delivery; /* owned */
+    /* of a wake: its file is read on a worker thread */
     char *path, *id, *key, *agent, *head; /* owned */
-    char *state_id;             /* owned: stored with it */
+    char *state_id;                       /* owned: the note that holds the state */
     struct ch_buf state;
     struct ch_bounds bounds;
     struct ch_buf text;
@@ -140,7 +140,7 @@ struct schedule_firing {
 
 static void report_once(struct ch_schedules *s) {
     once_fn *fn = s->fn;
-    if (!fn || s->look || !ch_list_empty(&s->firings))
+    if (!fn || s->scan || !ch_list_empty(&s->firings))
         return;
     s->fn = NULL;
     fn(s->rc, &s->err, s->accepted, s->user);
@@ -161,13 +161,13 @@ static void free_firing(struct schedule_firing *f) {
 
 static void firing_on_accepted(int rc, const struct chela_error *err, void *user) {
     struct schedule_firing *f = user;
-    struct ch_schedules *s = f->of;
+    struct ch_schedules *s = f->owner;
     struct ch_delivery *d = CH_TAKE(f->delivery);
     if (s && rc == 0) {
         s->accepted++;
         ch_delivery_start(d);
     } else if (s) {
-        if (rc != CHELA_EEXIST) /* that is somebody else's now */
+        if (rc != CHELA_EEXIST) /* another gateway has it */
             ch_log(CH_LOG_ERROR, "schedule", "%s cannot be stored: %s", f->id,
                    err ? err->message : chela_error_text(rc));
         ch_delivery_free(d);
@@ -184,9 +184,9 @@ static void store_state(chela_gateway *gw, const char *id, struct ch_sv state) {
     j->ops->change(j, &c, CH_SYNC_COMMIT, NULL, NULL);
 }
 
-/* The event, and how far the schedule has come: one transaction. */
+/* Stores the event and the state of its schedule in one transaction. */
 static void firing_accept(struct schedule_firing *f) {
-    chela_gateway *gw = f->of->gw;
+    chela_gateway *gw = f->owner->gw;
     struct ch_journal *j = gw->rt->journal;
     CH_BUF_AUTO data = {0};
     struct ch_delivery_opts o = {.id = f->id, .key = f->key, .agent = f->agent,
@@ -202,15 +202,15 @@ static void firing_accept(struct schedule_firing *f) {
     j->ops->change(j, &c, j->gate, firing_on_accepted, f);
 }
 
-/* --- wakes: nothing is done while their file says nothing */
+/* --- wakes: a run begins only if the wake file asks for something */
 
 static void wake_file_run(struct ch_work *w) {
     struct schedule_firing *f = CH_CONTAINER(w, struct schedule_firing, work);
     struct chela_error err = {0};
-    ch_file_load(f->path, WAKE_LIMIT, &f->text, &err); /* one that is not there says nothing */
+    ch_file_load(f->path, WAKE_LIMIT, &f->text, &err); /* a missing file counts as empty */
 }
 
-/* Blank lines and headings alone ask for nothing. */
+/* A file of blank lines and headings asks for nothing. */
 static bool is_blank_wake(struct ch_sv text) {
     while (text.p) {
         struct ch_sv line = ch_sv_trim(ch_sv_split(&text, '\n'));
@@ -222,7 +222,7 @@ static bool is_blank_wake(struct ch_sv text) {
 
 static void wake_file_done(struct ch_work *w) {
     struct schedule_firing *f = CH_CONTAINER(w, struct schedule_firing, work);
-    struct ch_schedules *s = f->of;
+    struct ch_schedules *s = f->owner;
     if (!s) {
         free_firing(f);
         return;
@@ -259,18 +259,18 @@ static void wake_file_read(struct schedule_firing *f, const struct ch_schedule *
     f->path = ch_buf_take(&path);
     f->work = (struct ch_work){
         .run = wake_file_run, .done = wake_file_done, .dropped = wake_file_dropped};
-    ch_work_submit(f->of->gw->rt->workers, &f->work);
+    ch_work_submit(f->owner->gw->rt->workers, &f->work);
 }
 
 /* --- firing */
 
-/* state: to be stored with it; NULL: with another one. */
+/* id NULL: derived from the due time. with_state: also stores the state of the schedule. */
 static void schedules_fire(struct ch_schedules *all, struct ch_schedule *s, int64_t due,
                            const char *id, bool with_state) {
     chela_agent *agent = ch_gateway_agent(all->gw, ch_sv_str(s->is.agent ? s->is.agent : ""));
     CH_BUF_AUTO event = {0}, key = {0}, stamp = {0}, state_id = {0};
     struct schedule_firing *f = ch_alloc(sizeof(*f));
-    f->of = all;
+    f->owner = all;
     ch_list_add(&all->firings, &f->link);
     if (id)
         ch_buf_add_str(&event, id);
@@ -300,15 +300,16 @@ static void schedules_fire(struct ch_schedules *all, struct ch_schedule *s, int6
 
 static void log_left_out(const struct ch_schedule *s, const struct ch_schedule_due *due) {
     if (due->set_back)
-        ch_log(CH_LOG_WARN, "schedule", "%s: the clock was set back: it begins anew", s->is.name);
+        ch_log(CH_LOG_WARN, "schedule", "%s: the clock was set back; the schedule starts over",
+               s->is.name);
     if (due->skipped)
         ch_log(CH_LOG_INFO, "schedule", "%s: missed: %zu", s->is.name, due->skipped);
     if (due->over)
-        ch_log(CH_LOG_WARN, "schedule", "%s: left out: %zu; it may have %lld runs a day",
+        ch_log(CH_LOG_WARN, "schedule", "%s: left out: %zu; the limit is %lld runs a day",
                s->is.name, due->over, (long long)s->is.max_runs_per_day);
 }
 
-/* Returns when it is due next. */
+/* Fires the due occurrences of a schedule. Returns when it is due next. */
 static int64_t schedules_fire_due(struct ch_schedules *all, const struct schedule_scan *k,
                                   struct ch_schedule *s, int64_t now) {
     const struct schedule_note *n = find_note(&k->notes, CH_SCHEDULE_STATE, s->is.name);
@@ -321,7 +322,8 @@ static int64_t schedules_fire_due(struct ch_schedules *all, const struct schedul
     ch_schedule_due(s, now, &due);
     log_left_out(s, &due);
     if (due.n && has_waiting_occurrence(k, s->is.name)) {
-        ch_log(CH_LOG_WARN, "schedule", "%s is left out: its last run still waits", s->is.name);
+        ch_log(CH_LOG_WARN, "schedule", "%s is skipped: an earlier occurrence still waits",
+               s->is.name);
         s->state.runs = before.day == s->state.day ? before.runs : 0;
         due.n = 0;
     }
@@ -342,20 +344,20 @@ static void schedules_fire_by_hand(struct ch_schedules *all, const struct schedu
     ch_schedule_event_id(s, now, &id);
     ch_buf_addf(&id, "/by-hand-%lld", (long long)now);
     if (has_waiting_occurrence(k, s->is.name))
-        all->rc = ch_fail(&all->err, CHELA_EBUSY, "a run of schedule '%s' still waits",
-                          s->is.name);
+        all->rc = ch_fail(&all->err, CHELA_EBUSY,
+                          "an earlier occurrence of schedule '%s' still waits", s->is.name);
     else
         schedules_fire(all, s, now, ch_buf_str(&id), false);
 }
 
 static bool schedules_is_configured(const struct ch_schedules *s, const char *name) {
     for (size_t i = 0; i < s->n; i++)
-        if (strcmp(s->own[i]->is.name, name) == 0)
+        if (strcmp(s->configured[i]->is.name, name) == 0)
             return true;
     return false;
 }
 
-/* *next: when anything is due again. */
+/* Lowers *next to the time when the schedule is due next. */
 static void schedules_check(struct ch_schedules *all, const struct schedule_scan *k,
                             struct ch_schedule *s, int64_t now, int64_t *next, bool *found) {
     if (!all->name) {
@@ -367,13 +369,13 @@ static void schedules_check(struct ch_schedules *all, const struct schedule_scan
     }
 }
 
-/* All of them, and when the next is due. */
+/* Returns when a schedule is due next. */
 static int64_t schedules_check_all(struct ch_schedules *all, const struct schedule_scan *k,
                                    int64_t now) {
     int64_t next = CH_WHEN_NEVER;
     bool found = false;
     for (size_t i = 0; i < all->n; i++)
-        schedules_check(all, k, all->own[i], now, &next, &found);
+        schedules_check(all, k, all->configured[i], now, &next, &found);
     for (CH_LIST_EACH(i, &k->notes)) {
         const struct schedule_note *n = CH_CONTAINER(i, struct schedule_note, link);
         CH_AUTO(ch_schedule) s = NULL;
@@ -386,17 +388,17 @@ static int64_t schedules_check_all(struct ch_schedules *all, const struct schedu
             schedules_check(all, k, s, now, &next, &found);
     }
     if (all->name && !found)
-        all->rc = ch_fail(&all->err, CHELA_ENOENT, "there is no schedule '%s'", all->name);
+        all->rc = ch_fail(&all->err, CHELA_ENOENT, "no schedule '%s'", all->name);
     return next;
 }
 
-/* --- looking */
+/* --- scanning */
 
 static void schedules_on_timer(struct ch_timer *t);
 
 static void schedules_on_scanned(struct ch_work *w) {
     struct schedule_scan *k = CH_CONTAINER(w, struct schedule_scan, work);
-    struct ch_schedules *s = k->of;
+    struct ch_schedules *s = k->owner;
     if (!s) {
         schedules_free_scan(w);
         return;
@@ -419,16 +421,16 @@ static void schedules_on_scanned(struct ch_work *w) {
 }
 
 static void schedules_scan(struct ch_schedules *s) {
-    if (s->look || !s->gw->store)
+    if (s->scan || !s->gw->store)
         return;
     struct schedule_scan *k = ch_alloc(sizeof(*k));
     k->work = (struct ch_work){
         .run = schedules_read_store, .done = schedules_on_scanned, .dropped = schedules_free_scan};
-    k->of = s;
+    k->owner = s;
     k->store = s->gw->store;
     ch_list_init(&k->notes);
     ch_list_init(&k->waiting);
-    s->look = k;
+    s->scan = k;
     ch_work_submit(s->gw->rt->workers, &k->work);
 }
 
@@ -453,11 +455,11 @@ void ch_schedules_once(struct ch_schedules *s, const char *name, once_fn *fn, vo
 static int schedules_add_configured(struct ch_schedules *s, const struct chela_schedule *given,
                                     struct chela_error *err) {
     struct chela_error why = {0};
-    int rc = ch_schedule_new(given, NULL, &s->own[s->n], &why);
+    int rc = ch_schedule_new(given, NULL, &s->configured[s->n], &why);
     if (rc < 0)
         return ch_fail(err, CHELA_ECONFIG, "schedule %s: %s", given->name ? given->name : "?",
                        why.message);
-    const char *agent = s->own[s->n++]->is.agent;
+    const char *agent = s->configured[s->n++]->is.agent;
     if (agent && !ch_gateway_agent(s->gw, ch_sv_str(agent)))
         return ch_fail(err, CHELA_ECONFIG, "schedule %s: there is no agent '%s'", given->name,
                        agent);
@@ -470,10 +472,10 @@ int ch_schedules_new(chela_gateway *gw, const struct chela_gateway_opts *o,
     while (o->schedules && o->schedules[n])
         n++;
     if (n && (!gw->store || !gw->rt->journal))
-        return ch_fail(err, CHELA_ECONFIG, "schedules need a store: it knows what was done");
+        return ch_fail(err, CHELA_ECONFIG, "schedules need a store");
     struct ch_schedules *s = ch_alloc(sizeof(*s));
     s->gw = gw;
-    s->own = ch_alloc((n + 1) * sizeof(struct ch_schedule *));
+    s->configured = ch_alloc((n + 1) * sizeof(struct ch_schedule *));
     ch_list_init(&s->firings);
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < n; i++)
@@ -489,17 +491,17 @@ void ch_schedules_free(struct ch_schedules *s) {
     if (!s)
         return;
     ch_timer_stop(s->gw->rt->loop, &s->timer);
-    if (s->look)
-        s->look->of = NULL;
+    if (s->scan)
+        s->scan->owner = NULL;
     for (struct schedule_firing *f;
          (f = CH_LIST_FIRST(&s->firings, struct schedule_firing, link));) {
-        ch_list_del(&f->link); /* whoever comes back with it frees it */
-        f->of = NULL;
+        ch_list_del(&f->link); /* its callback frees it */
+        f->owner = NULL;
         ch_delivery_free(CH_TAKE(f->delivery));
     }
     for (size_t i = 0; i < s->n; i++)
-        ch_schedule_free(s->own[i]);
-    ch_free(s->own);
+        ch_schedule_free(s->configured[i]);
+    ch_free(s->configured);
     ch_free(s->name);
     ch_free(s);
 }

@@ -1,8 +1,6 @@
-/* diagnostics.c -- asking a gateway that runs somewhere how it is.
- *
- * What a caller of it would meet, in the order in which they would: is it there,
- * does the token open it, what does it say of itself. Blocking; the findings
- * have the form that chela_runtime_survey gives its own. */
+/* diagnostics.c -- checks a running gateway from the outside, as its clients see it: is it
+ * reachable, does it accept the token, what does it report about itself. Blocking. The
+ * findings have the form of chela_runtime_survey. */
 #include "agent/handle/agent.h"
 #include "agent/provider/server_query.h"
 #include "base/log.h"
@@ -15,7 +13,7 @@
 
 struct gateway_diagnostics {
     chela_runtime *rt;
-    const char *url, *token; /* the second may be NULL */
+    const char *url, *token; /* token may be NULL */
     struct ch_jw w;
 };
 
@@ -58,11 +56,11 @@ static bool check_reach(struct gateway_diagnostics *s) {
         return true;
     }
     diagnostics_row(s, "reach", "fail", err.message,
-                    "is it running, and is this its address? see gateway.listen");
+                    "check that it is running, and its address: gateway.listen");
     return false;
 }
 
-/* The token of who uses plain HTTP over a network is everybody's. */
+/* Plain HTTP over a network exposes the token. */
 static void check_tls(struct gateway_diagnostics *s) {
     struct ch_url url;
     struct chela_error err;
@@ -72,7 +70,7 @@ static void check_tls(struct gateway_diagnostics *s) {
                 ch_sv_is(url.host, "::1");
     if (!url.tls && !near)
         diagnostics_row(s, "tls", "warn", "the token crosses the network unencrypted",
-                        "give it a certificate (gateway.tls), or a proxy that has one");
+                        "configure a certificate (gateway.tls), or a proxy with one");
 }
 
 static void check_agents(struct gateway_diagnostics *s) {
@@ -81,8 +79,8 @@ static void check_agents(struct gateway_diagnostics *s) {
     const struct ch_json *v;
     struct chela_error err = {0};
     if (!s->token) {
-        diagnostics_row(s, "token", "warn", "none to show: only what is open to all was looked at",
-                        "set CHELA_TOKEN to the gateway's");
+        diagnostics_row(s, "token", "warn", "no token given: only the open routes were checked",
+                        "set CHELA_TOKEN to the gateway's token");
         return;
     }
     if (diagnostics_get(s, "/v1/models", &body, &err) < 0) {
@@ -94,9 +92,9 @@ static void check_agents(struct gateway_diagnostics *s) {
         for (CH_JSON_EACH(m, ch_json_get(v, "data")))
             ch_buf_addf(&names, "%s%.*s", names.n ? ", " : "",
                         CH_SV_FMT(ch_json_get_str(m, "id")));
-    diagnostics_row(s, "token", "ok", "it is let in", NULL);
+    diagnostics_row(s, "token", "ok", "accepted", NULL);
     diagnostics_row(s, "agents", names.n ? "ok" : "fail",
-                    names.n ? ch_buf_str(&names) : "this is no gateway", NULL);
+                    names.n ? ch_buf_str(&names) : "this is not a gateway", NULL);
 }
 
 static void add_check(struct gateway_diagnostics *s, const struct ch_json *check) {
@@ -105,8 +103,8 @@ static void add_check(struct gateway_diagnostics *s, const struct ch_json *check
     bool well = ch_sv_is(ch_json_get_str(check, "status"), "ok");
     ch_buf_add_sv(&name, ch_json_get_str(check, "name"));
     if (well)
-        why = CH_SV("nothing is wrong with it");
-    ch_buf_add_sv(&detail, why.n ? why : CH_SV("it fails"));
+        why = CH_SV("no problem found");
+    ch_buf_add_sv(&detail, why.n ? why : CH_SV("failing"));
     bool vital = ch_sv_is(ch_buf_sv(&name), "store");
     diagnostics_row(s, ch_buf_str(&name),
                     well    ? "ok"
@@ -115,7 +113,7 @@ static void add_check(struct gateway_diagnostics *s, const struct ch_json *check
                     ch_buf_str(&detail), NULL);
 }
 
-/* Its answer counts also when it says that it is not ready. */
+/* A response with 503 is read, too: it says what fails. */
 static void check_readiness(struct gateway_diagnostics *s) {
     CH_BUF_AUTO body = {0};
     CH_ARENA_AUTO arena = {0};
@@ -126,14 +124,13 @@ static void check_readiness(struct gateway_diagnostics *s) {
     if (!read || (rc < 0 && !ch_json_get(v, "checks"))) {
         bool stopping = read && ch_sv_is(ch_json_get_str(v, "status"), "stopping");
         diagnostics_row(s, "ready", "fail",
-                        stopping ? "it is stopping"
+                        stopping ? "the gateway is stopping"
                         : rc < 0 ? err.message
-                                 : "no answer",
+                                 : "no response",
                         NULL);
         return;
     }
-    diagnostics_row(s, "ready", rc < 0 ? "fail" : "ok",
-                    rc < 0 ? "not ready for work" : "ready for work", NULL);
+    diagnostics_row(s, "ready", rc < 0 ? "fail" : "ok", rc < 0 ? "not ready" : "ready", NULL);
     for (CH_JSON_EACH(c, ch_json_get(v, "checks")))
         add_check(s, c);
 }

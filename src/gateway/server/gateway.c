@@ -1,4 +1,4 @@
-/* gateway.c -- the gateway's life: begin to listen, serve, drain, end. */
+/* gateway.c -- the life of a gateway: open, serve, reload, drain, close. */
 #include "gateway/server/gateway.h"
 
 #include "agent/journal/journal.h"
@@ -30,7 +30,7 @@
 
 #define DEFAULT_LISTEN "127.0.0.1:8787"
 
-/* A gateway, with what this file alone uses. */
+/* A gateway with the members that this file alone uses. */
 struct gateway_instance {
     chela_gateway gw;
     chela_agent **retired; /* owned array: agents to free when no lane uses them */
@@ -361,7 +361,7 @@ static void stop_timers(struct gateway_instance *g) {
     ch_loop_unpost(loop, &g->gw.interrupt);
 }
 
-/* Their handlers are told as if every client had left. */
+/* Handlers are told as if the client had left. */
 static void free_requests(chela_gateway *gw) {
     for (struct ch_request *req;
          (req = CH_LIST_FIRST(&gw->requests, struct ch_request, link));) {

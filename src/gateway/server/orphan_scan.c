@@ -14,27 +14,27 @@
 #include "io/worker.h"
 #include "store/store.h"
 
-#define EVENT_AGE_MS 5000 /* that its gateway has to deliver it */
+#define EVENT_AGE_MS 5000 /* the gateway that accepted an event has so long to deliver it */
 
 struct ch_orphan_scan {
     chela_gateway *gw;
     struct ch_timer timer;
-    struct store_scan *look; /* under way; NULL */
-    struct ch_list rescues;
+    struct store_scan *scan; /* in progress; else NULL */
+    struct ch_list resumes;
 };
 
-/* --- what the store has, read on a worker thread */
+/* --- reading the store, on a worker thread */
 
 struct orphan {
     struct ch_link link;
-    char *id, *key, *data, *agent; /* owned; those that it has */
+    char *id, *key, *data, *agent; /* owned; agent: of a session, the others: of an event */
     size_t n;
-    bool served; /* by a gateway, before */
+    bool served; /* a gateway held it last */
 };
 
 struct store_scan {
     struct ch_work work;
-    struct ch_orphan_scan *of; /* NULL: it was freed meanwhile */
+    struct ch_orphan_scan *owner; /* NULL: freed during the scan */
     chela_store *store;
     struct ch_list events, sessions; /* struct orphan */
     int64_t now;
@@ -65,7 +65,7 @@ static int orphan_scan_on_event(const struct chela_store_item *i, void *user) {
 static int orphan_scan_on_session(const struct chela_store_session *s, void *user) {
     struct store_scan *k = user;
     if (ch_orphans_lease_is_held(s, k->now) || s->key[chela_session_root(s->key)])
-        return 0; /* the latter goes on with the one that called it */
+        return 0; /* a sub-session is resumed by its parent */
     struct orphan *f = add_orphan(&k->sessions, s->key);
     f->agent = ch_strdup(s->agent);
     f->served = ch_owner_serves(s->owner);
@@ -81,7 +81,7 @@ static void orphan_scan_read_store(struct ch_work *w) {
     if (rc == 0)
         rc = chela_store_items(k->store, CHELA_STORE_INBOX, orphan_scan_on_event, k, &err);
     if (rc < 0)
-        ch_log(CH_LOG_WARN, "gateway", "what was left behind cannot be read: %s", err.message);
+        ch_log(CH_LOG_WARN, "gateway", "the store cannot be scanned for orphans: %s", err.message);
 }
 
 static void free_orphans(struct ch_list *list) {
@@ -97,14 +97,14 @@ static void free_orphans(struct ch_list *list) {
 
 static void store_scan_free(struct ch_work *w) {
     struct store_scan *k = CH_CONTAINER(w, struct store_scan, work);
-    if (k->of)
-        k->of->look = NULL;
+    if (k->owner)
+        k->owner->scan = NULL;
     free_orphans(&k->events);
     free_orphans(&k->sessions);
     ch_free(k);
 }
 
-/* --- a run whose process is gone */
+/* --- runs whose process is gone */
 
 struct orphan_resume {
     struct ch_link link;
@@ -125,17 +125,16 @@ static void orphan_resume_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
     struct chela_error err = failed ? *failed : (struct chela_error){0};
     int rc = err.code;
     if (rc == 0 && ch_lane_was_interrupted(l)) {
-        ch_log(CH_LOG_INFO, "gateway", "session %s was left in the middle of a run: it goes on",
-               r->key);
+        ch_log(CH_LOG_INFO, "gateway", "session %s has an interrupted run: resuming it", r->key);
         rc = ch_lane_resume(l, "ask", &err);
     }
-    if (rc < 0 && rc != CHELA_EBUSY) /* somebody was faster */
-        ch_log(CH_LOG_WARN, "gateway", "session %s is not taken up: %s", r->key, err.message);
+    if (rc < 0 && rc != CHELA_EBUSY) /* another gateway was first */
+        ch_log(CH_LOG_WARN, "gateway", "session %s cannot be resumed: %s", r->key, err.message);
     orphan_resume_free(r);
 }
 
-/* What began by itself is for nobody else to end. With a shared store, what
- * another gateway had begun for somebody is too: that one may not come back. */
+/* Runs of webhooks and schedules have no client that would resume them. If the store is
+ * shared, neither have the runs of a gateway that died: it may never come back. */
 static bool orphan_is_ours(const chela_gateway *gw, const struct orphan *f) {
     return ch_webhooks_own_session(gw, f->key) || orphan_has_prefix(f->key, "schedule:") ||
            orphan_has_prefix(f->key, "wake:") || (f->served && ch_gateway_is_shared(gw));
@@ -150,19 +149,19 @@ static void orphan_resume_session(struct ch_orphan_scan *s, const struct orphan 
         ch_chat_service_of_session(gw, f->key))
         return;
     if (ch_lane_open(gw, &o, &lane, &err) < 0) {
-        ch_log(CH_LOG_WARN, "gateway", "session %s is not taken up: %s", f->key, err.message);
+        ch_log(CH_LOG_WARN, "gateway", "session %s cannot be resumed: %s", f->key, err.message);
         return;
     }
     struct orphan_resume *r = ch_alloc(sizeof(*r));
     r->key = ch_strdup(f->key);
     r->wait.ready = orphan_resume_on_ready;
-    ch_list_add(&s->rescues, &r->link);
+    ch_list_add(&s->resumes, &r->link);
     ch_lane_when_ready(lane, &r->wait);
 }
 
-/* --- looking */
+/* --- scanning */
 
-/* Whose session is open here, or was left by ourselves, need not wait. */
+/* An event whose session is open here, or that this gateway left itself, is taken at once. */
 static void orphan_take_event(struct ch_orphan_scan *s, const struct orphan *f) {
     chela_gateway *gw = s->gw;
     if (ch_delivery_is_known(gw, f->id) ||
@@ -181,7 +180,7 @@ static void orphan_scan_on_timer(struct ch_timer *t);
 
 static void orphan_scan_done(struct ch_work *w) {
     struct store_scan *k = CH_CONTAINER(w, struct store_scan, work);
-    struct ch_orphan_scan *s = k->of;
+    struct ch_orphan_scan *s = k->owner;
     if (!s) {
         store_scan_free(w);
         return;
@@ -207,11 +206,11 @@ static void orphan_scan_run(struct ch_orphan_scan *s) {
     struct store_scan *k = ch_alloc(sizeof(*k));
     k->work = (struct ch_work){
         .run = orphan_scan_read_store, .done = orphan_scan_done, .dropped = store_scan_free};
-    k->of = s;
+    k->owner = s;
     k->store = s->gw->store;
     ch_list_init(&k->events);
     ch_list_init(&k->sessions);
-    s->look = k;
+    s->scan = k;
     ch_orphans_begin_scan(s->gw->orphans);
     ch_work_submit(s->gw->rt->workers, &k->work);
 }
@@ -227,7 +226,7 @@ static void orphan_scan_on_timer(struct ch_timer *t) {
 struct ch_orphan_scan *ch_orphan_scan_new(chela_gateway *gw) {
     struct ch_orphan_scan *s = ch_alloc(sizeof(*s));
     s->gw = gw;
-    ch_list_init(&s->rescues);
+    ch_list_init(&s->resumes);
     return s;
 }
 
@@ -240,9 +239,9 @@ void ch_orphan_scan_free(struct ch_orphan_scan *s) {
     if (!s)
         return;
     ch_timer_stop(s->gw->rt->loop, &s->timer);
-    if (s->look)
-        s->look->of = NULL;
-    for (struct orphan_resume *r; (r = CH_LIST_FIRST(&s->rescues, struct orphan_resume, link));)
+    if (s->scan)
+        s->scan->owner = NULL;
+    for (struct orphan_resume *r; (r = CH_LIST_FIRST(&s->resumes, struct orphan_resume, link));)
         orphan_resume_free(r);
     ch_free(s);
 }

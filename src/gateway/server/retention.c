@@ -1,10 +1,9 @@
-/* retention.c -- what nobody needs any more is deleted, now and then: events that
- * were dealt with and messages that were sent, once nobody will send them again;
- * and sessions that nobody has used for long, if the host wishes it.
+/* retention.c -- see retention.h.
  *
- * Only sessions at rest are: a run that was cut off, or waits for a person, is not
- * over, and neither is what an event or a message that was not sent belongs to. One
- * that is open, here or in another process, is in use. */
+ * Settled events and sent messages are deleted when nobody will repeat them any more.
+ * Sessions are deleted if the host asks for it, and only if they are idle: not if a run was
+ * interrupted or waits for a person, if an event or an unsent message belongs to the
+ * session, or if a process has it open. */
 #include "gateway/server/retention.h"
 
 #include "base/limits.h"
@@ -45,10 +44,10 @@ static void retention_done(struct ch_work *w) {
     if (s->owner)
         s->owner->sweep = NULL;
     if (s->gone)
-        ch_log(CH_LOG_INFO, "gateway", "%zu session%s deleted that nobody used any more", s->gone,
-               s->gone == 1 ? " was" : "s were");
+        ch_log(CH_LOG_INFO, "gateway", "deleted %zu unused session%s", s->gone,
+               s->gone == 1 ? "" : "s");
     if (s->rc < 0)
-        ch_log(CH_LOG_WARN, "gateway", "what is old is not deleted: %s", s->err.message);
+        ch_log(CH_LOG_WARN, "gateway", "old data cannot be deleted: %s", s->err.message);
     ch_free(s);
 }
 

@@ -1,8 +1,8 @@
-/* schedule_run.c -- one look at the schedules without a gateway: for who has a
- * clock of his own, such as cron.
+/* schedule_run.c -- runs the due schedules once, without a server: for hosts with a clock of
+ * their own, such as cron.
  *
- * It is a gateway that serves nobody, and ends once everything that it began has
- * ended. Runs that a gateway accepted and did not begin are taken up as well. */
+ * It opens a headless gateway and closes it when all runs have ended. Occurrences that
+ * another gateway accepted and did not begin are begun as well. */
 #include "base/error.h"
 #include "gateway/lane/delivery.h"
 #include "gateway/lane/lane.h"
@@ -21,7 +21,7 @@ struct schedule_pass {
     bool over;
 };
 
-/* What waits for a session that is in use elsewhere is left to others. */
+/* A delivery that waits for a session of another process is left to that process. */
 static void schedule_run_check(struct ch_timer *t) {
     struct schedule_pass *p = CH_CONTAINER(t, struct schedule_pass, timer);
     if (ch_deliveries_busy(p->gw) || ch_lanes_busy(p->gw))
@@ -42,15 +42,15 @@ int chela_schedule_run(chela_runtime *rt, const struct chela_gateway_opts *opts,
                        chela_event_fn *on_event, void *user, size_t *n, struct chela_error *err) {
     struct schedule_pass p = {0};
     if (!rt->own_loop)
-        return ch_fail(err, CHELA_ESTATE, "this runtime lives in its host's loop");
+        return ch_fail(err, CHELA_ESTATE, "this runtime uses its host's loop");
     if (!rt->journal || !opts->store)
-        return ch_fail(err, CHELA_ECONFIG, "schedules need a store: it knows what was done");
+        return ch_fail(err, CHELA_ECONFIG, "schedules need a store");
     int rc = ch_gateway_open_headless(rt, opts, &p.gw, err);
     if (rc < 0)
         return rc;
     p.gw->on_event = on_event;
     p.gw->user = user;
-    ch_runtime_busy(rt, true); /* timers alone do not hold the loop */
+    ch_runtime_busy(rt, true); /* timers alone do not keep the loop running */
     ch_schedules_once(p.gw->schedules, name, schedule_run_on_begun, &p);
     rc = ch_loop_run(rt->loop, &p.over);
     ch_runtime_busy(rt, false);
