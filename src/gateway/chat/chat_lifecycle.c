@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/redact.h"
 #include "gateway/chat/approval_decision.h"
 #include "gateway/chat/approval_prompt.h"
 #include "gateway/chat/chat_actions.h"

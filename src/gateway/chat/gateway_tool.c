@@ -23,6 +23,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/redact.h"
 #include "config/patch.h"
 #include "gateway/chat/chat_service.h"
 #include "gateway/lane/lane.h"

@@ -35,4 +35,8 @@ int ch_openai_format(struct ch_request *req, const char *name, const struct ch_j
 /* Reads `tool_choice`: auto, none, required, or a tool by name. */
 int ch_openai_choice(struct ch_request *req, struct ch_lane_opts *o, struct chela_error *err);
 
+/* Writes the member "usage". in, out: the protocol's names for the two kinds of tokens. */
+void ch_openai_write_usage(struct ch_jw *w, const char *in, const char *out,
+                           const struct chela_usage *u);
+
 #endif

@@ -30,23 +30,6 @@ static struct openai_chat *openai_chat_of(struct ch_completion *r) {
 
 /* --- writing */
 
-static void openai_chat_write_usage(struct ch_jw *w, const struct chela_usage *u) {
-    ch_jw_key(w, "usage");
-    ch_jw_begin(w, '{');
-    ch_jw_kint(w, "prompt_tokens", u->input);
-    ch_jw_kint(w, "completion_tokens", u->output);
-    ch_jw_kint(w, "total_tokens", u->input + u->output);
-    ch_jw_key(w, "prompt_tokens_details");
-    ch_jw_begin(w, '{');
-    ch_jw_kint(w, "cached_tokens", u->cache_read);
-    ch_jw_end(w, '}');
-    ch_jw_key(w, "completion_tokens_details");
-    ch_jw_begin(w, '{');
-    ch_jw_kint(w, "reasoning_tokens", u->reasoning);
-    ch_jw_end(w, '}');
-    ch_jw_end(w, '}');
-}
-
 static void openai_chat_begin_object(const struct openai_chat *c, struct ch_jw *w,
                                      const char *object) {
     ch_jw_begin(w, '{');
@@ -154,7 +137,7 @@ static void openai_chat_end_stream(struct openai_chat *c, const struct chela_eve
     if (c->with_usage) {
         openai_chat_begin_object(c, &w, "chat.completion.chunk");
         ch_jw_kraw(&w, "choices", CH_SV("[]"));
-        openai_chat_write_usage(&w, &ev->end.usage);
+        ch_openai_write_usage(&w, "prompt", "completion", &ev->end.usage);
         ch_jw_end(&w, '}');
         ch_request_send_event(c->r.request, NULL, NULL, ch_buf_sv(&out));
     }
@@ -187,7 +170,7 @@ static void openai_chat_end_whole(struct openai_chat *c, const struct chela_even
     ch_jw_kcstr(&w, "finish_reason", openai_chat_finish_reason(c, ev));
     ch_jw_end(&w, '}');
     ch_jw_end(&w, ']');
-    openai_chat_write_usage(&w, &ev->end.usage);
+    ch_openai_write_usage(&w, "prompt", "completion", &ev->end.usage);
     openai_chat_write_session(c, &w, ev);
     ch_jw_end(&w, '}');
     ch_request_respond_json(c->r.request, 200, &out);

@@ -18,6 +18,7 @@
 #include "gateway/request/http_route.h"
 #include "gateway/request/request.h"
 #include "gateway/request/store_lookup.h"
+#include "store/owner.h"
 #include "store/store.h"
 
 /* --- reading */

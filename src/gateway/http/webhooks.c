@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/proof.h"
+#include "base/redact.h"
 #include "gateway/lane/delivery.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"

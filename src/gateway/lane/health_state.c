@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/redact.h"
 
 struct ch_health_state {
     struct chela_error store;

@@ -4,6 +4,7 @@
 #include "base/checksum.h"
 #include "base/limits.h"
 #include "gateway/request/gateway_state.h"
+#include "store/owner.h"
 #include "store/store.h"
 
 struct sighting {

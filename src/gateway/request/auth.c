@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/redact.h"
 #include "net/ws_peer.h"
 
 #define TOKEN_LEAST 16

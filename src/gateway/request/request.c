@@ -101,7 +101,8 @@ void ch_request_fail(struct ch_request *req, int status, const char *code, const
     ch_request_respond_json(req, status, &body);
 }
 
-int ch_request_status_of_error(int code) {
+/* The HTTP status for a CHELA_E* code. */
+static int status_of_error(int code) {
     switch (code) {
     case CHELA_EINVAL:
     case CHELA_EPARSE:
@@ -127,7 +128,7 @@ int ch_request_status_of_error(int code) {
 }
 
 void ch_request_fail_with(struct ch_request *req, const struct chela_error *err) {
-    ch_request_fail(req, ch_request_status_of_error(err->code), NULL, "%s", err->message);
+    ch_request_fail(req, status_of_error(err->code), NULL, "%s", err->message);
 }
 
 void ch_request_begin_stream(struct ch_request *req) {

@@ -47,7 +47,6 @@ void ch_request_respond_json(struct ch_request *req, int status, struct ch_buf *
 void ch_request_fail(struct ch_request *req, int status, const char *code, const char *fmt, ...)
     CHELA_PRINTF(4, 5);
 void ch_request_fail_with(struct ch_request *req, const struct chela_error *err);
-int ch_request_status_of_error(int code); /* the HTTP status for a CHELA_E* code */
 
 /* Adds a header to the response; before one of the functions that respond. */
 void ch_request_add_header(struct ch_request *req, const char *name, const char *value);

@@ -422,14 +422,15 @@ int chela_gateway_wants_restart(const chela_gateway *gw) {
 
 int chela_gateway_run(chela_gateway *gw) {
     struct gateway_instance *g = instance_of(gw);
-    if (!gw->rt->own_loop)
-        return CHELA_ESTATE;
+    int rc = ch_loop_may_run(gw->rt->loop, NULL);
+    if (rc < 0)
+        return rc;
     g->return_from_run = g->over;
     g->interrupted = false;
     /* A gateway that ends may wait for a worker thread or a timer alone, and these do not
      * keep the loop running. */
     ch_loop_hold(gw->rt->loop);
-    int rc = ch_loop_run(gw->rt->loop, &g->return_from_run);
+    rc = ch_loop_run(gw->rt->loop, &g->return_from_run);
     if (rc == CHELA_ECANCELED)
         return rc; /* the loop is gone */
     ch_loop_release(gw->rt->loop);

@@ -12,6 +12,7 @@
 #include "gateway/lane/orphans.h"
 #include "gateway/request/gateway_state.h"
 #include "io/worker.h"
+#include "store/owner.h"
 #include "store/store.h"
 
 #define EVENT_AGE_MS 5000 /* the gateway that accepted an event has so long to deliver it */

@@ -41,11 +41,12 @@ static void schedule_run_on_begun(int rc, const struct chela_error *err, size_t 
 int chela_schedule_run(chela_runtime *rt, const struct chela_gateway_opts *opts, const char *name,
                        chela_event_fn *on_event, void *user, size_t *n, struct chela_error *err) {
     struct schedule_pass p = {0};
-    if (!rt->own_loop)
-        return ch_fail(err, CHELA_ESTATE, "this runtime uses its host's loop");
+    int rc = ch_loop_may_run(rt->loop, err);
+    if (rc < 0)
+        return rc;
     if (!rt->journal || !opts->store)
         return ch_fail(err, CHELA_ECONFIG, "schedules need a store");
-    int rc = ch_gateway_open_headless(rt, opts, &p.gw, err);
+    rc = ch_gateway_open_headless(rt, opts, &p.gw, err);
     if (rc < 0)
         return rc;
     p.gw->on_event = on_event;
