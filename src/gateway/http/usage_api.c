@@ -27,7 +27,7 @@ struct usage_report {
     bool priced; /* the cost of at least one run is known */
 };
 
-static int usage_note_session(const struct chela_store_session *s, void *user) {
+static int usage_api_note_session(const struct chela_store_session *s, void *user) {
     struct usage_report *u = user;
     if (s->updated < u->since)
         return 0;
@@ -117,7 +117,7 @@ static int query_usage(struct ch_store_lookup *l, struct chela_error *err) {
     struct usage_report u = {.lookup = l, .since = l->number};
     struct chela_store_filter filter = {.limit = CH_LIMIT_LISTED};
     ch_buf_add_str(&l->out, "{\"calls\":[");
-    int rc = chela_store_list(l->store, &filter, usage_note_session, &u, err);
+    int rc = chela_store_list(l->store, &filter, usage_api_note_session, &u, err);
     int read = read_sessions(&u, rc < 0 ? NULL : err);
     if (u.priced)
         ch_buf_addf(&l->out, "],\"cost_usd\":%.6f}", u.cost);
