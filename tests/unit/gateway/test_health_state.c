@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/log.h"
+#include "base/redact.h"
 #include "gateway/lane/health_state.h"
 
 static struct chela_str text(const char *s) {
