@@ -2,7 +2,7 @@
  *
  * A channel knows one service: how its callbacks are verified, what they mean,
  * who may talk to the agent, and how an answer gets there. It knows nothing of
- * sessions: gateway/chat/channels.c stores what arrived, acknowledges it, leads it to
+ * sessions: gateway/chat/chat_dispatch.c stores what arrived, acknowledges it, leads it to
  * an agent and hands over the answers. So a channel is a table of functions, and
  * a new one is a file, a row in channels.c and the rows of its options.
  *
