@@ -302,6 +302,32 @@ static void test_next_inside_hook(void **state) {
     }
 }
 
+/* --- a key that is opened again ---------------------------------------------------- */
+
+/* The same key, closed and opened `times` times before the loop turns. */
+static void reopen(const struct variant *v, unsigned times, unsigned turns) {
+    struct office o;
+    struct chela_error err = {0};
+    open_office(&o, v);
+    turn(&o, turns);
+    for (unsigned i = 0; i < times; i++) {
+        chela_session_close(o.session);
+        assert_int_equal(chela_session_new(o.lead, "s", &o.session, &err), 0);
+    }
+    if (chela_session_wait(o.session, &err) < 0)
+        fail_msg("%u times, %u turns: %s", times, turns, err.message);
+    start(&o, "plain");
+    chela_run_wait(o.run);
+    assert_string_equal(chela_run_reason(o.run), "task_completed");
+    close_office(&o);
+}
+
+static void test_reopen(void **state) {
+    for (unsigned times = 1; times <= 3; times++)
+        for (unsigned turns = 0; turns <= 4; turns++)
+            reopen(*state, times, turns);
+}
+
 #define DELEGATING(test)                                                                        \
     cmocka_unit_test_prestate(test, (void *)&variants[0]),                                      \
         cmocka_unit_test_prestate(test, (void *)&variants[1])
@@ -311,7 +337,8 @@ static void test_next_inside_hook(void **state) {
         cmocka_unit_test_prestate(test, (void *)&variants[3])
 
 int main(void) {
-    const struct CMUnitTest tests[] = {ALL_WAYS(test_act_inside), ALL_WAYS(test_next_inside_end),
+    const struct CMUnitTest tests[] = {DELEGATING(test_reopen), ALL_WAYS(test_act_inside),
+                                       ALL_WAYS(test_next_inside_end),
                                        DELEGATING(test_next_inside_hook),
                                        ALL_WAYS(test_act_after_resume)};
     return cmocka_run_group_tests(tests, NULL, NULL);

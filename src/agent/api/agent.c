@@ -22,6 +22,7 @@
 #include "base/mem.h"
 #include "tool/builtin/builtin.h"
 #include "tool/builtin/chat/message.h"
+#include "tool/process/sandbox_options.h"
 #include "tool/process/sandbox_policy.h"
 #include "tool/registry/settings.h"
 #include "tool/call/function.h"

@@ -10,7 +10,6 @@
 
 #include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
-#include "agent/machine/event.h"
 #include "agent/machine/run.h"
 #include "agent/run/driver.h"
 #include "agent/run/think.h"
@@ -20,7 +19,6 @@ bool ch_taken_over(chela_run *run) {
     CH_AUTOFREE char *words = CH_TAKE(run->last_words);
     run->error[0] = '\0';
     ch_warn(run, "a person took over");
-    (void)words; /* freed at the end; clang 14 takes it for unused */
     return !run->dead && ch_think_say(run, ch_sv_str(words), true);
 }
 

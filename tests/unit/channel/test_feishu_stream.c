@@ -10,6 +10,8 @@
 #include "agent/api/runtime.h"
 #include "agent/handle/agent.h"
 #include "channel/feishu.h"
+#include "channel/feishu_api.h"
+#include "channel/feishu_stream.h"
 
 #define T0 (INT64_C(1700000000) * 1000)
 #define TO "oc_1 om_1"

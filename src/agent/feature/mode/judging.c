@@ -206,7 +206,8 @@ bool ch_judging_turn(chela_run *run) {
     if (!last || t->n == k->looked_at || run->steering.n > 0)
         return false;
     k->reviewing = last->kind == CH_MSG_ASSISTANT;
-    if (k->reviewing && ch_mode_settings(run->session->agent)->reflection.answers && !run->follow_ups.n)
+    bool answers = ch_mode_settings(run->session->agent)->reflection.answers;
+    if (k->reviewing && answers && !run->follow_ups.n)
         ask(run, last_words(t), CH_SV("none"), ch_buf_sv(&run->text), k->tried.retries);
     else if (last->kind == CH_MSG_RESULTS && write_calls(run, last, &plan, &given))
         ask(run, last_words(t), ch_buf_sv(&plan), ch_buf_sv(&given), k->tried.retries);
