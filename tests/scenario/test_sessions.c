@@ -525,7 +525,7 @@ static void test_goal_and_errors_are_kept(void **state) {
     assert_int_equal(chela_session_new(st.agent, "a", &st.session, NULL), 0);
     stage_play(&st, "  Bring it home\nbefore the rain");
     assert_string_equal(stage_verdict(&st), "done/task_completed");
-    check_course(&st.run->course);
+    check_course(ch_record_course(st.run));
     stage_close(&st);
     assert_int_equal(chela_store_records(store, "a", 1, last_state, &last, NULL), 0);
     assert_non_null(strstr(ch_buf_str(&last), "\"goal\":\"Bring it home\",\"error_log\":[{"));
@@ -546,9 +546,9 @@ static void test_goal_and_errors_are_kept(void **state) {
         assert_int_equal(chela_session_new(st.agent, "a", &st.session, NULL), 0);
         wait_open(&st);
         assert_int_equal(chela_run_resume(st.session, NULL, &st.run, NULL), 0);
-        assert_string_equal(st.run->course.goal, "Bring it home");
-        assert_true(st.run->course.n >= 1);
-        assert_string_equal(st.run->course.errors[0].of, "anthropic/fake-1");
+        assert_string_equal(ch_record_course(st.run)->goal, "Bring it home");
+        assert_true(ch_record_course(st.run)->n >= 1);
+        assert_string_equal(ch_record_course(st.run)->errors[0].of, "anthropic/fake-1");
         if (life == 1)
             assert_int_equal(chela_run_wait(st.run), 0);
         stage_close(&st);

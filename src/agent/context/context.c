@@ -1,6 +1,7 @@
 /* context.c -- see context.h. */
 #include "agent/context/context.h"
 #include "agent/handle/lookup.h"
+#include "agent/handle/run.h"
 #include "agent/handle/run_origin.h"
 #include "agent/journal/emit.h"
 #include "agent/provider/target.h"
@@ -223,7 +224,7 @@ static uint64_t key_of(const chela_run *run, unsigned flags) {
 static void look_for_changes(chela_run *run) {
     chela_session *s = run->session;
     struct ch_context *c = &s->context;
-    if (run->looked || !c->system || !(c->flags & READS))
+    if (ch_run_did(run, CH_RUN_LOOKED) || !c->system || !(c->flags & READS))
         return;
     ch_buf_clear(&c->changed);
     ch_project_changes(&c->project, s->agent->workspace, &c->changed);
@@ -235,9 +236,8 @@ static void settle(chela_run *run) {
     struct ch_context *c = &s->context;
     uint64_t tools = s->agent->registry.revision;
     look_for_changes(run);
-    if (!run->looked || c->registry_revision != tools)
+    if (ch_run_once(run, CH_RUN_LOOKED) || c->registry_revision != tools)
         c->flags = look_at_tools(run);
-    run->looked = true;
     c->registry_revision = tools;
     unsigned flags = c->flags | (is_small(run) ? MINIMAL : 0);
     uint64_t key = key_of(run, flags);

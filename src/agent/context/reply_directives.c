@@ -1,6 +1,7 @@
 /* reply_directives.c -- see reply_directives.h. */
 #include "agent/context/reply_directives.h"
 #include "agent/handle/hooks.h"
+#include "agent/handle/run_outcome.h"
 #include "agent/journal/emit.h"
 #include "agent/machine/event.h"
 #include "agent/machine/message_origin.h"
@@ -116,8 +117,7 @@ void ch_said_end(chela_run *run) {
                   .so_far = ch_str(ch_buf_sv(&d->text))}};
     if (d->text.n > before && ch_hook_delta(run, &ev) && !ch_emit(run, &ev))
         return;
-    ch_buf_clear(&run->text);
-    ch_buf_add_sv(&run->text, ch_sv_trim(ch_buf_sv(&d->text)));
+    ch_run_outcome_text(run, ch_sv_trim(ch_buf_sv(&d->text)));
     attach_all(run);
 }
 

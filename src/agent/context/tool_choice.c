@@ -2,6 +2,7 @@
 #include "agent/context/tool_choice.h"
 
 #include "agent/context/tool_embedding.h"
+#include "agent/handle/run.h"
 
 /* Tools for what a message says, or has called. */
 static void select_for(chela_run *run, const struct ch_msg *m) {
@@ -32,9 +33,8 @@ struct ch_selection *ch_session_selection(chela_session *s) {
 void ch_tool_choice_select(chela_run *run) {
     chela_session *s = run->session;
     const struct ch_transcript *t = &s->transcript;
-    if (run->selected)
+    if (!ch_run_once(run, CH_RUN_SELECTED))
         return;
-    run->selected = true;
     size_t i = t->n;
     if (ch_selection_is_new(ch_session_selection(s))) {
         i = 0;

@@ -9,6 +9,7 @@
 #include "agent/handle/lookup.h"
 #include "agent/handle/run.h"
 #include "agent/journal/emit.h"
+#include "agent/journal/run_journal.h"
 #include "agent/machine/run.h"
 #include "agent/provider/target.h"
 #include "base/error.h"
@@ -98,10 +99,9 @@ void ch_meaning_charge(chela_run *run, int64_t tokens) {
                                               : -1;
 
     ch_run_spend(&run->m, &u, cost);
-    run->turn_usage.input += tokens;
-    run->turn_cost = cost < 0 || run->turn_cost < 0 ? -1 : run->turn_cost + cost;
-    run->embedded.calls++;
-    run->embedded.tokens += tokens;
+    ch_run_charge(&run->m, &u, cost);
+    if (m)
+        ch_keep_embedded(run, m->target->spec, tokens);
 }
 
 /* --- what to ask for ------------------------------------------------------------ */
@@ -160,7 +160,6 @@ void ch_ponder_abort(chela_run *run) {
 
 static void go_on(chela_run *run, void (*done)(chela_run *run)) {
     ch_ponder_abort(run);
-    run->pondered = true;
     done(run);
 }
 
@@ -227,9 +226,9 @@ static void ask(struct ch_pondering *p) {
 bool ch_ponder(chela_run *run, void (*done)(chela_run *run)) {
     struct ch_meaning *m = meaning_of(run);
 
-    if (!m || run->pondered || run->selected || now(run) < m->embedder.again)
+    if (!m || ch_run_did(run, CH_RUN_SELECTED) || now(run) < m->embedder.again ||
+        !ch_run_once(run, CH_RUN_EMBEDDED))
         return false;
-    run->pondered = true;
     struct ch_sv input = input_of(run);
     if (!input.n || !ch_selection_ranks(ch_session_selection(run->session), &run->permit.policy))
         return false;

@@ -12,13 +12,17 @@
 #include "agent/machine/principal.h"
 #include "agent/machine/run_counters.h"
 
+struct ch_acting;
 struct ch_compaction;
+struct ch_control;
 struct ch_past;
 struct ch_pondering;
+struct ch_record;
 struct ch_run_features;
 struct ch_run_origin;
 struct ch_run_recall;
 struct ch_said;
+struct ch_turn;
 
 /* What a run may do, and who has to agree. */
 struct ch_permit {
@@ -27,6 +31,14 @@ struct ch_permit {
     bool own_policy;          /* it says more than the agent's */
     bool forgets;             /* ignore remembered approvals */
     enum ch_consent ask_means;
+};
+
+/* Things that happen once a run, or until it is bound to another agent. */
+enum ch_run_did {
+    CH_RUN_LOOKED = 1,   /* at what may be done, and what has changed */
+    CH_RUN_SELECTED = 2, /* tools for the input */
+    CH_RUN_EMBEDDED = 4, /* the input, to select them */
+    CH_RUN_REWROTE = 8,  /* the transcript */
 };
 
 struct chela_run {
@@ -38,94 +50,52 @@ struct chela_run {
     struct ch_run m;
     chela_event_fn *on_event;
     void *user;
-    struct ch_run_origin *origin; /* handle/run_origin.c */
     struct ch_permit permit;
 
-    bool active;          /* counted in rt->running, the loop is held */
-    bool over;            /* ended or paused; RUN_END was sent */
-    bool dead;            /* closed: touch nothing, say nothing */
-    bool retired;         /* its session has another run: it is told of its end, no more */
-    unsigned turn_open;   /* number of the turn whose TURN_END is still to be sent, or 0 */
-    enum ch_in stop;      /* asked for inside a callback: an interruption that takes place when
-                             the callback has returned; CH_IN_INPUT: none */
+    bool over;       /* ended or paused; RUN_END was sent */
+    bool dead;       /* closed: touch nothing, say nothing */
+    bool retired;    /* its session has another run: it is told of its end, no more */
+    unsigned did;    /* bits of ch_run_did */
+    enum ch_in stop; /* asked for inside a callback: an interruption that takes place when
+                        the callback has returned; CH_IN_INPUT: none */
     struct ch_task stop_soon; /* at the latest then, if nothing else happens */
-    enum ch_in interrupt; /* waiting for the tools to end; CH_IN_INPUT: none */
-
-    /* being stored */
-    size_t began;         /* its first message in the transcript */
-    bool begun;           /* RUN_START was sent in this life */
-    uint64_t stored_events; /* m.seq as it was last stored */
-    uint64_t start_seq;   /* of the record that it began with; 0: in another process, or none */
-    uint64_t admit_seq;   /* once committed it begins; 0: does not wait */
-    uint64_t end_seq;     /* once committed it has ended, or is paused; 0: likewise */
-    uint64_t *gates;      /* owned, by call: once committed it may run; 0: likewise */
-    bool acting;          /* what is stored now is so in the middle of its calls */
-    unsigned recoveries;  /* times that it was taken up since the last reply, or one below */
-    unsigned told; /* the status that lists show */
-    struct ch_past *past; /* owned: what it goes on from; NULL: nothing */
-    void (*take_up)(chela_run *run); /* ...and how; NULL: it begins anew */
-    struct ch_course course; /* stored with the machine */
-
-    /* thinking */
-    struct ch_target *target;
-    const char *key; /* of the target, that the call was made with */
-    struct ch_http_call *call;
-    struct ch_decoder decoder;
-    bool decoding;         /* decoder is initialised */
-    struct ch_arena arena; /* of this turn: request, hooks' texts */
-    struct ch_http_request http;
-    struct ch_sv body[3];
-    bool output_shown;
-    unsigned held;           /* quirks that would take strict schemas out of the request */
-    enum ch_output_way output_way; /* of this turn */
-    bool unfit;              /* the answer was not of the form; `complaint` says why */
-    struct ch_buf complaint;
-    bool selected; /* tools for its input */
-    struct ch_pondering *pondering; /* owned: embeddings it waits for; NULL: none */
-    bool pondered;
-    struct { /* by the embedding model, not yet in the journal */
-        unsigned calls;
-        int64_t tokens;
-    } embedded;
-    bool looked;   /* at what may be done, and what has changed */
-    int64_t stamp;           /* time of the chunk being decoded, 0 between chunks */
-    const char *stop_reason; /* for TURN_END */
-    struct ch_usage turn_usage; /* of all its attempts */
-    double turn_cost;           /* likewise; negative: unknown */
-    bool warned_price;          /* that it is unknown */
-    bool may_redo;              /* the host can take back what it showed */
-
-    size_t guessed;             /* tokens of the request, before a gauge was asked */
-    struct ch_run_recall *recall; /* owned: notes that were looked for; NULL: not yet */
-    struct ch_compaction *compaction; /* owned; NULL: none is under way */
-    bool rewrote;               /* the transcript */
-
-    /* acting */
-    struct ch_list children; /* runs that calls of it are: delegate.h */
-    unsigned nchildren;      /* agents called by it that have ended; stored */
-    const struct ch_msg *reply; /* in the transcript */
-    bool written; /* no model wrote it, but a feature */
-    struct ch_batch *batch;
-    struct ch_guard guard;
-
-    struct ch_timer deadline, retry;
-    struct ch_task begin;
-    struct ch_queue steering, follow_ups;
-    bool deliver_follow_up;
-    atomic_bool cancelled;
-    struct ch_post cancel; /* on its way once cancelled is set */
-    char *cancel_reason;
-    atomic_bool left;
-    struct ch_post leave; /* likewise */
-
-    struct ch_buf text; /* the answer so far */
-    struct ch_run_features *features; /* owned; NULL: none (run/feature.h) */
-    bool silent; /* a feature said so of its end */
     char *last_words; /* owned: of CH_IN_TAKEN_OVER; NULL: nobody has taken over */
 
-    struct ch_said *said; /* owned: context/reply_directives.c; NULL: nothing */
+    /* Parts, each private to a file, in one piece of memory with the run. */
+    struct ch_control *control;   /* run/driver.c: begin, end, timers, cancellation */
+    struct ch_turn *turn;         /* run/think.c: the model call in flight */
+    struct ch_acting *acting;     /* run/act.c: the calls of the reply */
+    struct ch_record *record;     /* journal/run_journal.c: what of it is stored */
+    struct ch_run_origin *origin; /* handle/run_origin.c: who asked */
+    /* Parts that not every run has; owned, NULL: none. */
+    struct ch_run_features *features; /* run/feature.c */
+    struct ch_past *past;             /* what it goes on from */
+    struct ch_compaction *compaction; /* context/compaction.c */
+    struct ch_pondering *pondering;   /* context/tool_embedding.c */
+    struct ch_run_recall *recall;     /* context/recall.c */
+    struct ch_said *said;             /* context/reply_directives.c */
+
+    struct ch_target *target; /* of the model call that was made last, or is made */
+    struct ch_arena arena;    /* of this turn: request, hooks' texts */
+    int64_t stamp;            /* time of the chunk being decoded, 0 between chunks */
+    const struct ch_msg *reply; /* in the transcript: whose calls are run */
+    struct ch_batch *batch;
+    struct ch_list children; /* runs that calls of it are (run/parent.h) */
+    unsigned nchildren;      /* agents called by it that have ended; stored */
+    struct ch_queue steering, follow_ups;
+    struct ch_buf text; /* the answer so far */
     char error[CHELA_ERROR_MAX];
 };
+
+static inline bool ch_run_did(const chela_run *run, enum ch_run_did what) {
+    return run->did & what;
+}
+/* True the first time. */
+static inline bool ch_run_once(chela_run *run, enum ch_run_did what) {
+    bool first = !(run->did & what);
+    run->did |= what;
+    return first;
+}
 
 static inline bool ch_stops(const chela_run *run) {
     return run->stop != CH_IN_INPUT;

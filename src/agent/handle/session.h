@@ -35,6 +35,7 @@ struct ch_fill {
     size_t fixed;      /* ...and the tokens of its system prompt and tools */
     size_t note;       /* of what it says at its end */
     size_t asked;      /* the limit of the reply that was asked for; 0: none was */
+    size_t guessed;    /* tokens of the last request, before the gauge was asked; 0: not counted */
     size_t ceiling;    /* a request of so many tokens was too large; 0: none was */
     int64_t warm;      /* monotonic ms: when the model last read it; 0: never */
 };

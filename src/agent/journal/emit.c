@@ -7,25 +7,15 @@
 #include "agent/journal/run_journal.h"
 #include "agent/machine/event.h"
 #include "agent/machine/run.h"
-#include "base/limits.h"
 
 int64_t ch_run_now(const chela_run *run) {
     return ch_now_ms(ch_loop_clock(run->loop));
 }
 
-/* Events that were emitted but not committed are emitted again after a crash, with
- * higher seq (recover.c). This bounds how many there can be. */
-static void bound_unstored(chela_run *run) {
-    if (run->m.seq < run->stored_events + CH_LIMIT_UNSTORED / 2 || ch_run_over(&run->m))
-        return;
-    run->stored_events = run->m.seq;
-    ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT);
-}
-
 bool ch_emit(chela_run *run, struct chela_event *ev) {
     if (run->dead)
         return false;
-    bound_unstored(run);
+    ch_keep_unstored(run);
     ev->run = run->id;
     ev->seq = ch_run_next_seq(&run->m);
     ev->ts = run->stamp ? run->stamp : ch_run_now(run);

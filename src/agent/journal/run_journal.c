@@ -1,7 +1,6 @@
 /* run_journal.c -- see run_journal.h. */
 #include "agent/journal/run_journal.h"
 
-#include "agent/context/tool_embedding.h"
 #include "agent/handle/lookup.h"
 #include "agent/handle/run_origin.h"
 #include "agent/handle/session.h"
@@ -21,6 +20,54 @@
 #include "json/writer.h"
 #include "model/codec/encoder.h"
 #include "model/message/message_json.h"
+
+struct ch_record {
+    uint64_t stored_events; /* m.seq as it was last stored */
+    uint64_t start_seq;     /* of the record that the run began with; 0: none of this process */
+    unsigned recoveries;    /* times that it was taken up since the last reply, or one below */
+    enum ch_past_status told; /* the status that lists show */
+    struct ch_course course;
+    struct { /* by the embedding model, not yet in the journal */
+        unsigned calls;
+        int64_t tokens;
+        char *model; /* owned */
+    } embedded;
+};
+
+const size_t ch_record_size = sizeof(struct ch_record);
+
+void ch_record_release(chela_run *run) {
+    ch_course_release(&run->record->course);
+    ch_free(run->record->embedded.model);
+}
+
+struct ch_course *ch_record_course(chela_run *run) {
+    return &run->record->course;
+}
+
+unsigned ch_record_recoveries(const chela_run *run) {
+    return run->record->recoveries;
+}
+
+void ch_record_recovered(chela_run *run, unsigned times) {
+    run->record->recoveries = times;
+}
+
+void ch_record_recall(chela_run *run, struct ch_past *past) {
+    run->record->told = past->status;
+    run->record->course = past->course;
+    past->course = (struct ch_course){0};
+}
+
+void ch_keep_embedded(chela_run *run, const char *model, int64_t tokens) {
+    struct ch_record *r = run->record;
+    if (!r->embedded.model || strcmp(r->embedded.model, model) != 0) {
+        ch_free(r->embedded.model);
+        r->embedded.model = ch_strdup(model);
+    }
+    r->embedded.calls++;
+    r->embedded.tokens += tokens;
+}
 
 static const struct ch_journal_ops *ops(const chela_session *s) {
     return s->agent->rt->journal->ops;
@@ -206,7 +253,7 @@ uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m, const char *pro
     if (ch_run_origin_drop_if(run))
         ch_jw_kcstr(&w, "drop_if", ch_run_origin_drop_if(run));
     kmsg(&w, m);
-    run->start_seq =
+    run->record->start_seq =
         end_inbound(run->session, &w,
                     &(struct ch_origin){ch_run_origin_event(run), ch_run_origin_answer_to(run),
                                         ch_run_origin_about(run)});
@@ -302,14 +349,13 @@ static void write_usage(struct ch_jw *w, const struct ch_usage *u) {
 }
 
 static void write_embedded(struct ch_jw *w, const chela_run *run) {
-    const struct ch_meaning *m = run->session->agent->meaning;
-    if (!run->embedded.calls || !m)
+    if (!run->record->embedded.calls)
         return;
     ch_jw_key(w, "embedding");
     ch_jw_begin(w, '{');
-    ch_jw_kcstr(w, "model", m->target->spec);
-    ch_jw_kint(w, "calls", run->embedded.calls);
-    ch_jw_kint(w, "input", run->embedded.tokens);
+    ch_jw_kcstr(w, "model", run->record->embedded.model);
+    ch_jw_kint(w, "calls", run->record->embedded.calls);
+    ch_jw_kint(w, "input", run->record->embedded.tokens);
     ch_jw_end(w, '}');
 }
 
@@ -332,8 +378,8 @@ void ch_keep_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply
     ch_jw_end(&w, '}');
     write_usage(&w, &r->usage);
     write_embedded(&w, run);
-    run->embedded.calls = 0;
-    run->embedded.tokens = 0;
+    run->record->embedded.calls = 0;
+    run->record->embedded.tokens = 0;
     end(run->session, &w, CH_REC_MESSAGE, CH_SYNC_COMMIT);
 }
 
@@ -537,7 +583,8 @@ static void write_below(struct ch_jw *w, const struct ch_run *m, const struct ch
     ch_jw_end(w, '}');
 }
 
-static void write_machine(struct ch_jw *w, const chela_run *run, const struct ch_spent *live) {
+static void write_machine(struct ch_jw *w, const chela_run *run, const struct ch_spent *live,
+                          bool acting) {
     const struct ch_run *m = &run->m;
 
     ch_jw_kcstr(w, "state", ch_run_state_name(m->state));
@@ -560,10 +607,10 @@ static void write_machine(struct ch_jw *w, const chela_run *run, const struct ch
         ch_jw_double(w, m->cost - live->cost);
     }
     ch_jw_kint(w, "seq", (int64_t)m->seq);
-    if (run->acting)
+    if (acting)
         ch_jw_kbool(w, "acting", true);
-    if (run->recoveries)
-        ch_jw_kint(w, "recoveries", run->recoveries);
+    if (run->record->recoveries)
+        ch_jw_kint(w, "recoveries", run->record->recoveries);
     struct ch_usage own = {.input = m->usage.input - live->usage.input,
                            .output = m->usage.output - live->usage.output,
                            .cache_read = m->usage.cache_read - live->usage.cache_read,
@@ -572,7 +619,8 @@ static void write_machine(struct ch_jw *w, const chela_run *run, const struct ch
     write_usage(w, &own);
 }
 
-uint64_t ch_keep_state(chela_run *run, enum ch_past_status status, enum ch_sync sync) {
+static uint64_t write_state(chela_run *run, enum ch_past_status status, enum ch_sync sync,
+                            bool acting) {
     struct ch_keep *k = ch_kept(run);
 
     if (!k)
@@ -583,23 +631,32 @@ uint64_t ch_keep_state(chela_run *run, enum ch_past_status status, enum ch_sync 
     ch_jw_kcstr(&w, "status", word);
     struct ch_spent live = k->ops->save(run, &w);
     ch_behalf_write(ch_run_origin_behalf(run), &w);
-    write_machine(&w, run, &live);
-    ch_course_write(&run->course, &w);
+    write_machine(&w, run, &live, acting);
+    ch_course_write(&run->record->course, &w);
     if (run->error[0])
         ch_jw_kcstr(&w, "error", run->error);
-    run->stored_events = run->m.seq;
-    if (status != run->told) {
-        run->told = status;
+    run->record->stored_events = run->m.seq;
+    if (status != run->record->told) {
+        run->record->told = status;
         ops(run->session)
             ->note(k->log, &(struct chela_store_head){.status = ch_past_status_name(status)});
     }
     return end(run->session, &w, CH_REC_STATE, sync);
 }
 
+uint64_t ch_keep_state(chela_run *run, enum ch_past_status status, enum ch_sync sync) {
+    return write_state(run, status, sync, false);
+}
+
 void ch_keep_acting(chela_run *run, enum ch_sync sync) {
-    run->acting = true;
-    ch_keep_state(run, CH_PAST_RUNNING, sync);
-    run->acting = false;
+    write_state(run, CH_PAST_RUNNING, sync, true);
+}
+
+void ch_keep_unstored(chela_run *run) {
+    if (run->m.seq < run->record->stored_events + CH_LIMIT_UNSTORED / 2 || ch_run_over(&run->m))
+        return;
+    run->record->stored_events = run->m.seq;
+    ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT);
 }
 
 uint64_t ch_keep_end(chela_run *run, enum ch_past_status status) {
@@ -617,7 +674,7 @@ static uint64_t older(uint64_t a, uint64_t b) {
 static uint64_t first_needed(const chela_run *run) {
     uint64_t seq = older(ch_queue_seq(&run->steering), ch_queue_seq(&run->follow_ups));
 
-    return older(run->start_seq, older(seq, run->session->keep->ops->oldest(run->session)));
+    return older(run->record->start_seq, older(seq, run->session->keep->ops->oldest(run->session)));
 }
 
 /* What the records that need not be read any more would have told as well. */
@@ -656,7 +713,7 @@ void ch_keep_rewritten(chela_run *run, const struct ch_keep_rewrite *how) {
 
     if (!k)
         return;
-    bool known = run->start_seq || run->m.by_hand; /* else another process began it */
+    bool known = run->record->start_seq || run->m.by_hand; /* else another process began it */
     uint64_t needed = first_needed(run);
     struct ch_jw w = begin(k, run);
     ch_jw_kcstr(&w, "strategy", how->strategy);

@@ -57,6 +57,18 @@ struct ch_origin { /* for channels; all may be NULL */
     const struct ch_about *about; /* what the message came with */
 };
 
+/* --- the part of a run that is about its journal */
+extern const size_t ch_record_size; /* of what run->record is */
+void ch_record_release(chela_run *run);
+struct ch_course *ch_record_course(chela_run *run); /* stored with the machine */
+/* Times that the run was taken up since the last reply of it or of a run below. */
+unsigned ch_record_recoveries(const chela_run *run);
+void ch_record_recovered(chela_run *run, unsigned times);
+/* The run goes on from what an earlier process stored; past->course is taken. */
+void ch_record_recall(chela_run *run, struct ch_past *past);
+/* The embedding model has read tokens for the run. */
+void ch_keep_embedded(chela_run *run, const char *model, int64_t tokens);
+
 /* --- the session */
 /* If the runtime has a journal. ops is static. */
 void ch_keep_open(chela_session *s, const struct ch_record_ops *ops);
@@ -111,6 +123,9 @@ void ch_keep_outbound(chela_run *run, const char *id); /* its answer is to be se
 void ch_keep_receipt(chela_runtime *rt, const char *session, const char *id, const char *state);
 /* The machine as it is now. */
 uint64_t ch_keep_state(chela_run *run, enum ch_past_status status, enum ch_sync sync);
+/* Events that were emitted but not committed are emitted again after a crash, with higher
+ * seq (recover.c). This bounds how many there can be. */
+void ch_keep_unstored(chela_run *run);
 /* The same in the middle of its calls, where the machine decides nothing. */
 void ch_keep_acting(chela_run *run, enum ch_sync sync);
 uint64_t ch_keep_end(chela_run *run, enum ch_past_status status); /* before it is told */

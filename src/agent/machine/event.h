@@ -3,7 +3,16 @@
 #define CH_AGENT_EVENT_H
 #include "base/buf.h"
 #include "chela/event.h"
+#include "model/codec/codec.h"
 
+static inline struct chela_usage ch_public_usage(const struct ch_usage *u, double cost) {
+    return (struct chela_usage){.input = u->input,
+                                .output = u->output,
+                                .cache_read = u->cache_read,
+                                .cache_write = u->cache_write,
+                                .reasoning = u->reasoning,
+                                .cost_usd = cost};
+}
 static inline struct chela_str ch_str(struct ch_sv s) {
     return (struct chela_str){s.p, s.n};
 }

@@ -1,7 +1,6 @@
 /* queue.c -- messages that wait for their moment in a run. */
 #include "agent/machine/queue.h"
 
-#include "agent/handle/agent.h"
 #include "agent/machine/media.h"
 #include "agent/machine/message_origin.h"
 #include "agent/machine/principal.h"

@@ -171,16 +171,25 @@ static enum ch_do observe_and_think(struct ch_run *r, const struct ch_input *in)
     return think(r, in);
 }
 
+static void add_usage(struct ch_usage *to, const struct ch_usage *u) {
+    to->input += u->input;
+    to->output += u->output;
+    to->cache_read += u->cache_read;
+    to->cache_write += u->cache_write;
+    to->reasoning += u->reasoning;
+}
+
 void ch_run_spend(struct ch_run *r, const struct ch_usage *usage, double cost) {
-    r->usage.input += usage->input;
-    r->usage.output += usage->output;
-    r->usage.cache_read += usage->cache_read;
-    r->usage.cache_write += usage->cache_write;
-    r->usage.reasoning += usage->reasoning;
+    add_usage(&r->usage, usage);
     if (cost < 0)
         r->cost_unknown = true;
     else
         r->cost += cost;
+}
+
+void ch_run_charge(struct ch_run *r, const struct ch_usage *usage, double cost) {
+    add_usage(&r->turn.usage, usage);
+    r->turn.cost = cost < 0 || r->turn.cost < 0 ? -1 : r->turn.cost + cost;
 }
 
 /* What was used is paid for, whatever became of it. */

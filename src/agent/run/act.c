@@ -19,7 +19,46 @@
 #include "agent/run/feature.h"
 #include "agent/run/parent.h"
 #include "agent/run/takeover.h"
+#include "agent/run/think.h"
 #include "tool/call/delivery.h"
+
+struct ch_acting {
+    uint64_t *gates; /* owned, by call: once committed it may run; 0: it does not wait */
+    struct ch_guard guard;
+    bool written; /* no model wrote the reply, but a feature */
+    bool unfit;   /* the answer was not of the form that was asked for */
+};
+
+const size_t ch_acting_size = sizeof(struct ch_acting);
+
+void ch_act_init(chela_run *run, const struct chela_loop_guard *opts) {
+    ch_guard_init(&run->acting->guard, opts);
+}
+
+void ch_act_heard(chela_run *run) {
+    ch_guard_reset(&run->acting->guard);
+}
+
+void ch_act_written(chela_run *run, bool by_feature) {
+    run->acting->written = by_feature;
+}
+
+void ch_act_drop(chela_run *run) {
+    ch_batch_close(CH_TAKE(run->batch));
+    ch_free(CH_TAKE(run->acting->gates));
+    ch_past_free(CH_TAKE(run->past));
+}
+
+void ch_act_committed(chela_run *run, uint64_t seq) {
+    uint64_t *gates = run->acting->gates;
+    for (size_t i = 0; run->batch && gates && i < ch_batch_totals(run->batch).calls; i++) {
+        if (!gates[i] || gates[i] > seq)
+            continue;
+        gates[i] = 0;
+        ch_batch_pass(run->batch, i);
+        gates = run->acting->gates;
+    }
+}
 
 static char *dup_opt(const char *s) {
     return s ? ch_strdup(s) : NULL;
@@ -120,9 +159,10 @@ static bool gate(const struct ch_block *call, enum chela_effect effect, const ch
         return false;
     if (!ch_kept(run))
         return true;
-    if (!run->gates)
-        run->gates = ch_alloc(ch_batch_totals(run->batch).calls * sizeof(*run->gates));
-    run->gates[index] = ch_keep_started(run, index, call, effect, key);
+    struct ch_acting *a = run->acting;
+    if (!a->gates)
+        a->gates = ch_alloc(ch_batch_totals(run->batch).calls * sizeof(*a->gates));
+    a->gates[index] = ch_keep_started(run, index, call, effect, key);
     return false;
 }
 
@@ -169,8 +209,8 @@ static void after(const struct ch_result *r, char **content, void *user) {
 static void note_answer(chela_run *run, const struct ch_block *call, const struct ch_result *r) {
     if (!run->session->agent->output || !ch_sv_is(r->name, CH_OUTPUT_TOOL))
         return;
-    run->unfit = r->is_error;
-    ch_buf_clear(r->is_error ? &run->complaint : &run->text);
+    run->acting->unfit = r->is_error;
+    ch_buf_clear(r->is_error ? ch_think_complaint(run) : &run->text);
     if (r->is_error)
         snprintf(run->error, sizeof(run->error), "%s: the answer does not fit its schema",
                  run->target->spec);
@@ -205,7 +245,7 @@ static void finished(const struct ch_block *call, const struct ch_result *r, voi
     struct chela_event ev = result_event(r);
     note_answer(run, call, r);
     if (r->is_error)
-        ch_course_failed(&run->course, run->m.turns, r->name, r->error_type, r->content);
+        ch_course_failed(ch_record_course(run), run->m.turns, r->name, r->error_type, r->content);
     if (!r->is_error)
         ch_delivery_done(&run->session->state, run->id, r->id);
     store_result(run, call, r);
@@ -307,8 +347,8 @@ void ch_act(chela_run *run) {
 /* A hook's halt, a cancel and the deadline all wait for this moment, so that
  * the transcript has a result for every call. */
 static enum ch_in what_ended_it(chela_run *run, const struct ch_batch_totals *t) {
-    if (run->interrupt != CH_IN_INPUT)
-        return run->interrupt;
+    if (ch_run_interruption(run) != CH_IN_INPUT)
+        return ch_run_interruption(run);
     if (ch_stops(run))
         return run->stop;
     return t->stop ? CH_IN_CANCEL : CH_IN_RESULTS;
@@ -334,16 +374,17 @@ static enum ch_guard_verdict watch(chela_run *run, const struct ch_msg *results)
             at++;
         struct ch_sv result = at < results->nblocks ? results->blocks[at++].text : CH_SV("");
         last = call->name;
-        ch_guard_call(&run->guard, last, call->text, result, !ch_registry_find(tools, last));
+        bool unknown = !ch_registry_find(tools, last);
+        ch_guard_call(&run->acting->guard, last, call->text, result, unknown);
     }
-    enum ch_guard_verdict v = ch_guard_turn(&run->guard, said(run->reply));
+    enum ch_guard_verdict v = ch_guard_turn(&run->acting->guard, said(run->reply));
     if (v == CH_GUARD_FINE)
         return v;
-    ch_buf_clear(&run->complaint);
-    ch_buf_addf(&run->complaint, "%s: ", ch_loop_name(run->guard.kind));
-    ch_guard_describe(&run->guard, last, &run->complaint);
+    ch_buf_clear(ch_think_complaint(run));
+    ch_buf_addf(ch_think_complaint(run), "%s: ", ch_loop_name(run->acting->guard.kind));
+    ch_guard_describe(&run->acting->guard, last, ch_think_complaint(run));
     if (v == CH_GUARD_END)
-        snprintf(run->error, sizeof(run->error), "%s", ch_buf_str(&run->complaint));
+        snprintf(run->error, sizeof(run->error), "%s", ch_buf_str(ch_think_complaint(run)));
     return v;
 }
 
@@ -356,15 +397,13 @@ void ch_act_done(chela_run *run) {
                           .trailing_errors = (unsigned)totals.trailing_errors,
                           .over_limit = totals.refused > 0,
                           .terminated = totals.terminated,
-                          .unfit = run->unfit};
-    if (in.kind == CH_IN_RESULTS && !run->written) /* a plan has an end by itself */
+                          .unfit = run->acting->unfit};
+    if (in.kind == CH_IN_RESULTS && !run->acting->written) /* a plan has an end by itself */
         in.loop = watch(run, m);
-    run->unfit = false;
-    ch_batch_close(run->batch);
-    run->batch = NULL;
-    ch_free(CH_TAKE(run->gates));
-    ch_past_free(CH_TAKE(run->past));
-    run->stop = run->interrupt = CH_IN_INPUT;
+    run->acting->unfit = false;
+    ch_act_drop(run);
+    run->stop = CH_IN_INPUT;
+    ch_run_interrupted(run);
     if (ch_transcript_add(&run->session->transcript, m) < 0) {
         run->reply = NULL; /* its calls are not made once more */
         ch_break(run, &(struct chela_error){.message = "the session's history is full"});
@@ -373,7 +412,7 @@ void ch_act_done(chela_run *run) {
     if (in.kind == CH_IN_CANCEL && !run->error[0])
         snprintf(run->error, sizeof(run->error), "stopped by a hook");
     if (in.loop == CH_GUARD_NOTE)
-        ch_warn(run, "%s", ch_buf_str(&run->complaint));
+        ch_warn(run, "%s", ch_buf_str(ch_think_complaint(run)));
     if (in.kind == CH_IN_RESULTS && !run->dead && !ch_features_results(run, &in))
         return;
     if (!run->dead)

@@ -13,6 +13,14 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *opts, const struct
                chela_run **out, struct chela_error *err);
 /* Its session has another agent now: limits, policy and model are that one's. */
 int ch_run_rebind(chela_run *run, struct chela_error *err);
+/* The run goes on from run->past by take_up; began: its first message in the transcript. */
+void ch_run_recalled(chela_run *run, size_t began, void (*take_up)(chela_run *run));
+/* Who hears its events from now on. */
+void ch_run_listen(chela_run *run, chela_event_fn *fn, void *user);
+bool ch_run_begun(const chela_run *run); /* RUN_START was sent in this process */
+/* An interruption that waits for the calls to end; CH_IN_INPUT: none. They have ended. */
+enum ch_in ch_run_interruption(const chela_run *run);
+void ch_run_interrupted(chela_run *run);
 void ch_run_begin(chela_run *run); /* once it is admitted, not before the next iteration */
 void ch_run_admit(chela_run *run); /* its session is open, or could not be opened */
 void ch_run_committed(chela_run *run, uint64_t seq); /* the journal is safe up to here */

@@ -8,11 +8,12 @@
 #include "agent/journal/run_journal.h"
 #include "agent/machine/event.h"
 #include "agent/machine/run.h"
+#include "agent/run/act.h"
 #include "agent/run/driver.h"
 #include "agent/run/think.h"
 
 void ch_feature_turn_next(chela_run *run) {
-    run->stop_reason = ch_stop_name(CH_STOP_STOP);
+    ch_think_stopped(run, ch_stop_name(CH_STOP_STOP));
     ch_drive(run, &(struct ch_input){.kind = CH_IN_ROLE});
 }
 
@@ -22,7 +23,7 @@ void ch_feature_turn_calls(chela_run *run, const struct ch_block *calls, size_t 
                                            ch_run_now(run))};
     run->target = run->session->agent->targets[run->m.model];
     ch_session_selection(run->session);
-    run->written = true;
+    ch_act_written(run, true);
     ch_think_reply(run, &r);
 }
 
@@ -32,13 +33,13 @@ void ch_feature_turn_say(chela_run *run, struct ch_sv text, enum ch_reason reaso
 }
 
 void ch_feature_turn_end(chela_run *run, enum ch_reason reason) {
-    run->stop_reason = ch_stop_name(CH_STOP_STOP);
+    ch_think_stopped(run, ch_stop_name(CH_STOP_STOP));
     ch_drive(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = reason});
 }
 
 void ch_feature_turn_fail(chela_run *run, enum ch_reason reason, const char *why) {
     snprintf(run->error, sizeof(run->error), "%s", why);
-    run->stop_reason = "error";
+    ch_think_stopped(run, "error");
     ch_drive(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = reason});
 }
 
@@ -49,5 +50,5 @@ void ch_feature_turn_charge(chela_run *run, const struct chela_usage *u) {
                             .cache_write = u->cache_write,
                             .reasoning = u->reasoning};
     ch_run_spend(&run->m, &used, u->cost_usd);
-    ch_turn_charge(run, &used, u->cost_usd);
+    ch_run_charge(&run->m, &used, u->cost_usd);
 }

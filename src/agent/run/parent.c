@@ -102,6 +102,10 @@ bool ch_child_used(const struct chela_event *ev, struct ch_spent *out) {
     return out->turns || out->tool_calls;
 }
 
+void ch_children_ended(chela_run *run) {
+    run->nchildren++;
+}
+
 struct ch_spent ch_children_spent(const chela_run *run) {
     struct ch_spent all = {0};
     for (CH_LIST_EACH(k, &run->children))
@@ -112,11 +116,11 @@ struct ch_spent ch_children_spent(const chela_run *run) {
 /* --- progress ---------------------------------------------------------------------- */
 
 void ch_child_moved_on(chela_run *run) {
-    run->recoveries = 0;
+    ch_record_recovered(run, 0);
     while ((run = ch_run_above(run))) {
-        if (!run->recoveries || run->m.state != CH_RUN_ACT || run->dead)
+        if (!ch_record_recoveries(run) || run->m.state != CH_RUN_ACT || run->dead)
             continue;
-        run->recoveries = 0;
+        ch_record_recovered(run, 0);
         ch_keep_acting(run, CH_SYNC_COMMIT); /* it may be long until it stores more */
     }
 }

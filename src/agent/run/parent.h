@@ -42,6 +42,7 @@ void ch_child_bind(const chela_run *above, chela_run *run);
 
 /* Before a step: no more than what is left above. */
 void ch_child_bound(chela_run *run);
+void ch_children_ended(chela_run *run); /* one more agent that the run called */
 /* What live children used is not the run's yet, as far as the journal goes: they
  * bring it along when they are found again. */
 struct ch_spent ch_children_spent(const chela_run *run);

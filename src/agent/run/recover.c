@@ -28,6 +28,7 @@
 #include "agent/run/act.h"
 #include "agent/run/driver.h"
 #include "agent/run/feature.h"
+#include "agent/run/think.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "tool/call/consent.h"
@@ -135,7 +136,7 @@ static void take_up(chela_run *run) {
         resume_with_results(run);
     } else {
         ch_past_free(CH_TAKE(run->past));
-        run->deliver_follow_up = ends_with_reply(&run->session->transcript);
+        ch_think_follow_up(run, ends_with_reply(&run->session->transcript));
         ch_drive(run, &(struct ch_input){.kind = CH_IN_INPUT});
     }
 }
@@ -171,20 +172,18 @@ int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_ru
         return rc;
     run->past = CH_TAKE(s->keep->past);
     snprintf(run->id, sizeof(run->id), "%s", p->run);
-    run->told = p->status;
     ch_run_origin_recall(run, CH_TAKE(p->answer_to),
                          p->began == SIZE_MAX ? NULL : CH_TAKE(p->drop_if));
-    run->began = p->began;
     ch_about_move(ch_run_origin_about(run), &p->about);
-    run->recoveries = p->status == CH_PAST_PARKED ? 1 : p->recoveries;
-    run->recoveries += p->status == CH_PAST_RUNNING;
+    unsigned times = p->status == CH_PAST_PARKED ? 1 : p->recoveries;
+    times += p->status == CH_PAST_RUNNING;
+    ch_record_recovered(run, times);
     run->nchildren = p->called;
-    run->take_up = take_up;
+    ch_run_recalled(run, p->began, take_up);
     set_machine(run);
     recall_deliveries(run);
-    run->course = run->past->course;
-    run->past->course = (struct ch_course){0};
-    if (run->recoveries > CH_LIMIT_RECOVERIES)
+    ch_record_recall(run, p);
+    if (times > CH_LIMIT_RECOVERIES)
         return park(s, run, err);
     refill(run);
     *out = run;

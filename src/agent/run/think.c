@@ -29,6 +29,7 @@
 #include "agent/provider/aws.h"
 #include "agent/provider/context_window.h"
 #include "agent/provider/target.h"
+#include "agent/run/act.h"
 #include "agent/run/driver.h"
 #include "agent/run/feature.h"
 #include "agent/run/parent.h"
@@ -40,6 +41,61 @@
 #include "model/codec/encoder.h"
 #include "model/codec/errors.h"
 #include "model/message/ids.h"
+
+struct ch_turn {
+    unsigned open;   /* number of the turn whose TURN_END is still to be sent, or 0 */
+    const char *key; /* of the target, that the call was made with */
+    struct ch_http_call *call;
+    struct ch_decoder decoder;
+    bool decoding; /* decoder is initialised */
+    struct ch_http_request http;
+    struct ch_sv body[3];
+    bool output_shown;
+    unsigned held;                 /* quirks that would take strict schemas out of the request */
+    enum ch_output_way output_way; /* of this turn */
+    struct ch_buf complaint;       /* what is wrong with a reply, for the model */
+    const char *stop_reason;       /* for TURN_END */
+    bool warned_price;             /* that it is unknown */
+    bool may_redo;                 /* the host can take back what it showed */
+    bool deliver_follow_up;
+};
+
+const size_t ch_turn_size = sizeof(struct ch_turn);
+
+void ch_think_init(chela_run *run, bool may_redo) {
+    run->turn->stop_reason = "error";
+    run->turn->may_redo = may_redo;
+}
+
+void ch_think_drop(chela_run *run) {
+    if (run->turn->decoding)
+        ch_decoder_release(&run->turn->decoder);
+    run->turn->decoding = false;
+}
+
+void ch_think_release(chela_run *run) {
+    ch_buf_release(&run->turn->complaint);
+}
+
+const char *ch_think_key(const chela_run *run) {
+    return run->turn->key;
+}
+
+void ch_think_stopped(chela_run *run, const char *reason) {
+    run->turn->stop_reason = reason;
+}
+
+struct ch_buf *ch_think_complaint(chela_run *run) {
+    return &run->turn->complaint;
+}
+
+bool ch_think_follows_up(const chela_run *run) {
+    return run->turn->deliver_follow_up;
+}
+
+void ch_think_follow_up(chela_run *run, bool deliver) {
+    run->turn->deliver_follow_up = deliver;
+}
 
 static const char nudge_text[] =
     "Your last reply was empty. Answer the request, or say what you need to go on.";
@@ -98,19 +154,19 @@ static bool remark(chela_run *run, const char *what, const char *so) {
 /* All that steers, then all that happened; a follow-up only when the run would
  * have ended, one at a time. */
 bool ch_think_deliver(chela_run *run) {
-    bool had_ended = run->deliver_follow_up;
-    run->deliver_follow_up = false;
+    bool had_ended = run->turn->deliver_follow_up;
+    run->turn->deliver_follow_up = false;
     if (run->m.nudge && !ch_think_note(run, ch_sv_str(nudge_text)))
         return false;
-    if (run->m.reask && !ch_think_note(run, ch_buf_sv(&run->complaint)))
+    if (run->m.reask && !ch_think_note(run, ch_buf_sv(&run->turn->complaint)))
         return false;
-    if (run->m.caution && !remark(run, ch_buf_str(&run->complaint), caution_text))
+    if (run->m.caution && !remark(run, ch_buf_str(&run->turn->complaint), caution_text))
         return false;
     if (closes(run) && !remark(run, ch_reason_name(run->m.closing), closing_text))
         return false;
     bool steered = run->steering.n > 0;
     if (steered || (had_ended && run->follow_ups.n > 0))
-        ch_guard_reset(&run->guard);
+        ch_act_heard(run);
     while (run->steering.n > 0)
         if (!deliver_next(run, &run->steering, CHELA_EV_STEERING))
             return false;
@@ -170,12 +226,12 @@ static void choose_tools(chela_run *run, const char *only, struct ch_model_reque
         if (!(p->always && ch_sv_is(defs[i].name, p->always)) &&
             !(p->own && ch_policy_listed(ch_sv_str(p->own), defs[i].name)))
             defs[n++] = defs[i];
-    if (p->always && run->output_way == CH_OUTPUT_BY_TOOL)
+    if (p->always && run->turn->output_way == CH_OUTPUT_BY_TOOL)
         defs[n++] = ch_tool_def(ch_registry_find(&a->registry, ch_sv_str(p->always)));
     for (size_t i = 0; i < n; i++) {
         defs[i].strict |= a->strict;
         defs[i].strict &= !(run->target->ep.quirks & CH_Q_NO_STRICT);
-        run->held |= defs[i].strict ? CH_Q_NO_STRICT : 0;
+        run->turn->held |= defs[i].strict ? CH_Q_NO_STRICT : 0;
     }
     req->tools = defs;
     req->ntools = n;
@@ -213,18 +269,18 @@ static int choose_output(chela_run *run, struct ch_model_request *req, struct ch
     const struct ch_output *o = run->session->agent->output;
     if (!o)
         return 0;
-    int rc = ch_output_way(o, req, &run->output_way, err);
+    int rc = ch_output_way(o, req, &run->turn->output_way, err);
     if (rc < 0)
         return rc;
-    ch_output_ask(o, run->output_way, req, &run->arena);
-    if (run->output_way == CH_OUTPUT_NATIVE && !ch_output_must_be_native(o))
-        run->held |= CH_Q_NO_OUTPUT_SCHEMA;
+    ch_output_ask(o, run->turn->output_way, req, &run->arena);
+    if (run->turn->output_way == CH_OUTPUT_NATIVE && !ch_output_must_be_native(o))
+        run->turn->held |= CH_Q_NO_OUTPUT_SCHEMA;
     return 0;
 }
 
 static void force_output(chela_run *run, struct ch_model_request *req) {
     bool alone = req->ntools == 1;
-    if (run->output_way != CH_OUTPUT_BY_TOOL || !(alone || run->m.reasked))
+    if (run->turn->output_way != CH_OUTPUT_BY_TOOL || !(alone || run->m.reasked))
         return;
     req->choice = CH_CHOICE_ONE;
     req->choice_name = CH_SV(CH_OUTPUT_TOOL);
@@ -297,11 +353,11 @@ static int describe(chela_run *run, const struct chela_turn_patch *patch,
         .revision = revision(run, patch),
     };
     req->cache_key = cache_key(run);
-    run->output_way = CH_OUTPUT_AUTO;
-    run->held = 0;
+    run->turn->output_way = CH_OUTPUT_AUTO;
+    run->turn->held = 0;
     choose_tools(run, patch->tools, req);
     int rc = choose_output(run, req, err); /* not every model has tools and a schema at once */
-    if (run->output_way == CH_OUTPUT_BY_TOOL)
+    if (run->turn->output_way == CH_OUTPUT_BY_TOOL)
         choose_tools(run, patch->tools, req);
     choose_choice(choice, req);
     force_output(run, req);
@@ -320,8 +376,8 @@ static int encode(chela_run *run, const struct chela_turn_patch *patch, size_t *
         return err->code;
     ch_window_ask(run->session->agent->rt, run->target);
     ch_target_cooling(run->target, &run->session->agent->rt->cooldowns,
-                      ch_mono_ms(ch_loop_clock(run->loop)), &run->key);
-    run->target->ep.api_key = run->key;
+                      ch_mono_ms(ch_loop_clock(run->loop)), &run->turn->key);
+    run->target->ep.api_key = run->turn->key;
     int rc = describe(run, patch, &req, err);
     *nmessages = req.nmessages;
     *ntools = req.ntools;
@@ -330,14 +386,14 @@ static int encode(chela_run *run, const struct chela_turn_patch *patch, size_t *
     if (rc == 0)
         rc = ch_encoder_update(e, &req, err);
     if (rc == 0)
-        rc = req.endpoint->codec->http(&req, &run->arena, &run->http, err);
+        rc = req.endpoint->codec->http(&req, &run->arena, &run->turn->http, err);
     if (rc < 0)
         return rc;
-    ch_encoder_body(e, run->body);
-    run->http.body = run->body;
-    run->http.nbody = CH_LEN(run->body);
-    run->http.timeouts = run->session->agent->timeouts;
-    return ch_target_sign(run->target, ch_run_now(run), &run->arena, &run->http, err);
+    ch_encoder_body(e, run->turn->body);
+    run->turn->http.body = run->turn->body;
+    run->turn->http.nbody = CH_LEN(run->turn->body);
+    run->turn->http.timeouts = run->session->agent->timeouts;
+    return ch_target_sign(run->target, ch_run_now(run), &run->arena, &run->turn->http, err);
 }
 
 /* --- the reply */
@@ -360,7 +416,7 @@ static void on_model_event(const struct ch_model_event *mev, void *user) {
         ev.delta.so_far = ch_str(mev->so_far);
         if (text && !ch_said_piece(run, &ev))
             return;
-        run->output_shown |= text;
+        run->turn->output_shown |= text;
     }
     if (ch_hook_delta(run, &ev))
         ch_emit(run, &ev);
@@ -411,15 +467,6 @@ static bool used_nothing(const struct ch_usage *u) {
     return !u->input && !u->output;
 }
 
-void ch_turn_charge(chela_run *run, const struct ch_usage *u, double cost) {
-    run->turn_usage.input += u->input;
-    run->turn_usage.output += u->output;
-    run->turn_usage.cache_read += u->cache_read;
-    run->turn_usage.cache_write += u->cache_write;
-    run->turn_usage.reasoning += u->reasoning;
-    run->turn_cost = cost < 0 || run->turn_cost < 0 ? -1 : run->turn_cost + cost;
-}
-
 /* What the reply used goes to the turn's account. Returns its cost; negative:
  * unknown. */
 static double account(chela_run *run, const struct ch_usage *u) {
@@ -427,7 +474,7 @@ static double account(chela_run *run, const struct ch_usage *u) {
     double cost = used_nothing(u) ? 0
                   : !t->has_price ? -1
                                   : ch_price_cost(&t->price, u, run->session->agent->cache);
-    ch_turn_charge(run, u, cost);
+    ch_run_charge(&run->m, u, cost);
     return cost;
 }
 
@@ -441,9 +488,10 @@ static const char *advice(enum ch_error_class cls) {
 /* A service may find schemas too much for its strict mode. Then it gets them
  * without, now and from now on: the answer and the calls are checked here. */
 static bool ask_for_less(chela_run *run, const struct ch_reply *r) {
-    if (!run->held || r->error.cls != CH_ERR_FORMAT || !ch_error_names_schema(r->error.message))
+    if (!run->turn->held || r->error.cls != CH_ERR_FORMAT ||
+        !ch_error_names_schema(r->error.message))
         return false;
-    run->target->ep.quirks |= run->held;
+    run->target->ep.quirks |= run->turn->held;
     ch_warn(run, "%s does not take these schemas in strict mode, so they go without: %.*s",
             run->target->spec, CH_SV_FMT(r->error.message));
     return true;
@@ -453,10 +501,11 @@ static void on_failure(chela_run *run, const struct ch_reply *r) {
     snprintf(run->error, sizeof(run->error), "%s: %.*s%s", run->target->spec,
              CH_SV_FMT(r->error.message), advice(r->error.cls));
     ch_redact(run->error);
-    run->stop_reason = "error";
+    run->turn->stop_reason = "error";
     bool mended = ask_for_less(run, r);
     if (run->dead)
         return;
+    bool shown = run->turn->output_shown && !run->turn->may_redo;
     ch_drive(run, &(struct ch_input){.kind = CH_IN_FAILED,
                                      .usage = r->usage,
                                      .cost = account(run, &r->usage),
@@ -464,7 +513,7 @@ static void on_failure(chela_run *run, const struct ch_reply *r) {
                                      .retryable = r->error.retryable,
                                      .retry_after_ms = r->error.retry_after_ms,
                                      .mended = mended,
-                                     .output_shown = run->output_shown && !run->may_redo});
+                                     .output_shown = shown});
 }
 
 /* Keep the reply; a refused one does not become history. */
@@ -492,8 +541,8 @@ static bool answer_fits(chela_run *run, bool has_text) {
         ch_buf_add_sv(&run->text, ch_buf_sv(&json));
         return true;
     }
-    ch_buf_clear(&run->complaint);
-    ch_output_complain(run->output_way, ch_buf_sv(&why), &run->complaint);
+    ch_buf_clear(&run->turn->complaint);
+    ch_output_complain(run->turn->output_way, ch_buf_sv(&why), &run->turn->complaint);
     snprintf(run->error, sizeof(run->error), "%s: the answer does not fit its schema: %s",
              run->target->spec, ch_buf_str(&why));
     ch_redact_line(run->error);
@@ -502,16 +551,16 @@ static bool answer_fits(chela_run *run, bool has_text) {
 
 void ch_think_reply(chela_run *run, struct ch_reply *r) {
     bool is_private = ch_features_keep_words(run);
-    unsigned verdict = ch_features_reply(run, r, &run->complaint);
+    unsigned verdict = ch_features_reply(run, r, &run->turn->complaint);
     bool of_use = !(verdict & CH_REPLY_REJECT);
     if (run->dead)
         return;
     struct ch_input in = {.kind = CH_IN_REPLY,
                           .stop = r->stop,
-                          .has_text = is_private || take_text(run, r->msg), /* or meant to be silent */
+                          .has_text = is_private || take_text(run, r->msg), /* or silent */
                           .usage = r->usage,
                           .cost = account(run, &r->usage)};
-    run->stop_reason = ch_stop_name(r->stop);
+    run->turn->stop_reason = ch_stop_name(r->stop);
     run->error[0] = '\0';
     if (!is_private) /* else the request was no history */
         ch_fill_learn(run, &r->usage);
@@ -528,9 +577,9 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
     in.unfit = is_answer && (!of_use || !answer_fits(run, in.has_text));
     if (!of_use)
         snprintf(run->error, sizeof(run->error), "%s: %s", run->target->spec,
-                 ch_buf_str(&run->complaint));
+                 ch_buf_str(&run->turn->complaint));
     in.review = is_answer && !in.unfit && verdict & CH_REPLY_REVIEW;
-    run->deliver_follow_up = in.calls == 0 && !in.unfit;
+    run->turn->deliver_follow_up = in.calls == 0 && !in.unfit;
     ch_drive(run, &in);
 }
 
@@ -538,7 +587,7 @@ bool ch_think_say(chela_run *run, struct ch_sv text, bool person) {
     struct ch_msg *m = ch_msg_text(CH_MSG_ASSISTANT, text, ch_run_now(run));
     struct ch_reply r = {.stop = CH_STOP_STOP};
     struct chela_event ev = {.type = CHELA_EV_TEXT_DELTA, .delta = {ch_str(text), ch_str(text)}};
-    run->stop_reason = ch_stop_name(CH_STOP_STOP);
+    run->turn->stop_reason = ch_stop_name(CH_STOP_STOP);
     run->target = run->session->agent->targets[run->m.model]; /* none was asked, perhaps */
     ch_buf_clear(&run->text);
     ch_buf_add_sv(&run->text, text);
@@ -550,13 +599,13 @@ bool ch_think_say(chela_run *run, struct ch_sv text, bool person) {
 /* --- the transport's callbacks */
 
 static void on_head(const struct ch_http_head *head, void *user) {
-    ch_decoder_head(&((chela_run *)user)->decoder, head);
+    ch_decoder_head(&((chela_run *)user)->turn->decoder, head);
 }
 
 static void end_call(chela_run *run, const struct chela_error *err) {
-    run->call = NULL;
-    ch_decoder_end(&run->decoder, err, ch_run_now(run));
-    struct ch_reply *r = &run->decoder.reply;
+    run->turn->call = NULL;
+    ch_decoder_end(&run->turn->decoder, err, ch_run_now(run));
+    struct ch_reply *r = &run->turn->decoder.reply;
     if (run->dead)
         return;
     if (ch_stops(run))
@@ -564,7 +613,7 @@ static void end_call(chela_run *run, const struct chela_error *err) {
     else if (r->error.cls != CH_ERR_NONE)
         on_failure(run, r);
     else {
-        run->written = false;
+        ch_act_written(run, false);
         ch_think_reply(run, r);
     }
 }
@@ -572,7 +621,7 @@ static void end_call(chela_run *run, const struct chela_error *err) {
 static void on_data(struct ch_sv data, void *user) {
     chela_run *run = user;
     run->stamp = ch_run_now(run); /* one look at the clock for all its events */
-    ch_decoder_feed(&run->decoder, data);
+    ch_decoder_feed(&run->turn->decoder, data);
     run->stamp = 0;
     if (ch_stops(run) && !run->dead)
         ch_stop(run);
@@ -586,9 +635,9 @@ static const struct ch_http_handler handler = {on_head, on_data, on_done};
 
 /* A budget that cannot be kept is worth a word, once a run. */
 static bool mind_budget(chela_run *run) {
-    if (run->m.limits.cost_budget < 0 || run->target->has_price || run->warned_price)
+    if (run->m.limits.cost_budget < 0 || run->target->has_price || run->turn->warned_price)
         return true;
-    run->warned_price = true;
+    run->turn->warned_price = true;
     ch_warn(run,
             "the price of %s is not known, so the cost budget cannot be kept (set it under "
             "providers.%s.models)",
@@ -598,9 +647,9 @@ static bool mind_budget(chela_run *run) {
 
 bool ch_think_open(chela_run *run) {
     struct chela_event ev = {.type = CHELA_EV_TURN_START, .turn.turn = run->m.turns};
-    if (run->turn_open)
+    if (run->turn->open)
         return true;
-    run->turn_open = run->m.turns;
+    run->turn->open = run->m.turns;
     return ch_emit(run, &ev);
 }
 
@@ -614,8 +663,15 @@ static bool announce(chela_run *run, size_t nmessages, size_t ntools) {
                     .model = run->target->spec,
                     .messages = nmessages,
                     .tools = ntools,
-                    .bytes = run->body[0].n + run->body[1].n + run->body[2].n}};
+                    .bytes = run->turn->body[0].n + run->turn->body[1].n + run->turn->body[2].n}};
     return ch_emit(run, &ev);
+}
+
+void ch_think_compact(chela_run *run) {
+    if (!run->target)
+        run->target = run->session->agent->targets[run->m.model];
+    run->reply = NULL; /* it may go, and nobody needs it between turns */
+    ch_compact(run, ch_drive);
 }
 
 void ch_think(chela_run *run) {
@@ -623,7 +679,7 @@ void ch_think(chela_run *run) {
     struct chela_error err = {0};
     size_t nmessages = 0, ntools = 0;
     ch_arena_clear(&run->arena);
-    run->output_shown = false;
+    run->turn->output_shown = false;
     ch_said_begin(run);
     if (!ch_think_deliver(run) || ch_ponder(run, ch_think))
         return;
@@ -642,25 +698,39 @@ void ch_think(chela_run *run) {
     if (rc < 0 && !run->dead)
         ch_break(run, &err);
     else if (rc == TOO_LARGE && !run->dead)
-        ch_compact(run, ch_drive);
+        ch_think_compact(run);
     if (rc != 0 || run->dead)
         return;
     if (!announce(run, nmessages, ntools))
         return;
-    if (run->decoding)
-        ch_decoder_release(&run->decoder);
-    ch_decoder_init_for(&run->decoder, &run->target->ep, on_model_event, run);
-    run->decoder.reply.model = ch_sv_str(run->target->model); /* until the vendor names it */
-    run->decoding = true;
-    run->call = ch_transport_start(run->target->transport, &run->http, &handler, run);
+    if (run->turn->decoding)
+        ch_decoder_release(&run->turn->decoder);
+    ch_decoder_init_for(&run->turn->decoder, &run->target->ep, on_model_event, run);
+    run->turn->decoder.reply.model = ch_sv_str(run->target->model); /* until the vendor names it */
+    run->turn->decoding = true;
+    run->turn->call = ch_transport_start(run->target->transport, &run->turn->http, &handler, run);
 }
 
 void ch_think_abort(chela_run *run) {
     ch_features_abort(run);
     ch_ponder_abort(run);
-    struct ch_http_call *call = CH_TAKE(run->call);
+    struct ch_http_call *call = CH_TAKE(run->turn->call);
     if (call)
         ch_transport_cancel(run->target->transport, call);
     ch_compact_abort(run);
     ch_recall_abort(run);
+}
+
+bool ch_think_close(chela_run *run) {
+    if (!run->turn->open)
+        return true;
+    struct chela_event ev = {
+        .type = CHELA_EV_TURN_END,
+        .turn = {run->turn->open, run->turn->stop_reason,
+                 ch_public_usage(&run->m.turn.usage, run->m.turn.cost)}};
+    run->turn->open = 0;
+    run->m.turn.usage = (struct ch_usage){0};
+    run->m.turn.cost = 0;
+    ch_hook_after_model(run, &ev);
+    return ch_emit(run, &ev);
 }

@@ -137,7 +137,7 @@ static bool may_begin(chela_session *s) {
 }
 
 void ch_session_opened(chela_session *s) {
-    bool waits = s->run && !s->run->over && !s->run->begun;
+    bool waits = s->run && !s->run->over && !ch_run_begun(s->run);
     if (waits && may_begin(s))
         ch_run_admit(s->run);
     if (s->on_ready)
@@ -418,8 +418,7 @@ int chela_run_resume(chela_session *s, const struct chela_run_opts *given, chela
                        waits.approvals ? "approval" : "answers");
     if (given) {
         struct chela_run_opts opts = run_opts(given);
-        s->run->on_event = opts.on_event;
-        s->run->user = opts.user;
+        ch_run_listen(s->run, opts.on_event, opts.user);
     }
     hand_out(s->run, out);
     ch_run_begin(s->run);

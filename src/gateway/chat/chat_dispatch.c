@@ -33,7 +33,8 @@
 /* A run that processes several messages replies to the newest. */
 static bool dispatch_is_answered(const struct ch_chat_event *p) {
     const chela_run *run = p->lane->run;
-    return run && ch_run_origin_answer_to(run) && strcmp(ch_run_origin_answer_to(run), p->in.to) == 0;
+    const char *to = run ? ch_run_origin_answer_to(run) : NULL;
+    return to && strcmp(to, p->in.to) == 0;
 }
 
 static void stream_reply(struct ch_chat_event *p, const struct chela_event *ev) {

@@ -16,6 +16,7 @@
 #include "agent/feature/heartbeat/beat_private.h"
 #include "agent/feature/heartbeat/chat_view.h"
 #include "agent/handle/lookup.h"
+#include "agent/handle/run_outcome.h"
 #include "agent/journal/emit.h"
 #include "agent/machine/event.h"
 #include "base/limits.h"
@@ -37,7 +38,7 @@ static void say_here(chela_run *run, struct ch_sv part) {
     const char *gap = run->text.n ? "\n" : "";
     CH_BUF_AUTO piece = {0};
     ch_buf_addf(&piece, "%s%.*s", gap, CH_SV_FMT(part));
-    ch_buf_add_sv(&run->text, ch_buf_sv(&piece));
+    ch_run_outcome_add(run, ch_buf_sv(&piece));
     struct chela_event ev = {.type = CHELA_EV_TEXT_DELTA,
                              .delta = {ch_str(ch_buf_sv(&piece)), ch_str(ch_buf_sv(&run->text))}};
     ch_emit(run, &ev);

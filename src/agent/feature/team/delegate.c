@@ -82,7 +82,7 @@ void ch_delegate_ended(const struct ch_child *c) {
     chela_run *by = caller(c->run);
     if (!c->kind->level)
         return;
-    by->nchildren++;
+    ch_children_ended(by);
     if (by != c->run && by->m.state == CH_RUN_ACT && !by->dead)
         ch_keep_acting(by, CH_SYNC_COMMIT); /* it may be long until it stores more */
 }
