@@ -190,7 +190,8 @@ static void telegram_out_failed(struct sending *s, const struct ch_web_answer *a
     int64_t wait_ms = ch_telegram_wait(a);
     if (telegram_out_may_pass(a) && s->out && s->tries < TRIES && wait_ms <= LONGEST_MS) {
         ch_log(CH_LOG_WARN, "telegram", "the rest of an answer in chat %s waits: %s", s->chat, why);
-        wait_ms = CH_MAX(wait_ms, (int64_t)500 << s->tries++);
+        wait_ms = CH_MAX(wait_ms, (int64_t)500 << s->tries);
+        s->tries++;
         ch_timer_start(s->t->host.rt->loop, &s->pause, wait_ms, on_pause);
     } else if (telegram_out_may_pass(a)) {
         telegram_out_receipt(s, CHELA_RECEIPT_UNCERTAIN, why, wait_ms);

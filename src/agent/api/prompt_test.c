@@ -16,6 +16,7 @@
 #include "chela/prompt.h"
 #include "json/writer.h"
 #include "prompt/cases.h"
+#include "prompt/judge.h"
 #include "prompt/prompts.h"
 
 #define MOST_FAILURES 5    /* told of one case */

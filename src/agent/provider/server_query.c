@@ -11,6 +11,7 @@
 #include "model/vendor/gemini/gemini.h"
 #include "model/catalog/listing.h"
 #include "model/catalog/provider.h"
+#include "model/vendor/gemini/gemini_http.h"
 
 #define MOST_BODY (8 * 1024 * 1024)
 

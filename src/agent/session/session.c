@@ -10,6 +10,8 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "json/writer.h"
+#include "model/codec/encoder.h"
+#include "model/message/message_json.h"
 #include "tool/process/jobs.h"
 
 chela_session *ch_session_find(const chela_runtime *rt, const char *key) {
