@@ -39,12 +39,13 @@
 #define PROBLEMS 64
 #define TEXT 400
 
-/* With a store a row is played at one site in three, another third for each store,
- * unless SWEEP_ALL is set in the environment: then at all. */
+/* A row is played at one site in three of each, another third for each, so that it
+ * is played at all sites of a mode. With SWEEP_ALL in the environment it is played at
+ * all sites of all three, and the ends of allocations are guarded. */
 static const struct store {
     const char *name;
     unsigned stride, phase;
-} stores[] = {{"none", 1, 0}, {"memory", 3, 0}, {"sqlite", 3, 1}};
+} stores[] = {{"none", 3, 0}, {"memory", 3, 1}, {"sqlite", 3, 2}};
 
 /* What a process of the sweep tells the test, which outlives it. */
 struct progress {
@@ -281,7 +282,7 @@ _Noreturn static void process(const struct worker *w, const struct sweep_mode *m
     here.progress = w->progress;
     here.row = w->row;
     here.shared = w->shared;
-    guard_install();
+    guard_install(getenv("SWEEP_ALL") != NULL);
     guard_pages(false);
     warm_up(w->shared);
     const char *given = strcmp(store->name, "none") == 0 ? NULL : url;
@@ -531,7 +532,7 @@ static void test_a_use_after_free_is_seen(void **state) {
         int quiet = open("/dev/null", O_WRONLY);
         dup2(quiet, 2);
         leave_cmocka(SIG_DFL);
-        guard_install();
+        guard_install(true);
         char *text = chela_json_get("{\"a\":\"text\"}", 12, "/a", NULL);
         chela_free(text);
         (void)*(volatile char *)text;
