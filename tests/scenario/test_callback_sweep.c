@@ -117,7 +117,8 @@ static char *build_dir(void) {
 static struct {
     struct progress *progress;
     const struct sweep_row *row;
-    bool shared, skip_first;
+    const struct store *store;
+    bool shared;
     unsigned target; /* site of the case */
     bool played[SWEEP_SITES]; /* of this case */
     pthread_mutex_t lock;
@@ -194,6 +195,11 @@ static void note_site(struct sweep *cx, const char *site) {
     pthread_mutex_unlock(&here.lock);
 }
 
+static bool due(unsigned i) {
+    unsigned stride = getenv("SWEEP_ALL") || sweep.site ? 1 : here.store->stride;
+    return i % stride == here.store->phase % stride;
+}
+
 static void call_here(struct sweep *cx, const char *site) {
     unsigned i = site_of(site);
     if (i == here.progress->nsites || here.played[i])
@@ -204,6 +210,8 @@ static void call_here(struct sweep *cx, const char *site) {
             call(cx, here.row, site);
         return;
     }
+    if (!due(i))
+        return;
     EACH_ROW(row) {
         bool again = row > tables[t_]->rows && row[-1].fn == row->fn;
         if (row->flags & SWEEP_SHARED && selected(sweep.row, row->name) && (!again || sweep.row))
@@ -266,11 +274,6 @@ static void warm_up(bool all) {
     chela_runtime_close(rt);
 }
 
-static bool due(const struct worker *w, const struct store *store, unsigned site) {
-    unsigned stride = getenv("SWEEP_ALL") || sweep.site ? 1 : store->stride;
-    return (site + w->serial) % stride == store->phase % stride;
-}
-
 _Noreturn static void process(const struct worker *w, const struct sweep_mode *mode,
                               const struct store *store) {
     char url[300];
@@ -282,6 +285,7 @@ _Noreturn static void process(const struct worker *w, const struct sweep_mode *m
     here.progress = w->progress;
     here.row = w->row;
     here.shared = w->shared;
+    here.store = store;
     guard_install(getenv("SWEEP_ALL") != NULL);
     guard_pages(false);
     warm_up(w->shared);
@@ -300,7 +304,7 @@ _Noreturn static void process(const struct worker *w, const struct sweep_mode *m
             break;
         }
         if (selected(sweep.site, w->progress->sites[i]) && fits(w->row, w->progress->lacks[i]) &&
-            due(w, store, i))
+            due(i + w->serial))
             play(mode, given, i);
     }
     w->progress->site = SWEEP_SITES;
