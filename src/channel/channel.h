@@ -179,12 +179,6 @@ struct ch_channel_ops {
     const char *(*trouble)(struct ch_channel *c);
 };
 
-/* channels.c: NULL if there is none of that name. */
-const struct ch_channel_ops *ch_channel_find(const char *name);
-/* status: "ok", "warn", "fail". mend: what helps; NULL: nothing need be done. */
-void ch_channel_finding(struct ch_jw *w, const char *channel, const char *status,
-                        const char *detail, const char *mend);
-
 extern const struct ch_channel_ops ch_feishu_channel, ch_telegram_channel;
 
 #endif

@@ -15,6 +15,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/redact.h"
+#include "channel/channels.h"
 #include "gateway/chat/approval_decision.h"
 #include "gateway/chat/approval_prompt.h"
 #include "gateway/chat/chat_actions.h"

@@ -143,7 +143,7 @@ static int check_override(const struct ch_chat_event *e, const struct ch_agent_p
     chela_agent *a;
     int rc = ch_agent_derive(base_agent(e), patch, &a, err);
     if (rc == 0)
-        ch_agent_free(a);
+        ch_agent_close(a);
     return rc;
 }
 

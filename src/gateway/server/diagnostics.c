@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/redact.h"
 #include "channel/channel.h"
+#include "channel/channels.h"
 #include "chela/gateway.h"
 #include "json/json.h"
 #include "json/writer.h"

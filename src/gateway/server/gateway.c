@@ -128,7 +128,7 @@ static void free_retired(struct gateway_instance *g) {
         if (agent_is_used(&g->gw, g->retired[i]))
             g->retired[n++] = g->retired[i];
         else
-            ch_agent_free(g->retired[i]);
+            ch_agent_close(g->retired[i]);
     }
     g->nretired = n;
 }
