@@ -77,7 +77,7 @@ $(BUILD)/obj/%.o: %.c
 	$(call say,cc)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
-$(BUILD)/obj/src/model/scripted/scripted_demo.o $(BUILD)/obj/src/prompt/prompts_builtin.o $(BUILD)/obj/src/gateway/http/console.o: src/model/scripted/demo.yaml $(wildcard prompts/*/* src/gateway/http/console/*)
+$(BUILD)/obj/src/model/scripted/scripted_demo.o $(BUILD)/obj/src/prompt/prompts_builtin.o $(BUILD)/obj/src/gateway/http/console.o $(BUILD)/obj/src/search/thesaurus.o: src/model/scripted/demo.yaml src/search/thesaurus.txt $(wildcard prompts/*/* src/gateway/http/console/*)
 
 define LAYER_RULE
 $(call archive,$(1)): $(call objs,$(call layer_src,$(1)))
@@ -159,6 +159,7 @@ $(filter $(BUILD)/tests/unit/cli/%,$(UNIT)): $(BUILD)/%: $(BUILD)/obj/%.o $(filt
 man: $(BUILD)/chela ## write docs/chela.1, reference.md and limits.md from the code's tables
 	$< help --man > docs/chela.1 && $< help --reference > docs/reference.md && scripts/limits > docs/limits.md
 
+$(BUILD)/tests/scenario/test_callback_sweep: | $(BUILD)/libchela.so $(MODULE_SOS)
 $(WHOLE): $(BUILD)/%: $(BUILD)/obj/%.o $(SUPPORT) $(BUILD)/libchela.a
 	$(linked)
 $(BUILD)/tests/fuzz/fuzz_h2: $(call objs,$(wildcard src/net/h2/*.c))
@@ -168,7 +169,7 @@ $(FUZZ): $(BUILD)/%: $(BUILD)/obj/%.o $(if $(FUZZER),,$(BUILD)/obj/tests/support
 	$(Q)$(LINK) $(FUZZER) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(TEST_LIBS)
 # Stand-ins for the other side of the network share no code with src/.
 define HELPER_RULE
-$(BUILD)/tests/support/$(1): $(wildcard tests/support/$(1)/*.[ch] $(if $(filter lark% tele%,$(1)),tests/support/chat/*.[ch]))
+$(BUILD)/tests/support/$(1): $(wildcard tests/support/$(1)/*.[ch] $(if $(filter lark% tele%,$(1)),tests/support/chat/*.[ch]) $(if $(filter llm% lark% tele% tls%,$(1)),tests/support/listen/*.[ch]))
 	$$(call say,cc)
 	$$(Q)$$(CC) -D_GNU_SOURCE -std=gnu11 $(if $(filter crashpoint,$(1)),-O2 -shared -fPIC,$$(OPT)) $$(WARN) -o $$@ $$(filter %.c,$$^) -Wl,--as-needed -lpthread -lssl -lcrypto
 endef

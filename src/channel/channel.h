@@ -82,6 +82,7 @@ struct ch_arrival {
     const char *to;      /* where its answer goes, for deliver: "CHAT MESSAGE ..." */
     const char *text;    /* "": nothing to read in it */
     struct ch_sv data;   /* for recall */
+    const void *message; /* data as the channel has read it; for its judge and prepare */
     struct chela_inbound about;
     bool fresh; /* for prepare: its topic has no session yet, so what was said there is news */
     bool overheard; /* for prepare: a line of a chat, of which the model gets the words alone */

@@ -52,14 +52,19 @@ struct ch_feishu_file {
     bool picture;
 };
 
-struct ch_feishu_message {
+struct ch_feishu_mention {
+    struct ch_sv open_id;
+    const struct ch_feishu_mention *next; /* NULL: the last */
+};
+
+struct ch_feishu_message { /* all of it lives in the arena it was read in */
     const char *id, *chat, *thread, *parent; /* the last two may be NULL */
     const char *open_id, *union_id, *user_id; /* of its sender; may be NULL */
     bool direct;      /* between two */
     bool from_person; /* and not from a program */
     int64_t ts;
     struct ch_sv text; /* as people read it, without being addressed */
-    const struct ch_json *mentions, *content; /* the latter of a post */
+    const struct ch_feishu_mention *mentions; /* NULL: nobody is mentioned */
     struct ch_feishu_file files[CH_LIMIT_MESSAGE_FILES];
     size_t nfiles; /* what is beyond the limit is left out */
 };
@@ -68,11 +73,11 @@ struct ch_feishu_message {
 int ch_feishu_words(struct ch_sv type, struct ch_sv content, const struct ch_json *mentions,
                     struct ch_arena *a, struct ch_sv *out);
 
-/* event: of im.message.receive_v1. bot: our open_id, which is left out of the
- * text; NULL: unknown yet. CHELA_EPARSE: it has no ids, or no content. */
+/* event: of im.message.receive_v1; *out keeps no pointer into event. bot: our
+ * open_id, which is left out of the text; NULL: unknown yet. CHELA_EPARSE: event has
+ * no ids, or no content. */
 int ch_feishu_read(const struct ch_json *event, const char *bot, struct ch_arena *a,
                    struct ch_feishu_message *out, struct chela_error *err);
-bool ch_feishu_mentions(const struct ch_feishu_message *m, const char *open_id);
 /* Who wrote it, for the rules. */
 struct ch_author ch_feishu_author(const struct ch_feishu_message *m, const char *bot);
 
@@ -173,10 +178,9 @@ struct ch_feishu_fetch;
 /* api, borrowed, is closed first. */
 struct ch_feishu_fetch *ch_feishu_fetch_new(chela_runtime *rt, struct ch_feishu_api *api);
 void ch_feishu_fetch_free(struct ch_feishu_fetch *d);
-/* struct ch_channel_ops' prepare; m is what `in` was made from, in a. */
-void ch_feishu_prepare(struct ch_feishu_fetch *d, const struct ch_feishu_message *m,
-                       struct ch_arrival *in, struct ch_arena *a, const char *workspace,
-                       void (*done)(void *), void *tag);
+/* struct ch_channel_ops' prepare; in->message is a struct ch_feishu_message. */
+void ch_feishu_prepare(struct ch_feishu_fetch *d, struct ch_arrival *in, struct ch_arena *a,
+                       const char *workspace, void (*done)(void *), void *tag);
 
 /* --- feishu_upload.c */
 

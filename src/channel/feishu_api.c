@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/redact.h"
 #include "channel/feishu.h"
 #include "json/writer.h"
 

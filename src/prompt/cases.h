@@ -77,20 +77,11 @@ struct ch_outcome {
     size_t ncalls;
 };
 
-/* Does the outcome pass? If not, `why` gets the first expectation that it does
- * not meet, and what is there instead. */
-bool ch_case_judge(const struct ch_case *c, const struct ch_outcome *o, struct ch_buf *why);
-
-/* Do `good` and `bad` come out as they must? CHELA_EINVAL, err names the place. */
-int ch_case_check_samples(const struct ch_case *c, struct chela_error *err);
-
 /* Where the share of passed runs lies with a certainty of 95 in 100, by Wilson's
  * score: it stays within 0 and 1, also for few runs and for all or none. */
 struct ch_rate {
     double rate, low, high;
 };
 struct ch_rate ch_rate(size_t passed, size_t runs);
-/* The same for the difference of two shares, by Newcombe's method. */
-struct ch_rate ch_rate_difference(struct ch_rate a, struct ch_rate b);
 
 #endif

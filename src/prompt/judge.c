@@ -1,5 +1,7 @@
 /* judge.c -- does an answer meet what a case expects, and how sure is a share of
  * answers that do; see cases.h. */
+#include "prompt/judge.h"
+
 #include <math.h>
 
 #include "base/error.h"

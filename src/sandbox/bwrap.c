@@ -1,11 +1,16 @@
 /* bwrap.c -- the view as bubblewrap's arguments. */
+#include "sandbox/bwrap.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "sandbox/mounts.h"
+#include "sandbox/options.h"
 #include "sandbox/outer.h"
+#include "sandbox/report.h"
 
 static void bwrap_add(struct ch_argv *w, const char *a, const char *b, const char *c) {
     ch_argv_add(w, a);

@@ -4,6 +4,8 @@
  * of the host stay reachable under OLD whatever is mounted where, and the old
  * root is let go of at the end. Bind mounts are recursive, and made read-only
  * recursively by mount_setattr (Linux 5.12); older kernels need bubblewrap. */
+#include "sandbox/mounts.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -20,7 +22,9 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "sandbox/options.h"
 #include "sandbox/outer.h"
+#include "sandbox/report.h"
 
 #define BASE "/tmp" /* any directory that every system has */
 #define OLD "/old"

@@ -19,6 +19,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "sandbox/options.h"
+#include "sandbox/report.h"
 
 /* May be searched, and holds nothing: to git, and to whoever looks for a file
  * in it, the same as an absent one. */

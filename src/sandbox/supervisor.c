@@ -17,11 +17,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sandbox/bwrap.h"
 #include "sandbox/confine.h"
+#include "sandbox/mounts.h"
 #include "sandbox/process_kill.h"
 #include "sandbox/init.h"
 #include "sandbox/outer.h"
 #include "sandbox/protect.h"
+#include "sandbox/report.h"
 #include "sandbox/scratch.h"
 
 struct keeper {

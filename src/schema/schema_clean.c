@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "json/number.h"
+#include "schema/schema_emit.h"
 #include "schema/schema_program.h"
 #include "json/value.h"
 #include "json/writer.h"

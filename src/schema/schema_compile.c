@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "json/value.h"
+#include "schema/schema_emit.h"
 
 /* --- parts ---------------------------------------------------------------- */
 

@@ -67,7 +67,8 @@ int ch_builder_same(struct ch_builder *b, enum ch_keyword k, const struct ch_jso
 int ch_builder_target(struct ch_builder *b, enum ch_keyword k, const struct ch_target *target,
                       const struct ch_sub **out);
 
-/* Turn b->kw into checks. */
-int ch_builder_emit(struct ch_builder *b);
+/* Where in its document the subschema's keyword is: "URI#/properties/a/type".
+ * Nothing is appended for CH_KW_NONE. */
+void ch_sub_location(const struct ch_sub *sub, enum ch_keyword k, struct ch_buf *out);
 
 #endif

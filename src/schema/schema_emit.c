@@ -4,6 +4,8 @@
  * have, and adds checks for the types of values they concern. Cheap checks
  * come first, subschemas of the same value after them, and what has to see the
  * results of all others (unevaluated*) last. */
+#include "schema/schema_emit.h"
+
 #include "base/limits.h"
 #include "json/number.h"
 #include "schema/schema_compile.h"

@@ -175,14 +175,6 @@ struct ch_schema {
     int64_t spent;                      /* fuel that the last report took */
 };
 
-/* Where in its document the subschema's keyword is: "URI#/properties/a/type".
- * Nothing is appended for CH_KW_NONE. */
-void ch_sub_location(const struct ch_sub *sub, enum ch_keyword k, struct ch_buf *out);
-
-/* What the value of `type` allows; names that are none count as nothing.
- * *integer: of numbers only whole ones. */
-unsigned ch_type_bits(const struct ch_json *type, bool *integer);
-
 /* A check that no value of that type passes? */
 static inline bool ch_op_refuses(const struct ch_op *op) {
     return op && (op->code == CH_OP_TYPE || op->code == CH_OP_FALSE);

@@ -4,9 +4,12 @@
  * programs, edits[0].path for readers), what the schema wants, what it got,
  * and a sentence that says all of it. Names that are allowed are listed, a
  * misspelt one is guessed at. Texts are short whatever the value holds. */
+#include "schema/schema_report.h"
+
 #include "base/limits.h"
 #include "base/nearest.h"
 #include "base/utf8.h"
+#include "schema/schema_compile.h"
 #include "schema/schema_format.h"
 #include "schema/schema_run.h"
 #include "json/value.h"

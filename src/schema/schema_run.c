@@ -20,6 +20,8 @@
 #include "json/number.h"
 #include "schema/schema_format.h"
 #include "json/value.h"
+#include "schema/schema_report.h"
+#include "schema/schema_unique.h"
 
 #define SMALL_TRACK 4     /* words of marks that need no allocation */
 #define SMALL_REQUIRED 16 /* the same for required names */

@@ -27,10 +27,4 @@ struct ch_report {
     size_t count;
 };
 
-void ch_report_add(struct ch_report *r, const struct ch_finding *f);
-
-/* Are all elements different? If not, *a and *b are two that are equal. Takes
- * from *fuel what the comparisons cost; below 0: given up. */
-bool ch_all_unique(const struct ch_json *array, int64_t *fuel, uint64_t *a, uint64_t *b);
-
 #endif

@@ -12,8 +12,10 @@
 
 #include "base/error.h"
 #include "base/limits.h"
-#include "schema/schema_uri.h"
+#include "base/uri.h"
+#include "json/get.h"
 #include "json/value.h"
+#include "schema/schema_meta.h"
 
 #define META_CHAIN 8      /* meta-schemas of meta-schemas */
 #define MOST_ANCHORS 1024 /* names of dynamic anchors */

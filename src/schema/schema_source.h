@@ -91,7 +91,4 @@ static inline bool ch_dialect_has(const struct ch_dialect *d, enum ch_keyword k)
 
 unsigned ch_sources_intern(struct ch_sources *s, struct ch_sv name);
 
-/* Append the text of a built-in meta-schema; false for any other address. */
-bool ch_metaschema(struct ch_sv uri, struct ch_buf *out);
-
 #endif

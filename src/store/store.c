@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "io/module.h"
+#include "store/owner.h"
+#include "store/writer.h"
 
 /* --- opening ------------------------------------------------------------------- */
 

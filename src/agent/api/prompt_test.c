@@ -16,6 +16,7 @@
 #include "chela/prompt.h"
 #include "json/writer.h"
 #include "prompt/cases.h"
+#include "prompt/judge.h"
 #include "prompt/prompts.h"
 
 #define MOST_FAILURES 5    /* told of one case */
@@ -363,8 +364,9 @@ static int read_opts(struct test *test, const struct chela_prompt_test_opts *giv
     o->runs = o->runs ? o->runs : DEFAULT_RUNS;
     o->parallel = o->parallel ? CH_MIN(o->parallel, MOST_PARALLEL) : DEFAULT_PARALLEL;
     o->threshold = o->threshold > 0 ? o->threshold : DEFAULT_THRESHOLD;
-    if (!test->rt->own_loop)
-        return ch_fail(err, CHELA_ESTATE, "a test of prompts needs a loop of its own");
+    int rc = ch_loop_may_run(test->rt->loop, err);
+    if (rc < 0)
+        return rc;
     if (o->runs > CH_LIMIT_CASE_RUNS)
         return ch_fail(err, CHELA_ELIMIT, "more than %d runs of a case", CH_LIMIT_CASE_RUNS);
     return o->threshold <= 1 ? 0 : ch_fail(err, CHELA_EINVAL, "a threshold is from 0 to 1");

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/report/out_text.h"
 #include "cli/term/ask.h"
 #include "cli/chat/chat.h"
 #include "cli/command/cmd.h"

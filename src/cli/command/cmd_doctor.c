@@ -3,6 +3,8 @@
  * A list of findings, each ok, warn or fail: those of the library (survey.h)
  * between our own about the configuration, the store and the model. Keys are
  * never shown, and no model is asked. */
+#include "cli/command/cmd_doctor.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +12,7 @@
 #include "chela/gateway.h"
 #include "cli/command/cmd.h"
 #include "cli/command/doctor.h"
+#include "cli/command/doctor_machine.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/report/out.h"

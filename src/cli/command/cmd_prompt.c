@@ -1,13 +1,17 @@
 /* cmd_prompt.c -- `chela prompt list|show|render`: the prompts there are, and
  * what becomes of one. `chela prompt test` is in cmd_prompt_test.c. */
+#include "cli/command/cmd_prompt.h"
+
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/report/out_json.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/report/out.h"
 #include "cli/support/problem.h"
 #include "cli/command/prompt_cmd.h"
+#include "cli/term/pager.h"
 #include "cli/term/table.h"
 
 #define AT(field) offsetof(struct ch_prompt_flags, field)

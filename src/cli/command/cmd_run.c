@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/report/out_json.h"
+#include "cli/report/out_text.h"
 #include "cli/term/ask.h"
 #include "cli/command/cmd.h"
 #include "cli/command/command_help.h"

@@ -8,6 +8,7 @@
 
 #include "chela.h"
 #include "cli/command/cmd.h"
+#include "cli/report/out_json.h"
 #include "cli/support/draft.h"
 #include "cli/support/input.h"
 #include "cli/report/out.h"

@@ -9,6 +9,7 @@
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
 #include "cli/setup/setup.h"
+#include "cli/term/pager.h"
 #include "cli/term/table.h"
 #include "cli/term/term.h"
 

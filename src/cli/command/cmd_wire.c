@@ -7,6 +7,7 @@
 #include "chela/session.h"
 #include "chela/wire.h"
 #include "cli/command/cmd.h"
+#include "cli/report/out_json.h"
 #include "cli/support/input.h"
 #include "cli/report/out.h"
 #include "cli/support/problem.h"

@@ -1,6 +1,8 @@
 /* doctor_machine.c -- what `chela doctor` finds around the program: the machine,
  * its clock, room on its disks, and what the channels of the configuration need.
  * See doctor.h. */
+#include "cli/command/doctor_machine.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
@@ -11,6 +13,7 @@
 
 #include "chela/gateway.h"
 #include "chela/session.h"
+#include "cli/command/cmd_doctor.h"
 #include "cli/command/doctor.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/redact.h"
 #include "gateway/chat/channels.h"
 
 /* A channel that is to be used. */

@@ -24,6 +24,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/redact.h"
 #include "config/patch.h"
 #include "gateway/chat/channels.h"
 #include "io/worker.h"

@@ -19,6 +19,7 @@
 #include "agent/journal/mailbox.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/redact.h"
 #include "gateway/chat/channels.h"
 #include "gateway/http/routes.h"
 #include "io/worker.h"

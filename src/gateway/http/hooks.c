@@ -15,6 +15,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/proof.h"
+#include "base/redact.h"
 #include "gateway/lane/delivery.h"
 #include "gateway/http/routes.h"
 

@@ -2,6 +2,8 @@
  * request's settings become an agent's. */
 #include "gateway/http/openai.h"
 
+#include <stdio.h>
+
 #include "base/error.h"
 #include "base/limits.h"
 
@@ -183,4 +185,31 @@ int ch_openai_choice(struct ch_visit *v, struct ch_lane_opts *o, struct chela_er
         return ch_fail(err, CHELA_EINVAL,
                        "`tool_choice` is auto, none, required or a function's name");
     return 0;
+}
+
+static void usage_key(struct ch_jw *w, const char *kind, const char *rest) {
+    char key[64];
+    snprintf(key, sizeof(key), "%s%s", kind, rest);
+    ch_jw_key(w, key);
+}
+
+static void usage_details(struct ch_jw *w, const char *kind, const char *name, int64_t n) {
+    usage_key(w, kind, "_tokens_details");
+    ch_jw_begin(w, '{');
+    ch_jw_kint(w, name, n);
+    ch_jw_end(w, '}');
+}
+
+void ch_openai_write_usage(struct ch_jw *w, const char *in, const char *out,
+                           const struct chela_usage *u) {
+    ch_jw_key(w, "usage");
+    ch_jw_begin(w, '{');
+    usage_key(w, in, "_tokens");
+    ch_jw_int(w, u->input);
+    usage_key(w, out, "_tokens");
+    ch_jw_int(w, u->output);
+    ch_jw_kint(w, "total_tokens", u->input + u->output);
+    usage_details(w, in, "cached_tokens", u->cache_read);
+    usage_details(w, out, "reasoning_tokens", u->reasoning);
+    ch_jw_end(w, '}');
 }

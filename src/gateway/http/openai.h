@@ -32,6 +32,10 @@ int ch_openai_format(struct ch_visit *v, const char *name, const struct ch_json 
 /* auto, none, required, or the one that is named. */
 int ch_openai_choice(struct ch_visit *v, struct ch_lane_opts *o, struct chela_error *err);
 
+/* Write the member "usage". in, out: what the protocol calls the two kinds of tokens. */
+void ch_openai_write_usage(struct ch_jw *w, const char *in, const char *out,
+                           const struct chela_usage *u);
+
 /* --- openai_completion.c: an answer, from the request to its end. The protocols' own
  * structs begin with it. */
 struct ch_completion {

@@ -26,23 +26,6 @@ static struct chat *of(struct ch_completion *r) {
 
 /* --- writing */
 
-static void write_usage(struct ch_jw *w, const struct chela_usage *u) {
-    ch_jw_key(w, "usage");
-    ch_jw_begin(w, '{');
-    ch_jw_kint(w, "prompt_tokens", u->input);
-    ch_jw_kint(w, "completion_tokens", u->output);
-    ch_jw_kint(w, "total_tokens", u->input + u->output);
-    ch_jw_key(w, "prompt_tokens_details");
-    ch_jw_begin(w, '{');
-    ch_jw_kint(w, "cached_tokens", u->cache_read);
-    ch_jw_end(w, '}');
-    ch_jw_key(w, "completion_tokens_details");
-    ch_jw_begin(w, '{');
-    ch_jw_kint(w, "reasoning_tokens", u->reasoning);
-    ch_jw_end(w, '}');
-    ch_jw_end(w, '}');
-}
-
 static void begin_object(const struct chat *c, struct ch_jw *w, const char *object) {
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "id", c->r.id);
@@ -147,7 +130,7 @@ static void end_stream(struct chat *c, const struct chela_event *ev) {
     if (c->with_usage) {
         begin_object(c, &w, "chat.completion.chunk");
         ch_jw_kraw(&w, "choices", CH_SV("[]"));
-        write_usage(&w, &ev->end.usage);
+        ch_openai_write_usage(&w, "prompt", "completion", &ev->end.usage);
         ch_jw_end(&w, '}');
         ch_visit_data(c->r.visit, NULL, NULL, ch_buf_sv(&out));
     }
@@ -180,7 +163,7 @@ static void end_whole(struct chat *c, const struct chela_event *ev) {
     ch_jw_kcstr(&w, "finish_reason", finish_reason(c, ev));
     ch_jw_end(&w, '}');
     ch_jw_end(&w, ']');
-    write_usage(&w, &ev->end.usage);
+    ch_openai_write_usage(&w, "prompt", "completion", &ev->end.usage);
     write_session(c, &w, ev);
     ch_jw_end(&w, '}');
     ch_visit_json(c->r.visit, 200, &out);

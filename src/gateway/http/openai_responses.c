@@ -26,27 +26,6 @@ static struct response *of(struct ch_completion *r) {
 
 /* --- writing */
 
-static void write_usage(struct ch_jw *w, const struct chela_usage *u) {
-    if (!u) {
-        ch_jw_kcstr(w, "usage", NULL);
-        return;
-    }
-    ch_jw_key(w, "usage");
-    ch_jw_begin(w, '{');
-    ch_jw_kint(w, "input_tokens", u->input);
-    ch_jw_kint(w, "output_tokens", u->output);
-    ch_jw_kint(w, "total_tokens", u->input + u->output);
-    ch_jw_key(w, "input_tokens_details");
-    ch_jw_begin(w, '{');
-    ch_jw_kint(w, "cached_tokens", u->cache_read);
-    ch_jw_end(w, '}');
-    ch_jw_key(w, "output_tokens_details");
-    ch_jw_begin(w, '{');
-    ch_jw_kint(w, "reasoning_tokens", u->reasoning);
-    ch_jw_end(w, '}');
-    ch_jw_end(w, '}');
-}
-
 /* status: in_progress, completed, incomplete or failed; end: NULL before it. */
 static void write_response(const struct response *r, struct ch_jw *w, const char *status,
                            const struct chela_event *end) {
@@ -78,7 +57,10 @@ static void write_response(const struct response *r, struct ch_jw *w, const char
     ch_jw_kraw(w, "tools", CH_SV("[]"));
     ch_jw_kcstr(w, "tool_choice", "auto");
     ch_jw_kraw(w, "metadata", CH_SV("{}"));
-    write_usage(w, end ? &end->end.usage : NULL);
+    if (end)
+        ch_openai_write_usage(w, "input", "output", &end->end.usage);
+    else
+        ch_jw_kcstr(w, "usage", NULL);
     ch_jw_end(w, '}');
 }
 

@@ -11,6 +11,7 @@
 #include "gateway/http/events.h"
 #include "gateway/request/lookup.h"
 #include "gateway/http/openai.h"
+#include "store/owner.h"
 #include "store/store.h"
 
 /* --- looking */

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/redact.h"
 #include "gateway/request/gateway.h"
 #include "net/ws_peer.h"
 

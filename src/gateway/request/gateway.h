@@ -188,7 +188,6 @@ void ch_visit_text(struct ch_visit *v, int status, const char *type, struct ch_s
 void ch_visit_fail(struct ch_visit *v, int status, const char *code, const char *fmt, ...)
     CHELA_PRINTF(4, 5);
 void ch_visit_error(struct ch_visit *v, const struct chela_error *err);
-int ch_error_status(int code); /* HTTP's for CHELA_E* */
 /* Server-sent events: begin, then data or an event with a name and an id, which
  * may be NULL; end. CHELA_ELIMIT: the client is too slow, `left` follows. */
 void ch_visit_stream(struct ch_visit *v);

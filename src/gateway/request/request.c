@@ -96,7 +96,8 @@ void ch_visit_fail(struct ch_visit *v, int status, const char *code, const char 
     ch_visit_json(v, status, &body);
 }
 
-int ch_error_status(int code) {
+/* The HTTP status for a CHELA_E* code. */
+static int error_status(int code) {
     switch (code) {
     case CHELA_EINVAL:
     case CHELA_EPARSE:
@@ -122,7 +123,7 @@ int ch_error_status(int code) {
 }
 
 void ch_visit_error(struct ch_visit *v, const struct chela_error *err) {
-    ch_visit_fail(v, ch_error_status(err->code), NULL, "%s", err->message);
+    ch_visit_fail(v, error_status(err->code), NULL, "%s", err->message);
 }
 
 void ch_visit_stream(struct ch_visit *v) {

@@ -7,6 +7,7 @@
 #include "agent/provider/server_query.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/redact.h"
 #include "channel/channel.h"
 #include "chela/gateway.h"
 #include "json/json.h"

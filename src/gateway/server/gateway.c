@@ -373,13 +373,14 @@ int chela_gateway_wants_restart(const chela_gateway *gw) {
 }
 
 int chela_gateway_run(chela_gateway *gw) {
-    if (!gw->rt->own_loop)
-        return CHELA_ESTATE;
+    int rc = ch_loop_may_run(gw->rt->loop, NULL);
+    if (rc < 0)
+        return rc;
     gw->leave = gw->over;
     gw->interrupted = false;
     /* At its end it may wait for nothing but a thread or a timer. */
     ch_loop_hold(gw->rt->loop);
-    int rc = ch_loop_run(gw->rt->loop, &gw->leave);
+    rc = ch_loop_run(gw->rt->loop, &gw->leave);
     if (rc == CHELA_ECANCELED)
         return rc; /* the loop is gone */
     ch_loop_release(gw->rt->loop);

@@ -8,6 +8,7 @@
 #include "gateway/chat/channels.h"
 #include "gateway/lane/delivery.h"
 #include "io/worker.h"
+#include "store/owner.h"
 #include "store/store.h"
 
 #define EVENT_AGE_MS 5000 /* that its gateway has to deliver it */

@@ -39,11 +39,12 @@ static void on_begun(int rc, const struct chela_error *err, size_t n, void *user
 int chela_schedule_run(chela_runtime *rt, const struct chela_gateway_opts *opts, const char *name,
                        chela_event_fn *on_event, void *user, size_t *n, struct chela_error *err) {
     struct pass p = {0};
-    if (!rt->own_loop)
-        return ch_fail(err, CHELA_ESTATE, "this runtime lives in its host's loop");
+    int rc = ch_loop_may_run(rt->loop, err);
+    if (rc < 0)
+        return rc;
     if (!rt->journal || !opts->store)
         return ch_fail(err, CHELA_ECONFIG, "schedules need a store: it knows what was done");
-    int rc = ch_gateway_headless(rt, opts, &p.gw, err);
+    rc = ch_gateway_headless(rt, opts, &p.gw, err);
     if (rc < 0)
         return rc;
     p.gw->on_event = on_event;

@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "json/writer.h"
+#include "model/codec/retry_after.h"
 
 #define LOOKED_AT (4 * CH_KB) /* of a message: what matters comes first */
 

@@ -4,6 +4,8 @@
  * the same result of the latest batch; that result is then {{result}}. Texts
  * are matched up to CH_LIMIT_SCRIPT_SUBJECT bytes: libc's matcher is not made
  * for more. */
+#include "model/scripted/scripted_match.h"
+
 #include <stdlib.h>
 
 #include "base/error.h"

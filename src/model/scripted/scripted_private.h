@@ -87,11 +87,6 @@ struct ch_script {
     struct ch_script_pattern *patterns; /* compiled, to be freed */
 };
 
-/* Zero *s first; release it in any case. */
-int ch_script_read(struct ch_script *s, struct ch_sv text, const char *name,
-                   struct chela_error *err);
-void ch_script_release(struct ch_script *s);
-
 extern const char ch_scripted_demo[], ch_scripted_demo_end[];
 
 /* --- the conversation ---------------------------------------------------- */
@@ -122,11 +117,6 @@ struct ch_talk {               /* texts live in the arena it was read into */
     size_t bytes;                /* of the request */
 };
 
-/* Read a request of the Messages API. CHELA_EINVAL when a real service would
- * refuse it too: not JSON, no messages, calls and results that do not pair. */
-int ch_talk_read(struct ch_arena *a, struct ch_sv body, struct ch_talk *out,
-                 struct chela_error *err);
-
 /* --- matching ------------------------------------------------------------ */
 
 #define CH_SCRIPT_GROUPS 27 /* of a rule's patterns together */
@@ -137,20 +127,6 @@ struct ch_match {
     struct ch_sv groups[CH_SCRIPT_GROUPS];
     size_t ngroups;
 };
-
-/* The first rule that fits and is not used up; false: there is none. */
-bool ch_script_match(const struct ch_script *s, const struct ch_talk *talk, struct ch_match *out);
-
-/* Capture groups that a rule's templates may name. */
-size_t ch_when_groups(const struct ch_when *w);
-
-/* Is every {{name}} known? Otherwise *bad is the one that is not. */
-bool ch_template_valid(const struct ch_template *t, size_t ngroups, struct ch_sv *bad);
-
-/* Append the text with its names filled in, once: what is filled in is not
- * looked at again. CHELA_EINVAL for a result that does not exist. */
-int ch_template_expand(const struct ch_template *t, const struct ch_match *m,
-                       const struct ch_talk *talk, struct ch_buf *out, struct chela_error *err);
 
 /* --- the response -------------------------------------------------------- */
 
@@ -166,11 +142,5 @@ struct ch_script_reply {
     int64_t delay_ms, pace_ms;
     double retry_after; /* seconds; negative: no header */
 };
-
-/* Never fails: what is wrong becomes an error response of the protocol. serial
- * numbers the responses of one script. */
-void ch_script_answer(struct ch_script *s, struct ch_sv body, uint64_t serial,
-                      struct ch_script_reply *out);
-void ch_script_reply_release(struct ch_script_reply *r);
 
 #endif

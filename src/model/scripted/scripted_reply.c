@@ -6,11 +6,15 @@
  * pieces are counted, and that count is what `cut_after` and `stall_after`
  * refer to. What goes wrong here, also "no rule fits", is answered with an
  * error of the protocol, so that the caller's normal error path reports it. */
+#include "model/scripted/scripted_reply.h"
+
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "model/scripted/scripted_match.h"
 #include "model/scripted/scripted_private.h"
 #include "json/writer.h"
+#include "model/scripted/scripted_talk.h"
 
 #define WORD_BYTES 16     /* longest piece of text */
 #define ARGUMENT_BYTES 48 /* of arguments */

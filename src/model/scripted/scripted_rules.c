@@ -5,12 +5,15 @@
  * that can be known before a run is checked here, with the place in the file:
  * unknown keys, types, ranges, patterns, template names, contradictions. A
  * rule that was read can only fail for what the conversation does not have. */
+#include "model/scripted/scripted_rules.h"
+
 #include <stdarg.h>
 
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "base/utf8.h"
+#include "model/scripted/scripted_match.h"
 #include "model/scripted/scripted_private.h"
 #include "json/writer.h"
 

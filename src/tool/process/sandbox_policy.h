@@ -66,7 +66,6 @@ int ch_sandbox_read(struct ch_arena *a, const struct chela_sandbox_opts *opts,
 
 /* "auto", "required", "off". */
 int ch_sandbox_mode_read(const char *word, enum ch_sandbox_mode *out, struct chela_error *err);
-const char *ch_sandbox_mode_name(enum ch_sandbox_mode mode);
 
 /* --- what holds on this machine */
 

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "model/codec/errors.h"
+#include "model/codec/retry_after.h"
 
 /* Every overflow text of the vendors we know, and what looks like one. */
 static const struct {

@@ -10,7 +10,9 @@
 
 #include "base/mem.h"
 #include "prompt/cases.h"
+#include "prompt/judge.h"
 #include "prompt/prompts.h"
+#include "prompt/prompts_builtin.h"
 
 static const char prompt_text[] =
     "---\nvariables: { x: an x }\nschema: { type: object, required: [a] }\n---\n\"a\" {x}";

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "sandbox/options.h"
 #include "sandbox/process_kill.h"
 #include "sandbox/protect.h"
 #include "sandbox/scratch.h"

@@ -152,7 +152,7 @@ static void test_diff(void **state) {
 
 static void setup(struct kit *k) {
     kit_init(k);
-    ch_builtin_add(&k->registry, NULL, NULL, NULL);
+    ch_builtin_add_with(&k->registry, NULL, NULL, NULL, NULL);
     kit_put(k, "f", "one\ntwo\nthree\n");
 }
 

@@ -1,5 +1,5 @@
-/* schema_uri.c -- see schema_uri.h. */
-#include "schema/schema_uri.h"
+/* uri.c -- see uri.h. */
+#include "base/uri.h"
 
 struct uri {
     struct ch_sv scheme, authority, path, query; /* p NULL: not there */
@@ -16,7 +16,7 @@ static bool is_scheme_char(char c) {
 /* Up to the first of `stops` or the end. */
 static struct ch_sv cut_until(struct ch_sv *rest, const char *stops) {
     size_t n = 0;
-    while (n < rest->n && !strchr(stops, rest->p[n]))
+    while (n < rest->n && !(rest->p[n] && strchr(stops, rest->p[n])))
         n++;
     struct ch_sv head = ch_sv(rest->p, n);
     *rest = ch_sv(rest->p + n, rest->n - n);
@@ -116,8 +116,10 @@ static struct uri transform(struct ch_arena *a, const struct uri *base, const st
     if (ref->scheme.p)
         return u;
     u.scheme = base->scheme;
-    if (ref->authority.p)
+    if (ref->authority.p) {
+        u.path = without_dots(a, ref->path);
         return u;
+    }
     u.authority = base->authority;
     if (ref->path.n == 0) {
         u.path = base->path;

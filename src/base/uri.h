@@ -1,10 +1,9 @@
-/* schema_uri.h -- references between schema documents (RFC 3986, section 5).
+/* uri.h -- what a URI reference means where it stands: RFC 3986, section 5.
  *
- * A URI here is a name: it is compared byte by byte after resolution and never
- * fetched. Nothing is refused; what is no URI resolves to a name that no
- * document has. */
-#ifndef CH_SCHEMA_SCHEMA_URI_H
-#define CH_SCHEMA_SCHEMA_URI_H
+ * Bytes are taken as they are: nothing is encoded, checked or refused. A text that
+ * is no URI resolves to a text that is none. */
+#ifndef CH_BASE_URI_H
+#define CH_BASE_URI_H
 #include "base/arena.h"
 #include "base/sv.h"
 
