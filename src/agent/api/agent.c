@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "tool/builtin/builtin.h"
 #include "tool/builtin/chat/message.h"
+#include "tool/process/sandbox_options.h"
 #include "tool/process/sandbox_policy.h"
 #include "tool/registry/settings.h"
 #include "tool/call/function.h"
@@ -333,7 +334,7 @@ int chela_agent_new(chela_runtime *rt, const struct chela_agent_opts *given, che
     ch_list_add(&rt->agents, &a->link);
     int rc = fill(a, &opts, err);
     if (rc < 0) {
-        ch_agent_free(a);
+        ch_agent_close(a);
         return rc;
     }
     *out = a;
@@ -346,11 +347,16 @@ static void free_targets(struct ch_target **targets, size_t n) {
     ch_free(targets);
 }
 
-void ch_agent_free(chela_agent *a) {
+void ch_agent_close(chela_agent *a) {
+    ch_roles_free(a); /* the agents of its roles use what is its own: they go first */
     for (chela_session *s; (s = CH_LIST_FIRST(&a->sessions, chela_session, link));)
         chela_session_close(s);
-    ch_sessions_bury(a->rt);
-    ch_roles_free(a);
+    ch_list_del(&a->link);
+    ch_list_add(&a->rt->closed.agents, &a->link);
+    ch_runtime_free_soon(a->rt);
+}
+
+void ch_agent_free(chela_agent *a) {
     ch_list_del(&a->link);
     free_targets(a->patched, a->npatched);
     ch_registry_release(&a->registry);
