@@ -3,9 +3,14 @@
 
 #include <stdio.h>
 
-#include "agent/context/side_query.h"
+#include "agent/context/context_budget.h"
 #include "agent/context/memory_flush.h"
+#include "agent/context/role_prompts.h"
+#include "agent/context/side_query.h"
+#include "agent/handle/run_origin.h"
+#include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
+#include "agent/provider/target.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "prompt/prompts.h"
@@ -25,6 +30,7 @@
 
 struct ch_compaction {
     chela_run *run;
+    ch_compacted_fn *done;
     const char *strategy;
     size_t before;  /* tokens of the request */
     size_t history; /* that the transcript may have */
@@ -135,6 +141,7 @@ static void finish(struct ch_compaction *c, bool changed) {
     chela_run *run = c->run;
     struct ch_input in = {.kind = CH_IN_COMPACTED, .usage = c->usage, .cost = c->cost};
     size_t before = c->before;
+    ch_compacted_fn *done = c->done;
     run->compaction = NULL;
     run->rewrote |= changed;
     if (changed && history_tokens(run) > c->history &&
@@ -153,7 +160,7 @@ static void finish(struct ch_compaction *c, bool changed) {
     run->turn_usage.input += in.usage.input;
     run->turn_usage.output += in.usage.output;
     run->turn_cost = in.cost < 0 || run->turn_cost < 0 ? -1 : run->turn_cost + in.cost;
-    ch_drive(run, &in);
+    done(run, &in);
 }
 
 /* What stands for something has less tokens than that; but what was condensed
@@ -277,7 +284,7 @@ static int render(struct ch_compaction *c, struct chela_error *err) {
     const struct ch_prompt_value values[] = {
         {.name = "previous", .text = c->carry.summary.n ? c->carry.summary : CH_SV("none"),
          .untrusted = true},
-        {.name = "focus", .text = run->focus ? ch_sv_str(run->focus) : CH_SV("none")},
+        {.name = "focus", .text = ch_run_origin_focus(run) ? ch_sv_str(ch_run_origin_focus(run)) : CH_SV("none")},
         {.name = "max_words", .text = ch_buf_sv(&words)},
         {.name = "conversation", .text = ch_buf_sv(&told), .untrusted = true},
     };
@@ -372,13 +379,14 @@ static bool nothing_goes(const struct ch_compaction *c) {
     return gone == 0 || (c->run->m.by_hand && c->gone - c->carried < LEAST);
 }
 
-void ch_compact(chela_run *run) {
+void ch_compact(chela_run *run, ch_compacted_fn *done) {
     struct ch_compaction *c = run->compaction = ch_alloc(sizeof(*c));
     if (!run->target)
         run->target = run->session->agent->targets[run->m.model];
     if (run->m.compacted)
         ch_fill_overflowed(run);
     c->run = run;
+    c->done = done;
     c->before = ch_fill_tokens(run);
     c->history = room_for_history(run);
     c->strategy = "prune";

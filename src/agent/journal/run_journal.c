@@ -1,11 +1,20 @@
 /* run_journal.c -- see run_journal.h. */
 #include "agent/journal/run_journal.h"
 
-#include "agent/feature/team/delegate.h"
-#include "agent/feature/team/handoff.h"
-#include "agent/journal/mailbox.h"
 #include "agent/context/tool_embedding.h"
-#include "agent/feature/mode/mode.h"
+#include "agent/handle/lookup.h"
+#include "agent/handle/run_origin.h"
+#include "agent/handle/session.h"
+#include "agent/journal/inbox.h"
+#include "agent/journal/journal.h"
+#include "agent/journal/journal_replay.h"
+#include "agent/journal/seen.h"
+#include "agent/machine/child_key.h"
+#include "agent/machine/event.h"
+#include "agent/machine/principal.h"
+#include "agent/machine/queue.h"
+#include "agent/machine/run.h"
+#include "agent/machine/run_counters.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"
@@ -28,43 +37,6 @@ static void fail(chela_session *s, const struct chela_error *err) {
     ops(s)->close(CH_TAKE(k->log));
 }
 
-/* What waited outside of any run does so again. */
-static void recall_waiting(chela_session *s, const struct ch_past *past) {
-    for (CH_LIST_EACH(k, &past->notes)) {
-        struct ch_past_note *n = CH_CONTAINER(k, struct ch_past_note, link);
-        if (n->alone && n->msg->nblocks)
-            ch_inflow_recall(s, n);
-    }
-}
-
-static void take_over(chela_session *s, struct ch_past *past) {
-    ch_transcript_release(&s->transcript);
-    s->transcript = past->transcript;
-    past->transcript = (struct ch_transcript){0};
-    ch_memory_release(&s->memory);
-    s->memory = past->memory;
-    past->memory = (struct ch_memory){0};
-    ch_free(s->answers_to);
-    s->answers_to = past->answer_to ? ch_strdup(past->answer_to) : NULL;
-    ch_seen_release(&s->keep->seen);
-    s->keep->seen = past->seen;
-    past->seen = (struct ch_seen){0};
-    ch_encoder_release(&s->encoder);
-    s->encoder = (struct ch_encoder){0};
-    s->revision = 0;
-    s->keep->past = past;
-    s->keep->last = past->m;
-    ch_handoff_recall(s, ch_buf_str(&past->agent));
-    s->keep->titled = s->transcript.n > 0;
-    recall_waiting(s, past);
-    if (past->status != CH_PAST_IDLE)
-        return;
-    struct ch_msg *results = ch_past_close(past, ch_now_ms(ch_loop_clock(s->agent->rt->loop)));
-    if (results) /* its run ended without them, or another program wrote the journal */
-        ch_transcript_add(&s->transcript, results);
-    ch_keep_forget(s);
-}
-
 static void on_opened(const struct ch_log_head *head, void *past, const struct chela_error *err,
                       void *user) {
     chela_session *s = user;
@@ -77,28 +49,24 @@ static void on_opened(const struct ch_log_head *head, void *past, const struct c
     if (!err && ch_past_finish(past, &damage) < 0)
         err = &damage;
     if (err) {
-        ch_past_free(past);
+        ch_past_free(CH_TAKE(past));
         fail(s, err);
-    } else {
-        take_over(s, past);
     }
-    ch_session_opened(s);
+    k->ops->opened(s, past);
 }
 
 static void on_committed(uint64_t seq, void *user) {
     chela_session *s = user;
 
     ch_inbox_committed(s, seq);
-    if (s->run)
-        ch_run_committed(s->run, seq);
+    s->keep->ops->committed(s, seq);
 }
 
 static void on_lost(const struct chela_error *err, void *user) {
     chela_session *s = user;
 
     fail(s, err);
-    if (s->run)
-        ch_run_lost(s->run, err);
+    s->keep->ops->lost(s, err);
 }
 
 static void drop_past(void *past) {
@@ -113,7 +81,7 @@ static const struct ch_log_handler handler = {
     .lost = on_lost,
 };
 
-void ch_keep_open(chela_session *s) {
+void ch_keep_open(chela_session *s, const struct ch_record_ops *by) {
     struct ch_journal *j = s->agent->rt->journal;
 
     if (!j)
@@ -123,6 +91,7 @@ void ch_keep_open(chela_session *s) {
         ch_list_init(&s->keep->noted);
     }
     ch_keep_forget(s);
+    s->keep->ops = by;
     s->keep->state = CH_KEEP_OPENING;
     s->keep->opened = false;
     s->keep->err = (struct chela_error){0};
@@ -222,7 +191,7 @@ static uint64_t end_inbound(chela_session *s, struct ch_jw *w, const struct ch_o
     return seq;
 }
 
-uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m) {
+uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m, const char *prompt) {
     struct ch_keep *k = ch_kept(run);
 
     if (!k)
@@ -231,15 +200,16 @@ uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m) {
     count(run, 1, 0);
     struct ch_jw w = begin(k, run);
     ch_jw_kcstr(&w, "mode", "start");
-    if (ch_run_prompt(run))
-        ch_jw_kcstr(&w, "prompt", ch_run_prompt(run));
-    ch_behalf_write(&run->behalf, &w);
-    if (run->drop_if)
-        ch_jw_kcstr(&w, "drop_if", run->drop_if);
+    if (prompt)
+        ch_jw_kcstr(&w, "prompt", prompt);
+    ch_behalf_write(ch_run_origin_behalf(run), &w);
+    if (ch_run_origin_drop_if(run))
+        ch_jw_kcstr(&w, "drop_if", ch_run_origin_drop_if(run));
     kmsg(&w, m);
     run->start_seq =
         end_inbound(run->session, &w,
-                    &(struct ch_origin){run->event, run->answer_to, &run->about});
+                    &(struct ch_origin){ch_run_origin_event(run), ch_run_origin_answer_to(run),
+                                        ch_run_origin_about(run)});
     return ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT); /* in the same transaction */
 }
 
@@ -251,7 +221,7 @@ uint64_t ch_keep_queued(chela_run *run, const struct ch_msg *m, bool follow_up,
         return 0;
     struct ch_jw w = begin(k, run);
     ch_jw_kcstr(&w, "mode", follow_up ? "follow_up" : "steer");
-    ch_behalf_write(&run->behalf, &w);
+    ch_behalf_write(ch_run_origin_behalf(run), &w);
     kmsg(&w, m);
     return end_inbound(run->session, &w, from);
 }
@@ -395,9 +365,8 @@ uint64_t ch_keep_started(chela_run *run, size_t call, const struct ch_block *blo
     ch_jw_kcstr(&w, "key", key);
     CH_ARENA_AUTO arena = {0};
     const struct ch_tool *tool = ch_registry_find(&run->session->agent->registry, block->name);
-    const char *child = ch_child_key(run->session->key, tool, key, &arena);
-    if (child)
-        ch_jw_kcstr(&w, "child", child);
+    if (ch_tool_is_run(tool))
+        ch_jw_kcstr(&w, "child", ch_child_key(run->session->key, tool->name, key, &arena));
     return end(run->session, &w, CH_REC_STARTED, gate(run));
 }
 
@@ -568,16 +537,15 @@ static void write_below(struct ch_jw *w, const struct ch_run *m, const struct ch
     ch_jw_end(w, '}');
 }
 
-static void write_machine(struct ch_jw *w, const chela_run *run) {
+static void write_machine(struct ch_jw *w, const chela_run *run, const struct ch_spent *live) {
     const struct ch_run *m = &run->m;
-    struct ch_spent live = ch_children_spent(run);
 
     ch_jw_kcstr(w, "state", ch_run_state_name(m->state));
     if (m->reason != CH_REASON_NONE)
         ch_jw_kcstr(w, "reason", ch_reason_name(m->reason));
     ch_jw_kint(w, "turns", m->turns);
     ch_jw_kint(w, "tool_calls", m->tool_calls);
-    write_below(w, m, &live);
+    write_below(w, m, live);
     ch_jw_kint(w, "errors", m->errors);
     if (m->pauses)
         ch_jw_kint(w, "pauses", m->pauses);
@@ -587,26 +555,20 @@ static void write_machine(struct ch_jw *w, const chela_run *run) {
         ch_jw_kcstr(w, "closing", ch_reason_name(m->closing));
     if (m->model)
         ch_jw_kint(w, "model", m->model);
-    if (m->cost - live.cost > 0) {
+    if (m->cost - live->cost > 0) {
         ch_jw_key(w, "cost");
-        ch_jw_double(w, m->cost - live.cost);
+        ch_jw_double(w, m->cost - live->cost);
     }
     ch_jw_kint(w, "seq", (int64_t)m->seq);
     if (run->acting)
         ch_jw_kbool(w, "acting", true);
     if (run->recoveries)
         ch_jw_kint(w, "recoveries", run->recoveries);
-    if (run->nchildren)
-        ch_jw_kint(w, "called", run->nchildren);
-    if (run->handoffs)
-        ch_jw_kint(w, "handoffs", run->handoffs);
-    if (run->plan.n)
-        ch_jw_kraw(w, "plan", ch_buf_sv(&run->plan));
-    struct ch_usage own = {.input = m->usage.input - live.usage.input,
-                           .output = m->usage.output - live.usage.output,
-                           .cache_read = m->usage.cache_read - live.usage.cache_read,
-                           .cache_write = m->usage.cache_write - live.usage.cache_write,
-                           .reasoning = m->usage.reasoning - live.usage.reasoning};
+    struct ch_usage own = {.input = m->usage.input - live->usage.input,
+                           .output = m->usage.output - live->usage.output,
+                           .cache_read = m->usage.cache_read - live->usage.cache_read,
+                           .cache_write = m->usage.cache_write - live->usage.cache_write,
+                           .reasoning = m->usage.reasoning - live->usage.reasoning};
     write_usage(w, &own);
 }
 
@@ -619,13 +581,9 @@ uint64_t ch_keep_state(chela_run *run, enum ch_past_status status, enum ch_sync 
                                               : ch_past_status_name(status);
     struct ch_jw w = begin(k, run);
     ch_jw_kcstr(&w, "status", word);
-    if (run->session->handed)
-        ch_jw_kcstr(&w, "agent", run->session->agent->id);
-    ch_jw_kcstr(&w, "mode", ch_mode_name(run->mode));
-    if (ch_mode_asks(run))
-        ch_jw_kbool(&w, "asks_plans", true);
-    ch_behalf_write(&run->behalf, &w);
-    write_machine(&w, run);
+    struct ch_spent live = k->ops->save(run, &w);
+    ch_behalf_write(ch_run_origin_behalf(run), &w);
+    write_machine(&w, run, &live);
     ch_course_write(&run->course, &w);
     if (run->error[0])
         ch_jw_kcstr(&w, "error", run->error);
@@ -659,7 +617,7 @@ static uint64_t older(uint64_t a, uint64_t b) {
 static uint64_t first_needed(const chela_run *run) {
     uint64_t seq = older(ch_queue_seq(&run->steering), ch_queue_seq(&run->follow_ups));
 
-    return older(run->start_seq, older(seq, ch_inflow_oldest(run->session)));
+    return older(run->start_seq, older(seq, run->session->keep->ops->oldest(run->session)));
 }
 
 /* What the records that need not be read any more would have told as well. */

@@ -4,6 +4,13 @@
 #include "base/buf.h"
 #include "chela/event.h"
 
+static inline struct chela_str ch_str(struct ch_sv s) {
+    return (struct chela_str){s.p, s.n};
+}
+static inline struct ch_sv ch_unstr(struct chela_str s) {
+    return ch_sv(s.p, s.n);
+}
+
 void ch_event_write(const struct chela_event *ev, struct ch_buf *out);
 
 #endif

@@ -86,6 +86,20 @@ static void enter(struct ch_run *r, enum ch_run_state next) {
     r->state = next; /* the only write */
 }
 
+void ch_run_restore(struct ch_run *r, const struct ch_run *stored, bool waits, bool acts) {
+    struct ch_run_limits limits = r->limits;
+    *r = *stored;
+    r->limits = limits;
+    r->reason = CH_REASON_NONE;
+    if (r->model >= limits.models)
+        r->model = 0;
+    if (r->state == CH_RUN_THINK && r->turns > 0)
+        r->turns--; /* the machine counts the call when it is made again */
+    if (!waits || r->state != CH_RUN_WAITING)
+        enter(r, acts ? CH_RUN_ACT : CH_RUN_OBSERVE);
+    r->npath = 0;
+}
+
 static enum ch_do finish(struct ch_run *r, enum ch_reason reason) {
     r->reason = reason;
     enter(r, ch_reason_status(reason) == CH_STATUS_DONE ? CH_RUN_DONE : CH_RUN_ERROR);

@@ -1,28 +1,25 @@
 /* act.c -- the tool calls of one reply, from start to results. */
+#include "agent/run/act.h"
+
 #include <stdio.h>
 
-#include "agent/feature/heartbeat/beat.h"
-#include "agent/feature/team/delegate.h"
-#include "agent/feature/team/handoff.h"
-#include "agent/journal/run_journal.h"
 #include "agent/context/tool_embedding.h"
-#include "agent/feature/mode/mode.h"
+#include "agent/handle/hooks.h"
+#include "agent/handle/run.h"
+#include "agent/journal/emit.h"
+#include "agent/journal/journal_replay.h"
+#include "agent/journal/run_journal.h"
+#include "agent/machine/event.h"
+#include "agent/machine/loop_detector.h"
+#include "agent/machine/output.h"
+#include "agent/machine/run.h"
+#include "agent/machine/run_counters.h"
+#include "agent/provider/target.h"
+#include "agent/run/driver.h"
+#include "agent/run/feature.h"
+#include "agent/run/parent.h"
+#include "agent/run/takeover.h"
 #include "tool/call/delivery.h"
-
-void ch_act_tell(chela_run *run, enum chela_event_type type, const struct ch_block *call) {
-    struct chela_event ev = {.type = type,
-                             .call = {.id = ch_str(call->id),
-                                      .name = ch_str(call->name),
-                                      .arguments = ch_str(call->text)}};
-    ch_emit(run, &ev);
-}
-
-size_t ch_act_index(const chela_run *run, const struct ch_block *call) {
-    size_t n = 0;
-    for (const struct ch_block *b = run->reply->blocks; b < call; b++)
-        n += b->type == CH_BLOCK_TOOL_CALL;
-    return n;
-}
 
 static char *dup_opt(const char *s) {
     return s ? ch_strdup(s) : NULL;
@@ -63,17 +60,6 @@ static enum ch_before invalid(const struct ch_block *call, const char *problem, 
     return CH_BEFORE_RUN;
 }
 
-bool ch_emit_approval(chela_run *run, const struct chela_approval *a) {
-    struct chela_event ev = {.type = CHELA_EV_APPROVAL_REQUIRED,
-                             .approval = {.approval_id = a->approval_id,
-                                          .id = a->id,
-                                          .name = a->name,
-                                          .arguments = a->arguments,
-                                          .summary = a->summary,
-                                          .can_remember = a->can_remember}};
-    return ch_emit(run, &ev);
-}
-
 /* Most decisions are about the call alone. */
 static enum chela_decision heed(chela_run *run, enum chela_decision d, const char *words) {
     if (d == CHELA_TAKE_OVER)
@@ -92,7 +78,7 @@ static enum chela_decision ask(const struct ch_block *call, const struct ch_ask 
                                .arguments = ch_str(asked->arguments),
                                .summary = ch_str(asked->summary),
                                .can_remember = !asked->obstacle};
-    size_t index = ch_act_index(run, call);
+    size_t index = ch_msg_call_index(run->reply, call);
     const struct ch_past_call *known = run->past ? &run->past->calls[index] : NULL;
     bool same = known && known->approval && strcmp(known->approval, asked->approval_id) == 0;
     bool denied = known && known->decision == CHELA_DENY; /* whatever it would run by now */
@@ -107,8 +93,11 @@ static enum chela_decision ask(const struct ch_block *call, const struct ch_ask 
     if (ch_stops(run) || !ch_emit_approval(run, &a))
         return CHELA_UNDECIDED;
     bool go = ch_hook_approve(run, &a);
+    chela_run *stopped = NULL;
     if (go && !run->dead && a.decision == CHELA_UNDECIDED)
-        ch_child_ask(run, &a, asked->digest);
+        stopped = ch_child_ask(run, &a, asked->digest);
+    if (stopped)
+        ch_stop(stopped);
     if (run->dead)
         return CHELA_UNDECIDED;
     ch_run_extend(run, ch_mono_ms(clock) - before);
@@ -126,7 +115,7 @@ static enum chela_decision ask(const struct ch_block *call, const struct ch_ask 
 static bool gate(const struct ch_block *call, enum chela_effect effect, const char *key,
                  void *user) {
     chela_run *run = user;
-    size_t index = ch_act_index(run, call);
+    size_t index = ch_msg_call_index(run->reply, call);
     if (run->dead) /* being closed: nothing begins any more */
         return false;
     if (!ch_kept(run))
@@ -138,8 +127,8 @@ static bool gate(const struct ch_block *call, enum chela_effect effect, const ch
 }
 
 static void started(const struct ch_block *call, void *user) {
-    ch_act_tell(user, CHELA_EV_TOOL_START, call);
-    ch_mode_call(user, call, false, false);
+    ch_emit_call(user, CHELA_EV_TOOL_START, call);
+    ch_features_call(user, call, CH_PHASE_STARTED, false);
 }
 
 static void progress(const struct ch_block *call, struct ch_sv text, void *user) {
@@ -191,7 +180,7 @@ static void note_answer(chela_run *run, const struct ch_block *call, const struc
 
 static void store_result(chela_run *run, const struct ch_block *call, const struct ch_result *r) {
     const chela_agent *a = run->session->agent;
-    size_t index = ch_act_index(run, call);
+    size_t index = ch_msg_call_index(run->reply, call);
     if (run->dead || !ch_kept(run))
         return;
     const struct ch_tool *tool = ch_registry_find(&a->registry, call->name);
@@ -207,9 +196,8 @@ static void store_result(chela_run *run, const struct ch_block *call, const stru
 }
 
 static bool was_child(const chela_run *run, const struct ch_block *call) {
-    CH_ARENA_AUTO arena = {0};
     const struct ch_registry *tools = &run->session->agent->registry;
-    return !run->dead && ch_child_key("", ch_registry_find(tools, call->name), "", &arena);
+    return !run->dead && ch_tool_is_run(ch_registry_find(tools, call->name));
 }
 
 static void finished(const struct ch_block *call, const struct ch_result *r, void *user) {
@@ -224,7 +212,7 @@ static void finished(const struct ch_block *call, const struct ch_result *r, voi
     if (was_child(run, call)) /* what it used is the run's from now on */
         ch_keep_acting(run, CH_SYNC_LATER);
     if (ch_emit(run, &ev))
-        ch_mode_call(run, call, true, r->is_error || r->denied);
+        ch_features_call(run, call, CH_PHASE_ENDED, r->is_error || r->denied);
 }
 
 /* The host may answer there and then, after asking a person. */
@@ -232,7 +220,7 @@ static void left_to_host(const struct ch_block *call, void *user) {
     chela_run *run = user;
     const struct ch_clock *clock = ch_loop_clock(run->loop);
     int64_t before = ch_mono_ms(clock);
-    ch_act_tell(run, CHELA_EV_CLIENT_TOOL_REQUIRED, call);
+    ch_emit_call(run, CHELA_EV_CLIENT_TOOL_REQUIRED, call);
     if (!run->dead)
         ch_child_left(run, call);
     if (!run->dead)
@@ -266,6 +254,25 @@ static const struct ch_batch_ops ops = {
     .over = over,
 };
 
+/* What is known of calls that an earlier process began. */
+static void recall_calls(chela_run *run) {
+    const struct ch_past *p = run->past;
+
+    for (size_t i = 0; i < p->ncalls; i++) {
+        const struct ch_past_call *c = &p->calls[i];
+        if (c->result) {
+            ch_batch_settle(run->batch, i, c->result, c->ran);
+            if (c->result->nblocks)
+                ch_features_call(run, ch_past_block(p, i), CH_PHASE_SETTLED,
+                                 ch_result_failed(&c->result->blocks[0]));
+        } else if (c->started && c->once) {
+            ch_batch_interrupt(run->batch, i);
+        } else if (c->approval) {
+            ch_batch_recall(run->batch, i, c->approval, c->digest);
+        }
+    }
+}
+
 void ch_act(chela_run *run) {
     chela_session *s = run->session;
     const chela_agent *a = s->agent;
@@ -278,10 +285,10 @@ void ch_act(chela_run *run) {
                                  .turn = run->m.turns,
                                  .parallel = a->parallel,
                                  .max_calls = ch_run_calls_left(&run->m),
-                                 .policy = &run->policy,
+                                 .policy = &run->permit.policy,
                                  .approvals = a->approvals,
-                                 .ask_means = run->ask_means,
-                                 .memory = run->forgets ? NULL : &ch_run_root(run)->memory,
+                                 .ask_means = run->permit.ask_means,
+                                 .memory = run->permit.forgets ? NULL : &ch_run_root(run)->memory,
                                  .sandbox = a->sandbox,
                                  .jobs = s->jobs,
                                  .window = ch_target_window(run->target),
@@ -292,7 +299,7 @@ void ch_act(chela_run *run) {
                                  .user = run};
     run->batch = ch_batch_start(run->reply, &opts);
     if (run->past)
-        ch_recover_batch(run);
+        recall_calls(run);
     if (run->steering.n > 0)
         ch_batch_skip(run->batch, "Skipped: a new message from the user came first.");
 }
@@ -348,9 +355,9 @@ void ch_act_done(chela_run *run) {
                           .any_ok = totals.ok > 0,
                           .trailing_errors = (unsigned)totals.trailing_errors,
                           .over_limit = totals.refused > 0,
-                          .terminated = totals.terminated && ch_beat_ends(run),
+                          .terminated = totals.terminated,
                           .unfit = run->unfit};
-    if (in.kind == CH_IN_RESULTS && !ch_mode_acts(run)) /* a plan has an end by itself */
+    if (in.kind == CH_IN_RESULTS && !run->written) /* a plan has an end by itself */
         in.loop = watch(run, m);
     run->unfit = false;
     ch_batch_close(run->batch);
@@ -367,7 +374,7 @@ void ch_act_done(chela_run *run) {
         snprintf(run->error, sizeof(run->error), "stopped by a hook");
     if (in.loop == CH_GUARD_NOTE)
         ch_warn(run, "%s", ch_buf_str(&run->complaint));
-    if (in.kind == CH_IN_RESULTS && !run->dead && !ch_handoff(run))
+    if (in.kind == CH_IN_RESULTS && !run->dead && !ch_features_results(run, &in))
         return;
     if (!run->dead)
         ch_drive(run, &in);

@@ -5,20 +5,43 @@
  * think.c and act.c perform the two long actions and call ch_drive with their
  * outcome. Every run sends exactly one RUN_END (one more for each time it is
  * resumed), and only finish(), pause_run() and leave_run() send it. */
-#include "agent/feature/heartbeat/beat.h"
+#include "agent/run/driver.h"
+
+#include "agent/context/compaction.h"
 #include "agent/context/context.h"
-#include "agent/feature/team/delegate.h"
 #include "agent/context/context_budget.h"
-#include "agent/journal/run_journal.h"
-#include "agent/feature/mode/mode.h"
+#include "agent/context/recall.h"
 #include "agent/context/reply_directives.h"
+#include "agent/handle/hooks.h"
+#include "agent/handle/run.h"
+#include "agent/handle/run_origin.h"
+#include "agent/handle/session.h"
+#include "agent/journal/journal_replay.h"
+#include "agent/journal/outbox.h"
+#include "agent/journal/run_journal.h"
+#include "agent/machine/event.h"
+#include "agent/machine/loop_detector.h"
+#include "agent/machine/output.h"
+#include "agent/machine/principal.h"
+#include "agent/machine/queue.h"
+#include "agent/machine/run.h"
+#include "agent/machine/run_counters.h"
+#include "agent/provider/cooldown.h"
+#include "agent/provider/target.h"
+#include "agent/run/act.h"
+#include "agent/run/feature.h"
+#include "agent/run/takeover.h"
+#include "agent/run/think.h"
 
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/random.h>
 
-#include "agent/journal/mailbox.h"
+#include "agent/handle/lookup.h"
+#include "agent/journal/emit.h"
+#include "agent/machine/bounds.h"
+#include "agent/run/parent.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "model/codec/decoder.h"
@@ -26,46 +49,13 @@
 #include "tool/builtin/chat/message.h"
 #include "tool/call/delivery.h"
 
+#define PART(size) (((size) + 15) & ~(size_t)15)
+
 static chela_runtime *runtime(const chela_run *run) {
     return run->session->agent->rt;
 }
 
-int64_t ch_run_now(const chela_run *run) {
-    return ch_now_ms(ch_loop_clock(run->loop));
-}
-
 /* --- events */
-
-/* What was told and not stored is not known after a crash. It is told again
- * under higher numbers (recover.c), so there must not be too much of it. */
-static void bound_unstored(chela_run *run) {
-    if (run->m.seq < run->stored_events + CH_LIMIT_UNSTORED / 2 || ch_run_over(&run->m))
-        return;
-    run->stored_events = run->m.seq;
-    ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT);
-}
-
-bool ch_emit(chela_run *run, struct chela_event *ev) {
-    if (run->dead)
-        return false;
-    bound_unstored(run);
-    ev->run = run->id;
-    ev->seq = run->m.seq++;
-    ev->ts = run->stamp ? run->stamp : ch_run_now(run);
-    if (run->on_event)
-        run->on_event(ev, run->user);
-    return !run->dead;
-}
-
-void ch_warn(chela_run *run, const char *fmt, ...) {
-    char text[CHELA_ERROR_MAX];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
-    va_end(ap);
-    struct chela_event ev = {.type = CHELA_EV_WARNING, .note.text = ch_str(ch_sv_str(text))};
-    ch_emit(run, &ev);
-}
 
 static struct chela_usage public_usage(const struct ch_usage *u, double cost) {
     return (struct chela_usage){
@@ -79,7 +69,8 @@ static struct chela_usage public_usage(const struct ch_usage *u, double cost) {
 }
 
 const char *ch_run_prompt(chela_run *run) {
-    return run->prompt ? run->prompt : ch_context_fingerprint(run);
+    const char *given = ch_run_origin_prompt(run);
+    return given ? given : ch_context_fingerprint(run);
 }
 
 static bool emit_start(chela_run *run) {
@@ -88,7 +79,7 @@ static bool emit_start(chela_run *run) {
     struct chela_event ev = {
         .type = CHELA_EV_RUN_START,
         .start = {run->session->key, a->id, a->targets[run->m.model]->spec,
-                  ch_mode_name(run->mode), ch_run_prompt(run)}};
+                  ch_run_mode(run), ch_run_prompt(run)}};
     return ch_emit(run, &ev);
 }
 
@@ -122,7 +113,7 @@ static bool is_delivered(chela_run *run) {
     return ch_delivery_has(&run->session->state, run->id, ch_buf_sv(&run->text));
 }
 
-static void emit_end(chela_run *run) {
+static struct chela_event end_event(chela_run *run) {
     struct chela_event ev = {.type = CHELA_EV_RUN_END,
                              .end = {
                                  .status = ch_status_name(ch_reason_status(run->m.reason)),
@@ -136,7 +127,12 @@ static void emit_end(chela_run *run) {
                                                        run->m.cost_unknown ? -1 : run->m.cost),
                              }};
     ch_said_tell(run, &ev);
-    ev.end.silent |= ch_beat_silent(run);
+    return ev;
+}
+
+static void emit_end(chela_run *run) {
+    struct chela_event ev = end_event(run);
+    ev.end.silent |= run->silent && run->m.reason == CH_REASON_COMPLETED;
     ch_hook_run_end(run, &ev);
     if (!run->dead)
         ch_emit(run, &ev);
@@ -185,7 +181,7 @@ static void deactivate(chela_run *run) {
 
 static void drop_work(chela_run *run) {
     ch_think_abort(run);
-    ch_mode_free(run);
+    ch_features_close(run);
     if (run->decoding)
         ch_decoder_release(&run->decoder);
     run->decoding = false;
@@ -205,14 +201,14 @@ static void come_to_rest(chela_run *run) {
     deactivate(run);
     emit_end(run);
     if (!s->closed)
-        ch_inflow_rested(s);
+        s->owner->rested(s);
 }
 
 /* Nobody hears that a run has ended or paused before that is stored. */
 static void store_end(chela_run *run, enum ch_past_status status) {
     run->m.seq++; /* RUN_END's own */
     /* One that never began leaves no trace: an earlier run may still wait. */
-    bool traceless = run->input || (run->compacts && !run->rewrote);
+    bool traceless = ch_run_origin_input(run) || (ch_run_origin_compacts(run) && !run->rewrote);
     run->end_seq = traceless ? 0 : ch_keep_end(run, status);
     run->m.seq--;
     if (!run->end_seq)
@@ -225,7 +221,7 @@ static size_t empty_queue(chela_run *run, struct ch_queue *q) {
     size_t dropped = 0;
     while (q->n > 0) {
         if (ch_queue_stays(q)) {
-            ch_inflow_return(run, q);
+            run->session->owner->take_back(run, q);
             continue;
         }
         ch_keep_delivered(run, ch_queue_seq(q), true);
@@ -248,8 +244,8 @@ static bool is_alone(const chela_run *run) {
  * never been. */
 static bool drop_if_asked(chela_run *run) {
     struct ch_sv answer = ch_sv_trim(ch_buf_sv(&run->text));
-    if (!run->drop_if || run->m.reason != CH_REASON_COMPLETED || run->rewrote ||
-        !ch_sv_is(answer, run->drop_if) || !is_alone(run))
+    if (!ch_run_origin_drop_if(run) || run->m.reason != CH_REASON_COMPLETED || run->rewrote ||
+        !ch_sv_is(answer, ch_run_origin_drop_if(run)) || !is_alone(run))
         return false;
     ch_transcript_cut(&run->session->transcript, run->began);
     ch_fill_rewritten(run->session);
@@ -269,10 +265,13 @@ static void finish(chela_run *run) {
                 unread == 1 ? " was" : "s were");
     if (run->dead)
         return;
+    struct chela_event end = end_event(run);
+    bool mail = ch_features_end(run, &end);
+    run->silent = end.end.silent;
     drop_work(run);
     bool dropped = drop_if_asked(run);
-    if (!run->input && !dropped)
-        ch_outbox_answer(run, run->m.turns, is_delivered(run));
+    if (mail && !ch_run_origin_input(run) && !dropped)
+        ch_outbox_answer(run, run->m.turns, &end);
     store_end(run, CH_PAST_IDLE);
 }
 
@@ -421,14 +420,14 @@ static void perform(chela_run *run, enum ch_do todo, const struct ch_input *in) 
     case CH_DO_NOTHING:
         return;
     case CH_DO_CALL_MODEL:
-        if (is_same_turn(in) || !ch_mode_turn(run))
+        if (is_same_turn(in) || !ch_features_take_turn(run))
             call_model(run, in);
         return;
     case CH_DO_CALL_TOOLS:
         ch_act(run);
         return;
     case CH_DO_COMPACT:
-        run->session->agent->compact(run);
+        ch_compact(run, ch_drive);
         return;
     case CH_DO_ASK_HOST:
         pause_run(run);
@@ -448,6 +447,13 @@ static void perform(chela_run *run, enum ch_do todo, const struct ch_input *in) 
 /* A turn is a model call and the tools it asked for. */
 static bool turn_is_over(enum ch_do todo, const struct ch_input *in) {
     return todo == CH_DO_FINISH || (todo == CH_DO_CALL_MODEL && !is_same_turn(in));
+}
+
+/* What follows in the same run is another matter: its answer so far is mailed. */
+static void mail_so_far(chela_run *run, unsigned turn) {
+    struct chela_event end = end_event(run);
+    if (!ch_features_keep_words(run))
+        ch_outbox_answer(run, turn, &end);
 }
 
 /* The answer is a person's, who was told so, and not what the step would have led to.
@@ -475,7 +481,7 @@ void ch_drive(chela_run *run, const struct ch_input *given) {
     note_giving_up(run, in, todo);
     if (in->kind == CH_IN_REPLY && todo != CH_DO_FINISH) {
         if (todo == CH_DO_CALL_MODEL && run->deliver_follow_up && run->follow_ups.n > 0)
-            ch_outbox_answer(run, turn, is_delivered(run)); /* what follows is another matter */
+            mail_so_far(run, turn);
         ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT);
     } else if (in->kind == CH_IN_ROLE && todo != CH_DO_FINISH) {
         ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_LATER);
@@ -605,31 +611,31 @@ void chela_run_leave(chela_run *run) {
 
 static int bound(chela_run *run, const chela_agent *a, const struct chela_run_opts *o,
                  struct chela_error *err) {
-    run->ask_means = a->ask_means;
-    if (o->approve && ch_consent_read(o->approve, &run->ask_means, err) < 0)
+    run->permit.ask_means = a->ask_means;
+    if (o->approve && ch_consent_read(o->approve, &run->permit.ask_means, err) < 0)
         return CHELA_EINVAL;
     struct ch_who who = {o->channel, o->sender};
     enum ch_consent means = ch_policies_consent(a->policies, who, CH_CONSENT_AUTO);
-    run->ask_means = CH_MAX(run->ask_means, means);
-    run->forgets = means == CH_CONSENT_DENY;
-    int rc = ch_policy_init(&run->policy, o->allow, o->deny, o->permission, err);
-    run->bounds = ch_policies_bound(a->policies, who, &a->policy, &run->policy.within);
-    run->own_policy =
-        run->bounds || o->allow || o->deny || o->permission != CHELA_PERM_ADMIN;
-    run->policy.always = a->output ? CH_OUTPUT_TOOL : NULL;
-    run->policy.own = ch_mode_own(a);
-    run->policy.absent = run->session->channel.name ? NULL : ch_channel_tool(&a->registry);
+    run->permit.ask_means = CH_MAX(run->permit.ask_means, means);
+    run->permit.forgets = means == CH_CONSENT_DENY;
+    int rc = ch_policy_init(&run->permit.policy, o->allow, o->deny, o->permission, err);
+    run->permit.bounds =
+        ch_policies_bound(a->policies, who, &a->policy, &run->permit.policy.within);
+    run->permit.own_policy =
+        run->permit.bounds || o->allow || o->deny || o->permission != CHELA_PERM_ADMIN;
+    run->permit.policy.always = a->output ? CH_OUTPUT_TOOL : NULL;
+    run->permit.policy.own = ch_features_own_tools(a);
+    run->permit.policy.absent = run->session->channel.name ? NULL : ch_channel_tool(&a->registry);
     return rc;
 }
 
 int ch_run_rebind(chela_run *run, struct chela_error *err) {
     const chela_agent *a = run->session->agent;
     struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
-    ch_behalf_apply(&run->behalf, &o);
-    ch_policy_release(&run->policy);
-    ch_free(CH_TAKE(run->bounds));
+    ch_behalf_apply(ch_run_origin_behalf(run), &o);
+    ch_policy_release(&run->permit.policy);
+    ch_free(CH_TAKE(run->permit.bounds));
     run->m.limits = a->limits;
-    run->mode = a->mode;
     ch_bounds_apply(&run->session->bounds, &run->m.limits);
     run->m.model = 0;
     run->target = NULL;
@@ -637,12 +643,21 @@ int ch_run_rebind(chela_run *run, struct chela_error *err) {
     int rc = bound(run, a, &o, err);
     if (ch_run_above(run))
         ch_child_bind(ch_run_above(run), run);
-    return rc;
+    ch_features_free(run);
+    return rc < 0 ? rc : ch_features_open(run, NULL, NULL, err);
 }
 
-int ch_run_new(chela_session *s, const struct chela_run_opts *given, chela_run **out,
-               struct chela_error *err) {
-    chela_run *run = ch_alloc(sizeof(*run));
+/* A run and its parts are one piece of memory. */
+static chela_run *alloc_run(void) {
+    chela_run *run = ch_alloc(PART(sizeof(*run)) + PART(ch_run_origin_size));
+    char *at = (char *)run + PART(sizeof(*run));
+    run->origin = (struct ch_run_origin *)at;
+    return run;
+}
+
+int ch_run_new(chela_session *s, const struct chela_run_opts *given, const struct ch_json *state,
+               chela_run **out, struct chela_error *err) {
+    chela_run *run = alloc_run();
     struct chela_run_opts own = *given;
     const struct chela_run_opts *opts = &own;
     if (!own.channel)
@@ -652,15 +667,11 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, chela_run *
     atomic_init(&run->left, false);
     run->session = s;
     run->loop = s->agent->rt->loop;
-    run->mode = s->agent->mode;
     run->on_event = opts->on_event;
     run->user = opts->user;
     run->may_redo = opts->may_redo;
-    run->prompt = opts->prompt ? ch_strdup(opts->prompt) : NULL;
     run->interrupt = run->stop = CH_IN_INPUT;
     run->stop_reason = "error";
-    run->willingness = opts->urge ? opts->urge->willingness : -1;
-    run->unasked = opts->urge && opts->urge->reason == CHELA_URGE_WILLING;
     ch_random_id("run_", run->id);
     ch_run_init(&run->m, &s->agent->limits);
     ch_bounds_apply(&s->bounds, &run->m.limits);
@@ -668,8 +679,10 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, chela_run *
     ch_queue_init(&run->steering);
     ch_queue_init(&run->follow_ups);
     ch_list_init(&run->children);
-    run->behalf = ch_behalf_of(opts);
+    ch_run_origin_init(run, opts);
     int rc = bound(run, s->agent, opts, err);
+    if (rc == 0)
+        rc = ch_features_open(run, opts, state, err);
     if (rc < 0)
         ch_run_unref(run);
     else
@@ -685,10 +698,10 @@ static void begin(struct ch_task *task) {
     if (ch_stops(run))
         ch_stop(run);
     else if (run->past)
-        ch_recover_begin(run);
+        run->take_up(run);
     else
         ch_drive(run, &(struct ch_input){.kind = resumed ? CH_IN_RESUMED : CH_IN_INPUT,
-                                         .compact = run->compacts});
+                                         .compact = ch_run_origin_compacts(run)});
 }
 
 static void begin_soon(chela_run *run) {
@@ -717,13 +730,15 @@ void ch_run_admit(chela_run *run) {
         ch_task_defer(run->loop, &run->begin);
         return;
     }
-    if (run->input) {
-        ch_course_aim(&run->course, run->input);
+    if (ch_run_origin_input(run)) {
+        const struct ch_msg *input = ch_run_origin_input(run);
+        ch_course_aim(&run->course, input);
         run->began = run->session->transcript.n;
-        run->admit_seq = ch_keep_inbound(run, run->input);
-        if (ch_transcript_add(&run->session->transcript, CH_TAKE(run->input)) < 0)
+        const char *prompt = ch_kept(run) ? ch_run_prompt(run) : NULL;
+        run->admit_seq = ch_keep_inbound(run, input, prompt);
+        if (ch_transcript_add(&run->session->transcript, ch_run_origin_take_input(run)) < 0)
             snprintf(run->error, sizeof(run->error), "the session's history is full");
-    } else if (!run->compacts) { /* that one is not to be gone on with */
+    } else if (!ch_run_origin_compacts(run)) { /* that one is not to be gone on with */
         run->admit_seq = ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT);
     }
     if (!run->admit_seq)
@@ -807,28 +822,19 @@ void ch_run_unref(chela_run *run) {
         return;
     ch_queue_release(&run->steering);
     ch_queue_release(&run->follow_ups);
-    ch_msg_free(run->input);
-    ch_free(run->event);
-    ch_free(run->answer_to);
-    ch_free(run->drop_if);
+    ch_run_origin_release(run);
     ch_past_free(run->past);
     ch_free(run->gates);
     ch_buf_release(&run->text);
-    ch_buf_release(&run->plan);
     ch_course_release(&run->course);
     ch_said_release(run);
-    ch_mode_free(run);
+    ch_features_free(run);
     ch_buf_release(&run->complaint);
-    ch_policy_release(&run->policy);
-    ch_free(run->bounds);
-    ch_behalf_release(&run->behalf);
+    ch_policy_release(&run->permit.policy);
+    ch_free(run->permit.bounds);
     ch_free(run->cancel_reason);
-    ch_free(run->prompt);
     ch_free(run->last_words);
-    ch_free(run->handoff);
-    ch_buf_release(&run->handoff_note);
-    ch_free(run->focus);
-    ch_buf_release(&run->recalled);
+    ch_recall_free(run);
     ch_free(run);
 }
 

@@ -6,7 +6,13 @@
  * the model thinks, while tools work, while the run waits, and for one that waits
  * in the store as soon as it is taken up. It may be asked for inside any callback,
  * so it takes place on the loop's next turn, or when the step under way ends. */
+#include "agent/run/takeover.h"
+
+#include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
+#include "agent/machine/run.h"
+#include "agent/run/driver.h"
+#include "agent/run/think.h"
 #include "base/limits.h"
 
 bool ch_taken_over(chela_run *run) {

@@ -5,17 +5,33 @@
  *
  * The reply joins the transcript only if it is good: a failed, cut off or
  * refused reply leaves no trace in the history that is sent again. */
+#include "agent/run/think.h"
+
 #include <stdio.h>
 
-#include "agent/feature/heartbeat/beat.h"
 #include "agent/context/compaction.h"
 #include "agent/context/context.h"
-#include "agent/feature/team/delegate.h"
-#include "agent/journal/run_journal.h"
-#include "agent/feature/mode/mode.h"
+#include "agent/context/context_budget.h"
 #include "agent/context/recall.h"
 #include "agent/context/reply_directives.h"
+#include "agent/context/tool_choice.h"
+#include "agent/context/tool_embedding.h"
+#include "agent/handle/hooks.h"
+#include "agent/handle/run.h"
+#include "agent/handle/run_origin.h"
+#include "agent/journal/emit.h"
+#include "agent/journal/run_journal.h"
+#include "agent/machine/event.h"
+#include "agent/machine/loop_detector.h"
+#include "agent/machine/output.h"
+#include "agent/machine/queue.h"
+#include "agent/machine/run.h"
+#include "agent/provider/aws.h"
 #include "agent/provider/context_window.h"
+#include "agent/provider/target.h"
+#include "agent/run/driver.h"
+#include "agent/run/feature.h"
+#include "agent/run/parent.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -56,13 +72,11 @@ bool ch_think_note(chela_run *run, struct ch_sv text) {
 static bool deliver_next(chela_run *run, struct ch_queue *q, enum chela_event_type type) {
     uint64_t seq = ch_queue_seq(q);
     char *to = ch_queue_take_to(q);
-    ch_queue_take_about(q, &run->about); /* what is known of the newest message */
+    ch_queue_take_about(q, ch_run_origin_about(run)); /* what is known of the newest message */
     struct ch_msg *m = ch_queue_pop(q);
     struct ch_sv text = m->blocks[0].text;
-    if (to) { /* the answer from here on is one to this */
-        ch_free(run->answer_to);
-        run->answer_to = to;
-    }
+    if (to) /* the answer from here on is one to this */
+        ch_run_origin_set_answer_to(run, to);
     if (!deliver(run, m, seq))
         return false;
     struct chela_event ev = {.type = type, .note.text = ch_str(text)};
@@ -131,56 +145,12 @@ static struct ch_target *find_target(chela_run *run, const char *spec, struct ch
     return t;
 }
 
-/* Tools for what a message says, or has called. */
-static void select_for(chela_run *run, const struct ch_msg *m) {
-    struct ch_selection *s = run->session->selection;
-    for (uint32_t i = 0; i < m->nblocks; i++) {
-        const struct ch_block *b = &m->blocks[i];
-        if (m->kind == CH_MSG_ASSISTANT && b->type == CH_BLOCK_TOOL_CALL)
-            ch_selection_offer(s, b->name);
-        else if (m->kind != CH_MSG_ASSISTANT && b->type == CH_BLOCK_TEXT)
-            ch_selection_input(s, &run->policy, b->text);
-    }
-}
-
-struct ch_selection *ch_session_selection(chela_session *s) {
-    const chela_agent *a = s->agent;
-    if (!s->selection)
-        s->selection = ch_selection_new(&(struct ch_selection_opts){
-            .registry = &a->registry,
-            .ranking = &s->agent->ranking,
-            .mode = a->selection,
-            .k = a->selection_size,
-            .vectors = a->meaning ? ch_meaning_vectors(a->meaning) : NULL});
-    return s->selection;
-}
-
-/* Each run's input may add tools to those that its session has. One that begins
- * with a history gets what that would have led to. */
-static void select_tools(chela_run *run) {
-    chela_session *s = run->session;
-    const struct ch_transcript *t = &s->transcript;
-    if (run->selected)
-        return;
-    run->selected = true;
-    size_t i = t->n;
-    if (ch_selection_is_new(ch_session_selection(s))) {
-        i = 0;
-    } else {
-        while (i > 0 && t->msgs[i - 1]->kind != CH_MSG_USER)
-            i--;
-        i -= i > 0;
-    }
-    for (; i < t->n; i++)
-        select_for(run, t->msgs[i]);
-}
-
 static size_t list_tools(const chela_run *run, const char *only, struct ch_tool_def *out) {
     const struct ch_registry *r = &run->session->agent->registry;
     size_t n = 0;
     for (size_t i = 0; i < r->n; i++) {
         struct ch_sv name = ch_sv_str(r->tools[i]->name);
-        if (ch_policy_allows(&run->policy, name, r->tools[i]->permission) &&
+        if (ch_policy_allows(&run->permit.policy, name, r->tools[i]->permission) &&
             ch_policy_listed(ch_sv_str(only), name))
             out[n++] = ch_tool_def(r->tools[i]);
     }
@@ -191,7 +161,7 @@ static size_t list_tools(const chela_run *run, const char *only, struct ch_tool_
  * final answer, in turns that have one, at the end. */
 static void choose_tools(chela_run *run, const char *only, struct ch_model_request *req) {
     const chela_agent *a = run->session->agent;
-    const struct ch_policy *p = &run->policy;
+    const struct ch_policy *p = &run->permit.policy;
     struct ch_tool_def *defs = ch_arena_alloc(&run->arena, (a->registry.n + 2) * sizeof(*defs));
     size_t found =
         only ? list_tools(run, only, defs) : ch_selection_defs(run->session->selection, p, defs);
@@ -268,7 +238,7 @@ static bool is_patched(const struct chela_turn_patch *p) {
 static uint64_t revision(chela_run *run, const struct chela_turn_patch *patch) {
     chela_session *s = run->session;
     uint64_t tools = s->agent->registry.revision, selected = ch_selection_revision(s->selection);
-    bool patched = is_patched(patch) || run->own_policy || run->m.reasked;
+    bool patched = is_patched(patch) || run->permit.own_policy || run->m.reasked;
     if (patched || s->patched || tools != s->registry_revision ||
         selected != s->selection_revision || s->revision == 0)
         s->revision++;
@@ -280,7 +250,7 @@ static uint64_t revision(chela_run *run, const struct chela_turn_patch *patch) {
 
 /* What this request alone says: what the input came with, what is known of it. */
 static struct ch_sv note(chela_run *run) {
-    struct ch_sv about = ch_context_note(run), known = ch_buf_sv(&run->recalled);
+    struct ch_sv about = ch_context_note(run), known = ch_recall_text(run);
     if (!about.n || !known.n)
         return about.n ? about : known;
     return ch_sv_str(ch_arena_printf(&run->arena, "%.*s\n%.*s", CH_SV_FMT(about),
@@ -295,7 +265,7 @@ static int describe(chela_run *run, const struct chela_turn_patch *patch,
     const char *system = s->system ? s->system : ch_context_system(run);
     if (!system)
         return ch_fail(err, CHELA_ECANCELED, "the session was closed");
-    select_tools(run);
+    ch_tool_choice_select(run);
     if (choice) /* a vendor refuses a choice that was not described */
         ch_selection_offer(s->selection, ch_sv_str(choice));
     const double *temperature = patch->temperature   ? patch->temperature
@@ -335,14 +305,14 @@ static int describe(chela_run *run, const struct chela_turn_patch *patch,
         choose_tools(run, patch->tools, req);
     choose_choice(choice, req);
     force_output(run, req);
-    return rc == 0 && ch_beat_is(run) ? ch_beat_request(run, req, err) : rc;
+    return rc == 0 ? ch_features_shape(run, req, err) : rc;
 }
 
 #define TOO_LARGE 1
 
 /* TOO_LARGE: the history has to be made shorter first. */
-static int encode(chela_run *run, const struct chela_turn_patch *patch, size_t *ntools,
-                  struct chela_error *err) {
+static int encode(chela_run *run, const struct chela_turn_patch *patch, size_t *nmessages,
+                  size_t *ntools, struct chela_error *err) {
     struct ch_encoder *e = &run->session->encoder;
     struct ch_model_request req;
     run->target = find_target(run, patch->model, err);
@@ -353,6 +323,7 @@ static int encode(chela_run *run, const struct chela_turn_patch *patch, size_t *
                       ch_mono_ms(ch_loop_clock(run->loop)), &run->key);
     run->target->ep.api_key = run->key;
     int rc = describe(run, patch, &req, err);
+    *nmessages = req.nmessages;
     *ntools = req.ntools;
     if (rc == 0 && !ch_compact_fits(run, &req))
         return TOO_LARGE;
@@ -383,7 +354,7 @@ static void on_model_event(const struct ch_model_event *mev, void *user) {
         ev.call.name = ch_str(mev->name);
         ev.call.arguments = ch_str(mev->text);
     } else {
-        bool text = mev->type == CH_MEV_TEXT && !ch_beat_is(run); /* else it is a thought */
+        bool text = mev->type == CH_MEV_TEXT && !ch_features_keep_words(run);
         ev.type = text ? CHELA_EV_TEXT_DELTA : CHELA_EV_REASONING_DELTA;
         ev.delta.text = ch_str(mev->text);
         ev.delta.so_far = ch_str(mev->so_far);
@@ -440,6 +411,15 @@ static bool used_nothing(const struct ch_usage *u) {
     return !u->input && !u->output;
 }
 
+void ch_turn_charge(chela_run *run, const struct ch_usage *u, double cost) {
+    run->turn_usage.input += u->input;
+    run->turn_usage.output += u->output;
+    run->turn_usage.cache_read += u->cache_read;
+    run->turn_usage.cache_write += u->cache_write;
+    run->turn_usage.reasoning += u->reasoning;
+    run->turn_cost = cost < 0 || run->turn_cost < 0 ? -1 : run->turn_cost + cost;
+}
+
 /* What the reply used goes to the turn's account. Returns its cost; negative:
  * unknown. */
 static double account(chela_run *run, const struct ch_usage *u) {
@@ -447,12 +427,7 @@ static double account(chela_run *run, const struct ch_usage *u) {
     double cost = used_nothing(u) ? 0
                   : !t->has_price ? -1
                                   : ch_price_cost(&t->price, u, run->session->agent->cache);
-    run->turn_usage.input += u->input;
-    run->turn_usage.output += u->output;
-    run->turn_usage.cache_read += u->cache_read;
-    run->turn_usage.cache_write += u->cache_write;
-    run->turn_usage.reasoning += u->reasoning;
-    run->turn_cost = cost < 0 || run->turn_cost < 0 ? -1 : run->turn_cost + cost;
+    ch_turn_charge(run, u, cost);
     return cost;
 }
 
@@ -526,20 +501,22 @@ static bool answer_fits(chela_run *run, bool has_text) {
 }
 
 void ch_think_reply(chela_run *run, struct ch_reply *r) {
-    bool beats = ch_beat_is(run), of_use = !beats || ch_beat_reply(run, r);
+    bool is_private = ch_features_keep_words(run);
+    unsigned verdict = ch_features_reply(run, r, &run->complaint);
+    bool of_use = !(verdict & CH_REPLY_REJECT);
     if (run->dead)
         return;
     struct ch_input in = {.kind = CH_IN_REPLY,
                           .stop = r->stop,
-                          .has_text = beats || take_text(run, r->msg), /* or meant to be silent */
+                          .has_text = is_private || take_text(run, r->msg), /* or meant to be silent */
                           .usage = r->usage,
                           .cost = account(run, &r->usage)};
     run->stop_reason = ch_stop_name(r->stop);
     run->error[0] = '\0';
-    if (!beats) /* its request was no history */
+    if (!is_private) /* else the request was no history */
         ch_fill_learn(run, &r->usage);
     run->reply = keep_reply(run, r);
-    if (in.has_text && !beats && r->stop != CH_STOP_REFUSAL)
+    if (in.has_text && !is_private && r->stop != CH_STOP_REFUSAL)
         ch_said_end(run);
     if (run->dead)
         return;
@@ -552,7 +529,7 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
     if (!of_use)
         snprintf(run->error, sizeof(run->error), "%s: %s", run->target->spec,
                  ch_buf_str(&run->complaint));
-    in.review = is_answer && !in.unfit && ch_mode_reviews(run);
+    in.review = is_answer && !in.unfit && verdict & CH_REPLY_REVIEW;
     run->deliver_follow_up = in.calls == 0 && !in.unfit;
     ch_drive(run, &in);
 }
@@ -586,8 +563,10 @@ static void end_call(chela_run *run, const struct chela_error *err) {
         ch_stop(run);
     else if (r->error.cls != CH_ERR_NONE)
         on_failure(run, r);
-    else
+    else {
+        run->written = false;
         ch_think_reply(run, r);
+    }
 }
 
 static void on_data(struct ch_sv data, void *user) {
@@ -625,7 +604,7 @@ bool ch_think_open(chela_run *run) {
     return ch_emit(run, &ev);
 }
 
-static bool announce(chela_run *run, size_t ntools) {
+static bool announce(chela_run *run, size_t nmessages, size_t ntools) {
     struct chela_event ev;
     if (!mind_budget(run) || !ch_think_open(run))
         return false;
@@ -633,7 +612,7 @@ static bool announce(chela_run *run, size_t ntools) {
         .type = CHELA_EV_MODEL_REQUEST,
         .request = {.turn = run->m.turns,
                     .model = run->target->spec,
-                    .messages = ch_beat_is(run) ? 1 : run->session->transcript.n,
+                    .messages = nmessages,
                     .tools = ntools,
                     .bytes = run->body[0].n + run->body[1].n + run->body[2].n}};
     return ch_emit(run, &ev);
@@ -642,13 +621,13 @@ static bool announce(chela_run *run, size_t ntools) {
 void ch_think(chela_run *run) {
     struct chela_turn_patch patch = {.turn = run->m.turns};
     struct chela_error err = {0};
-    size_t ntools = 0;
+    size_t nmessages = 0, ntools = 0;
     ch_arena_clear(&run->arena);
     run->output_shown = false;
     ch_said_begin(run);
-    if (!ch_think_deliver(run) || ch_ponder(run))
+    if (!ch_think_deliver(run) || ch_ponder(run, ch_think))
         return;
-    if (!run->session->system && !ch_recall_ready(run))
+    if (!run->session->system && !ch_recall_ready(run, ch_think))
         return;
     bool go = ch_hook_before_model(run, &patch);
     if (run->dead)
@@ -657,16 +636,16 @@ void ch_think(chela_run *run) {
         ch_stop(run);
         return;
     }
-    if (run->m.closing != CH_REASON_NONE || ch_mode_answers(run))
+    if (run->m.closing != CH_REASON_NONE)
         patch.tool_choice = "none"; /* described all the same: the prefix stays */
-    int rc = encode(run, &patch, &ntools, &err);
+    int rc = encode(run, &patch, &nmessages, &ntools, &err);
     if (rc < 0 && !run->dead)
         ch_break(run, &err);
     else if (rc == TOO_LARGE && !run->dead)
-        ch_compact(run);
+        ch_compact(run, ch_drive);
     if (rc != 0 || run->dead)
         return;
-    if (!announce(run, ntools))
+    if (!announce(run, nmessages, ntools))
         return;
     if (run->decoding)
         ch_decoder_release(&run->decoder);
@@ -677,7 +656,7 @@ void ch_think(chela_run *run) {
 }
 
 void ch_think_abort(chela_run *run) {
-    ch_mode_abort(run);
+    ch_features_abort(run);
     ch_ponder_abort(run);
     struct ch_http_call *call = CH_TAKE(run->call);
     if (call)

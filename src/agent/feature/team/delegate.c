@@ -1,7 +1,10 @@
 /* delegate.c -- the tool that is an agent: see delegate.h. */
 #include "agent/feature/team/delegate.h"
 
+#include "agent/feature/team/child.h"
+#include "agent/handle/lookup.h"
 #include "agent/journal/run_journal.h"
+#include "agent/run/parent.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "tool/call/call.h"
@@ -28,7 +31,8 @@ static const struct ch_tool_ops ops = {.name = "agent",
                                        .cancel = ch_child_cancel,
                                        .abandon = ch_child_abandon,
                                        .free = free_delegate,
-                                       .winds_down = true};
+                                       .winds_down = true,
+                                       .is_run = true};
 
 static chela_agent *agent_of(const struct delegate *d) {
     for (CH_LIST_EACH(i, &d->rt->agents)) {
