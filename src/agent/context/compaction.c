@@ -282,9 +282,11 @@ static int render(struct ch_compaction *c, struct chela_error *err) {
     ch_summary_tell(gone, n, window / 2, &told);
     ch_buf_addf(&words, "%zu", CH_MAX(summary_room(c) / 2, (size_t)50));
     const struct ch_prompt_value values[] = {
-        {.name = "previous", .text = c->carry.summary.n ? c->carry.summary : CH_SV("none"),
+        {.name = "previous",
+         .text = c->carry.summary.n ? c->carry.summary : CH_SV("none"),
          .untrusted = true},
-        {.name = "focus", .text = ch_run_origin_focus(run) ? ch_sv_str(ch_run_origin_focus(run)) : CH_SV("none")},
+        {.name = "focus",
+         .text = ch_run_origin_focus(run) ? ch_sv_str(ch_run_origin_focus(run)) : CH_SV("none")},
         {.name = "max_words", .text = ch_buf_sv(&words)},
         {.name = "conversation", .text = ch_buf_sv(&told), .untrusted = true},
     };

@@ -508,7 +508,8 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
         return;
     struct ch_input in = {.kind = CH_IN_REPLY,
                           .stop = r->stop,
-                          .has_text = is_private || take_text(run, r->msg), /* or meant to be silent */
+                          .has_text =
+                              is_private || take_text(run, r->msg), /* or meant to be silent */
                           .usage = r->usage,
                           .cost = account(run, &r->usage)};
     run->stop_reason = ch_stop_name(r->stop);

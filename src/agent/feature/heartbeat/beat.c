@@ -223,11 +223,11 @@ static bool take_turn(chela_run *run) {
         ask_opinion(run);
         return true;
     }
-    struct chela_event ev = {.type = CHELA_EV_BEAT,
-                             .beat = {.n = run->m.turns,
-                                      .willingness = beat_of(run)->willingness,
-                                      .protocol = ch_companion_of(run->session->agent)->text ? "text"
-                                                                                       : "native"}};
+    struct chela_event ev = {
+        .type = CHELA_EV_BEAT,
+        .beat = {.n = run->m.turns,
+                 .willingness = beat_of(run)->willingness,
+                 .protocol = ch_companion_of(run->session->agent)->text ? "text" : "native"}};
     return !ch_think_open(run) || !ch_emit(run, &ev);
 }
 
