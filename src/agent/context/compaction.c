@@ -288,7 +288,8 @@ static int render(struct ch_compaction *c, struct chela_error *err) {
     ch_summary_tell(gone, n, window / 2, &told);
     ch_buf_addf(&words, "%zu", CH_MAX(summary_room(c) / 2, (size_t)50));
     const struct ch_prompt_value values[] = {
-        {.name = "previous", .text = c->carry.summary.n ? c->carry.summary : CH_SV("none"),
+        {.name = "previous",
+         .text = c->carry.summary.n ? c->carry.summary : CH_SV("none"),
          .untrusted = true},
         {.name = "focus", .text = ch_sv_str(focus ? focus : "none")},
         {.name = "max_words", .text = ch_buf_sv(&words)},
