@@ -217,6 +217,7 @@ static void keep_file(chela_gateway *gw, const struct chela_gateway_opts *o) {
 
 int chela_gateway_reload(chela_gateway *gw, const struct chela_gateway_opts *given,
                          struct chela_error *err) {
+    CH_LOG_SCOPE(gw->rt->sink);
     struct chela_gateway_opts opts = {0};
     struct fresh f = {0};
     memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
@@ -315,6 +316,7 @@ static int open_gateway(chela_runtime *rt, const struct chela_gateway_opts *give
 
 int chela_gateway_new(chela_runtime *rt, const struct chela_gateway_opts *opts,
                       chela_gateway **out, struct chela_error *err) {
+    CH_LOG_SCOPE(rt->sink);
     return open_gateway(rt, opts, false, out, err);
 }
 
@@ -326,6 +328,7 @@ int ch_gateway_headless(chela_runtime *rt, const struct chela_gateway_opts *opts
 void chela_gateway_close(chela_gateway *gw) {
     if (!gw)
         return;
+    CH_LOG_SCOPE(gw->rt->sink);
     ch_sockets_close(gw, true);
     ch_timer_stop(gw->rt->loop, &gw->pulse);
     ch_timer_stop(gw->rt->loop, &gw->drain);
