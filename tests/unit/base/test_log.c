@@ -64,6 +64,11 @@ static void test_long_lines_are_cut(void **state) {
     assert_true(ch_utf8_valid(ch_buf_sv(&got)));
 }
 
+static void log_to(const struct ch_log_sink *sink) {
+    CH_LOG_SCOPE(sink);
+    ch_log(CH_LOG_INFO, "x", "2");
+}
+
 /* A scope within another is over with its block. */
 static void test_scopes(void **state) {
     (void)state;
@@ -73,10 +78,7 @@ static void test_scopes(void **state) {
     {
         CH_LOG_SCOPE(&a);
         ch_log(CH_LOG_INFO, "x", "1");
-        {
-            CH_LOG_SCOPE(&b);
-            ch_log(CH_LOG_INFO, "x", "2");
-        }
+        log_to(&b);
         ch_log(CH_LOG_INFO, "x", "3");
     }
     ch_log(CH_LOG_INFO, "x", "4");
