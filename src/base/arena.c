@@ -95,8 +95,9 @@ char *ch_arena_printf(struct ch_arena *a, const char *fmt, ...) {
     va_copy(again, ap);
     /* Mostly it fits into the room that is there: print once. */
     size_t room = a->at ? (size_t)(a->end - a->at) : 0;
-    int n = CH_MAX(vsnprintf(a->at, room, fmt, ap), 0);
+    int n = vsnprintf(a->at, room, fmt, ap);
     va_end(ap);
+    n = CH_MAX(n, 0);
     char *p = ch_arena_bytes(a, (size_t)n + 1);
     if ((size_t)n >= room)
         vsnprintf(p, (size_t)n + 1, fmt, again);

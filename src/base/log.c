@@ -8,6 +8,7 @@
 #include <stdarg.h>
 
 #include "base/limits.h"
+#include "base/redact.h"
 #include "base/utf8.h"
 
 static _Thread_local const struct ch_log_sink *bound;

@@ -8,6 +8,8 @@
  * is let through, except after the header names, which prose does not use.
  *
  * A value is replaced by "***", never by more bytes than it had. */
+#include "base/redact.h"
+
 #include <pthread.h>
 
 #include "base/limits.h"

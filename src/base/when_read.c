@@ -1,4 +1,6 @@
 /* when_read.c -- the texts of when.h. */
+#include "base/when_read.h"
+
 #include "base/calendar.h"
 #include "base/error.h"
 #include "base/limits.h"

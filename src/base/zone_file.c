@@ -1,5 +1,7 @@
 /* zone_file.c -- zones by name: a file of the system's database, read when it
  * is asked for, so that no state of the process is touched. */
+#include "base/zone_file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

@@ -7,6 +7,16 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "channel/feishu.h"
+#include "channel/feishu_act.h"
+#include "channel/feishu_api.h"
+#include "channel/feishu_card.h"
+#include "channel/feishu_fetch.h"
+#include "channel/feishu_line.h"
+#include "channel/feishu_message.h"
+#include "channel/feishu_out.h"
+#include "channel/feishu_seal.h"
+#include "channel/feishu_stream.h"
+#include "channel/feishu_survey.h"
 #include "io/module.h"
 #include "json/writer.h"
 
@@ -37,60 +47,50 @@ static struct feishu *self(struct ch_channel *c) {
 
 /* --- in */
 
-static void feishu_describe(const struct feishu *f, const struct ch_feishu_message *m,
-                            struct ch_arena *a, struct ch_arrival *out) {
+/* The arrival that an event is. data: the event as JSON text, in the arena. */
+static int feishu_read_arrival(const struct feishu *f, const struct ch_json *event,
+                               struct ch_sv data, struct ch_arena *a, struct ch_arrival *out,
+                               struct chela_error *err) {
+    struct ch_feishu_message *m = CH_ARENA_NEW(a, struct ch_feishu_message);
+    int rc = ch_feishu_read(event, f->bot, a, m, err);
+    if (rc < 0)
+        return rc;
     struct ch_author who = ch_feishu_author(m, f->bot);
     *out = (struct ch_arrival){
         .id = ch_arena_printf(a, "feishu:%s", m->id),
         .session = ch_rules_session(&f->rules, "feishu", &who, a),
         .to = ch_arena_printf(a, "%s %s%s", m->chat, m->id, m->thread ? " thread" : ""),
         .text = m->text.n ? ch_arena_str(a, m->text) : "",
+        .data = data,
+        .message = m,
         .about = CHELA_INBOUND(.channel = "feishu", .account = f->keys.app_id,
                                .chat_type = m->direct ? "direct" : "group", .chat_id = m->chat,
                                .thread_id = m->thread, .message_id = m->id,
                                .sender_id = m->open_id, .sender = m->direct ? NULL : m->open_id,
                                .ts = m->ts,
                                .mentioned = who.meant == CH_MEANT)};
+    return 0;
 }
 
 static int feishu_recall(struct ch_channel *c, struct ch_sv data, struct ch_arena *a,
                          struct ch_arrival *out, struct chela_error *err) {
-    const struct feishu *f = self(c);
+    CH_ARENA_AUTO scratch = {0};
     const struct ch_json *event;
-    struct ch_feishu_message m;
     data = ch_arena_sv(a, data);
-    int rc = ch_json_parse(a, data, CH_JSON_REPLACE, &event, NULL, err);
-    if (rc == 0)
-        rc = ch_feishu_read(event, f->bot, a, &m, err);
-    if (rc < 0)
-        return rc;
-    feishu_describe(f, &m, a, out);
-    out->data = data;
-    return 0;
+    int rc = ch_json_parse(&scratch, data, CH_JSON_REPLACE, &event, NULL, err);
+    return rc < 0 ? rc : feishu_read_arrival(self(c), event, data, a, out, err);
 }
 
 static enum ch_judgement feishu_judge(struct ch_channel *c, const struct ch_arrival *in) {
     const struct feishu *f = self(c);
-    CH_ARENA_AUTO arena = {0};
-    const struct ch_json *event;
-    struct ch_feishu_message m;
-    if (ch_json_parse(&arena, in->data, CH_JSON_REPLACE, &event, NULL, NULL) < 0 ||
-        ch_feishu_read(event, f->bot, &arena, &m, NULL) < 0)
-        return CH_IGNORE;
-    struct ch_author who = ch_feishu_author(&m, f->bot);
+    struct ch_author who = ch_feishu_author(in->message, f->bot);
     enum ch_judgement j = ch_rules_judge(&f->rules, &who);
     return j == CH_TAKE && f->host.listens && !f->bot ? CH_LATER : j;
 }
 
 static void feishu_prepare(struct ch_channel *c, struct ch_arrival *in, struct ch_arena *a,
                            const char *workspace, void (*done)(void *), void *tag) {
-    const struct feishu *f = self(c);
-    const struct ch_json *event;
-    struct ch_feishu_message m;
-    if (ch_json_parse(a, in->data, CH_JSON_REPLACE, &event, NULL, NULL) < 0 ||
-        ch_feishu_read(event, f->bot, a, &m, NULL) < 0)
-        m = (struct ch_feishu_message){.id = "", .direct = true}; /* then there is nothing to ask */
-    ch_feishu_prepare(f->fetch, &m, in, a, workspace, done, tag);
+    ch_feishu_prepare(self(c)->fetch, in, a, workspace, done, tag);
 }
 
 static void feishu_take_message(struct feishu *f, const struct ch_json *event, struct ch_arena *a,
@@ -99,7 +99,8 @@ static void feishu_take_message(struct feishu *f, const struct ch_json *event, s
     CH_BUF_AUTO data = {0};
     struct ch_jw w = ch_jw(&data);
     ch_jw_value(&w, event);
-    if (feishu_recall(&f->channel, ch_buf_sv(&data), a, &out->arrival, &err) < 0)
+    struct ch_sv copy = ch_arena_sv(a, ch_buf_sv(&data));
+    if (feishu_read_arrival(f, event, copy, a, &out->arrival, &err) < 0)
         ch_log(CH_LOG_WARN, "feishu", "a message makes no sense: %s", err.message);
     else
         out->arrived = feishu_judge(&f->channel, &out->arrival) != CH_IGNORE;

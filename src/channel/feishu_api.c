@@ -7,9 +7,12 @@
  *
  *   ch_feishu_call --token there--> under way --answer--> fn
  *        \--none--> waiting --token came--/      \--token no good--> waiting */
+#include "channel/feishu_api.h"
+
 #include "base/limits.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/redact.h"
 #include "channel/feishu.h"
 #include "json/writer.h"
 

@@ -6,12 +6,16 @@
  *
  * One after the other; what cannot be had is left out, and nothing here fails.
  * Names and texts are what people wrote. */
+#include "channel/feishu_fetch.h"
+
 #include <ctype.h>
 
 #include "base/limits.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "channel/feishu.h"
+#include "channel/feishu_api.h"
+#include "channel/feishu_message.h"
 #include "channel/files.h"
 
 #define NAMES 256 /* remembered */
@@ -32,7 +36,7 @@ struct ch_feishu_fetch {
 struct fetching {
     struct ch_link link;
     struct ch_feishu_fetch *from;
-    struct ch_feishu_message m; /* in the arena */
+    const struct ch_feishu_message *m; /* in the arena */
     struct ch_arrival *in;
     struct ch_arena *arena;
     char *workspace; /* owned; NULL: files are not kept */
@@ -96,20 +100,20 @@ static void on_name(const struct ch_feishu_answer *a, void *user) {
     if (name.n && memchr(name.p, 0, name.n))
         name.n = 0;
     if (a->status) /* an answer, also that we may not know */
-        feishu_fetch_remember(f->from, f->m.open_id, name);
+        feishu_fetch_remember(f->from, f->m->open_id, name);
     use_name(f, name.n ? ch_arena_str(f->arena, name) : "");
 }
 
 /* Between two everybody knows who is who. */
 static void ask_name(struct fetching *f) {
     const char *name =
-        f->m.open_id && !f->m.direct ? feishu_fetch_recall(f->from, f->m.open_id) : "";
+        f->m->open_id && !f->m->direct ? feishu_fetch_recall(f->from, f->m->open_id) : "";
     CH_BUF_AUTO path = {0};
     if (name) {
         use_name(f, name);
         return;
     }
-    ch_buf_addf(&path, "/open-apis/contact/v3/users/%s?user_id_type=open_id", f->m.open_id);
+    ch_buf_addf(&path, "/open-apis/contact/v3/users/%s?user_id_type=open_id", f->m->open_id);
     ch_feishu_call(f->from->api, "GET", ch_buf_str(&path), NULL, on_name, f);
 }
 
@@ -151,7 +155,7 @@ static void on_quoted(const struct ch_feishu_answer *a, void *user) {
     struct chela_beside *b = CH_ARENA_NEW(f->arena, struct chela_beside);
     if (feishu_fetch_read_item(f, item, b)) {
         struct ch_sv who = ch_json_get_str(ch_json_get(item, "sender"), "id");
-        b->message_id = f->m.parent;
+        b->message_id = f->m->parent;
         f->in->about.quoted = b;
         f->in->about.answers_us = ch_sv_is(who, f->in->about.account); /* an app's id is its own */
     }
@@ -160,11 +164,11 @@ static void on_quoted(const struct ch_feishu_answer *a, void *user) {
 
 static void ask_quoted(struct fetching *f) {
     CH_BUF_AUTO path = {0};
-    if (!f->m.parent) {
+    if (!f->m->parent) {
         feishu_fetch_go_on(f);
         return;
     }
-    ch_buf_addf(&path, "/open-apis/im/v1/messages/%s", f->m.parent);
+    ch_buf_addf(&path, "/open-apis/im/v1/messages/%s", f->m->parent);
     ch_feishu_call(f->from->api, "GET", ch_buf_str(&path), NULL, on_quoted, f);
 }
 
@@ -178,13 +182,13 @@ static void on_topic(const struct ch_feishu_answer *a, void *user) {
     size_t n = 0;
     if (a->code != 0)
         ch_log(CH_LOG_INFO, "feishu", "what was said in topic %s before is not known: %s",
-               f->m.thread, a->why);
+               f->m->thread, a->why);
     for (CH_JSON_EACH(item, items(a))) {
         struct chela_beside *b = &before[TOPIC_MESSAGES - 1 - n];
         if (n == TOPIC_MESSAGES)
             break;
         if (feishu_fetch_read_item(f, item, b) && b->message_id &&
-            strcmp(b->message_id, f->m.id) != 0)
+            strcmp(b->message_id, f->m->id) != 0)
             n++;
     }
     f->in->about.recent = before + TOPIC_MESSAGES - n;
@@ -220,12 +224,12 @@ static void on_itself(const struct ch_feishu_answer *a, void *user) {
 /* In groups of topics a message may name the first of its topic alone. */
 static void ask_topic(struct fetching *f) {
     CH_BUF_AUTO path = {0};
-    if (!f->in->fresh || !f->m.thread) {
+    if (!f->in->fresh || !f->m->thread) {
         feishu_fetch_go_on(f);
-    } else if (is_topic(ch_sv_str(f->m.thread))) {
-        list_topic(f, f->m.thread);
+    } else if (is_topic(ch_sv_str(f->m->thread))) {
+        list_topic(f, f->m->thread);
     } else {
-        ch_buf_addf(&path, "/open-apis/im/v1/messages/%s", f->m.id);
+        ch_buf_addf(&path, "/open-apis/im/v1/messages/%s", f->m->id);
         ch_feishu_call(f->from->api, "GET", ch_buf_str(&path), NULL, on_itself, f);
     }
 }
@@ -240,33 +244,33 @@ static void feishu_fetch_on_filed(void *tag) {
 
 static void on_file(const struct ch_feishu_answer *a, void *user) {
     struct fetching *f = user;
-    const struct ch_feishu_file *file = &f->m.files[f->file++];
+    const struct ch_feishu_file *file = &f->m->files[f->file++];
     CH_BUF_AUTO stem = {0};
     if (a->code != 0 || !a->body.n) {
-        ch_log(CH_LOG_WARN, "feishu", "a file of message %s cannot be had: %s", f->m.id,
+        ch_log(CH_LOG_WARN, "feishu", "a file of message %s cannot be had: %s", f->m->id,
                a->why ? a->why : "it is empty");
         feishu_fetch_go_on(f);
         return;
     }
-    ch_buf_addf(&stem, "%s-%zu", f->m.id, f->file);
+    ch_buf_addf(&stem, "%s-%zu", f->m->id, f->file);
     struct ch_file taken = {ch_buf_str(&stem), file->name, a->body};
     f->filing =
         ch_file_take(f->from->rt, f->in, f->arena, f->workspace, &taken, feishu_fetch_on_filed, f);
 }
 
 static void ask_file(struct fetching *f) {
-    const struct ch_feishu_file *file = &f->m.files[f->file];
+    const struct ch_feishu_file *file = &f->m->files[f->file];
     CH_BUF_AUTO path = {0};
-    ch_buf_addf(&path, "/open-apis/im/v1/messages/%s/resources/%s?type=%s", f->m.id, file->key,
+    ch_buf_addf(&path, "/open-apis/im/v1/messages/%s/resources/%s?type=%s", f->m->id, file->key,
                 file->picture ? "image" : "file");
     ch_feishu_download(f->from->api, ch_buf_str(&path), on_file, f);
 }
 
 /* Without a workspace there are only pictures to look at. */
 static bool has_file(struct fetching *f) {
-    while (!f->workspace && f->file < f->m.nfiles && !f->m.files[f->file].picture)
+    while (!f->workspace && f->file < f->m->nfiles && !f->m->files[f->file].picture)
         f->file++;
-    return f->file < f->m.nfiles;
+    return f->file < f->m->nfiles;
 }
 
 /* --- all of it */
@@ -295,12 +299,11 @@ static void feishu_fetch_go_on(struct fetching *f) {
     }
 }
 
-void ch_feishu_prepare(struct ch_feishu_fetch *d, const struct ch_feishu_message *m,
-                       struct ch_arrival *in, struct ch_arena *a, const char *workspace,
-                       void (*done)(void *), void *tag) {
+void ch_feishu_prepare(struct ch_feishu_fetch *d, struct ch_arrival *in, struct ch_arena *a,
+                       const char *workspace, void (*done)(void *), void *tag) {
     struct fetching *f = ch_alloc(sizeof(*f));
     f->from = d;
-    f->m = *m;
+    f->m = in->message;
     f->in = in;
     f->arena = a;
     f->workspace = workspace ? ch_strdup(workspace) : NULL;

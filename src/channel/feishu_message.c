@@ -4,6 +4,8 @@
  * type. Text and posts are read whole; of pictures, files and the like there is
  * a line that says what came. People are addressed by placeholders (@_user_1)
  * that a list resolves; names in it are what people chose. */
+#include "channel/feishu_message.h"
+
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"
@@ -182,8 +184,8 @@ static void feishu_message_add_file(struct ch_feishu_message *m, const struct ch
                                     const char *key, bool picture, struct ch_arena *a) {
     const char *file = id(a, v, key);
     if (file && m->nfiles < CH_LIMIT_MESSAGE_FILES)
-        m->files[m->nfiles++] =
-            (struct ch_feishu_file){file, ch_json_get_str(v, "file_name"), picture};
+        m->files[m->nfiles++] = (struct ch_feishu_file){
+            file, ch_arena_sv(a, ch_json_get_str(v, "file_name")), picture};
 }
 
 /* Stickers cannot be fetched, and what a forwarded message holds neither. */
@@ -193,12 +195,26 @@ static void find_files(struct ch_feishu_message *m, struct ch_sv type,
         feishu_message_add_file(m, content, "image_key", true, a);
     else if (ch_sv_is(type, "file") || ch_sv_is(type, "audio") || ch_sv_is(type, "media"))
         feishu_message_add_file(m, content, "file_key", false, a);
-    for (CH_JSON_EACH(paragraph, ch_json_get(one_language(m->content), "content")))
+}
+
+static void add_mention(struct ch_feishu_message *m, struct ch_sv open_id, struct ch_arena *a) {
+    struct ch_feishu_mention *one = CH_ARENA_NEW(a, struct ch_feishu_mention);
+    *one = (struct ch_feishu_mention){ch_arena_sv(a, open_id), m->mentions};
+    m->mentions = one;
+}
+
+/* Files and people that a post names. */
+static void search_post(struct ch_feishu_message *m, const struct ch_json *content,
+                        struct ch_arena *a) {
+    for (CH_JSON_EACH(paragraph, ch_json_get(one_language(content), "content")))
         for (CH_JSON_EACH(piece, paragraph)) {
-            if (ch_sv_is(ch_json_get_str(piece, "tag"), "img"))
+            struct ch_sv tag = ch_json_get_str(piece, "tag");
+            if (ch_sv_is(tag, "img"))
                 feishu_message_add_file(m, piece, "image_key", true, a);
-            else if (ch_sv_is(ch_json_get_str(piece, "tag"), "media"))
+            else if (ch_sv_is(tag, "media"))
                 feishu_message_add_file(m, piece, "file_key", false, a);
+            else if (ch_sv_is(tag, "at"))
+                add_mention(m, ch_json_get_str(piece, "user_id"), a);
         }
 }
 
@@ -231,15 +247,19 @@ static int feishu_message_read_content(const struct ch_json *message, const char
                                        struct ch_arena *a, struct ch_feishu_message *m,
                                        struct chela_error *err) {
     struct ch_sv type = ch_json_get_str(message, "message_type");
-    const struct ch_json *content;
-    int rc = ch_json_parse(a, ch_json_get_str(message, "content"), CH_JSON_REPLACE, &content, NULL,
-                           err);
+    const struct ch_json *content, *mentions = ch_json_get(message, "mentions");
+    CH_ARENA_AUTO scratch = {0};
+    int rc = ch_json_parse(&scratch, ch_json_get_str(message, "content"), CH_JSON_REPLACE,
+                           &content, NULL, err);
     if (rc == 0)
-        rc = feishu_message_say(type, content, m->mentions, bot, a, &m->text, err);
+        rc = feishu_message_say(type, content, mentions, bot, a, &m->text, err);
     if (rc < 0)
         return rc;
-    m->content = ch_sv_is(type, "post") ? content : NULL;
     find_files(m, type, content, a);
+    if (ch_sv_is(type, "post"))
+        search_post(m, content, a);
+    for (CH_JSON_EACH(one, mentions))
+        add_mention(m, mention_id(one), a);
     return 0;
 }
 
@@ -251,7 +271,6 @@ int ch_feishu_read(const struct ch_json *event, const char *bot, struct ch_arena
         .chat = id(a, message, "chat_id"),
         .thread = id(a, message, "thread_id"),
         .parent = id(a, message, "parent_id"),
-        .mentions = ch_json_get(message, "mentions"),
         .ts = feishu_message_number(ch_json_get_str(message, "create_time"))};
     struct ch_sv chat_type = ch_json_get_str(message, "chat_type");
     if (!m->id || !m->chat)
@@ -263,16 +282,11 @@ int ch_feishu_read(const struct ch_json *event, const char *bot, struct ch_arena
     return feishu_message_read_content(message, bot, a, m, err);
 }
 
-bool ch_feishu_mentions(const struct ch_feishu_message *m, const char *open_id) {
-    for (CH_JSON_EACH(one, m->mentions))
-        if (ch_sv_is(mention_id(one), open_id))
-            return true;
-    for (CH_JSON_EACH(paragraph, ch_json_get(one_language(m->content), "content")))
-        for (CH_JSON_EACH(piece, paragraph))
-            if (ch_sv_is(ch_json_get_str(piece, "tag"), "at") &&
-                ch_sv_is(ch_json_get_str(piece, "user_id"), open_id))
-                return true;
-    return false;
+static bool feishu_message_mentions(const struct ch_feishu_message *m, const char *open_id) {
+    const struct ch_feishu_mention *one = m->mentions;
+    while (one && !ch_sv_is(one->open_id, open_id))
+        one = one->next;
+    return one;
 }
 
 struct ch_author ch_feishu_author(const struct ch_feishu_message *m, const char *bot) {
@@ -284,6 +298,6 @@ struct ch_author ch_feishu_author(const struct ch_feishu_message *m, const char 
         .direct = m->direct,
         .person = m->from_person && !(bot && m->open_id && strcmp(bot, m->open_id) == 0),
         .meant = !bot                         ? CH_PERHAPS_MEANT
-                 : ch_feishu_mentions(m, bot) ? CH_MEANT
+                 : feishu_message_mentions(m, bot) ? CH_MEANT
                                               : CH_NOT_MEANT};
 }

@@ -18,6 +18,12 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "channel/telegram.h"
+#include "channel/telegram_act.h"
+#include "channel/telegram_api.h"
+#include "channel/telegram_ask.h"
+#include "channel/telegram_fetch.h"
+#include "channel/telegram_message.h"
+#include "channel/telegram_out.h"
 
 #define DOMAIN "https://api.telegram.org"
 #define POLL_S 50
@@ -27,44 +33,45 @@
 #define REST_LONGEST_MS 60000
 #define TROUBLE_MS 4000 /* of rest: it is no slip of the network any more */
 
-static int read_data(const struct ch_telegram *t, struct ch_sv data, struct ch_arena *a,
-                     struct ch_telegram_message *out, struct chela_error *err) {
-    const struct ch_json *m;
-    int rc = ch_json_parse(a, data, CH_JSON_REPLACE, &m, NULL, err);
-    return rc < 0 ? rc : ch_telegram_read(m, t->me, t->name, a, out, err);
+/* The arrival that a message is. data: the message as JSON text, in the arena. */
+static int telegram_read_arrival(const struct ch_telegram *t, const struct ch_json *m,
+                                 struct ch_sv data, struct ch_arena *a, struct ch_arrival *out,
+                                 struct chela_error *err) {
+    struct ch_telegram_message *l = CH_ARENA_NEW(a, struct ch_telegram_message);
+    int rc = ch_telegram_read(m, t->me, t->name, a, l, err);
+    if (rc < 0)
+        return rc;
+    *out = (struct ch_arrival){
+        .id = ch_arena_printf(a, "telegram:%s:%s", l->who.chat, l->id),
+        .session = ch_rules_session(&t->rules, "telegram", &l->who, a),
+        .to = ch_arena_printf(a, "%s %s %s", l->who.chat, l->id,
+                              l->who.thread ? l->who.thread : ""),
+        .text = l->text,
+        .data = data,
+        .message = l,
+        .about = CHELA_INBOUND(.channel = "telegram", .account = t->name,
+                               .chat_type = l->who.direct ? "direct" : "group",
+                               .chat_id = l->who.chat, .thread_id = l->who.thread,
+                               .message_id = l->id, .sender_id = l->who.id,
+                               .sender = l->who.direct ? NULL : l->name, .ts = l->ts,
+                               .quoted = l->quoted, .answers_us = l->answers_us,
+                               .mentioned = l->who.meant == CH_MEANT)};
+    return 0;
 }
 
 static int telegram_recall(struct ch_channel *c, struct ch_sv data, struct ch_arena *a,
                            struct ch_arrival *out, struct chela_error *err) {
-    const struct ch_telegram *t = ch_telegram_of(c);
-    struct ch_telegram_message l;
+    CH_ARENA_AUTO scratch = {0};
+    const struct ch_json *m;
     data = ch_arena_sv(a, data);
-    int rc = read_data(t, data, a, &l, err);
-    if (rc < 0)
-        return rc;
-    *out = (struct ch_arrival){
-        .id = ch_arena_printf(a, "telegram:%s:%s", l.who.chat, l.id),
-        .session = ch_rules_session(&t->rules, "telegram", &l.who, a),
-        .to = ch_arena_printf(a, "%s %s %s", l.who.chat, l.id, l.who.thread ? l.who.thread : ""),
-        .text = l.text,
-        .data = data,
-        .about = CHELA_INBOUND(.channel = "telegram", .account = t->name,
-                               .chat_type = l.who.direct ? "direct" : "group",
-                               .chat_id = l.who.chat, .thread_id = l.who.thread,
-                               .message_id = l.id, .sender_id = l.who.id,
-                               .sender = l.who.direct ? NULL : l.name, .ts = l.ts,
-                               .quoted = l.quoted, .answers_us = l.answers_us,
-                               .mentioned = l.who.meant == CH_MEANT)};
-    return 0;
+    int rc = ch_json_parse(&scratch, data, CH_JSON_REPLACE, &m, NULL, err);
+    return rc < 0 ? rc : telegram_read_arrival(ch_telegram_of(c), m, data, a, out, err);
 }
 
 static enum ch_judgement telegram_judge(struct ch_channel *c, const struct ch_arrival *in) {
     const struct ch_telegram *t = ch_telegram_of(c);
-    CH_ARENA_AUTO arena = {0};
-    struct ch_telegram_message l;
-    return read_data(t, in->data, &arena, &l, NULL) < 0 || l.news
-               ? CH_IGNORE
-               : ch_rules_judge(&t->rules, &l.who);
+    const struct ch_telegram_message *l = in->message;
+    return l->news ? CH_IGNORE : ch_rules_judge(&t->rules, &l->who);
 }
 
 /* --- fetching */
@@ -137,7 +144,8 @@ static void telegram_take_message(struct ch_telegram *t, const struct ch_json *m
     CH_BUF_AUTO data = {0};
     struct ch_jw w = ch_jw(&data);
     ch_jw_value(&w, m);
-    if (telegram_recall(&t->channel, ch_buf_sv(&data), &arena, &in, NULL) == 0 &&
+    struct ch_sv copy = ch_arena_sv(&arena, ch_buf_sv(&data));
+    if (telegram_read_arrival(t, m, copy, &arena, &in, NULL) == 0 &&
         telegram_judge(&t->channel, &in) != CH_IGNORE) {
         t->storing++;
         t->host.arrived(&in, &arena, telegram_on_stored, t, t->host.user);

@@ -3,15 +3,18 @@
  *   getFile --where it is--> GET --its bytes--> into the workspace --> done
  *
  * What cannot be had is said in the message's text; nothing here fails. */
+#include "channel/telegram_fetch.h"
+
 #include "base/limits.h"
 #include "base/log.h"
 #include "channel/files.h"
 #include "channel/telegram.h"
+#include "channel/telegram_api.h"
 
 struct fetching {
     struct ch_link link;
     struct ch_telegram *t;
-    struct ch_telegram_file file; /* in the arena */
+    const struct ch_telegram_file *file; /* in the arena */
     struct ch_arrival *in;
     struct ch_arena *arena;
     char *workspace; /* owned; NULL: it is kept nowhere */
@@ -67,7 +70,7 @@ static void telegram_fetch_on_bytes(const struct ch_web_answer *a, void *user) {
         return;
     }
     ch_buf_addf(&stem, "tg%s-%s", f->in->about.chat_id, f->in->about.message_id);
-    struct ch_file taken = {ch_buf_str(&stem), f->file.name, a->text};
+    struct ch_file taken = {ch_buf_str(&stem), f->file->name, a->text};
     f->filing = ch_file_take(f->t->host.rt, f->in, f->arena, f->workspace, &taken,
                              telegram_fetch_on_filed, f);
 }
@@ -100,7 +103,7 @@ static void telegram_fetch_ask(struct fetching *f) {
     CH_BUF_AUTO body = {0};
     struct ch_jw w = ch_jw(&body);
     ch_jw_begin(&w, '{');
-    ch_jw_kcstr(&w, "file_id", f->file.id);
+    ch_jw_kcstr(&w, "file_id", f->file->id);
     ch_jw_end(&w, '}');
     ch_telegram_call(f->t, "getFile", &body, on_place, f);
 }
@@ -109,8 +112,6 @@ void ch_telegram_prepare(struct ch_channel *c, struct ch_arrival *in, struct ch_
                          const char *workspace, void (*done)(void *tag), void *tag) {
     struct ch_telegram *t = ch_telegram_of(c);
     struct fetching *f = ch_alloc(sizeof(*f));
-    struct ch_telegram_message m = {0};
-    const struct ch_json *v;
     f->t = t;
     f->in = in;
     f->arena = a;
@@ -118,12 +119,10 @@ void ch_telegram_prepare(struct ch_channel *c, struct ch_arrival *in, struct ch_
     f->done = done;
     f->tag = tag;
     ch_list_add(&t->fetchings, &f->link);
-    if (ch_json_parse(a, in->data, CH_JSON_REPLACE, &v, NULL, NULL) == 0 &&
-        ch_telegram_read(v, t->me, t->name, a, &m, NULL) == 0)
-        f->file = m.file;
-    if (!f->file.id || (!workspace && !f->file.picture))
+    f->file = &((const struct ch_telegram_message *)in->message)->file;
+    if (!f->file->id || (!workspace && !f->file->picture))
         telegram_fetch_end(f);
-    else if (f->file.size > (int64_t)CH_LIMIT_CHANNEL_FILE)
+    else if (f->file->size > (int64_t)CH_LIMIT_CHANNEL_FILE)
         telegram_fetch_give_up(f, "it is too large to be fetched", "it is too large");
     else
         telegram_fetch_ask(f);

@@ -7,12 +7,18 @@
  * picture as a file. The service has no idempotency keys. So once something is
  * out, what failed for now is tried again by itself; only when that does not
  * help does the outbox send all of it again, and people see some of it twice. */
+#include "channel/telegram_out.h"
+
 #include "base/limits.h"
 #include "base/log.h"
 #include "channel/attach.h"
 #include "channel/files.h"
 #include "channel/parts.h"
+#include "channel/picture.h"
 #include "channel/telegram.h"
+#include "channel/telegram_api.h"
+#include "channel/telegram_ask.h"
+#include "channel/telegram_text.h"
 
 #define TRIES 5 /* of one message, once something is out */
 #define LONGEST_MS 60000
@@ -190,7 +196,8 @@ static void telegram_out_failed(struct sending *s, const struct ch_web_answer *a
     int64_t wait_ms = ch_telegram_wait(a);
     if (telegram_out_may_pass(a) && s->out && s->tries < TRIES && wait_ms <= LONGEST_MS) {
         ch_log(CH_LOG_WARN, "telegram", "the rest of an answer in chat %s waits: %s", s->chat, why);
-        wait_ms = CH_MAX(wait_ms, (int64_t)500 << s->tries++);
+        wait_ms = CH_MAX(wait_ms, (int64_t)500 << s->tries);
+        s->tries++;
         ch_timer_start(s->t->host.rt->loop, &s->pause, wait_ms, on_pause);
     } else if (telegram_out_may_pass(a)) {
         telegram_out_receipt(s, CHELA_RECEIPT_UNCERTAIN, why, wait_ms);

@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/redact.h"
 #include "config/conf.h"
 
 /* Absolute, because programs of the file run in other directories. */

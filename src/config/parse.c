@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/nearest.h"
+#include "base/redact.h"
 #include "base/utf8.h"
 #include "tool/builtin/builtin.h"
 #include "tool/registry/policy.h"

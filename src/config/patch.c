@@ -86,11 +86,6 @@ static int config_patch_find_target(struct ch_sv key, struct target *t, struct c
     return 0;
 }
 
-int ch_config_may_patch(struct ch_sv key, struct chela_error *err) {
-    struct target t;
-    return config_patch_find_target(key, &t, err);
-}
-
 /* --- what options mean */
 
 static const char *scope_name(enum ch_scope scope) {

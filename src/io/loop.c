@@ -370,8 +370,20 @@ static void loop_leave(struct ch_loop *loop, struct ch_sigpipe *guard) {
     ch_sigpipe_restore(guard);
 }
 
+bool ch_loop_in_callback(const struct ch_loop *loop) {
+    return loop->running || loop->calling > 0;
+}
+
+int ch_loop_may_run(const struct ch_loop *loop, struct chela_error *err) {
+    if (loop->uv != &loop->own)
+        return ch_fail(err, CHELA_ESTATE, "a blocking call needs a loop of our own");
+    if (ch_loop_in_callback(loop))
+        return ch_fail(err, CHELA_EBUSY, "a callback must not make a blocking call");
+    return 0;
+}
+
 int ch_loop_run(struct ch_loop *loop, const bool *stop) {
-    if (loop->running || loop->calling > 0)
+    if (ch_loop_in_callback(loop))
         return CHELA_EBUSY;
 
     CH_LOOP_SCOPE(loop);
@@ -385,7 +397,7 @@ int ch_loop_run(struct ch_loop *loop, const bool *stop) {
 }
 
 void ch_loop_tick(struct ch_loop *loop) {
-    if (loop->running || loop->calling > 0)
+    if (ch_loop_in_callback(loop))
         return;
 
     CH_LOOP_SCOPE(loop);

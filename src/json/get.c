@@ -2,6 +2,8 @@
  *
  * Each call reads the text anew. That suits who wants a field or two of a
  * text of ours; hot paths inside the library hold the value tree (json.h). */
+#include "json/get.h"
+
 #include "chela/json.h"
 
 #include "base/mem.h"

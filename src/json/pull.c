@@ -177,14 +177,6 @@ bool ch_pull_int(struct ch_pull *p, int64_t *out) {
     return pull_take_number(p, &v) && ch_json_as_int(&v, out);
 }
 
-bool ch_pull_double(struct ch_pull *p, double *out) {
-    struct ch_json v;
-    if (!pull_take_number(p, &v))
-        return false;
-    *out = ch_json_double(&v, 0);
-    return true;
-}
-
 bool ch_pull_bool(struct ch_pull *p, bool *out) {
     char c = ch_pull_peek(p);
     ch_pull_skip(p);

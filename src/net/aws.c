@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/redact.h"
 
 /* What a profile says, views into the files' texts. */
 struct profile {

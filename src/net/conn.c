@@ -378,14 +378,14 @@ static void on_dialed(uv_tcp_t *tcp, const struct chela_error *err, void *user) 
     }
 }
 
-static char *make_label(const struct ch_route *route) {
+static char *make_label(const struct ch_conn_route *route) {
     struct ch_buf label = {0};
     bool v6 = route->host.n && memchr(route->host.p, ':', route->host.n);
     ch_buf_addf(&label, v6 ? "[%.*s]:%u" : "%.*s:%u", CH_SV_FMT(route->host), route->port);
     return ch_buf_take(&label);
 }
 
-int ch_conn_open(struct ch_shared *shared, const struct ch_route *route,
+int ch_conn_open(struct ch_shared *shared, const struct ch_conn_route *route,
                  const struct ch_conn_events *events, void *user, struct ch_conn **out,
                  struct chela_error *err) {
     struct ch_conn *c = ch_alloc(sizeof(*c));
@@ -453,7 +453,7 @@ void ch_conn_set_idle(struct ch_conn *c, bool idle) {
         uv_ref((uv_handle_t *)c->tcp);
 }
 
-bool ch_conn_leads_to(const struct ch_conn *c, const struct ch_route *route) {
+bool ch_conn_leads_to(const struct ch_conn *c, const struct ch_conn_route *route) {
     if (c->wants_tls != route->tls || c->proxy != route->proxy)
         return false;
     if (c->proxy && !c->wants_tls)

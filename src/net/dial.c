@@ -26,7 +26,7 @@ struct ch_dial {
     ch_dial_fn *fn;
     void *user;
     struct ch_resolver *resolver; /* borrowed */
-    struct ch_lookup lookup;
+    struct ch_name_lookup lookup;
     struct attempt *attempts; /* in flight */
     size_t count, tried;
     struct ch_timer stagger;
@@ -43,7 +43,7 @@ static void free_handle(uv_handle_t *handle) {
     ch_free(handle);
 }
 
-void ch_tcp_close(uv_tcp_t *tcp) {
+static void dial_close_socket(uv_tcp_t *tcp) {
     uv_close((uv_handle_t *)tcp, free_handle);
 }
 
@@ -53,7 +53,7 @@ void ch_dial_cancel(struct ch_dial *d) {
     ch_lookup_cancel(&d->lookup);
     for (struct attempt *a = d->attempts; a; a = a->next) {
         a->dial = NULL;
-        ch_tcp_close(a->tcp);
+        dial_close_socket(a->tcp);
     }
     ch_timer_stop(d->loop, &d->stagger);
     ch_task_cancel(d->loop, &d->failing);
@@ -133,7 +133,7 @@ static void on_connect(uv_connect_t *req, int status) {
         return; /* the socket is being closed already */
     if (status < 0) {
         note_error(d, status);
-        ch_tcp_close(tcp);
+        dial_close_socket(tcp);
         try_next(d);
         return;
     }
@@ -153,7 +153,7 @@ static int begin_attempt(struct ch_dial *d, const union ch_address *to) {
     int rc = uv_tcp_connect(&a->req, tcp, &to->any, on_connect);
     if (rc < 0) {
         ch_free(a);
-        ch_tcp_close(tcp);
+        dial_close_socket(tcp);
         return rc;
     }
     a->tcp = tcp;
@@ -202,7 +202,7 @@ static void set_addresses(struct ch_dial *d, const union ch_address *list, size_
     }
 }
 
-static void on_lookup(struct ch_lookup *l, const struct ch_addresses *list, int error) {
+static void on_lookup(struct ch_name_lookup *l, const struct ch_addresses *list, int error) {
     struct ch_dial *d = CH_CONTAINER(l, struct ch_dial, lookup);
 
     if (list)

@@ -170,19 +170,34 @@ static int refuse_unread(struct ch_inbound *in) {
     return CH_INBOUND_REFUSED;
 }
 
-/* A line that begins with a space goes on with the header before it: for us. A
- * proxy may see a header there. The parser does not tell, so the lines of the head
- * are looked at before it gets them. */
-static bool is_folded(struct ch_inbound *in, struct ch_sv bytes) {
+/* What is wrong with the next byte of the head; NULL if nothing. A line that
+ * begins with a space continues the header before it for this parser, and may be
+ * a header of its own for a proxy. A carriage return without a line feed ends the
+ * head for this parser, which does not look at the byte after it. */
+static const char *fault_of_line(const struct ch_inbound *in, char c) {
+    if (in->after_cr && c != '\n')
+        return "a carriage return without a line feed";
+    if (in->line_n == 0 && in->lines && (c == ' ' || c == '\t'))
+        return "a header goes over two lines";
+    return NULL;
+}
+
+/* The number of bytes before the first fault in the lines of the head, and the
+ * fault. The parser does not report these faults, so the bytes are inspected
+ * before it gets them. */
+static size_t sound_bytes(struct ch_inbound *in, struct ch_sv bytes, const char **fault) {
+    *fault = NULL;
     for (size_t i = 0; i < bytes.n && !in->past_head; i++) {
         char c = bytes.p[i];
-        if (in->line_n == 0 && in->lines && (c == ' ' || c == '\t'))
-            return true;
+        *fault = fault_of_line(in, c);
+        if (*fault)
+            return i;
         in->past_head = c == '\n' && in->line_n == 0 && in->lines;
         in->lines += c == '\n' && in->line_n;
         in->line_n = c == '\n' ? 0 : in->line_n + (c != '\r');
+        in->after_cr = c == '\r';
     }
-    return false;
+    return bytes.n;
 }
 
 /* A paused parser gives the last byte it looked at back: it is fed again. */
@@ -193,15 +208,20 @@ enum ch_inbound_state ch_inbound_feed(struct ch_inbound *in, struct ch_sv bytes,
         return CH_INBOUND_REFUSED;
     if (in->whole)
         return CH_INBOUND_WHOLE;
-    if (is_folded(in, bytes)) {
-        ch_inbound_refuse(in, 400, "a header goes over two lines");
-        return CH_INBOUND_REFUSED;
-    }
+    /* The parser sees the bytes before the fault first: what it refuses in them
+     * counts, so that the status does not depend on how the bytes were split. */
+    const char *fault;
+    size_t sound = sound_bytes(in, bytes, &fault);
     http_parser_pause(&in->parser, 0);
-    *taken = http_parser_execute(&in->parser, &settings, bytes.p, bytes.n);
+    if (sound) /* 0 bytes would tell it that the connection has ended */
+        *taken = http_parser_execute(&in->parser, &settings, bytes.p, sound);
     enum http_errno error = HTTP_PARSER_ERRNO(&in->parser);
     if (in->refused || (error != HPE_OK && error != HPE_PAUSED))
         return refuse_unread(in);
+    if (fault) {
+        ch_inbound_refuse(in, 400, fault);
+        return CH_INBOUND_REFUSED;
+    }
     if (in->has_head && !had_head)
         return CH_INBOUND_HEAD;
     if (in->whole)

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/redact.h"
 
 static int proxy_hex_value(char c) {
     if (c >= '0' && c <= '9')

@@ -5,6 +5,7 @@
 #include "base/base64.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/redact.h"
 #include "base/utf8.h"
 #include "net/eventstream.h"
 #include "json/writer.h"

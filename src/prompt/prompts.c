@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "base/nearest.h"
 #include "base/sha256.h"
+#include "prompt/prompts_builtin.h"
 
 /* --- versions ---------------------------------------------------------------------- */
 

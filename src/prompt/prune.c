@@ -15,7 +15,8 @@
 #define TRIMMED "\n[... %zu bytes were taken out here to make room ...]\n"
 #define MEDIA_GONE "[An image or document that stood here was taken out to make room.]"
 
-void ch_transcript_replace(struct ch_transcript *t, size_t i, struct ch_msg *m) {
+/* Put m in the place of message i. */
+static void replace_message(struct ch_transcript *t, size_t i, struct ch_msg *m) {
     t->bytes = t->bytes - t->msgs[i]->size + m->size;
     ch_msg_free(t->msgs[i]);
     t->msgs[i] = m;
@@ -137,7 +138,7 @@ static size_t prune_pass(struct ch_transcript *t, size_t from, size_t wanted, cu
             continue;
         }
         saved += before - after;
-        ch_transcript_replace(t, i, m);
+        replace_message(t, i, m);
     }
     return saved;
 }
@@ -190,7 +191,7 @@ static size_t squeeze_all(struct ch_transcript *t, size_t max, bool media) {
     for (size_t i = 0; i < t->n; i++) {
         struct ch_msg *m = i == spared ? NULL : with_cuts(t->msgs[i], squeeze, max, media);
         if (m)
-            ch_transcript_replace(t, i, m);
+            replace_message(t, i, m);
     }
     return ch_meter_read(&(struct ch_meter){0}, t);
 }

@@ -141,18 +141,3 @@ enum ch_summary_verdict ch_summary_judge(struct ch_sv summary, const struct ch_s
     bool poor = misses(summary, by->names, why);
     return bad ? CH_SUMMARY_BAD : poor ? CH_SUMMARY_POOR : CH_SUMMARY_GOOD;
 }
-
-struct ch_sv ch_summary_section(struct ch_sv summary, const char *heading) {
-    struct ch_sv rest = summary;
-    while (rest.n && !ch_sv_is(ch_sv_trim(ch_sv_split(&rest, '\n')), heading))
-        continue;
-    struct ch_sv body = ch_sv(rest.p, 0);
-    while (rest.n) {
-        struct ch_sv line = ch_sv_split(&rest, '\n');
-        if (ch_sv_starts(line, "## "))
-            break;
-        body.n = (size_t)(line.p + line.n - body.p);
-    }
-    body = ch_sv_trim(body);
-    return ch_sv_eq_nocase(body, CH_SV("none")) ? CH_SV("") : body;
-}

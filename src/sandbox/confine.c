@@ -21,7 +21,10 @@
 #include "base/mem.h"
 #include "base/sv.h"
 #include "sandbox/filter.h"
+#include "sandbox/mounts.h"
+#include "sandbox/options.h"
 #include "sandbox/outer.h"
+#include "sandbox/report.h"
 #include "sandbox/view.h"
 
 #define CLOSE_RANGE 436

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "sandbox/confine.h"
+#include "sandbox/report.h"
 
 #define RESERVED_PIDS 300 /* numbers below are used once, before the first wrap */
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "sandbox/init.h"
+#include "sandbox/report.h"
 #include "sandbox/supervisor.h"
 
 /* Numbers that mean something are taken before others are given out. */

@@ -1,5 +1,7 @@
 /* options.c -- the command line, along one table. It is written by tool/ for
  * every command and by nobody else, so what is wrong with it is a bug. */
+#include "sandbox/options.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -7,6 +9,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "sandbox/box.h"
+#include "sandbox/report.h"
 
 enum kind { FLAG, TEXT, NUMBER, PATH, PID, OUTER };
 

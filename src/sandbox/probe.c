@@ -21,6 +21,7 @@
 #include "sandbox/init.h"
 #include "sandbox/landlock.h"
 #include "sandbox/leader.h"
+#include "sandbox/options.h"
 
 #define ANSWER_MAX 4000
 

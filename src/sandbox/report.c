@@ -1,6 +1,8 @@
 /* report.c -- lines for the runtime, on a descriptor the command never has:
  * "error KIND MESSAGE" and "note MESSAGE". A line is written at once, in one
  * piece, from whatever process of ours it comes. */
+#include "sandbox/report.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>

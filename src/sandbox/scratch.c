@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "sandbox/box.h"
+#include "sandbox/options.h"
+#include "sandbox/report.h"
 
 #define PASSES 1000000
 

@@ -17,17 +17,20 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sandbox/bwrap.h"
 #include "sandbox/confine.h"
+#include "sandbox/mounts.h"
 #include "sandbox/process_kill.h"
 #include "sandbox/init.h"
 #include "sandbox/outer.h"
 #include "sandbox/protect.h"
+#include "sandbox/report.h"
 #include "sandbox/scratch.h"
 
 struct keeper {
     struct ch_box *box;
-    struct ch_view view;
-    struct ch_guard guard;
+    struct ch_box_view view;
+    struct ch_box_guard guard;
     const char *scratch; /* NULL: none */
     pid_t child;         /* bubblewrap, init or the command */
     int ready;           /* readable once init is; -1: it is, or there is none */

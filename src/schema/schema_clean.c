@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "json/number.h"
+#include "schema/schema_emit.h"
 #include "schema/schema_program.h"
 #include "json/value.h"
 #include "json/writer.h"
@@ -159,7 +160,7 @@ static int schema_clean_gather(struct cleaner *c, struct view *v, const struct c
 
 static int gather_reference(struct cleaner *c, struct view *v, const struct ch_json *ref,
                             struct ch_resource *r, unsigned depth) {
-    struct ch_target target;
+    struct ch_schema_target target;
     int rc = ch_sources_resolve(&c->sources, r, ch_json_str(ref), &target);
     if (rc < 0)
         return rc;

@@ -5,6 +5,8 @@
 
 #include "base/mem.h"
 #include "schema/schema_ecma.h"
+#include "schema/schema_format_host.h"
+#include "schema/schema_format_uri.h"
 
 static bool schema_format_is_digit(char c) {
     return c >= '0' && c <= '9';

@@ -10,6 +10,8 @@
  * are approximated: stability under NFKC by leaving out the blocks of
  * compatibility characters, and the joining types of letters by the scripts
  * that join. */
+#include "schema/schema_format_host.h"
+
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "schema/schema_format.h"

@@ -1,5 +1,7 @@
 /* schema_format_uri.c -- URIs (RFC 3986), IRIs (RFC 3987) and URI templates
  * (RFC 6570), by their grammar alone. */
+#include "schema/schema_format_uri.h"
+
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "schema/schema_format.h"

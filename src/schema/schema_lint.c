@@ -10,6 +10,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "schema/schema_emit.h"
 #include "schema/schema_keyword.h"
 #include "schema/schema_program.h"
 #include "json/value.h"

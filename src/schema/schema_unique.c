@@ -3,6 +3,8 @@
  * Few elements are compared each with each. Many are put in order of a hash
  * that equal values share, and only neighbours with the same hash are
  * compared; who makes them all collide runs out of fuel. */
+#include "schema/schema_unique.h"
+
 #include <stdlib.h>
 
 #include "base/mem.h"

@@ -5,6 +5,8 @@
  * whose process was killed can be opened at once, and one whose process lives
  * is held, whatever a clock says that somebody has set meanwhile. Everybody
  * else waits until the lease ends. */
+#include "store/owner.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

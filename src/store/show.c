@@ -2,6 +2,8 @@
 #include "agent/journal/journal_replay.h"
 #include "base/error.h"
 #include "json/writer.h"
+#include "model/message/message_json.h"
+#include "store/owner.h"
 #include "store/store.h"
 
 static void store_show_write_session(struct ch_jw *w, const struct chela_store_session *s) {

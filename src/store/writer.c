@@ -14,6 +14,8 @@
  *
  * A failed transaction is the end of every log that was in it; what it held is
  * read back from the store by whoever opens the session again. */
+#include "store/writer.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
@@ -24,6 +26,8 @@
 #include "base/error.h"
 #include "base/list.h"
 #include "io/loop.h"
+#include "store/owner.h"
+#include "store/search.h"
 #include "store/store.h"
 
 #define LEASE_MS 30000

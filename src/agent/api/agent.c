@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "tool/builtin/builtin.h"
 #include "tool/builtin/chat/message.h"
+#include "tool/process/sandbox_options.h"
 #include "tool/process/sandbox_policy.h"
 #include "tool/registry/settings.h"
 #include "tool/call/function.h"
@@ -547,10 +548,8 @@ static bool is_object(const char *json) {
 char *chela_agent_call_tool(chela_agent *a, const char *name, const char *arguments,
                             struct chela_error *err) {
     static const struct ch_batch_ops ops = {.finished = write_single, .over = single_over};
-    if (!a->rt->own_loop) {
-        ch_fail(err, CHELA_ESTATE, "a blocking call needs a loop of our own");
+    if (ch_loop_may_run(a->rt->loop, err) < 0)
         return NULL;
-    }
     const char *args = arguments && *arguments ? arguments : "{}";
     struct ch_block call = {.type = CH_BLOCK_TOOL_CALL,
                             .flags = is_object(args) ? 0 : CH_F_INVALID,

@@ -175,6 +175,11 @@ static void close_parts(chela_runtime *rt) {
 void chela_runtime_close(chela_runtime *rt) {
     if (!rt)
         return;
+    if (ch_loop_in_callback(rt->loop)) {
+        CH_LOG_SCOPE(rt->sink);
+        ch_log(CH_LOG_ERROR, "runtime", "chela_runtime_close was called from a callback: ignored");
+        return;
+    }
     close_parts(rt);
     ch_provider_conf_free(rt->providers);
     ch_price_conf_free(rt->prices);

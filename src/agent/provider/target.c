@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/redact.h"
 #include "model/catalog/provider.h"
 #include "model/scripted/scripted.h"
 #include "json/json.h"

@@ -21,6 +21,8 @@
 #include "agent/journal/mailbox.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "model/codec/decoder.h"
+#include "model/codec/errors.h"
 #include "tool/builtin/chat/message.h"
 #include "tool/call/delivery.h"
 

@@ -12,6 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/chat/chat_complete.h"
+#include "cli/chat/chat_show.h"
+#include "cli/chat/chat_slash.h"
 #include "cli/term/ask.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"

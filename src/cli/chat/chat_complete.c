@@ -1,11 +1,14 @@
 /* chat_complete.c -- what Tab offers: /commands and /skills at the beginning,
  * @paths anywhere. See chat.h. */
+#include "cli/chat/chat_complete.h"
+
 #include <dirent.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "chela/json.h"
 #include "cli/chat/chat.h"
+#include "cli/chat/chat_slash.h"
 #include "cli/support/mem.h"
 
 enum { MOST = 64 }; /* words that are offered */

@@ -1,9 +1,12 @@
 /* chat_show.c -- what a conversation looks like: events become lines above the
  * prompt, and what is under way becomes the foot of the screen. See chat.h. */
+#include "cli/chat/chat_show.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "chela/json.h"
+#include "cli/report/out_text.h"
 #include "cli/term/ask.h"
 #include "cli/chat/chat.h"
 #include "cli/chat/chat_call.h"

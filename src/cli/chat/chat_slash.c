@@ -1,5 +1,7 @@
 /* chat_slash.c -- the commands of a conversation: a table, and a function each.
  * See chat.h. What they change holds from the next message on. */
+#include "cli/chat/chat_slash.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -7,6 +9,7 @@
 
 #include "chela/json.h"
 #include "cli/chat/chat.h"
+#include "cli/chat/chat_show.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/support/suggest.h"

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/command/cmd_prompt.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/report/out.h"
@@ -50,7 +51,7 @@ static const struct ch_opt test_opts[] = {
 
 struct test {
     struct ch_prompt_cmd *p;
-    struct ch_input cases; /* of --cases */
+    struct ch_cli_input cases; /* of --cases */
     FILE *junit;           /* NULL: none is written */
     char *results;         /* owned; NULL: nothing is kept */
     bool failed;           /* some prompt did not pass */

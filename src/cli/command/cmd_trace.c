@@ -6,10 +6,13 @@
 #include <unistd.h>
 
 #include "cli/command/cmd.h"
+#include "cli/report/trace_html.h"
+#include "cli/report/trace_text.h"
 #include "cli/support/draft.h"
 #include "cli/support/problem.h"
 #include "cli/setup/setup.h"
 #include "cli/report/trace.h"
+#include "cli/term/pager.h"
 
 struct flags {
     struct ch_setup_flags setup;

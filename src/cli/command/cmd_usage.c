@@ -13,6 +13,7 @@
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
 #include "cli/setup/setup.h"
+#include "cli/term/pager.h"
 #include "cli/term/table.h"
 
 #define BAR 30 /* columns of the longest bar */

@@ -32,14 +32,4 @@ struct ch_prompt_cmd {
          "Configuration", "directory of further prompt files, besides prompts.dir of the "         \
                           "configuration file"}
 
-/* Parse, open, call body, close. Returns the exit code. */
-int ch_prompt_cmd_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv,
-                      int (*body)(struct ch_prompt_cmd *p));
-
-/* err on stderr; returns the exit code. */
-int ch_prompt_cmd_failed(struct ch_prompt_cmd *p, const struct chela_error *err);
-
-/* "NAME" or "NAME@VERSION" in two; *version NULL without one. Free *name. */
-void ch_prompt_split(const char *word, char **name, const char **version);
-
 #endif

@@ -1,4 +1,6 @@
 /* out_json.c -- see out.h. */
+#include "cli/report/out_json.h"
+
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,6 @@
 /* out_text.c -- see out.h. */
+#include "cli/report/out_text.h"
+
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,8 @@
 /* trace_html.c -- a trace as one page that needs nothing else: no script, no
  * font, nothing from elsewhere, so it may be kept, mailed and opened anywhere.
  * Every text in it comes from outside and is escaped. */
+#include "cli/report/trace_html.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

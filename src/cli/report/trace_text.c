@@ -3,6 +3,8 @@
  *   +0 ms    input   |          write a script
  *   +1 ms    model   ####       claude-x, tool_use  904 ms  3049 in 15 out
  *   +905 ms  tool        #      read  1 ms  {"file_path":"notes.txt"} */
+#include "cli/report/trace_text.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

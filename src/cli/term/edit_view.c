@@ -1,5 +1,7 @@
 /* edit_view.c -- what an editor looks like: its text folded into lines of the
  * terminal's width, and where the cursor is. See edit.h. */
+#include "cli/term/edit_view.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -140,11 +142,4 @@ void ch_edit_view(const struct ch_edit *e, const char *prompt, unsigned columns,
     if (e->hint && out->n < rows)
         put_hint(&s, e->hint, rows - out->n);
     free(search);
-}
-
-void ch_edit_view_release(struct ch_edit_view *v) {
-    for (size_t i = 0; i < v->n; i++)
-        free(v->lines[i]);
-    free(v->lines);
-    *v = (struct ch_edit_view){0};
 }

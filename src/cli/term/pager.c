@@ -3,6 +3,8 @@
  * The pager is PAGER, else less with the flags that git gives it (leave at the
  * end of a short text, keep what was shown). It gets text that is safe already.
  * Without such a program the text is printed as ever. */
+#include "cli/term/pager.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -40,6 +40,5 @@ struct ch_model_info ch_model_info(const char *provider, struct ch_sv model);
 
 /* Does it take images? */
 enum ch_sight { CH_SIGHT_UNKNOWN, CH_SIGHT_IMAGES, CH_SIGHT_NONE };
-enum ch_sight ch_model_sight(struct ch_sv model);
 
 #endif

@@ -2,6 +2,7 @@
 #include "model/codec/adapt.h"
 
 #include "base/mem.h"
+#include "model/catalog/vision_support.h"
 #include "model/codec/encode.h"
 #include "model/catalog/provider.h"
 

@@ -45,7 +45,6 @@ enum ch_error_class {
     CH_ERR_REFUSED,
     CH_ERR_FORMAT, /* our request, or their answer, is not as the protocol has it */
 };
-const char *ch_error_class_name(enum ch_error_class c);
 
 struct ch_reply {
     struct ch_msg *msg; /* owned; NULL when nothing came. api, model are set */
@@ -188,18 +187,6 @@ static inline void ch_encoder_body(const struct ch_encoder *e, struct ch_sv body
     body[2] = ch_buf_sv(&e->tail);
 }
 
-void ch_encoder_release(struct ch_encoder *e);
-/* The history was rewritten (compaction): encode all of it again. */
-void ch_encoder_clear(struct ch_encoder *e);
-
-/* Bring the encoder up to date with req: head and tail only if codec or
- * revision changed, messages from the first new one. All of it again if codec,
- * model or quirks changed. Calls without a result get one that says so,
- * results without a call are left out; a made-up result for the last message
- * is in the tail, since the real one may still come. */
-int ch_encoder_update(struct ch_encoder *e, const struct ch_model_request *req,
-                      struct chela_error *err);
-
 /* --- decoding ------------------------------------------------------------ */
 
 struct ch_tag_reader;
@@ -227,24 +214,5 @@ struct ch_decoder {
     void *state;  /* codec->state_size bytes, owned */
     struct ch_reply reply;
 };
-
-void ch_decoder_init(struct ch_decoder *d, const struct ch_codec *codec, ch_model_event_fn *fn,
-                     void *user);
-/* The same, heeding how this server departs from its protocol. */
-void ch_decoder_init_for(struct ch_decoder *d, const struct ch_endpoint *ep, ch_model_event_fn *fn,
-                         void *user);
-void ch_decoder_release(struct ch_decoder *d);
-
-/* Status and headers decide how the body is read: a non-2xx answer is an
- * error body whatever it was asked for. */
-void ch_decoder_head(struct ch_decoder *d, const struct ch_http_head *head);
-/* Bytes of the body. Never fails: what is wrong is in the reply. Returns false
- * when the reply has failed and no more bytes are wanted; after the terminal
- * marker still true, so that the connection drains and can be used again. */
-bool ch_decoder_feed(struct ch_decoder *d, struct ch_sv bytes);
-/* The body ended, or the transport failed (err != NULL; no matter once the
- * terminal marker was seen). Fills d->reply; its msg is then the caller's to
- * take (CH_TAKE), or is freed with the decoder. */
-void ch_decoder_end(struct ch_decoder *d, const struct chela_error *err, int64_t ts);
 
 #endif

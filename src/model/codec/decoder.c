@@ -9,6 +9,8 @@
  * Content types lie (proxies turn a stream into JSON, servers call a stream
  * text/plain), so the bytes decide. A stream that ends without its terminal
  * marker is a network failure, whatever came before it. */
+#include "model/codec/decoder.h"
+
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"
@@ -16,6 +18,8 @@
 #include "model/codec/fold.h"
 #include "model/codec/prompted.h"
 #include "json/json.h"
+#include "model/codec/prompted_reply.h"
+#include "model/codec/retry_after.h"
 
 #define QUOTED 100 /* bytes of a foreign answer shown in an error */
 

@@ -14,6 +14,8 @@
  * Results belong to calls by their ids within these two messages, whatever ids
  * other messages use. If ids repeat further apart, calls are sent with others
  * (adapt.h) and their results follow by their place. */
+#include "model/codec/encoder.h"
+
 #include "base/error.h"
 #include "model/codec/adapt.h"
 #include "model/codec/codec.h"

@@ -247,11 +247,6 @@ struct ch_sv ch_fold_block_text(const struct ch_fold *f, unsigned key) {
     return b ? ch_buf_sv(&b->text) : ch_sv(NULL, 0);
 }
 
-struct ch_sv ch_fold_call_id(const struct ch_fold *f, unsigned key) {
-    const struct block *b = fold_find(f, key);
-    return b && b->type == CH_BLOCK_TOOL_CALL ? ch_buf_sv(&b->id) : ch_sv(NULL, 0);
-}
-
 /* Decide what a call's arguments are worth. Some servers write the absence of
  * arguments as "" or as the word null. */
 static void finish_call(struct block *b) {

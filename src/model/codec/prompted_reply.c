@@ -5,6 +5,8 @@
  * events, and whole, for the message. The second time there are signatures and
  * the like beside the text, which events do not carry. All text blocks of a
  * reply are one text: a server may begin a new one anywhere. */
+#include "model/codec/prompted_reply.h"
+
 #include "base/arena.h"
 #include "base/limits.h"
 #include "base/mem.h"

@@ -5,6 +5,8 @@
  * Date, since codecs read no clock), and "Please try again in 1m2.5s". Where a
  * 429 says none of these, vendors tell when each of their limits is full again:
  * the latest of those that are used up counts. */
+#include "model/codec/retry_after.h"
+
 #include <stdlib.h>
 
 #include "model/codec/errors.h"

@@ -13,6 +13,8 @@
  *
  * A value in XML is a string, as it stands: whether it is a number is for the
  * tool's schema to say. */
+#include "model/codec/tagged_call.h"
+
 #include "base/limits.h"
 #include "base/mem.h"
 #include "model/message/message.h"

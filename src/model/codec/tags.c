@@ -15,6 +15,7 @@
 #include "model/codec/tags.h"
 
 #include "base/mem.h"
+#include "model/codec/tagged_call.h"
 #include "model/message/message.h"
 
 enum { BEGIN, PASS, TEXT, CODE, THINK, CALL, OVER };

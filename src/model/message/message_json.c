@@ -6,6 +6,8 @@
  * as strings, and arguments also as the model wrote them when their compact
  * form differs. Reading accepts a plain string for `content`; a member of the
  * wrong type is an error that names the member. */
+#include "model/message/message_json.h"
+
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/limits.h"

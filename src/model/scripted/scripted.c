@@ -18,6 +18,8 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "model/scripted/scripted_private.h"
+#include "model/scripted/scripted_reply.h"
+#include "model/scripted/scripted_rules.h"
 
 #define PIECE_BYTES 512
 #define FOREVER INT64_MAX

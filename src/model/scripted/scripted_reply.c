@@ -6,11 +6,15 @@
  * pieces are counted, and that count is what `cut_after` and `stall_after`
  * refer to. What goes wrong here, also "no rule fits", is answered with an
  * error of the protocol, so that the caller's normal error path reports it. */
+#include "model/scripted/scripted_reply.h"
+
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "model/scripted/scripted_match.h"
 #include "model/scripted/scripted_private.h"
 #include "json/writer.h"
+#include "model/scripted/scripted_talk.h"
 
 #define WORD_BYTES 16     /* longest piece of text */
 #define ARGUMENT_BYTES 48 /* of arguments */
@@ -102,8 +106,8 @@ static void refuse_unmatched(struct answer *a) {
 
 /* --- the reply made whole -------------------------------------------------- */
 
-static int scripted_reply_expand(struct answer *a, const struct ch_template *t, struct ch_sv *out,
-                                 struct chela_error *err) {
+static int scripted_reply_expand(struct answer *a, const struct ch_scripted_template *t,
+                                 struct ch_sv *out, struct chela_error *err) {
     CH_BUF_AUTO text = {.max = CH_LIMIT_REPLY};
     int rc = ch_template_expand(t, &a->match, &a->talk, &text, err);
     if (rc == 0)

@@ -8,6 +8,8 @@
  *
  * Calls and results that do not pair are refused with the words of the real
  * service, so that a broken history fails a test instead of a customer. */
+#include "model/scripted/scripted_talk.h"
+
 #include "base/error.h"
 #include "base/mem.h"
 #include "model/scripted/scripted_private.h"

@@ -1,6 +1,10 @@
 /* wire_decode.c -- a recorded body as one neutral reply; see wire.h. */
+#include "model/wire/wire_decode.h"
+
 #include "base/error.h"
+#include "model/codec/decoder.h"
 #include "model/codec/encode.h"
+#include "model/codec/errors.h"
 #include "model/wire/wire.h"
 #include "json/writer.h"
 

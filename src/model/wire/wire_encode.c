@@ -1,7 +1,11 @@
 /* wire_encode.c -- a neutral request as the HTTP request; see wire.h. */
+#include "model/wire/wire_encode.h"
+
 #include "base/error.h"
 #include "base/nearest.h"
 #include "model/catalog/provider.h"
+#include "model/codec/encoder.h"
+#include "model/message/message_json.h"
 #include "model/wire/wire.h"
 #include "json/json.h"
 #include "json/writer.h"

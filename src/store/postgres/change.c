@@ -3,11 +3,15 @@
  * A guard is part of the statement that writes, so that a change which is
  * refused wrote nothing, and the others stand; why it was refused is asked for
  * afterwards. */
+#include "store/postgres/change.h"
+
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "store/postgres/db.h"
+#include "store/postgres/link.h"
+#include "store/postgres/read.h"
 
 /* How many rows a statement changed; negative: err says why not. */
 static int postgres_change_change(struct chela_store_db *db, const char *sql,

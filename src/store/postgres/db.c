@@ -21,6 +21,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "store/postgres/db.h"
+#include "store/postgres/link.h"
 
 #define STATEMENT_MS 8000 /* the server's own end of a statement, or of waiting for a lock */
 #define IDLE_MS 5000      /* of a transaction whose client is gone */

@@ -5,6 +5,8 @@
  * call ends CH_LIMIT_STORE_CALL_MS after it began, whatever the server does.
  * Statements carry no state between transactions: nothing is prepared, and
  * settings are the transaction's, so a pooler may stand in between. */
+#include "store/postgres/link.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>

@@ -1,11 +1,14 @@
 /* read.c -- rows handed out one by one, each walk in a transaction that the
  * server keeps from writing. A walk that broke off before its first row is
  * begun again; after that it fails, since nobody wants a row twice. */
+#include "store/postgres/read.h"
+
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "store/postgres/db.h"
+#include "store/postgres/link.h"
 
 static int postgres_read_attempt(struct chela_store_db *db, const struct ch_pg_reading *r,
                                  struct chela_error *err) {

@@ -4,12 +4,16 @@
  * what was said, and not in a name or an argument, is looked at here. A word
  * that JSON may write in several ways is left to the second look alone, and so
  * are texts that hold an escape by number. */
+#include "store/postgres/search.h"
+
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "store/postgres/db.h"
+#include "store/postgres/link.h"
+#include "store/postgres/read.h"
 
 #define WORDS_MAX 16
 #define EXCERPT_BYTES 80 /* on each side of what was found */

@@ -1,5 +1,7 @@
 /* change.c -- everything that writes: changes put into words for the script,
  * and the words that it answers. */
+#include "store/redis/change.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +9,8 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "store/redis/db.h"
+#include "store/redis/link.h"
+#include "store/redis/read.h"
 
 static void redis_change_text(struct ch_redis_cmd *cmd, const char *s) {
     ch_redis_add(cmd, s ? s : "", s ? strlen(s) : 0);

@@ -17,6 +17,8 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "store/redis/db.h"
+#include "store/redis/link.h"
+#include "store/redis/url.h"
 
 #define CLOCK_SLACK_MS 1000 /* clocks that differ by less are the same */
 

@@ -5,6 +5,8 @@
  * that does not come within CH_LIMIT_STORE_ANSWER_MS costs the connection, and
  * a call ends CH_LIMIT_STORE_CALL_MS after it began, whatever the server does.
  * What an answer may hold is bounded before it is stored. */
+#include "store/redis/link.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>

@@ -2,6 +2,8 @@
  *
  * A walk that broke off goes on where it was: what was read is remembered by
  * its number, and nothing is handed out twice. */
+#include "store/redis/read.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +11,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "store/redis/db.h"
+#include "store/redis/link.h"
 
 #define RECORDS 256        /* asked for at a time, while they are small */
 #define LARGE (8 * CH_MB)  /* together: then one by one */

@@ -4,6 +4,8 @@
  * kept), prefix (of all keys), password_file (its first line; better than a
  * password that others see in a command line). Messages repeat nothing of the
  * URL, since a password may be in any part of one that is written wrongly. */
+#include "store/redis/url.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,6 +2,8 @@
  *
  * A change looks at its guard first and then writes, so that one which is
  * refused leaves nothing to be undone, and the others stand. */
+#include "store/sqlite/change.h"
+
 #include "store/sqlite/db.h"
 
 #include <string.h>
@@ -9,6 +11,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "store/sqlite/read.h"
 
 static void bind_text(sqlite3_stmt *stmt, int at, const char *text) {
     if (text)

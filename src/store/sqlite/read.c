@@ -1,4 +1,6 @@
 /* read.c -- rows handed out one by one. */
+#include "store/sqlite/read.h"
+
 #include "base/error.h"
 #include "store/sqlite/db.h"
 

@@ -4,6 +4,8 @@
  * without spaces. It is brought up to date before a search, from where it was
  * left the last time. Words of one or two characters are not in it: they are
  * looked for in what the others found, or else in every text. */
+#include "store/sqlite/search.h"
+
 #include <string.h>
 
 #include "base/buf.h"

@@ -446,11 +446,6 @@ static int builtin_add_one(struct ch_registry *r, const struct chela_tool_opts *
     return ch_function_add(r, t, err);
 }
 
-int ch_builtin_add(struct ch_registry *r, const char *allow, const char *deny,
-                   struct chela_error *err) {
-    return ch_builtin_add_with(r, NULL, allow, deny, err);
-}
-
 int ch_builtin_add_with(struct ch_registry *r, struct ch_tool_settings *settings, const char *allow,
                         const char *deny, struct chela_error *err) {
     for (const struct chela_tool_opts *t = ch_builtin_tools; t->name; t++) {

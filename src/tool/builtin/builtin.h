@@ -7,12 +7,9 @@
 extern const struct chela_tool_opts ch_builtin_tools[];
 
 /* Add the built-ins whose names match allow (NULL: all) and not deny. A
- * pattern without wildcards that names no built-in is left to the caller. */
-int ch_builtin_add(struct ch_registry *r, const char *allow, const char *deny,
-                   struct chela_error *err);
-
-/* The same for an agent with these settings (which may be NULL): tools that need
- * some are added if they are there, and hold a reference. */
+ * pattern without wildcards that names no built-in is left to the caller. Tools
+ * that need settings are added if settings has them, and hold a reference to
+ * settings, which may be NULL. */
 struct ch_tool_settings;
 int ch_builtin_add_with(struct ch_registry *r, struct ch_tool_settings *settings, const char *allow,
                         const char *deny, struct chela_error *err);

@@ -20,6 +20,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "tool/call/call.h"
+#include "tool/call/consent.h"
 #include "tool/call/state.h"
 
 struct ch_batch {

@@ -39,10 +39,6 @@ int ch_sandbox_mode_read(const char *word, enum ch_sandbox_mode *out, struct che
     return ch_fail(err, CHELA_EINVAL, "sandbox '%s' is none of required, auto, off", word);
 }
 
-const char *ch_sandbox_mode_name(enum ch_sandbox_mode mode) {
-    return mode_names[mode];
-}
-
 static const char *const *sandbox_policy_copy_list(struct ch_arena *a, const char *const *list) {
     size_t n = 0;
 

@@ -115,7 +115,7 @@ void ch_policy_release(struct ch_policy *p) {
 }
 
 /* The enum counts down: read is its highest value and the least power. */
-bool ch_permission_within(enum chela_permission needs, enum chela_permission bound) {
+static bool permission_within(enum chela_permission needs, enum chela_permission bound) {
     return needs >= bound;
 }
 
@@ -127,7 +127,7 @@ bool ch_policy_allows(const struct ch_policy *p, struct ch_sv name, enum chela_p
     if (p && p->absent && ch_sv_is(name, p->absent))
         return false;
     for (; p; p = p->within) {
-        if (!ch_permission_within(needs, p->permission))
+        if (!permission_within(needs, p->permission))
             return false;
         if (p->deny && ch_policy_listed(ch_sv_str(p->deny), name))
             return false;

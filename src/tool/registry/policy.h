@@ -37,9 +37,6 @@ void ch_policy_release(struct ch_policy *p);
 /* p NULL: everything is allowed. */
 bool ch_policy_allows(const struct ch_policy *p, struct ch_sv name, enum chela_permission needs);
 
-/* Does a tool of this permission stay within a bound? */
-bool ch_permission_within(enum chela_permission needs, enum chela_permission bound);
-
 /* Is a name in a list of names, globs and groups? */
 bool ch_policy_listed(struct ch_sv list, struct ch_sv name);
 

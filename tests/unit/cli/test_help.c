@@ -15,6 +15,7 @@
 #include "cli/main/man.h"
 #include "cli/main/reference.h"
 #include "cli/report/out.h"
+#include "cli/report/out_json.h"
 #include "cli/support/suggest.h"
 
 static char *written(void (*write)(FILE *out, const void *arg), const void *arg) {

@@ -9,6 +9,7 @@
 #include "model/codec/codec.h"
 #include "model/catalog/claude.h"
 #include "model/catalog/provider.h"
+#include "model/codec/errors.h"
 
 static void test_lookup(void **state) {
     (void)state;

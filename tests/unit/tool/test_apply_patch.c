@@ -21,7 +21,7 @@
 
 static void setup(struct kit *k) {
     kit_init(k);
-    ch_builtin_add(&k->registry, NULL, NULL, NULL);
+    ch_builtin_add_with(&k->registry, NULL, NULL, NULL, NULL);
     kit_put(k, "a", "one\ntwo\nthree\n");
     kit_put(k, "b", "1\n2\n3\n");
     kit_put(k, "c", "x\n");

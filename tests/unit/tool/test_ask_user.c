@@ -34,7 +34,7 @@ static void test_cases(void **state) {
 
     (void)state;
     kit_init(&k);
-    ch_builtin_add(&k.registry, NULL, NULL, NULL);
+    ch_builtin_add_with(&k.registry, NULL, NULL, NULL, NULL);
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         kit_start(&k, &(struct kit_call){"c", "ask_user", cases[i].arguments, 0}, 1);
         kit_wait(&k);
@@ -63,7 +63,7 @@ static void test_other_client(void **state) {
 
     (void)state;
     kit_init(&k);
-    ch_builtin_add(&k.registry, NULL, NULL, NULL);
+    ch_builtin_add_with(&k.registry, NULL, NULL, NULL, NULL);
     ch_function_add(&k.registry, &opts, NULL);
     kit_start(&k, calls, 2);
     kit_wait(&k);

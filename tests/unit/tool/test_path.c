@@ -354,7 +354,7 @@ static void test_through_the_tools(void **state) {
 
     (void)state;
     make_tree(&k);
-    ch_builtin_add(&k.registry, NULL, NULL, NULL);
+    ch_builtin_add_with(&k.registry, NULL, NULL, NULL, NULL);
     for (size_t i = 0; i < CH_LEN(paths) * CH_LEN(tools); i++) {
         CH_BUF_AUTO args = {0};
         struct ch_jw w = ch_jw(&args);
@@ -380,7 +380,7 @@ static void test_special_files(void **state) {
 
     (void)state;
     kit_init(&k);
-    ch_builtin_add(&k.registry, NULL, NULL, NULL);
+    ch_builtin_add_with(&k.registry, NULL, NULL, NULL, NULL);
     CH_AUTOFREE char *fifo = kit_path(&k, "fifo");
     assert_int_equal(mkfifo(fifo, 0644), 0);
     int64_t from = kit_ms();

@@ -127,7 +127,7 @@ static void test_removing(void **state) {
     struct ch_registry r = {0};
 
     (void)state;
-    assert_int_equal(ch_builtin_add(&r, NULL, NULL, NULL), 0);
+    assert_int_equal(ch_builtin_add_with(&r, NULL, NULL, NULL, NULL), 0);
     struct ch_tool *held = ch_registry_find(&r, CH_SV("write"));
     ch_tool_ref(held);
     size_t n = r.n;
@@ -158,7 +158,7 @@ static void test_similar(void **state) {
     struct ch_registry r = {0};
 
     (void)state;
-    ch_builtin_add(&r, NULL, NULL, NULL);
+    ch_builtin_add_with(&r, NULL, NULL, NULL, NULL);
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         CH_BUF_AUTO got = {0};
         ch_registry_similar(&r, NULL, ch_sv_str(cases[i].name), &got);
@@ -214,7 +214,7 @@ static void test_builtins(void **state) {
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         struct ch_registry r = {0};
         CH_BUF_AUTO got = {0};
-        assert_int_equal(ch_builtin_add(&r, cases[i].allow, cases[i].deny, NULL), 0);
+        assert_int_equal(ch_builtin_add_with(&r, NULL, cases[i].allow, cases[i].deny, NULL), 0);
         for (size_t k = 0; k < r.n; k++)
             ch_buf_addf(&got, "%s ", r.tools[k]->name);
         assert_string_equal(ch_buf_str(&got), cases[i].want);
@@ -228,7 +228,7 @@ static void test_all_builtins(void **state) {
     size_t n = 0;
 
     (void)state;
-    assert_int_equal(ch_builtin_add(&r, NULL, NULL, NULL), 0);
+    assert_int_equal(ch_builtin_add_with(&r, NULL, NULL, NULL, NULL), 0);
     for (const struct chela_tool_opts *t = ch_builtin_tools; t->name; t++)
         if (n < r.n && strcmp(r.tools[n]->name, t->name) == 0)
             n++;

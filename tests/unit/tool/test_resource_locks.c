@@ -281,7 +281,7 @@ static void test_files(void **state) {
 
     (void)state;
     kit_init(&k);
-    ch_builtin_add(&k.registry, NULL, NULL, NULL);
+    ch_builtin_add_with(&k.registry, NULL, NULL, NULL, NULL);
     for (int round = 0; round < 20; round++) {
         kit_start(&k, calls, CH_LEN(calls));
         kit_wait(&k);

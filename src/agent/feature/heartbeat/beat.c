@@ -7,6 +7,7 @@
 #include "agent/feature/mode/mode_private.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "model/codec/encoder.h"
 #include "prompt/project.h"
 #include "prompt/prompts.h"
 

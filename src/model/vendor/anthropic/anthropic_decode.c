@@ -20,6 +20,7 @@
 #include "json/members.h"
 #include "json/pull.h"
 #include "json/scan.h"
+#include "model/vendor/anthropic/anthropic_encode.h"
 
 #define REFUSAL_KEY (CH_FOLD_KEYS - 1) /* indices are below it */
 

@@ -9,6 +9,8 @@
  * byte of a message ever changes because a later one was added. Thinking goes
  * back as it came, signature and all, but only to the model that made it;
  * blocks that only Anthropic understands likewise. */
+#include "model/vendor/anthropic/anthropic_encode.h"
+
 #include "model/vendor/anthropic/anthropic.h"
 #include "model/codec/encode.h"
 #include "model/message/ids.h"

@@ -18,6 +18,8 @@
 #include "model/codec/delta_fast_path.h"
 #include "json/members.h"
 #include "json/pull.h"
+#include "model/vendor/bedrock/bedrock_encode.h"
+#include "model/vendor/bedrock/bedrock_message.h"
 
 enum delta { D_TEXT, D_INPUT, D_REASONING, D_SIGNATURE, D_REDACTED, D_KINDS };
 

@@ -8,6 +8,8 @@
  * the last message, where the mark is in the tail. What a model takes depends
  * on its maker, which its id names. Whatever is not known to be taken is left
  * out: the service refuses instead of ignoring. */
+#include "model/vendor/bedrock/bedrock_encode.h"
+
 #include "model/vendor/bedrock/bedrock.h"
 #include "model/codec/encode.h"
 #include "model/message/ids.h"

@@ -9,11 +9,14 @@
  *
  * Thinking goes back as it came, signature and all, but only to the model that
  * made it; blocks that only this service understands likewise. */
+#include "model/vendor/bedrock/bedrock_message.h"
+
 #include <stdio.h>
 
 #include "model/vendor/bedrock/bedrock.h"
 #include "model/codec/encode.h"
 #include "model/message/ids.h"
+#include "model/vendor/bedrock/bedrock_encode.h"
 
 #define NO_OUTPUT "(no output)"
 #define SEE_DOCUMENT "See the attached document."

@@ -23,6 +23,9 @@
 #include "json/members.h"
 #include "json/pull.h"
 #include "json/writer.h"
+#include "model/vendor/gemini/gemini_encode.h"
+#include "model/vendor/gemini/gemini_errors.h"
+#include "model/vendor/gemini/gemini_http.h"
 
 struct part {
     struct ch_sv text, signature, other; /* other: name of a member of its own kind */

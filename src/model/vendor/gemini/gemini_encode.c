@@ -11,6 +11,8 @@
  * another model wrote gets the word that the service has for this. Before,
  * calls have no ids, and results are paired with them by order and name.
  * There is no switch for parallel calls: no_parallel is not heeded. */
+#include "model/vendor/gemini/gemini_encode.h"
+
 #include "model/codec/encode.h"
 #include "model/vendor/gemini/gemini.h"
 #include "model/catalog/gemini_model.h"

@@ -7,8 +7,11 @@
  *
  * also as the one element of an array. Whether a 429 is worth waiting for is
  * in the details: a quota of the day is not. */
+#include "model/vendor/gemini/gemini_errors.h"
+
 #include "base/error.h"
 #include "model/codec/errors.h"
+#include "model/codec/retry_after.h"
 #include "model/vendor/gemini/gemini.h"
 
 struct details {

@@ -6,6 +6,8 @@
  * The first takes an API key, the second an OAuth token (or, without a
  * project, a key of its express mode). A model may also be given by its whole
  * resource name, "projects/P/locations/L/endpoints/E". */
+#include "model/vendor/gemini/gemini_http.h"
+
 #include "model/codec/encode.h"
 #include "model/vendor/gemini/gemini.h"
 

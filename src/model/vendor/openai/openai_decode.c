@@ -14,6 +14,7 @@
 #include "model/codec/fold.h"
 #include "model/vendor/openai/openai.h"
 #include "model/vendor/openai/openai_calls.h"
+#include "model/vendor/openai/openai_encode.h"
 #include "model/vendor/openai/openai_usage.h"
 #include "model/codec/delta_fast_path.h"
 #include "model/vendor/openai/reasoning_details.h"

@@ -8,6 +8,8 @@
  * nowhere else. Tool results are text there: what else a tool returned follows
  * all results in a message from the user. Reasoning goes back under the name
  * it came in, but only to the model that wrote it. */
+#include "model/vendor/openai/openai_encode.h"
+
 #include "model/codec/encode.h"
 #include "model/catalog/gpt.h"
 #include "model/message/ids.h"

@@ -17,6 +17,7 @@
 #include "model/codec/errors.h"
 #include "model/codec/delta_fast_path.h"
 #include "model/vendor/responses/responses.h"
+#include "model/vendor/responses/responses_encode.h"
 #include "model/vendor/responses/responses_items.h"
 #include "json/members.h"
 #include "json/pull.h"

@@ -9,6 +9,8 @@
  * back as it came, but only to the model that wrote it, and only in front of
  * the item it led to: the server refuses the one without the other. Ids of
  * items are sent only where their reasoning is, for the same reason. */
+#include "model/vendor/responses/responses_encode.h"
+
 #include "model/codec/encode.h"
 #include "model/catalog/gpt.h"
 #include "model/message/ids.h"

@@ -1,6 +1,7 @@
 /* mail_message.c -- see mail_message.h. */
 #include "tool/builtin/chat/mail_message.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
@@ -11,7 +12,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-#define LINE 76       /* columns, of headers and of base64 */
+#define LINE 76       /* columns of a header */
 #define SAFE_LINE 900 /* bytes of a body's line that every server takes (RFC 5321: 998) */
 
 /* --- addresses ------------------------------------------------------------------------ */
@@ -160,25 +161,35 @@ static void mail_message_add_text(struct ch_buf *out, struct ch_sv s) {
         mail_message_add_encoded(out, s);
 }
 
+enum { MOST_HEADERS = 8 };
+
+struct headers {
+    const char *lines[MOST_HEADERS + 1]; /* ended by NULL */
+    size_t n;
+    struct ch_arena *arena;
+    struct chela_error *err;
+};
+
 /* The one place that writes a header. Folded at spaces; refuses what could end
  * it early. */
-static int mail_message_add_header(struct ch_buf *out, const char *name, struct ch_sv value,
-                                   struct chela_error *err) {
+static int mail_message_add_header(struct headers *h, const char *name, struct ch_sv value) {
     size_t column = strlen(name) + 1;
+    CH_BUF_AUTO line = {0};
 
     if (mail_message_has_control(value) || !mail_message_is_ascii(value))
-        return ch_fail(err, CHELA_EINVAL, "the header %s would hold a control character", name);
-    ch_buf_addf(out, "%s:", name);
+        return ch_fail(h->err, CHELA_EINVAL, "the header %s would hold a control character", name);
+    ch_buf_addf(&line, "%s:", name);
     while (value.n) {
         struct ch_sv word = ch_sv_split(&value, ' ');
         if (word.n == 0)
             continue;
         bool fold = column + 1 + word.n > LINE && column > strlen(name) + 1;
-        ch_buf_add_str(out, fold ? "\r\n " : " ");
+        ch_buf_add_str(&line, fold ? "\r\n " : " ");
         column = (fold ? 0 : column) + 1 + word.n;
-        ch_buf_add_sv(out, word);
+        ch_buf_add_sv(&line, word);
     }
-    ch_buf_add_str(out, "\r\n");
+    assert(h->n < MOST_HEADERS);
+    h->lines[h->n++] = ch_arena_str(h->arena, ch_buf_sv(&line));
     return 0;
 }
 
@@ -211,28 +222,25 @@ static void add_mailbox(struct ch_buf *out, const struct ch_mailbox *m) {
     ch_buf_addf(out, " <%s>", m->addr);
 }
 
-static int add_mailboxes(struct ch_buf *out, const char *name, const struct ch_mailboxes *list,
-                         struct chela_error *err) {
+static int add_mailboxes(struct headers *h, const char *name, const struct ch_mailboxes *list) {
     CH_BUF_AUTO value = {0};
 
     for (size_t i = 0; i < list->n; i++) {
         ch_buf_add_str(&value, i ? ", " : "");
         add_mailbox(&value, &list->at[i]);
     }
-    return list->n ? mail_message_add_header(out, name, ch_buf_sv(&value), err) : 0;
+    return list->n ? mail_message_add_header(h, name, ch_buf_sv(&value)) : 0;
 }
 
-static int add_date(struct ch_buf *out, int64_t ms, struct chela_error *err) {
+static void add_date(struct ch_buf *out, int64_t ms) {
     static const char days[] = "SunMonTueWedThuFriSat";
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
     time_t t = (time_t)(ms / 1000);
     struct tm tm;
-    CH_BUF_AUTO value = {0};
 
     gmtime_r(&t, &tm); /* not strftime: its names depend on the locale */
-    ch_buf_addf(&value, "%.3s, %d %.3s %d %02d:%02d:%02d +0000", days + tm.tm_wday * 3, tm.tm_mday,
+    ch_buf_addf(out, "%.3s, %d %.3s %d %02d:%02d:%02d +0000", days + tm.tm_wday * 3, tm.tm_mday,
                 months + tm.tm_mon * 3, tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec);
-    return mail_message_add_header(out, "Date", ch_buf_sv(&value), err);
 }
 
 void ch_mail_id(const struct ch_mail *m, struct ch_buf *out) {
@@ -240,41 +248,28 @@ void ch_mail_id(const struct ch_mail *m, struct ch_buf *out) {
                 strrchr(m->from->addr, '@'));
 }
 
-static int mail_message_add_headers(const struct ch_mail *m, struct ch_buf *out,
-                                    struct chela_error *err) {
-    CH_BUF_AUTO from = {0}, subject = {0}, id = {0};
+static int mail_message_add_headers(const struct ch_mail *m, struct headers *h) {
+    CH_BUF_AUTO from = {0}, subject = {0}, id = {0}, date = {0};
 
     add_mailbox(&from, m->from);
     mail_message_add_text(&subject, m->subject);
     ch_mail_id(m, &id);
-    int rc = add_date(out, m->date_ms, err);
+    add_date(&date, m->date_ms);
+    int rc = mail_message_add_header(h, "Date", ch_buf_sv(&date));
     if (rc == 0)
-        rc = mail_message_add_header(out, "From", ch_buf_sv(&from), err);
+        rc = mail_message_add_header(h, "From", ch_buf_sv(&from));
     if (rc == 0)
-        rc = add_mailboxes(out, "To", &m->to, err);
+        rc = add_mailboxes(h, "To", &m->to);
     if (rc == 0)
-        rc = add_mailboxes(out, "Cc", &m->cc, err);
+        rc = add_mailboxes(h, "Cc", &m->cc);
     if (rc == 0)
-        rc = mail_message_add_header(out, "Subject", ch_buf_sv(&subject), err);
+        rc = mail_message_add_header(h, "Subject", ch_buf_sv(&subject));
     if (rc == 0)
-        rc = mail_message_add_header(out, "Message-ID", ch_buf_sv(&id), err);
-    if (rc == 0)
-        rc = mail_message_add_header(out, "Auto-Submitted", CH_SV("auto-generated"), err);
-    if (rc == 0)
-        rc = mail_message_add_header(out, "MIME-Version", CH_SV("1.0"), err);
-    return rc;
+        rc = mail_message_add_header(h, "Message-ID", ch_buf_sv(&id));
+    return rc < 0 ? rc : mail_message_add_header(h, "Auto-Submitted", CH_SV("auto-generated"));
 }
 
-/* --- body and files ---------------------------------------------------------------------- */
-
-static void add_base64_lines(struct ch_buf *out, struct ch_sv data) {
-    size_t step = LINE / 4 * 3;
-
-    for (size_t i = 0; i < data.n; i += step) {
-        ch_base64_add(out, ch_sv(data.p + i, CH_MIN(step, data.n - i)));
-        ch_buf_add_str(out, "\r\n");
-    }
-}
+/* --- text and files ---------------------------------------------------------------------- */
 
 /* Lines ended by CR LF, whatever ended them before. */
 static void add_crlf(struct ch_buf *out, struct ch_sv s) {
@@ -288,8 +283,6 @@ static void add_crlf(struct ch_buf *out, struct ch_sv s) {
             i++;
         ch_buf_add_str(out, "\r\n");
     }
-    if (s.n && s.p[s.n - 1] != '\n' && s.p[s.n - 1] != '\r')
-        ch_buf_add_str(out, "\r\n");
 }
 
 static bool is_seven_bit(struct ch_sv s) {
@@ -298,25 +291,19 @@ static bool is_seven_bit(struct ch_sv s) {
     while (rest.n)
         if (ch_sv_split(&rest, '\n').n > SAFE_LINE)
             return false;
-    return mail_message_is_ascii(s) && !memchr(s.p, '\0', s.n);
+    return mail_message_is_ascii(s) && !(s.n && memchr(s.p, '\0', s.n));
 }
 
-static void add_body(struct ch_buf *out, struct ch_sv body) {
-    bool plain = body.n == 0 || is_seven_bit(body);
-    CH_BUF_AUTO valid = {0};
+static struct chela_mail_part text_part(struct ch_sv body, struct ch_arena *a) {
+    CH_BUF_AUTO valid = {0}, lines = {0};
 
-    ch_buf_addf(out,
-                "Content-Type: text/plain; charset=utf-8\r\n"
-                "Content-Transfer-Encoding: %s\r\n\r\n",
-                plain ? "7bit" : "base64");
-    if (plain) {
-        add_crlf(out, body);
-        return;
-    }
     ch_utf8_add_valid(&valid, body);
-    CH_BUF_AUTO lines = {0};
     add_crlf(&lines, ch_buf_sv(&valid));
-    add_base64_lines(out, ch_buf_sv(&lines));
+    struct ch_sv data = ch_arena_sv(a, ch_buf_sv(&lines));
+    return (struct chela_mail_part){.type = "text/plain; charset=utf-8",
+                                    .encoding = is_seven_bit(data) ? "7bit" : "base64",
+                                    .data = data.p,
+                                    .length = data.n};
 }
 
 static const char *mail_message_type_of(const char *name) {
@@ -346,58 +333,42 @@ static const char *mail_message_type_of(const char *name) {
 }
 
 /* RFC 2231, which leaves nothing in a name that could be read as something else. */
-static int mail_message_add_file(struct ch_buf *out, const struct ch_mail_file *f,
-                                 struct chela_error *err) {
-    CH_BUF_AUTO where = {0};
+static const char *disposition_of(const char *name, struct ch_arena *a) {
+    CH_BUF_AUTO out = {0};
 
-    ch_buf_add_str(&where, "attachment; filename*=UTF-8''");
-    for (const char *c = f->name; *c; c++)
+    ch_buf_add_str(&out, "attachment; filename*=UTF-8''");
+    for (const char *c = name; *c; c++)
         if (mail_message_is_alnum(*c) || *c == '.' || *c == '-' || *c == '_')
-            ch_buf_addc(&where, *c);
+            ch_buf_addc(&out, *c);
         else
-            ch_buf_addf(&where, "%%%02X", (unsigned char)*c);
-    int rc =
-        mail_message_add_header(out, "Content-Type", ch_sv_str(mail_message_type_of(f->name)), err);
-    if (rc == 0)
-        rc = mail_message_add_header(out, "Content-Disposition", ch_buf_sv(&where), err);
-    if (rc == 0)
-        rc = mail_message_add_header(out, "Content-Transfer-Encoding", CH_SV("base64"), err);
-    if (rc < 0)
-        return rc;
-    ch_buf_add_str(out, "\r\n");
-    add_base64_lines(out, f->data);
-    return 0;
+            ch_buf_addf(&out, "%%%02X", (unsigned char)*c);
+    return ch_arena_str(a, ch_buf_sv(&out));
 }
 
-static int add_parts(const struct ch_mail *m, struct ch_buf *out, struct chela_error *err) {
-    CH_BUF_AUTO boundary = {0};
-
-    /* Nobody knew it when the texts were written, and "_" is in no base64. */
-    ch_buf_addf(&boundary, "chela_%016" PRIx64 "%016" PRIx64, m->id[1], m->id[0]);
-    ch_buf_addf(out, "Content-Type: multipart/mixed; boundary=%s\r\n\r\n--%s\r\n", boundary.p,
-                boundary.p);
-    add_body(out, m->body);
-    for (size_t i = 0; i < m->nfiles; i++) {
-        ch_buf_addf(out, "--%s\r\n", boundary.p);
-        int rc = mail_message_add_file(out, &m->files[i], err);
-        if (rc < 0)
-            return rc;
-    }
-    ch_buf_addf(out, "--%s--\r\n", boundary.p);
-    return 0;
+static struct chela_mail_part file_part(const struct ch_mail_file *f, struct ch_arena *a) {
+    return (struct chela_mail_part){.type = mail_message_type_of(f->name),
+                                    .disposition = disposition_of(f->name, a),
+                                    .encoding = "base64",
+                                    .data = f->data.p,
+                                    .length = f->data.n};
 }
 
-int ch_mail_build(const struct ch_mail *m, struct ch_buf *out, struct chela_error *err) {
+int ch_mail_compose(const struct ch_mail *m, struct ch_arena *a, struct chela_mail *out,
+                    struct chela_error *err) {
+    struct chela_mail_part *parts = ch_arena_alloc(a, (1 + m->nfiles) * sizeof(*parts));
+    struct headers *h = CH_ARENA_NEW(a, struct headers);
+
+    *h = (struct headers){.arena = a, .err = err};
     if (mail_message_has_control(m->subject))
         return ch_fail(err, CHELA_EINVAL, "the subject must be one line of text");
-    int rc = mail_message_add_headers(m, out, err);
+    int rc = mail_message_add_headers(m, h);
     if (rc < 0)
         return rc;
-    if (m->nfiles)
-        rc = add_parts(m, out, err);
-    else
-        add_body(out, m->body);
-    if (rc == 0 && out->overflow)
-        rc = ch_fail(err, CHELA_ELIMIT, "the message is too large");
-    return rc;
+    parts[0] = text_part(m->body, a);
+    for (size_t i = 0; i < m->nfiles; i++)
+        parts[1 + i] = file_part(&m->files[i], a);
+    out->headers = h->lines;
+    out->parts = parts;
+    out->nparts = 1 + m->nfiles;
+    return 0;
 }

@@ -218,14 +218,14 @@ static int read_files(struct job *j) {
     return 0;
 }
 
-static void send_email_describe(const struct job *j, size_t bytes) {
+static void send_email_describe(const struct job *j, int64_t bytes) {
     CH_BUF_AUTO id = {0}, who = {0}, json = {0};
     struct ch_jw w = ch_jw(&json);
 
     ch_mail_id(&j->mail, &id);
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "messageId", ch_buf_str(&id));
-    ch_jw_kint(&w, "bytes", (int64_t)bytes);
+    ch_jw_kint(&w, "bytes", bytes);
     ch_jw_key(&w, "recipients");
     ch_jw_begin(&w, '[');
     for (size_t i = 0; i < j->mail.to.n + j->mail.cc.n; i++) {
@@ -264,7 +264,7 @@ static int send_email_stop(void *user) {
     return chela_call_cancelled(user);
 }
 
-static int send_email_hand_over(struct job *j, struct ch_sv message, struct chela_mail_outcome *out,
+static int send_email_hand_over(struct job *j, struct chela_mail_outcome *out,
                                 struct chela_error *err) {
     const struct ch_tool_settings *s = j->settings;
     const char *to[CH_LIMIT_MAIL_RECIPIENTS + 1] = {NULL};
@@ -288,31 +288,28 @@ static int send_email_hand_over(struct job *j, struct ch_sv message, struct chel
                               .helo = strrchr(j->from.at->addr, '@') + 1,
                               .from = j->from.at->addr,
                               .to = to,
-                              .message = message.p,
-                              .length = message.n,
                               .timeout_ms = CH_DEFAULT_MAIL_MS,
                               .stop = send_email_stop,
                               .user_data = j->call};
     if (mail.password && !mail.user)
         mail.user = j->from.at->addr;
-    int rc = ch_module_load("mail", "mail", s->module_path, &ops, err);
+    int rc = ch_mail_compose(&j->mail, &j->call->arena, &mail, err);
+    if (rc == 0)
+        rc = ch_module_load("mail", "mail", s->module_path, &ops, err);
     return rc < 0 ? rc : ((const struct chela_mail_ops *)ops)->send(&mail, out, err);
 }
 
 static int send_email_deliver(struct job *j) {
     struct chela_mail_outcome outcome = {0};
     struct chela_error err = {0};
-    CH_BUF_AUTO message = {0};
 
     if (getrandom(j->mail.id, sizeof(j->mail.id), 0) != (ssize_t)sizeof(j->mail.id))
         abort();
     j->mail.date_ms = ch_now_ms(&ch_clock_system);
     j->mail.from = j->from.at;
-    int rc = ch_mail_build(&j->mail, &message, &err);
-    if (rc == 0)
-        rc = send_email_hand_over(j, ch_buf_sv(&message), &outcome, &err);
+    int rc = send_email_hand_over(j, &outcome, &err);
     if (rc == 0) {
-        send_email_describe(j, message.n);
+        send_email_describe(j, outcome.bytes);
         return 0;
     }
     return chela_result_error(j->call, send_email_type_of(rc), "%s: %s.%s",

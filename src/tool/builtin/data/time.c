@@ -13,7 +13,9 @@
 #include "base/limits.h"
 #include "base/calendar.h"
 #include "base/zone.h"
+#include "base/zone_file.h"
 #include "tool/call/call.h"
+#include "tool/call/call_view.h"
 #include "tool/result/similar.h"
 #include "json/writer.h"
 
