@@ -150,6 +150,7 @@ static void load_skills(chela_agent *a, const char *allow) {
 
 int chela_agent_policy(chela_agent *a, const char *allow, const char *deny,
                        enum chela_permission permission, struct chela_error *err) {
+    CH_LOG_SCOPE(a->rt->sink);
     struct ch_policy policy;
     int rc = ch_policy_init(&policy, allow, deny, permission, err);
     if (rc < 0)
@@ -285,6 +286,7 @@ int chela_agent_new(chela_runtime *rt, const struct chela_agent_opts *given, che
     *out = NULL;
     if (!rt)
         return ch_fail(err, CHELA_EINVAL, "there is no runtime for the agent");
+    CH_LOG_SCOPE(rt->sink);
     chela_agent *a = ch_alloc(sizeof(*a));
     a->rt = rt;
     ch_list_init(&a->sessions);

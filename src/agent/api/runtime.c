@@ -58,8 +58,24 @@ static char *dup_opt(const char *s) {
 }
 
 static void log_to_host(enum ch_log_level level, const char *area, const char *line, void *user) {
-    const struct chela_runtime_opts *o = user;
-    o->log((enum chela_log_level)level, area, line, o->user);
+    const chela_runtime *rt = user;
+    rt->log((enum chela_log_level)level, area, line, rt->user);
+}
+
+static void open_log(chela_runtime *rt, const struct chela_runtime_opts *o) {
+    if (!o->log)
+        return;
+    rt->log = o->log;
+    rt->sink = ch_alloc(sizeof(*rt->sink));
+    *rt->sink = (struct ch_log_sink){log_to_host, rt, dup_opt(o->trace)};
+    ch_loop_log_to(rt->loop, rt->sink);
+}
+
+static void close_log(chela_runtime *rt) {
+    ch_loop_log_to(rt->loop, NULL);
+    if (rt->sink)
+        ch_free((char *)rt->sink->areas);
+    ch_free(rt->sink);
 }
 
 static void on_free_closed(struct ch_task *task) {
@@ -116,11 +132,7 @@ int ch_runtime_open(const struct chela_runtime_opts *given, const struct ch_cloc
         ch_free(rt);
         return rc;
     }
-    if (opts.log) {
-        rt->log = ch_memdup(&opts, sizeof(opts));
-        ch_log_set(log_to_host, rt->log);
-        ch_log_trace_areas(opts.trace);
-    }
+    open_log(rt, &opts);
     rt->own_loop = !opts.uv_loop;
     rt->env = opts.env ? opts.env : process_env;
     rt->user = opts.user;
@@ -150,13 +162,9 @@ int chela_runtime_new(const struct chela_runtime_opts *opts, chela_runtime **out
     return ch_runtime_open(opts, NULL, out, err);
 }
 
-void chela_runtime_close(chela_runtime *rt) {
-    if (!rt)
-        return;
-    if (ch_loop_in_callback(rt->loop)) {
-        ch_log(CH_LOG_ERROR, "runtime", "chela_runtime_close was called from a callback: ignored");
-        return;
-    }
+/* What may have something to say. */
+static void close_parts(chela_runtime *rt) {
+    CH_LOG_SCOPE(rt->sink);
     ch_windows_free(CH_TAKE(rt->heard));
     while (!ch_list_empty(&rt->agents)) /* the newest first: it may be derived from others */
         ch_agent_close(CH_CONTAINER(rt->agents.head.prev, chela_agent, link));
@@ -167,13 +175,22 @@ void chela_runtime_close(chela_runtime *rt) {
     ch_outbox_free(rt->outbox);
     ch_cassette_close(rt->cassette);
     ch_http_close(rt->http);
+}
+
+void chela_runtime_close(chela_runtime *rt) {
+    if (!rt)
+        return;
+    if (ch_loop_in_callback(rt->loop)) {
+        CH_LOG_SCOPE(rt->sink);
+        ch_log(CH_LOG_ERROR, "runtime", "chela_runtime_close was called from a callback: ignored");
+        return;
+    }
+    close_parts(rt);
     ch_provider_conf_free(rt->providers);
     ch_price_conf_free(rt->prices);
     ch_window_conf_free(rt->windows);
     ch_cooldowns_release(&rt->cooldowns);
-    if (rt->log)
-        ch_log_set(NULL, NULL);
-    ch_free(rt->log);
+    close_log(rt);
     ch_free(rt->module_path);
     ch_free(rt->ca_file);
     ch_runtime_prompts_free(rt);

@@ -30,7 +30,8 @@ struct chela_runtime {
     bool own_loop;
     const char *(*env)(const char *name, void *user);
     void *user;
-    struct chela_runtime_opts *log; /* owned copy; NULL when silent */
+    struct ch_log_sink *sink; /* owned, with its areas; NULL: silent */
+    chela_log_fn *log;
     char *module_path, *ca_file;
     struct ch_provider_conf *providers;
     struct ch_price_conf *prices;

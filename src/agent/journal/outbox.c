@@ -323,6 +323,7 @@ static void rest(struct letter *l, int64_t wait_ms) {
 
 int chela_outbox_receipt(chela_runtime *rt, const char *key, enum chela_receipt what,
                          const char *note, int64_t wait_ms, struct chela_error *err) {
+    CH_LOG_SCOPE(rt->sink);
     struct letter *l = find_letter(outbox(rt), key);
 
     if (!l || l->state != SENDING)
