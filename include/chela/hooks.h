@@ -80,7 +80,8 @@ struct chela_hooks {
 #define CHELA_HOOKS(...) {.size = sizeof(struct chela_hooks), __VA_ARGS__}
 
 /* For all runs of the agent that start from now on; copied. */
-CHELA_API int chela_agent_hooks(chela_agent *agent, const struct chela_hooks *hooks);
+CHELA_API int chela_agent_hooks(chela_agent *agent, const struct chela_hooks *hooks,
+                                struct chela_error *err);
 
 CHELA_END_DECLS
 #endif

@@ -320,9 +320,9 @@ CHELA_API int chela_agent_handoff(chela_agent *agent, chela_agent *to, struct ch
 /* A program as a tool: JSON arguments on stdin, the result on stdout. */
 struct chela_command_opts {
     size_t size;
-    struct chela_tool_opts tool; /* fn and user are not used */
-    const char *const *argv;     /* NULL-terminated */
-    const char *cwd;             /* NULL: the workspace */
+    const struct chela_tool_opts *tool; /* required; fn and user are not used */
+    const char *const *argv;            /* NULL-terminated; argv[0] is the program */
+    const char *cwd;                    /* NULL: the workspace */
 };
 #define CHELA_COMMAND_OPTS(...) {.size = sizeof(struct chela_command_opts), __VA_ARGS__}
 CHELA_API int chela_agent_add_command(chela_agent *agent, const struct chela_command_opts *opts,

@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/opts.h"
 #include "tool/builtin.h"
 #include "tool/sandbox.h"
 #include "tool/settings.h"
@@ -318,17 +319,18 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
 
 int chela_agent_new(chela_runtime *rt, const struct chela_agent_opts *given, chela_agent **out,
                     struct chela_error *err) {
-    struct chela_agent_opts opts = {0};
-    if (given)
-        memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
+    struct chela_agent_opts opts;
     *out = NULL;
     if (!rt)
         return ch_fail(err, CHELA_EINVAL, "there is no runtime for the agent");
+    int rc = CH_OPTS_READ(chela_agent_opts, &opts, given, err);
+    if (rc < 0)
+        return rc;
     chela_agent *a = ch_alloc(sizeof(*a));
     a->rt = rt;
     ch_list_init(&a->sessions);
     ch_list_add(&rt->agents, &a->link);
-    int rc = fill(a, &opts, err);
+    rc = fill(a, &opts, err);
     if (rc < 0) {
         ch_agent_free(a);
         return rc;
@@ -378,9 +380,11 @@ void ch_agent_free(chela_agent *a) {
     ch_free(a);
 }
 
-int chela_agent_hooks(chela_agent *a, const struct chela_hooks *given) {
-    struct chela_hooks hooks = {0};
-    memcpy(&hooks, given, CH_MIN(given->size, sizeof(hooks)));
+int chela_agent_hooks(chela_agent *a, const struct chela_hooks *given, struct chela_error *err) {
+    struct chela_hooks hooks;
+    int rc = CH_OPTS_NEED(chela_hooks, &hooks, given, err);
+    if (rc < 0)
+        return rc;
     a->hooks = ch_realloc(a->hooks, (a->nhooks + 1) * sizeof(hooks));
     a->hooks[a->nhooks++] = hooks;
     return 0;
@@ -390,8 +394,10 @@ int chela_agent_hooks(chela_agent *a, const struct chela_hooks *given) {
 
 int chela_agent_add_tool(chela_agent *a, const struct chela_tool_opts *given,
                          struct chela_error *err) {
-    struct chela_tool_opts opts = {0};
-    memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
+    struct chela_tool_opts opts;
+    int rc = CH_OPTS_NEED(chela_tool_opts, &opts, given, err);
+    if (rc < 0)
+        return rc;
     if (opts.flags & CHELA_TOOL_RISKY)
         return ch_fail(err, CHELA_EINVAL,
                        "tool %s: what is risky runs in the sandbox, and a C function cannot: make "
@@ -418,9 +424,17 @@ int chela_agent_remove_tool(chela_agent *a, const char *name) {
 
 int chela_agent_add_command(chela_agent *a, const struct chela_command_opts *given,
                             struct chela_error *err) {
-    struct ch_command_opts opts = {.argv = given->argv, .cwd = given->cwd};
-    memcpy(&opts.tool, &given->tool, CH_MIN(given->tool.size, sizeof(opts.tool)));
-    return ch_command_add(&a->registry, &opts, err);
+    struct chela_command_opts own;
+    struct ch_command_opts opts = {0};
+    int rc = CH_OPTS_NEED(chela_command_opts, &own, given, err);
+    if (rc == 0)
+        rc = CH_OPTS_NEED(chela_tool_opts, &opts.tool, own.tool, err);
+    if (rc == 0 && (!own.argv || !own.argv[0]))
+        rc = ch_fail(err, CHELA_EINVAL, "tool %s: there is no program to run",
+                     opts.tool.name ? opts.tool.name : "?");
+    opts.argv = own.argv;
+    opts.cwd = own.cwd;
+    return rc < 0 ? rc : ch_command_add(&a->registry, &opts, err);
 }
 
 static char *write_tools(const chela_agent *a, const struct ch_policy *policy) {

@@ -344,6 +344,9 @@ void ch_session_opened(chela_session *s); /* its journal was read, or could not 
 /* chela_session_new; kept: in the runtime's store, if it has one. */
 int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_session **out,
                     struct chela_error *err);
+/* Read the options of a run and check those of its inbound message. */
+int ch_run_opts_read(const struct chela_run_opts *given, struct chela_run_opts *out,
+                     struct chela_error *err);
 /* chela_run_start with a message of any kind that a model can be shown next,
  * results of tools included. Takes input, also on failure. */
 int ch_run_start(chela_session *s, struct ch_msg *input, const struct chela_run_opts *opts,

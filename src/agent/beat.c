@@ -7,6 +7,7 @@
 #include "agent/moding.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/opts.h"
 #include "prompt/project.h"
 #include "prompt/prompts.h"
 
@@ -75,13 +76,14 @@ int ch_beat_configure(chela_agent *a, const struct chela_agent_opts *o, struct c
     static const char *const memory[] = {"SOUL.md", "MEMORY.md", NULL};
     struct ch_companion *c = ch_arena_zalloc(&a->arena, sizeof(*c));
     unsigned beats;
-    if (o->heartbeat)
-        memcpy(&c->opts, o->heartbeat, CH_MIN(o->heartbeat->size, sizeof(c->opts)));
+    int rc = CH_OPTS_READ(chela_heartbeat_opts, &c->opts, o->heartbeat, err);
+    if (rc < 0)
+        return rc;
     if (o->output_schema)
         return ch_fail(err, CHELA_EINVAL,
                        "agent %s: in mode heartbeat there is no answer that a schema could hold",
                        a->id);
-    int rc = read_words(&c->opts, c, err);
+    rc = read_words(&c->opts, c, err);
     if (rc < 0)
         return rc;
     const char *const *names = c->opts.rules.names;

@@ -4,6 +4,7 @@
 #include "agent/keep.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/opts.h"
 #include "tool/call.h"
 
 /* Which agent a tool is. It may be replaced by another of the same id. */
@@ -143,10 +144,11 @@ static const char schema[] =
 
 int chela_agent_delegate(chela_agent *a, chela_agent *to, const struct chela_delegate_opts *given,
                          struct chela_error *err) {
-    struct chela_delegate_opts o = {0};
+    struct chela_delegate_opts o;
     CH_BUF_AUTO about = {0};
-    if (given)
-        memcpy(&o, given, CH_MIN(given->size, sizeof(o)));
+    int rc = CH_OPTS_READ(chela_delegate_opts, &o, given, err);
+    if (rc < 0)
+        return rc;
     if (a->rt != to->rt)
         return ch_fail(err, CHELA_EINVAL, "agent %s belongs to another runtime", to->id);
     const char *words = o.description   ? o.description
@@ -162,7 +164,7 @@ int chela_agent_delegate(chela_agent *a, chela_agent *to, const struct chela_del
             .max_retries = -1);
     struct delegate *d = ch_alloc(sizeof(*d));
     *d = (struct delegate){.rt = a->rt, .agent = to, .id = ch_strdup(to->id)};
-    int rc = ch_registry_add(&a->registry, &tool, &ops, d, err);
+    rc = ch_registry_add(&a->registry, &tool, &ops, d, err);
     if (rc < 0)
         free_delegate(d);
     return rc;

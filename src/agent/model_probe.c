@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/opts.h"
 #include "chela/models.h"
 #include "model/provider.h"
 #include "json/writer.h"
@@ -89,10 +90,10 @@ static int ask_model(chela_agent *agent, const char *text, struct probe *p,
 static int open_agent(chela_runtime *rt, const struct chela_agent_opts *given, bool tools,
                       chela_agent **out, struct chela_error *err) {
     static const char schema[] = "{\"type\":\"object\",\"properties\":{}}";
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.id = NULL);
-    if (given)
-        memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
-    opts.size = sizeof(opts);
+    struct chela_agent_opts opts;
+    int rc = CH_OPTS_READ(chela_agent_opts, &opts, given, err);
+    if (rc < 0)
+        return rc;
     opts.id = "probe";
     opts.fallbacks = NULL;
     opts.tools = opts.allow = opts.deny = NULL;
@@ -100,7 +101,7 @@ static int open_agent(chela_runtime *rt, const struct chela_agent_opts *given, b
     opts.system = "You are being tried out. Do what is asked, and nothing else.";
     opts.max_retries = -1;
     opts.limits = (struct chela_limits){.max_turns = 1, .timeout_ms = 60000};
-    int rc = chela_agent_new(rt, &opts, out, err);
+    rc = chela_agent_new(rt, &opts, out, err);
     if (rc == 0 && tools) {
         chela_agent_tool(*out, "alpha", "Does nothing.", schema, do_nothing, NULL);
         chela_agent_tool(*out, "beta", "Does nothing.", schema, do_nothing, NULL);

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/opts.h"
 #include "base/utf8.h"
 #include "chela/prompt.h"
 #include "json/writer.h"
@@ -219,11 +220,10 @@ static int add_tools(chela_agent *agent, const struct ch_case *c, struct chela_e
 }
 
 static int open_agent(struct test *test, struct tried *t, struct chela_error *err) {
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.id = NULL);
-    const struct chela_agent_opts *given = test->opts.agent;
-    if (given)
-        memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
-    opts.size = sizeof(opts);
+    struct chela_agent_opts opts;
+    int rc = CH_OPTS_READ(chela_agent_opts, &opts, test->opts.agent, err);
+    if (rc < 0)
+        return rc;
     opts.id = "prompt-test";
     opts.tools = opts.allow = opts.deny = opts.output_schema = NULL;
     opts.skills = "";
@@ -233,14 +233,14 @@ static int open_agent(struct test *test, struct tried *t, struct chela_error *er
     opts.mode = NULL;
     opts.permission = CHELA_PERM_ADMIN;
     opts.limits.max_turns = 1;
-    int rc = chela_agent_new(test->rt, &opts, &t->agent, err);
+    rc = chela_agent_new(test->rt, &opts, &t->agent, err);
     if (rc == 0)
         rc = add_tools(t->agent, t->c, err);
     if (rc < 0)
         return rc;
     struct chela_hooks hooks =
         CHELA_HOOKS(.user = t, .before_model = set_system, .before_tool = hand_over);
-    return chela_agent_hooks(t->agent, &hooks);
+    return chela_agent_hooks(t->agent, &hooks, err);
 }
 
 /* --- the report ------------------------------------------------------------------------- */
@@ -359,7 +359,9 @@ static int pick(struct test *test, struct chela_error *err) {
 static int read_opts(struct test *test, const struct chela_prompt_test_opts *given,
                      struct chela_error *err) {
     struct chela_prompt_test_opts *o = &test->opts;
-    memcpy(o, given, CH_MIN(given->size, sizeof(*o)));
+    int rc = CH_OPTS_NEED(chela_prompt_test_opts, o, given, err);
+    if (rc < 0)
+        return rc;
     o->runs = o->runs ? o->runs : DEFAULT_RUNS;
     o->parallel = o->parallel ? CH_MIN(o->parallel, MOST_PARALLEL) : DEFAULT_PARALLEL;
     o->threshold = o->threshold > 0 ? o->threshold : DEFAULT_THRESHOLD;

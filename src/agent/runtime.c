@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/opts.h"
 
 #define MAX_THREADS 64
 
@@ -81,11 +82,12 @@ static int recall(const struct ch_recall_query *q, ch_recall_fn *fn, void *to, v
 
 int ch_runtime_open(const struct chela_runtime_opts *given, const struct ch_clock *clock,
                     chela_runtime **out, struct chela_error *err) {
-    struct chela_runtime_opts opts = {0};
-    if (given)
-        memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
+    struct chela_runtime_opts opts;
+    int rc = CH_OPTS_READ(chela_runtime_opts, &opts, given, err);
+    if (rc < 0)
+        return rc;
     chela_runtime *rt = ch_alloc(sizeof(*rt));
-    int rc = ch_loop_new(opts.uv_loop, clock, &rt->loop, err);
+    rc = ch_loop_new(opts.uv_loop, clock, &rt->loop, err);
     if (rc < 0) {
         ch_free(rt);
         return rc;

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/opts.h"
 #include "chela/heartbeat.h"
 #include "json/json.h"
 #include "json/writer.h"
@@ -100,12 +101,10 @@ static int play_line(struct play *p, struct ch_sv text, size_t line, chela_simul
 int chela_heartbeat_simulate(const char *jsonl, size_t len,
                              const struct chela_heartbeat_opts *given, chela_simulated_fn *fn,
                              void *user, struct chela_error *err) {
-    struct chela_heartbeat_opts o = {0};
+    struct chela_heartbeat_opts o;
     struct play p = {.o = &o};
     struct ch_sv rest = ch_sv(jsonl, len);
-    int rc = 0;
-    if (given)
-        memcpy(&o, given, CH_MIN(given->size, sizeof(o)));
+    int rc = CH_OPTS_READ(chela_heartbeat_opts, &o, given, err);
     for (size_t line = 1; rc == 0 && rest.n; line++) {
         struct ch_sv text = ch_sv_trim(ch_sv_split(&rest, '\n'));
         if (text.n)

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/opts.h"
 #include "model/provider.h"
 #include "model/scripted.h"
 #include "json/json.h"
@@ -100,8 +101,10 @@ void ch_price_conf_free(struct ch_price_conf *list) {
 
 int chela_runtime_price(chela_runtime *rt, const char *provider, const char *model,
                         const struct chela_price *given, struct chela_error *err) {
-    struct chela_price p = {0};
-    memcpy(&p, given, CH_MIN(given->size, sizeof(p)));
+    struct chela_price p;
+    int rc = CH_OPTS_NEED(chela_price, &p, given, err);
+    if (rc < 0)
+        return rc;
     if (!provider || !model || !*provider || !*model)
         return ch_fail(err, CHELA_EINVAL, "a price needs a provider and a model");
     double read = p.cache_read ? *p.cache_read : -1, write = p.cache_write ? *p.cache_write : -1;
@@ -174,24 +177,28 @@ static char *dup_opt(const char *s) {
     return s ? ch_strdup(s) : NULL;
 }
 
-int chela_runtime_provider(chela_runtime *rt, const struct chela_provider_opts *opts,
+int chela_runtime_provider(chela_runtime *rt, const struct chela_provider_opts *given,
                            struct chela_error *err) {
-    if (!opts->name || !*opts->name)
+    struct chela_provider_opts opts;
+    int rc = CH_OPTS_NEED(chela_provider_opts, &opts, given, err);
+    if (rc < 0)
+        return rc;
+    if (!opts.name || !*opts.name)
         return ch_fail(err, CHELA_EINVAL, "a provider needs a name");
-    if (opts->api && strcmp(opts->api, "scripted") != 0 && !ch_codec_find(ch_sv_str(opts->api)))
-        return ch_fail(err, CHELA_ECONFIG, "provider %s: unknown api '%s' (known: %s)", opts->name,
-                       opts->api, ch_codec_names());
+    if (opts.api && strcmp(opts.api, "scripted") != 0 && !ch_codec_find(ch_sv_str(opts.api)))
+        return ch_fail(err, CHELA_ECONFIG, "provider %s: unknown api '%s' (known: %s)", opts.name,
+                       opts.api, ch_codec_names());
     struct ch_provider_conf *c = ch_alloc(sizeof(*c));
-    c->name = ch_strdup(opts->name);
-    c->api = dup_opt(opts->api);
-    c->base_url = dup_opt(opts->base_url);
-    c->api_key = dup_opt(opts->api_key);
-    c->api_key_env = dup_opt(opts->api_key_env);
-    int rc = opts->quirks ? parse_quirks(opts->quirks, c, err) : 0;
-    if (rc == 0 && opts->headers)
-        rc = parse_headers(opts->headers, c, err);
-    if (rc == 0 && opts->extra_body)
-        rc = parse_extra_body(opts->extra_body, c, err);
+    c->name = ch_strdup(opts.name);
+    c->api = dup_opt(opts.api);
+    c->base_url = dup_opt(opts.base_url);
+    c->api_key = dup_opt(opts.api_key);
+    c->api_key_env = dup_opt(opts.api_key_env);
+    rc = opts.quirks ? parse_quirks(opts.quirks, c, err) : 0;
+    if (rc == 0 && opts.headers)
+        rc = parse_headers(opts.headers, c, err);
+    if (rc == 0 && opts.extra_body)
+        rc = parse_extra_body(opts.extra_body, c, err);
     if (rc < 0) {
         conf_free(c);
         return rc;

@@ -170,7 +170,7 @@ static int make_chat_agent(void *user, const char *model, chela_agent **out,
     struct chela_hooks hooks = CHELA_HOOKS(.user = &h->chat, .before_model = before_model);
     int rc = make_agent(h->talk, model ? model : h->talk->flags.model, err);
     if (rc == 0)
-        rc = chela_agent_hooks(h->talk->agent, &hooks);
+        rc = chela_agent_hooks(h->talk->agent, &hooks, err);
     if (rc == 0)
         *out = h->talk->agent;
     return rc;
@@ -272,7 +272,7 @@ static int line_by_line(struct talk *t, struct chela_error *err) {
     if (rc == 0)
         rc = make_agent(t, t->flags.model, err);
     if (rc == 0 && ch_asker_there(&t->asker))
-        rc = chela_agent_hooks(t->agent, &hooks);
+        rc = chela_agent_hooks(t->agent, &hooks, err);
     if (rc == 0)
         rc = chela_session_new(t->agent, t->key, &session, err);
     if (rc == 0 && t->setup.store)

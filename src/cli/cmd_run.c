@@ -731,7 +731,7 @@ static int perform(struct run *r, const struct ch_env *env, struct chela_error *
     }
     if (rc == 0 && (r->resume || ch_asker_there(&r->asker))) {
         struct chela_hooks hooks = CHELA_HOOKS(.user = r, .approve = decide);
-        rc = ch_setup_hooks(&setup, agent, &hooks);
+        rc = ch_setup_hooks(&setup, agent, &hooks, err);
     }
     if (rc == 0 && !r->resume)
         rc = expand(agent, &texts.prompt, err);

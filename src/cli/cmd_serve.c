@@ -56,6 +56,7 @@ struct serve {
     struct ch_setup setup;
     chela_gateway *gateway;
     struct chela_gateway_hook *hooks; /* owned */
+    const struct chela_gateway_hook **hook_list; /* owned: pointers into hooks, NULL at the end */
     struct chela_channel_opts channels[CHANNELS];
     const struct chela_channel_opts *channel_list[CHANNELS + 1];
     struct ch_setup_schedules schedules;
@@ -100,19 +101,22 @@ static int find_token(const struct serve *s, const char *name, const char **toke
 
 /* A hook whose secret is missing is not left open: nothing starts. */
 static int find_hooks(struct serve *s, struct chela_gateway_opts *o, struct chela_error *err) {
-    struct chela_gateway_hook one;
+    struct chela_gateway_hook one = CHELA_GATEWAY_HOOK(.name = NULL);
     const char *env;
-    free(s->hooks);
-    s->hooks = NULL;
-    for (; s->setup.config && chela_config_hook(s->setup.config, o->nhooks, &one, &env) == 0;) {
+    size_t n = 0;
+    while (s->setup.config && chela_config_hook(s->setup.config, n, &one, &env, NULL) == 0) {
         one.secret = getenv(env);
         if (!one.secret || !*one.secret)
             return ch_problem(err, CHELA_ECONFIG, "hook %s: %s, which should hold its secret, is "
                               "not set", one.name, env);
-        s->hooks = ch_must(realloc(s->hooks, (o->nhooks + 1) * sizeof(one)));
-        s->hooks[o->nhooks++] = one;
+        s->hooks = ch_must(realloc(s->hooks, (n + 1) * sizeof(one)));
+        s->hooks[n++] = one;
     }
-    o->hooks = s->hooks;
+    s->hook_list = ch_must(realloc(s->hook_list, (n + 1) * sizeof(*s->hook_list)));
+    for (size_t i = 0; i < n; i++)
+        s->hook_list[i] = &s->hooks[i];
+    s->hook_list[n] = NULL;
+    o->hooks = s->hook_list;
     return CHELA_OK;
 }
 
@@ -128,13 +132,13 @@ static int find_secret(const char *channel, const char *env, const char **out,
 
 /* Likewise: a channel whose secrets are missing is not left open. */
 static int find_channels(struct serve *s, struct chela_gateway_opts *o, struct chela_error *err) {
-    struct chela_channel_env env;
+    struct chela_channel_env env = CHELA_CHANNEL_ENV(.secret = NULL);
     size_t n = 0;
     int rc = CHELA_OK;
     for (; rc == CHELA_OK && s->setup.config && n < CHANNELS; n++) {
         struct chela_channel_opts *c = &s->channels[n];
         *c = (struct chela_channel_opts)CHELA_CHANNEL_OPTS(.name = NULL);
-        if (chela_config_channel(s->setup.config, n, c, &env) < 0)
+        if (chela_config_channel(s->setup.config, n, c, &env, NULL) < 0)
             break;
         rc = chela_config_channel_secrets(s->setup.config, c, err);
         if (rc == CHELA_OK)
@@ -156,10 +160,12 @@ static int describe(struct serve *s, struct chela_gateway_opts *o, struct chela_
     o->listen = s->socket ? s->socket : s->flags.listen;
     o->store = s->setup.store;
     o->config_file = s->setup.config_path;
+    int rc = 0;
     if (s->setup.config)
-        chela_config_gateway(s->setup.config, o, &token_env, &s->drain_ms);
+        rc = chela_config_gateway(s->setup.config, o, &token_env, &s->drain_ms, err);
     s->tls = o->tls_cert != NULL;
-    int rc = find_token(s, token_env, &o->token, err);
+    if (rc == 0)
+        rc = find_token(s, token_env, &o->token, err);
     if (rc == 0)
         rc = find_hooks(s, o, err);
     if (rc == 0)
@@ -331,6 +337,7 @@ static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, cha
         }
         chela_gateway_close(s.gateway);
         free(s.hooks);
+        free(s.hook_list);
         ch_setup_schedules_release(&s.schedules);
         ch_setup_release(&s.setup);
         if (s.again && code == CH_EXIT_DONE) {

@@ -465,11 +465,12 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
     return rc;
 }
 
-int ch_setup_hooks(const struct ch_setup *s, chela_agent *agent, const struct chela_hooks *hooks) {
-    int rc = chela_agent_hooks(agent, hooks);
+int ch_setup_hooks(const struct ch_setup *s, chela_agent *agent, const struct chela_hooks *hooks,
+                   struct chela_error *err) {
+    int rc = chela_agent_hooks(agent, hooks, err);
     for (size_t i = 0; rc == 0 && i < s->nteam; i++)
         if (s->team[i].agent != agent)
-            rc = chela_agent_hooks(s->team[i].agent, hooks);
+            rc = chela_agent_hooks(s->team[i].agent, hooks, err);
     return rc;
 }
 

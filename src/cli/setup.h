@@ -98,7 +98,8 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
                    struct chela_error *err);
 
 /* The same hooks for the agent and all that it may call or hand over to. */
-int ch_setup_hooks(const struct ch_setup *s, chela_agent *agent, const struct chela_hooks *hooks);
+int ch_setup_hooks(const struct ch_setup *s, chela_agent *agent, const struct chela_hooks *hooks,
+                   struct chela_error *err);
 
 /* Forget which agents were made: the next ones are new. */
 void ch_setup_forget(struct ch_setup *s);

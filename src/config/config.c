@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/opts.h"
 #include "config/conf.h"
 
 /* Absolute, because programs of the file run in other directories. */
@@ -451,10 +452,10 @@ int chela_config_agent(const chela_config *cfg, const char *id, struct chela_age
     if (rc < 0)
         return rc;
     static const struct ch_conf_sandbox no_sandbox;
-    /* A caller built against an older header has a shorter struct. */
-    struct chela_agent_opts whole = {0};
-    size_t size = CH_MIN(opts->size, sizeof(whole));
-    memcpy(&whole, opts, size);
+    struct chela_agent_opts whole;
+    rc = CH_OPTS_NEED(chela_agent_opts, &whole, opts, err);
+    if (rc < 0)
+        return rc;
     fill(cfg, agent, &whole);
     rc = whole.heartbeat ? 0 : ch_conf_heartbeat(cfg, agent, &whole.heartbeat, err);
     if (rc < 0)
@@ -462,12 +463,11 @@ int chela_config_agent(const chela_config *cfg, const char *id, struct chela_age
     bool bounds = whole.allow || whole.permission || whole.approvals || whole.approved ||
                   whole.policies ||
                   memcmp(&cfg->conf.sandbox, &no_sandbox, sizeof(no_sandbox)) != 0;
-    if (bounds && size < sizeof(whole))
+    if (bounds && opts->size < sizeof(whole)) /* built for an older header */
         return ch_fail(err, CHELA_ECONFIG,
                        "%s: it bounds what tools may do, and this program is too old to heed that",
                        cfg->file);
-    memcpy(opts, &whole, size);
-    return 0;
+    return CH_OPTS_WRITE(chela_agent_opts, opts, &whole, err);
 }
 
 /* --- the store -------------------------------------------------------------------- */
@@ -496,15 +496,15 @@ const char *chela_config_agent_id(const chela_config *cfg, size_t i) {
 }
 
 int chela_config_hook(const chela_config *cfg, size_t i, struct chela_gateway_hook *out,
-                      const char **secret_env) {
+                      const char **secret_env, struct chela_error *err) {
     const struct ch_conf_list *hooks = &cfg->conf.gateway.hooks;
     const struct ch_conf_hook *h = (const struct ch_conf_hook *)hooks->items + i;
     if (i >= hooks->n)
         return CHELA_ENOENT;
-    *out = (struct chela_gateway_hook){
-        .name = h->item.name, .agent = h->agent, .session = h->session};
+    struct chela_gateway_hook own = CHELA_GATEWAY_HOOK(
+        .name = h->item.name, .agent = h->agent, .session = h->session);
     *secret_env = h->secret_env;
-    return CHELA_OK;
+    return CH_OPTS_WRITE(chela_gateway_hook, out, &own, err);
 }
 
 static bool feishu_channel(const struct ch_conf *c, struct chela_channel_opts *out,
@@ -518,14 +518,14 @@ static bool feishu_channel(const struct ch_conf *c, struct chela_channel_opts *o
         .groups = f->groups, .unasked = f->unasked, .group_session = f->group_session,
         .mode = f->mode, .owners = f->owners, .streaming = f->streaming);
     bool called = !f->mode || strcmp(f->mode, "webhook") == 0; /* only then others must prove it */
-    *env = (struct chela_channel_env){
+    *env = (struct chela_channel_env)CHELA_CHANNEL_ENV(
         .secret = f->secret_file  ? NULL
                   : f->secret_env ? f->secret_env
                                   : "FEISHU_APP_SECRET",
         .token = !called || f->token_file ? NULL
                  : f->token_env           ? f->token_env
                                           : "FEISHU_VERIFICATION_TOKEN",
-        .encrypt_key = called && !f->encrypt_key_file ? f->encrypt_key_env : NULL};
+        .encrypt_key = called && !f->encrypt_key_file ? f->encrypt_key_env : NULL);
     return true;
 }
 
@@ -538,21 +538,22 @@ static bool telegram_channel(const struct ch_conf *c, struct chela_channel_opts 
         .name = "telegram", .agent = t->agent, .domain = t->domain, .dm_policy = t->dm_policy,
         .group_policy = t->group_policy, .allow_from = t->allow_from, .groups = t->groups,
         .unasked = t->unasked, .group_session = t->group_session, .owners = t->owners);
-    *env = (struct chela_channel_env){.secret = t->token_file ? NULL : t->token_env};
+    *env = (struct chela_channel_env)CHELA_CHANNEL_ENV(
+        .secret = t->token_file ? NULL : t->token_env);
     return true;
 }
 
 int chela_config_channel(const chela_config *cfg, size_t i, struct chela_channel_opts *out,
-                         struct chela_channel_env *env) {
+                         struct chela_channel_env *env, struct chela_error *err) {
     static bool (*const channels[])(const struct ch_conf *, struct chela_channel_opts *,
                                     struct chela_channel_env *) = {feishu_channel,
                                                                    telegram_channel};
     struct chela_channel_opts o;
+    struct chela_channel_env own;
     for (size_t k = 0; k < CH_LEN(channels); k++)
-        if (channels[k](&cfg->conf, &o, env) && i-- == 0) {
-            o.size = CH_MIN(out->size, sizeof(o));
-            memcpy(out, &o, o.size);
-            return CHELA_OK;
+        if (channels[k](&cfg->conf, &o, &own) && i-- == 0) {
+            int rc = CH_OPTS_WRITE(chela_channel_opts, out, &o, err);
+            return rc < 0 ? rc : CH_OPTS_WRITE(chela_channel_env, env, &own, err);
         }
     return CHELA_ENOENT;
 }
@@ -567,8 +568,8 @@ static int read_secret(const chela_config *cfg, const char *path, const char **o
     return rc;
 }
 
-int chela_config_channel_secrets(const chela_config *cfg, struct chela_channel_opts *channel,
-                                 struct chela_error *err) {
+static int read_secrets(const chela_config *cfg, struct chela_channel_opts *channel,
+                        struct chela_error *err) {
     const struct ch_conf_feishu *f = &cfg->conf.feishu;
     bool called = !channel->mode || strcmp(channel->mode, "webhook") == 0;
     if (strcmp(channel->name, "feishu") != 0)
@@ -581,19 +582,35 @@ int chela_config_channel_secrets(const chela_config *cfg, struct chela_channel_o
     return rc;
 }
 
-void chela_config_gateway(const chela_config *cfg, struct chela_gateway_opts *opts,
-                          const char **token_env, int64_t *drain_ms) {
+int chela_config_channel_secrets(const chela_config *cfg, struct chela_channel_opts *channel,
+                                 struct chela_error *err) {
+    struct chela_channel_opts own;
+    int rc = CH_OPTS_NEED(chela_channel_opts, &own, channel, err);
+    if (rc == 0 && !own.name)
+        rc = ch_fail(err, CHELA_EINVAL, "the channel has no name");
+    if (rc == 0)
+        rc = read_secrets(cfg, &own, err);
+    return rc < 0 ? rc : CH_OPTS_WRITE(chela_channel_opts, channel, &own, err);
+}
+
+int chela_config_gateway(const chela_config *cfg, struct chela_gateway_opts *opts,
+                         const char **token_env, int64_t *drain_ms, struct chela_error *err) {
     const struct ch_conf_gateway *g = &cfg->conf.gateway;
-    opts->listen = opts->listen ? opts->listen : g->listen;
-    opts->hosts = opts->hosts ? opts->hosts : g->hosts;
-    opts->origins = opts->origins ? opts->origins : g->origins;
-    opts->tls_cert = opts->tls_cert ? opts->tls_cert : g->tls_cert;
-    opts->tls_key = opts->tls_key ? opts->tls_key : g->tls_key;
-    opts->retention_days = opts->retention_days ? opts->retention_days : g->retention_days;
+    struct chela_gateway_opts own, *o = &own;
+    int rc = CH_OPTS_NEED(chela_gateway_opts, &own, opts, err);
+    if (rc < 0)
+        return rc;
+    FILL(listen, g->listen);
+    FILL(hosts, g->hosts);
+    FILL(origins, g->origins);
+    FILL(tls_cert, g->tls_cert);
+    FILL(tls_key, g->tls_key);
+    FILL(retention_days, g->retention_days);
     if (token_env && g->token_env)
         *token_env = g->token_env;
     if (drain_ms && g->drain_s)
         *drain_ms = g->drain_s * 1000;
+    return CH_OPTS_WRITE(chela_gateway_opts, opts, &own, err);
 }
 
 int chela_config_token(const chela_config *cfg, const char **out, struct chela_error *err) {
@@ -627,15 +644,12 @@ static enum chela_effect effect_of(const char *word) {
 }
 
 static int add_tool(const struct ch_conf_tool *t, chela_agent *agent, struct chela_error *err) {
+    struct chela_tool_opts tool = CHELA_TOOL_OPTS(
+        .name = t->item.name, .description = t->description, .schema = t->parameters,
+        .effect = effect_of(t->effect), .permission = permission_of(t->permission),
+        .flags = t->confirm ? CHELA_TOOL_CONFIRM : 0, .timeout_ms = t->timeout_ms);
     struct chela_command_opts opts =
-        CHELA_COMMAND_OPTS(.tool =
-                               CHELA_TOOL_OPTS(.name = t->item.name, .description = t->description,
-                                               .schema = t->parameters,
-                                               .effect = effect_of(t->effect),
-                                               .permission = permission_of(t->permission),
-                                               .flags = t->confirm ? CHELA_TOOL_CONFIRM : 0,
-                                               .timeout_ms = t->timeout_ms),
-                           .argv = t->command, .cwd = t->cwd);
+        CHELA_COMMAND_OPTS(.tool = &tool, .argv = t->command, .cwd = t->cwd);
     return chela_agent_add_command(agent, &opts, err);
 }
 

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/opts.h"
 #include "gateway/channels.h"
 
 /* A channel that is to be used. */
@@ -118,8 +119,10 @@ static int open_channel(struct planned *p, const struct ch_channel_ops *ops,
 
 static int plan_one(chela_gateway *gw, const struct chela_channel_opts *given,
                     struct ch_chats_plan *plan, struct chela_error *err) {
-    struct chela_channel_opts o = {0};
-    memcpy(&o, given, CH_MIN(given->size, sizeof(o)));
+    struct chela_channel_opts o;
+    int rc = CH_OPTS_NEED(chela_channel_opts, &o, given, err);
+    if (rc < 0)
+        return rc;
     const struct ch_channel_ops *ops = ch_channel_find(o.name);
     if (!ops)
         return ch_fail(err, CHELA_ECONFIG, "there is no channel '%s'", o.name);

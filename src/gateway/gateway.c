@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/opts.h"
 #include "gateway/delivery.h"
 #include "gateway/health.h"
 #include "gateway/lane.h"
@@ -217,10 +218,12 @@ static void keep_file(chela_gateway *gw, const struct chela_gateway_opts *o) {
 
 int chela_gateway_reload(chela_gateway *gw, const struct chela_gateway_opts *given,
                          struct chela_error *err) {
-    struct chela_gateway_opts opts = {0};
+    struct chela_gateway_opts opts;
     struct fresh f = {0};
-    memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
-    int rc = make_fresh(gw, &opts, &f, err);
+    int rc = CH_OPTS_NEED(chela_gateway_opts, &opts, given, err);
+    if (rc < 0)
+        return rc;
+    rc = make_fresh(gw, &opts, &f, err);
     if (rc < 0) {
         give_back(gw, f.agents);
         drop_fresh(&f);
@@ -279,8 +282,10 @@ static int fill(chela_gateway *gw, const struct chela_gateway_opts *o, struct ch
 
 static int open_gateway(chela_runtime *rt, const struct chela_gateway_opts *given, bool headless,
                         chela_gateway **out, struct chela_error *err) {
-    struct chela_gateway_opts opts = {0};
-    memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
+    struct chela_gateway_opts opts;
+    int rc = CH_OPTS_NEED(chela_gateway_opts, &opts, given, err);
+    if (rc < 0)
+        return rc;
     chela_gateway *gw = ch_alloc(sizeof(*gw));
     gw->rt = rt;
     gw->store = opts.store;
@@ -297,7 +302,7 @@ static int open_gateway(chela_runtime *rt, const struct chela_gateway_opts *give
     ch_list_init(&gw->deliveries);
     ch_list_init(&gw->knocks);
     ch_list_init(&gw->chats);
-    int rc = fill(gw, &opts, err);
+    rc = fill(gw, &opts, err);
     if (rc < 0) {
         chela_gateway_close(gw);
         return rc;

@@ -15,6 +15,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/proof.h"
+#include "base/opts.h"
 #include "gateway/delivery.h"
 #include "gateway/routes.h"
 
@@ -140,21 +141,29 @@ bool ch_hooks_own(const chela_gateway *gw, const char *session) {
 
 int ch_hooks_init(chela_gateway *gw, const struct chela_gateway_opts *o, struct ch_hooks *out,
                   struct chela_error *err) {
-    if (o->nhooks && !gw->rt->journal)
+    size_t n = 0;
+    while (o->hooks && o->hooks[n])
+        n++;
+    if (n && !gw->rt->journal)
         return ch_fail(err, CHELA_ECONFIG, "hooks need a store: an event must not be lost");
-    out->list = ch_alloc((o->nhooks + 1) * sizeof(*out->list));
-    for (size_t i = 0; i < o->nhooks; i++) {
-        const struct chela_gateway_hook *h = &o->hooks[i];
-        if (!h->secret || strlen(h->secret) < 16)
+    out->list = ch_alloc((n + 1) * sizeof(*out->list));
+    for (size_t i = 0; i < n; i++) {
+        struct chela_gateway_hook h;
+        int rc = CH_OPTS_NEED(chela_gateway_hook, &h, o->hooks[i], err);
+        if (rc < 0)
+            return rc;
+        if (!h.name || !*h.name)
+            return ch_fail(err, CHELA_ECONFIG, "a hook needs a name");
+        if (!h.secret || strlen(h.secret) < 16)
             return ch_fail(err, CHELA_ECONFIG,
                            "hook %s needs a secret of at least 16 bytes that its sender signs with",
-                           h->name);
-        ch_redact_add(h->secret);
+                           h.name);
+        ch_redact_add(h.secret);
         out->list[out->n++] = (struct ch_hook){
-            .name = ch_strdup(h->name),
-            .secret = ch_strdup(h->secret),
-            .agent = h->agent ? ch_strdup(h->agent) : NULL,
-            .session = h->session ? ch_strdup(h->session) : NULL};
+            .name = ch_strdup(h.name),
+            .secret = ch_strdup(h.secret),
+            .agent = h.agent ? ch_strdup(h.agent) : NULL,
+            .session = h.session ? ch_strdup(h.session) : NULL};
     }
     return 0;
 }

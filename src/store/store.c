@@ -10,6 +10,7 @@
 #include "base/checksum.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/opts.h"
 #include "io/module.h"
 
 /* --- opening ------------------------------------------------------------------- */
@@ -49,15 +50,15 @@ static int find_ops(const char *url, const char *module_path, const struct chela
 
 int chela_store_open(const char *url, const struct chela_store_opts *given, chela_store **out,
                      struct chela_error *err) {
-    struct chela_store_opts opts = {0};
+    struct chela_store_opts opts;
     struct chela_error why = {0}, *to = err ? err : &why;
     const struct chela_store_ops *ops;
     const char *target = NULL, *note = NULL;
     struct chela_store_db *db;
 
-    if (given)
-        memcpy(&opts, given, CH_MIN(given->size, sizeof(opts)));
-    int rc = find_ops(url, opts.module_path, &ops, &target, to);
+    int rc = CH_OPTS_READ(chela_store_opts, &opts, given, to);
+    if (rc == 0)
+        rc = find_ops(url, opts.module_path, &ops, &target, to);
     if (rc == 0)
         rc = ops->open(target, opts.read_only, &db, &note, to);
     if (rc < 0)

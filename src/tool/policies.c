@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/opts.h"
 #include "base/wild.h"
 
 struct row {
@@ -38,11 +39,12 @@ static int check(const struct chela_policy *p, struct chela_error *err) {
 }
 
 static int read_row(struct row *r, const struct chela_policy *given, struct chela_error *err) {
-    struct chela_policy p = {0};
+    struct chela_policy p;
     struct chela_error why = {0};
 
-    memcpy(&p, given, CH_MIN(given->size, sizeof(p)));
-    int rc = check(&p, err);
+    int rc = CH_OPTS_NEED(chela_policy, &p, given, err);
+    if (rc == 0)
+        rc = check(&p, err);
     if (rc < 0)
         return rc;
     r->id = copy(p.id ? p.id : "?");

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/opts.h"
 #include "tool/sandbox.h"
 
 static int read_network(const char *word, enum ch_sandbox_network *out, struct chela_error *err) {
@@ -96,12 +97,12 @@ static uint64_t seconds(int64_t ms) {
 
 int ch_sandbox_read(struct ch_arena *a, const struct chela_sandbox_opts *given,
                     struct ch_sandbox_policy **out, struct chela_error *err) {
-    struct chela_sandbox_opts o = {0};
+    struct chela_sandbox_opts o;
     struct ch_sandbox_policy p = {0};
 
-    if (given)
-        memcpy(&o, given, CH_MIN(given->size, sizeof(o)));
-    int rc = o.mode ? ch_sandbox_mode_read(o.mode, &p.mode, err) : 0;
+    int rc = CH_OPTS_READ(chela_sandbox_opts, &o, given, err);
+    if (rc == 0 && o.mode)
+        rc = ch_sandbox_mode_read(o.mode, &p.mode, err);
     if (rc == 0)
         rc = read_network(o.network, &p.network, err);
     if (rc == 0)

@@ -347,7 +347,7 @@ static void test_hook_decides(void **state) {
             .st = &st, .says = cases[i].says, .flow = cases[i].flow, .reason = "because"};
         struct chela_hooks hooks = CHELA_HOOKS(.user = &p, .approve = ask_person);
         start(&st, NULL, one_call, CH_LEN(one_call));
-        chela_agent_hooks(st.agent, &hooks);
+        chela_agent_hooks(st.agent, &hooks, NULL);
         stage_finish(&st);
         assert_string_equal(stage_verdict(&st), cases[i].verdict);
         assert_int_equal(logged(&st, "tool_start(c1)"), cases[i].runs);
@@ -367,7 +367,7 @@ static void test_thinking_is_free(void **state) {
     struct chela_hooks hooks = CHELA_HOOKS(.user = &p, .approve = ask_person);
     struct chela_agent_opts opts = CHELA_AGENT_OPTS(.limits = {.timeout_ms = 10000});
     start(&st, &opts, one_call, CH_LEN(one_call));
-    chela_agent_hooks(st.agent, &hooks);
+    chela_agent_hooks(st.agent, &hooks, NULL);
     stage_finish(&st);
     assert_true(logged(&st, "tool_start(c1)"));
     done(&st);
@@ -376,7 +376,7 @@ static void test_thinking_is_free(void **state) {
 static void hook_says_once(struct stage *st, struct person *p) {
     struct chela_hooks hooks = CHELA_HOOKS(.user = p, .approve = ask_person);
     *p = (struct person){.st = st, .says = CHELA_ALLOW_ONCE};
-    chela_agent_hooks(st->agent, &hooks);
+    chela_agent_hooks(st->agent, &hooks, NULL);
 }
 
 static void cancel_at(struct stage *st, const struct chela_event *ev) {
@@ -712,7 +712,8 @@ static void test_risky_functions_are_refused(void **state) {
     static const char *const argv[] = {"true", NULL};
     struct chela_tool_opts fn = CHELA_TOOL_OPTS(.name = "eval", .description = "Evaluate.",
                                                 .flags = CHELA_TOOL_RISKY | CHELA_TOOL_CLIENT);
-    struct chela_command_opts program = CHELA_COMMAND_OPTS(.tool = fn, .argv = argv);
+    struct chela_tool_opts risky = fn;
+    struct chela_command_opts program = CHELA_COMMAND_OPTS(.tool = &risky, .argv = argv);
     static const struct fake_reply replies[] = {{.body = A_USE("c1", "eval", "{}")},
                                                 {.body = A_SAY("not done")}};
     static const struct chela_agent_opts nobody = CHELA_AGENT_OPTS(.approve = "deny");
@@ -722,7 +723,7 @@ static void test_risky_functions_are_refused(void **state) {
     assert_int_equal(chela_agent_add_tool(st.agent, &fn, &err), CHELA_EINVAL);
     assert_non_null(strstr(err.message, "tool eval: "));
     assert_non_null(strstr(err.message, "CHELA_TOOL_CONFIRM"));
-    program.tool.flags = CHELA_TOOL_RISKY;
+    risky.flags = CHELA_TOOL_RISKY;
     assert_int_equal(chela_agent_add_command(st.agent, &program, &err), 0);
     stage_play(&st, "go"); /* it needs a yes, as exec does */
     assert_non_null(strstr(ch_buf_str(&st.model.requests[1]), "permission_denied"));

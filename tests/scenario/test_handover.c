@@ -343,7 +343,7 @@ static void hold(struct talk *k) {
     if (chela_agent_new(rt, &opts, &agent, &err) < 0)
         fail_msg("%s: %s", k->name, err.message);
     add_tools(agent);
-    assert_int_equal(chela_agent_hooks(agent, &hooks), 0);
+    assert_int_equal(chela_agent_hooks(agent, &hooks, NULL), 0);
     if (k->store)
         assert_int_equal(chela_runtime_store(rt, k->store, NULL, &err), 0);
     assert_int_equal(chela_session_new(agent, k->store ? "talk" : NULL, &session, &err), 0);

@@ -330,7 +330,7 @@ static void add_hooks(struct stage *st, struct probe *p) {
                     .reasoning = hook_thought, .call_delta = hook_delta, .after_model = hook_turn,
                     .invalid_call = hook_invalid, .before_tool = hook_before,
                     .after_tool = hook_after, .run_end = hook_end);
-    chela_agent_hooks(st->agent, &hooks);
+    chela_agent_hooks(st->agent, &hooks, NULL);
 }
 
 static void test_hooks_see_and_change(void **state) {

@@ -121,7 +121,9 @@ static void test_hook(void **state) {
     STAGE_OPEN(&st, NULL, replies);
     add_tools(&st, 60);
     assert_int_equal(
-        chela_agent_hooks(st.agent, &(struct chela_hooks)CHELA_HOOKS(.before_model = only_two)), 0);
+        chela_agent_hooks(st.agent, &(struct chela_hooks)CHELA_HOOKS(.before_model = only_two),
+                          NULL),
+        0);
     stage_play(&st, "go");
     check_described(&st, 0, "lever1 lever2 ");
     check_described(&st, 1, "find_tools ");

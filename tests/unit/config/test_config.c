@@ -245,7 +245,7 @@ static void test_flags_come_first(void **state) {
     chela_config_free(cfg);
 }
 
-/* A caller built against an older, shorter struct. */
+/* A caller that did not use the macro: refused, and nothing is written. */
 static void test_short_struct(void **state) {
     (void)state;
     chela_config *cfg = NULL;
@@ -254,13 +254,12 @@ static void test_short_struct(void **state) {
         parse("agents: {defaults: {model: a/b, limits: {maxTurns: 9}}}", &warnings, &cfg, NULL), 0);
     struct chela_agent_opts opts;
     memset(&opts, 0, sizeof(opts));
-    memset(&opts.limits, 0x5a, sizeof(opts.limits));
     opts.size = offsetof(struct chela_agent_opts, limits);
-    struct chela_limits before = opts.limits;
-    assert_int_equal(chela_config_agent(cfg, NULL, &opts, NULL), 0);
-    assert_string_equal(opts.model, "a/b");
-    assert_memory_equal(&opts.limits, &before, sizeof(before));
-    assert_int_equal(opts.size, offsetof(struct chela_agent_opts, limits));
+    struct chela_agent_opts before = opts;
+    struct chela_error err = {0};
+    assert_int_equal(chela_config_agent(cfg, NULL, &opts, &err), CHELA_EINVAL);
+    assert_non_null(strstr(err.message, "CHELA_AGENT_OPTS(...)"));
+    assert_memory_equal(&opts, &before, sizeof(before));
     chela_config_free(cfg);
 }
 
