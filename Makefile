@@ -19,7 +19,7 @@ say = @$(if $(V),:,printf '  %-5s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@)); mkdir
 
 # A layer may include only the layers before it (tools/check_layers) and is
 # its own archive, so that a unit test of a layer links nothing later.
-LAYERS := base json io net model tool prompt agent store channel config gateway
+LAYERS := base search json schema io net model tool prompt agent store channel config gateway
 PKGS := libuv yaml-0.1 libpcre2-8
 LIBS := -lhttp_parser -ldl -lpthread -lm
 # A module (src/<dir>/) is loaded on use. ALONE: it has its own copy of base/.
@@ -31,7 +31,8 @@ $(foreach m,sqlite postgres redis,$(eval MODULE_store-$(m)_PKGS := $(MODULE_$(m)
 OPTIONAL := h2 sqlite postgres html mail store-sqlite store-postgres store-redis
 MODULES := tls $(foreach m,$(OPTIONAL),$(if $(shell $(PKG_CONFIG) --exists $(MODULE_$(m)_PKGS) 2>/dev/null && echo yes),$(m)))
 LEFT_OUT := $(filter-out $(MODULES),$(OPTIONAL))
-$(foreach m,tls $(OPTIONAL),$(eval MODULE_$(m)_DIR ?= $(if $(filter store-%,$(m)),store/$(m:store-%=%),tool/$(m)))$(eval MODULE_$(m)_ALONE := yes))
+$(foreach m,web/html chat/mail data/sqlite data/postgres,$(eval MODULE_$(notdir $(m))_DIR := tool/builtin/$(m)))
+$(foreach m,tls $(OPTIONAL),$(eval MODULE_$(m)_DIR ?= store/$(m:store-%=%))$(eval MODULE_$(m)_ALONE := yes))
 
 OPT ?= -O2 -g
 ifdef SANITIZE
@@ -45,14 +46,17 @@ CFLAGS += -std=gnu11 $(OPT) $(WARN) -fPIC -fvisibility=hidden -MMD -MP
 LDLIBS += $(call pkg,--libs,$(PKGS)) $(LIBS)
 LINK = $(CC) $(OPT) -Wl,--as-needed $(LDFLAGS)
 
-layer_src = $(wildcard src/$(1)/*.c) $(if $(filter tool,$(1)),$(wildcard src/tool/builtin/*.c))
+# The sources of a folder and of its sub-folders, without those of the modules.
+tree = $(foreach p,$(wildcard $(1)/*),$(if $(filter %.c,$(p)),$(p),$(call tree,$(p))))
+layer_src = $(filter-out $(MODULE_SRC),$(call tree,src/$(1)))
+MODULE_SRC := $(foreach m,tls $(OPTIONAL),$(wildcard src/$(MODULE_$(m)_DIR)/*.c))
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 archive = $(BUILD)/lib/$(1).a
 # The archives a layer may use, latest first: the order the linker wants.
 upto = $(if $(2),$(if $(filter $(1),$(firstword $(2))),$(call archive,$(1)),$(call upto,$(1),$(wordlist 2,99,$(2))) $(call archive,$(firstword $(2)))))
 
 LIB_OBJS := $(foreach l,$(LAYERS),$(call objs,$(call layer_src,$(l))))
-CLI_OBJS := $(call objs,$(wildcard src/cli/*.c))
+CLI_OBJS := $(call objs,$(call layer_src,cli))
 SO := $(BUILD)/libchela.so.$(SOVERSION)
 MODULE_SOS := $(MODULES:%=$(BUILD)/libchela-%.so)
 # A program of its own beside the library: it runs others in a sandbox.
@@ -73,7 +77,7 @@ $(BUILD)/obj/%.o: %.c
 	$(call say,cc)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
-$(BUILD)/obj/src/model/scripted_demo.o $(BUILD)/obj/src/prompt/prompts_builtin.o $(BUILD)/obj/src/gateway/console.o: src/model/demo.yaml $(wildcard prompts/*/* src/gateway/console/*)
+$(BUILD)/obj/src/model/scripted/scripted_demo.o $(BUILD)/obj/src/prompt/prompts_builtin.o $(BUILD)/obj/src/gateway/http/console.o: src/model/scripted/demo.yaml $(wildcard prompts/*/* src/gateway/http/console/*)
 
 define LAYER_RULE
 $(call archive,$(1)): $(call objs,$(call layer_src,$(1)))
@@ -98,7 +102,7 @@ $(BUILD)/chela: $(CLI_OBJS) $(BUILD)/libchela.so
 $(BOX): $(BOX_OBJS) $(call archive,base)
 	$(call say,link)
 	$(Q)$(LINK) -o $@ $^
-$(BUILD)/obj/src/tool/sandbox_probe.o: CPPFLAGS += -DCHELA_LIBEXEC='"$(LIBEXECDIR)/chela"'
+$(BUILD)/obj/src/tool/process/sandbox_probe.o: CPPFLAGS += -DCHELA_LIBEXEC='"$(LIBEXECDIR)/chela"'
 
 define MODULE_RULE
 $(call objs,$(wildcard src/$(MODULE_$(1)_DIR)/*.c)): CPPFLAGS += $(call pkg,--cflags,$(MODULE_$(1)_PKGS))
@@ -214,7 +218,7 @@ sdk:
 lint: ## layers, style, headers, scripts
 	@tests/run -b $(BUILD) lint
 tidy: ## clang-tidy over src/ (slow)
-	clang-tidy --quiet $(wildcard src/*/*.c src/*/*/*.c) -- $(CPPFLAGS) -std=gnu11
+	clang-tidy --quiet $(call tree,src) -- $(CPPFLAGS) -std=gnu11
 format: ## show what clang-format would change in files that differ from HEAD
 	@git diff --name-only --diff-filter=d HEAD -- '*.c' '*.h' | while read -r f; do clang-format "$$f" | diff -u --label "$$f" "$$f" - || :; done
 bench: $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c)) all ## measure against the floor (BENCH_DIR, BENCH_ARGS)

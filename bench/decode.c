@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "base/crc32.h"
-#include "model/codec.h"
+#include "model/codec/codec.h"
 #include "json/json.h"
 
 #define ROUNDS 300

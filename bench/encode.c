@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "model/codec.h"
+#include "model/codec/codec.h"
 
 #define ROUNDS 30
 #define EDGE 20 /* turns at either end that are looked at */

@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "base/mem.h"
-#include "json/schema.h"
+#include "schema/schema.h"
 #include "json/writer.h"
 
 struct item {

@@ -3,7 +3,7 @@
  * "*" stands for any text, "?" for one byte, "\" makes the next byte ordinary;
  * everything else stands for itself. No pattern is unreadable, so none that was
  * meant to keep something out fails to. Time is bounded by the product of the
- * two lengths. Patterns over paths are in tool/builtin/glob.h. */
+ * two lengths. Patterns over paths are in tool/builtin/files/glob.h. */
 #ifndef CH_BASE_WILD_H
 #define CH_BASE_WILD_H
 #include "base/sv.h"

@@ -9,7 +9,7 @@
 
 #include "base/limits.h"
 #include "io/worker.h"
-#include "tool/path.h"
+#include "tool/process/path.h"
 
 /* --- what a message holds */
 

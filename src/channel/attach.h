@@ -2,7 +2,7 @@
  * all channels: told from the words, read on a worker, sent in a form. */
 #ifndef CH_CHANNEL_ATTACH_H
 #define CH_CHANNEL_ATTACH_H
-#include "agent/agent.h"
+#include "agent/handle/agent.h"
 #include "chela/mailbox.h"
 
 /* What a message says, with the addresses that it names instead of files, and

@@ -2,7 +2,7 @@
  *
  * A channel knows one service: how its callbacks are verified, what they mean,
  * who may talk to the agent, and how an answer gets there. It knows nothing of
- * sessions: gateway/channels.c stores what arrived, acknowledges it, leads it to
+ * sessions: gateway/chat/channels.c stores what arrived, acknowledges it, leads it to
  * an agent and hands over the answers. So a channel is a table of functions, and
  * a new one is a file, a row in channels.c and the rows of its options.
  *
@@ -14,7 +14,7 @@
  * loop thread; no function calls back before it returned. */
 #ifndef CH_CHANNEL_CHANNEL_H
 #define CH_CHANNEL_CHANNEL_H
-#include "agent/agent.h"
+#include "agent/handle/agent.h"
 #include "chela/channel.h"
 #include "chela/gateway.h"
 #include "chela/mailbox.h"

@@ -17,7 +17,7 @@
  * Operations on a card are numbered, and a number must be larger than all before,
  * also than those of a process that died: they count the time since the card was
  * made. */
-#include "agent/mailbox.h"
+#include "agent/journal/mailbox.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/list.h"

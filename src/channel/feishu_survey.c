@@ -5,7 +5,7 @@
  *
  * What is missing is named as the developer console names it, with what does not
  * work without it. Blocking; nothing is changed. */
-#include "agent/inquire.h"
+#include "agent/provider/server_query.h"
 #include "channel/feishu.h"
 #include "json/writer.h"
 

@@ -6,7 +6,7 @@
  * became of it. */
 #ifndef CH_CHANNEL_FILES_H
 #define CH_CHANNEL_FILES_H
-#include "agent/media.h"
+#include "agent/machine/media.h"
 #include "channel/channel.h"
 
 /* --- picture.c */

@@ -1,7 +1,7 @@
 /* web.h -- requests to a web service, for channels: one answer, at most so large. */
 #ifndef CH_CHANNEL_WEB_H
 #define CH_CHANNEL_WEB_H
-#include "agent/agent.h"
+#include "agent/handle/agent.h"
 #include "base/list.h"
 #include "json/json.h"
 

@@ -15,8 +15,8 @@
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "base/utf8.h"
-#include "tool/builtin.h"
-#include "tool/policy.h"
+#include "tool/builtin/builtin.h"
+#include "tool/registry/policy.h"
 
 /* --- messages --------------------------------------------------------------- */
 

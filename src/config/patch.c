@@ -6,7 +6,7 @@
 #include "config/option.h"
 #include "json/writer.h"
 #include "json/yaml_edit.h"
-#include "tool/registry.h"
+#include "tool/registry/registry.h"
 
 #define MOST_STEPS 8
 

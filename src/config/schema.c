@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "chela/config.h"
 #include "config/option.h"
-#include "model/provider.h"
+#include "model/catalog/provider.h"
 #include "json/writer.h"
 
 static void write_scope(struct ch_jw *w, enum ch_scope scope, bool item, struct ch_sv above);

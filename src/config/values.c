@@ -15,9 +15,9 @@
 #include "base/when.h"
 #include "config/address.h"
 #include "config/parse.h"
-#include "model/provider.h"
-#include "tool/approval.h"
-#include "tool/policy.h"
+#include "model/catalog/provider.h"
+#include "tool/call/approval.h"
+#include "tool/registry/policy.h"
 #include "json/writer.h"
 
 typedef int reader(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,

@@ -22,8 +22,8 @@
  * the answers that a case carries. Reading and judging are pure. */
 #ifndef CH_PROMPT_CASES_H
 #define CH_PROMPT_CASES_H
-#include "json/schema.h"
-#include "json/schema_pattern.h"
+#include "schema/schema.h"
+#include "schema/schema_pattern.h"
 #include "prompt/prompt.h"
 
 enum ch_expect_kind {

@@ -6,7 +6,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "model/ids.h"
+#include "model/message/ids.h"
 
 #define LONGEST 300 /* longer is data, not a name */
 

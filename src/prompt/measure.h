@@ -4,7 +4,7 @@
  * message once. A rewrite (compaction, pruning) begins anew. */
 #ifndef CH_PROMPT_MEASURE_H
 #define CH_PROMPT_MEASURE_H
-#include "model/message.h"
+#include "model/message/message.h"
 #include "prompt/tokens.h"
 
 /* With what the protocols put around it. */

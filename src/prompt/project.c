@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "prompt/envelope.h"
-#include "tool/path.h"
+#include "tool/process/path.h"
 
 /* A descriptor of the regular file, or why there is none; *why stays NULL for a
  * file that is not there. */

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/nearest.h"
-#include "json/schema.h"
+#include "schema/schema.h"
 #include "json/writer.h"
 #include "json/yaml.h"
 

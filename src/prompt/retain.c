@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "prompt/carry.h"
+#include "prompt/summary_carryover.h"
 
 size_t ch_window_start(const struct ch_transcript *t, size_t room) {
     size_t i = t->n, tokens = 0;

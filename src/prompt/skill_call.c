@@ -8,7 +8,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "prompt/envelope.h"
-#include "tool/path.h"
+#include "tool/process/path.h"
 
 static const char command[] = "/skill";
 

@@ -10,8 +10,8 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/sha256.h"
-#include "tool/executable.h"
-#include "tool/registry.h"
+#include "tool/process/executable.h"
+#include "tool/registry/registry.h"
 
 /* --- judging ---------------------------------------------------------------------- */
 

@@ -5,10 +5,10 @@
  * of them. What comes back is held against that text: it must have its
  * headings, be of a bearable length, name what matters exactly as it was named,
  * and name nothing that was not there. Writing and judging are pure; who asks is
- * agent/compact.c. */
+ * agent/context/compaction.c. */
 #ifndef CH_PROMPT_SUMMARY_H
 #define CH_PROMPT_SUMMARY_H
-#include "prompt/carry.h"
+#include "prompt/summary_carryover.h"
 
 /* Append messages as a text of at most `room` tokens, 0: of any length; the
  * less room there is the less is told of each. */

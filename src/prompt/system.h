@@ -6,7 +6,7 @@
  * the session (skills, project files, channel, rules) follows them.
  *
  * The text holds nothing that changes from request to request, so that services
- * can cache it; what does rides at the end of a request (agent/context.c). */
+ * can cache it; what does rides at the end of a request (agent/context/context.c). */
 #ifndef CH_PROMPT_SYSTEM_H
 #define CH_PROMPT_SYSTEM_H
 #include "prompt/project.h"

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "sandbox/init.h"
-#include "sandbox/keeper.h"
+#include "sandbox/supervisor.h"
 
 /* Numbers that mean something are taken before others are given out. */
 static void reserve_numbers(void) {

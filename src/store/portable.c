@@ -3,7 +3,7 @@
  * An export is one JSON object a line: {"chela_session":1,"key",...} and then
  * {"seq","type","ts","data"} for each record. A fork is a copy up to a point.
  * Both arrive as one transaction: a session with all its records, or none. */
-#include "agent/journal.h"
+#include "agent/journal/journal.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/limits.h"

@@ -1,6 +1,6 @@
 /* replay.c -- a journal driven through the machine again.
  *
- * The machine (agent/run.c) is pure: fed with what the model said and what the
+ * The machine (agent/machine/run.c) is pure: fed with what the model said and what the
  * tools gave, it must decide as it did then. Each STATE record is a decision;
  * where the machine comes to another one now, because it was changed or has
  * other limits, that is a difference. So are instructions, a model, a history
@@ -13,7 +13,7 @@
  * turn was theirs, or that it was the last. */
 #include <stdio.h>
 
-#include "agent/mode.h"
+#include "agent/feature/mode/mode.h"
 #include "base/error.h"
 #include "json/json.h"
 #include "store/store.h"

@@ -1,5 +1,5 @@
 /* schedules.c -- schedules that are kept in a store; chela/schedule.h. */
-#include "agent/schedule.h"
+#include "agent/journal/schedule.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "json/writer.h"

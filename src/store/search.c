@@ -4,7 +4,7 @@
  * what a user says belongs to the turn that it causes. A session's row knows how
  * many there are, so they are counted from the end: only records behind the one
  * in question are read. */
-#include "agent/journal.h"
+#include "agent/journal/journal.h"
 #include "base/arena.h"
 #include "base/limits.h"
 #include "base/mem.h"

@@ -1,5 +1,5 @@
 /* show.c -- sessions as JSON, for people and programs that look at a store. */
-#include "agent/past.h"
+#include "agent/journal/journal_replay.h"
 #include "base/error.h"
 #include "json/writer.h"
 #include "store/store.h"

@@ -5,8 +5,8 @@
 
 #include <time.h>
 
-#include "agent/agent.h"
-#include "agent/journal.h"
+#include "agent/handle/agent.h"
+#include "agent/journal/journal.h"
 #include "base/checksum.h"
 #include "base/error.h"
 #include "base/limits.h"

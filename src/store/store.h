@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "chela/store.h"
-#include "tool/notes.h"
+#include "tool/memory/notes.h"
 
 struct chela_store {
     atomic_uint refs;
@@ -47,7 +47,7 @@ struct ch_keys { /* of sessions; zeroed: none */
 int ch_keys_add(const struct chela_store_session *row, void *keys); /* for chela_store_list */
 void ch_keys_release(struct ch_keys *keys);
 
-/* --- search.c: what was said, for agents (tool/notes.h) */
+/* --- search.c: what was said, for agents (tool/memory/notes.h) */
 int ch_store_recall(chela_store *store, const struct ch_recall_query *q, ch_recall_fn *fn, void *to,
                     struct chela_error *err);
 

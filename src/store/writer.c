@@ -19,7 +19,7 @@
 #include <signal.h>
 #include <time.h>
 
-#include "agent/journal.h"
+#include "agent/journal/journal.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/list.h"

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "agent/beat_reply.h"
+#include "agent/feature/heartbeat/beat_reply.h"
 #include "base/mem.h"
 
 static void check(bool ok) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
-#include "tool/builtin/expression.h"
+#include "tool/builtin/data/expression.h"
 
 static void check_again(struct ch_sv value) {
     struct chela_error err = {0};

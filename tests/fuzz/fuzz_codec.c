@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
-#include "model/wire.h"
+#include "model/wire/wire.h"
 #include "json/json.h"
 #include "json/writer.h"
 

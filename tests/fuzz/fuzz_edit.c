@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "tool/builtin/replace.h"
+#include "tool/builtin/files/replace.h"
 
 #define MOST 8
 

@@ -8,8 +8,8 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
-#include "tool/builtin/gitignore.h"
-#include "tool/builtin/glob.h"
+#include "tool/builtin/files/gitignore.h"
+#include "tool/builtin/files/glob.h"
 
 static enum ch_ignored ask(struct ch_sv rules, const char *more, struct ch_sv path) {
     CH_BUF_AUTO text = {0};

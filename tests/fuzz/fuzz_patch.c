@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "tool/builtin/patch.h"
+#include "tool/builtin/files/patch.h"
 
 static size_t count_lines(struct ch_sv s) {
     size_t n = 0;

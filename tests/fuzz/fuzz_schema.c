@@ -14,9 +14,9 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "chela/schema.h"
-#include "json/schema.h"
-#include "json/schema_clean.h"
-#include "json/schema_lint.h"
+#include "schema/schema.h"
+#include "schema/schema_clean.h"
+#include "schema/schema_lint.h"
 #include "json/value.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "model/scripted_private.h"
+#include "model/scripted/scripted_private.h"
 
 #define ASK \
     "{\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"write python script\"}]}"

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
-#include "tool/approval.h"
-#include "tool/display.h"
-#include "tool/executable.h"
-#include "tool/shell_words.h"
+#include "tool/call/approval.h"
+#include "tool/result/display.h"
+#include "tool/process/executable.h"
+#include "tool/process/shell_words.h"
 
 static void quote(struct ch_buf *out, const char *word) {
     ch_buf_add_str(out, out->n ? " '" : "'");

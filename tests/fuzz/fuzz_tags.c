@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "model/message.h"
-#include "model/tags.h"
+#include "model/message/message.h"
+#include "model/codec/tags.h"
 #include "json/json.h"
 
 struct out {

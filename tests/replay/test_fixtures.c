@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/wire.h"
+#include "model/wire/wire.h"
 #include "support/events.h"
 #include "support/replay.h"
 #include "json/writer.h"

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "support/replay.h"
-#include "json/schema.h"
+#include "schema/schema.h"
 #include "json/writer.h"
 
 #define DEFAULT_DIR "../shared/data/json-schema-test-suite"

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "agent/journal.h"
-#include "agent/mailbox.h"
+#include "agent/journal/journal.h"
+#include "agent/journal/mailbox.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "store/store.h"

@@ -8,7 +8,7 @@
 /* after the headers it needs */
 #include <cmocka.h>
 
-#include "agent/meaning.h"
+#include "agent/context/tool_embedding.h"
 #include "base/arena.h"
 #include "json/json.h"
 #include "support/stage.h"

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "agent/fill.h"
+#include "agent/context/context_budget.h"
 #include "json/json.h"
-#include "prompt/carry.h"
+#include "prompt/summary_carryover.h"
 #include "prompt/tokens.h"
 #include "store/store.h"
 #include "support/stage.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "agent/keep.h"
+#include "agent/journal/run_journal.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "store/store.h"

@@ -27,7 +27,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "tool/builtin.h"
+#include "tool/builtin/builtin.h"
 
 #define NOBODY 65534
 

@@ -7,7 +7,7 @@
 #define TEST_SUPPORT_BOXWORLD_H
 #include "support/box.h"
 #include "support/toolkit.h"
-#include "tool/sandbox.h"
+#include "tool/process/sandbox_policy.h"
 
 #define SENTINEL "hunter2-sentinel" /* in the environment of the runtime */
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "model/wire.h"
+#include "model/wire/wire.h"
 
 static int cases, failures;
 

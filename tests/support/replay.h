@@ -2,7 +2,7 @@
 #ifndef CH_TESTS_REPLAY_H
 #define CH_TESTS_REPLAY_H
 #include "base/arena.h"
-#include "model/codec.h"
+#include "model/codec/codec.h"
 #include "json/json.h"
 
 /* The whole of a file, in the arena; {NULL,0} when it cannot be read. */

@@ -2,7 +2,7 @@
  * fake model, and a log of what happened. */
 #ifndef TESTS_STAGE_H
 #define TESTS_STAGE_H
-#include "agent/driver.h"
+#include "agent/handle/driver.h"
 #include "support/fake_model.h"
 
 struct stage {

@@ -2,7 +2,7 @@
 #ifndef TEST_SUPPORT_TOOLKIT_H
 #define TEST_SUPPORT_TOOLKIT_H
 #include "base/buf.h"
-#include "tool/batch.h"
+#include "tool/call/batch.h"
 
 struct kit {
     struct ch_loop *loop;

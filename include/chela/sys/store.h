@@ -41,7 +41,7 @@ struct chela_store_db; /* one open database; the module's own */
 struct chela_store_record {
     uint64_t seq;     /* 1, 2, 3 ... in its session */
     int64_t ts;       /* ms, wall clock */
-    uint32_t type;    /* as in agent/journal.h */
+    uint32_t type;    /* as in agent/journal/journal.h */
     uint32_t sum;     /* checksum, made and checked by the caller */
     const char *data; /* n bytes; not necessarily NUL-terminated */
     size_t n;

@@ -1,4 +1,4 @@
-/* builtins.h -- the functions behind the table in tool/builtin.c. */
+/* builtins.h -- the functions behind the table in tool/builtin/builtin.c. */
 #ifndef CH_TOOL_BUILTIN_BUILTINS_H
 #define CH_TOOL_BUILTIN_BUILTINS_H
 #include "chela/tool.h"

@@ -4,7 +4,7 @@
 #define CH_TOOL_BUILTIN_OUTSIDE_H
 #include "base/buf.h"
 #include "chela/tool.h"
-#include "tool/settings.h"
+#include "tool/registry/settings.h"
 
 struct ch_outside {
     const char *name;

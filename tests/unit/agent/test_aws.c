@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "agent/agent.h"
+#include "agent/handle/agent.h"
 #include "base/mem.h"
 #include "net/aws.h"
 

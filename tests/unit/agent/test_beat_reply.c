@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "agent/beat_reply.h"
+#include "agent/feature/heartbeat/beat_reply.h"
 #include "base/mem.h"
 
 /* want: "thoughts|name params;...|more"; NULL: it is of no use, because of `why`. */

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "agent/media.h"
+#include "agent/machine/media.h"
 #include "base/limits.h"
 #include "base/mem.h"
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "agent/reflect.h"
+#include "agent/feature/mode/reflect.h"
 #include "base/mem.h"
 
 #define ACCEPT CH_REFLECT_ACCEPT

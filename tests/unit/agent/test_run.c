@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "agent/run.h"
+#include "agent/machine/run.h"
 #include "base/limits.h"
 #include "base/mem.h"
 

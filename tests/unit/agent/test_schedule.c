@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "agent/schedule.h"
+#include "agent/journal/schedule.h"
 #include "base/calendar.h"
 
 #define HOUR 3600000LL

@@ -7,7 +7,7 @@
 /* after the headers it needs */
 #include <cmocka.h>
 
-#include "agent/mailbox.h"
+#include "agent/journal/mailbox.h"
 #include "channel/feishu.h"
 
 #define T0 (INT64_C(1700000000) * 1000)

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "agent/agent.h"
+#include "agent/handle/agent.h"
 #include "base/crc32.h"
 #include "base/limits.h"
 #include "base/mem.h"

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "cli/args.h"
+#include "cli/setup/args.h"
 
 struct flags {
     bool quiet, verbose;

@@ -7,7 +7,7 @@
 /* after the headers it needs */
 #include <cmocka.h>
 
-#include "cli/ask.h"
+#include "cli/term/ask.h"
 
 static void test_answers(void **state) {
     (void)state;

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "cli/edit.h"
+#include "cli/term/edit.h"
 
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define LEFT "\033[D"

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "cli/cmd.h"
-#include "cli/out.h"
-#include "cli/suggest.h"
+#include "cli/command/cmd.h"
+#include "cli/report/out.h"
+#include "cli/support/suggest.h"
 
 static char *written(void (*write)(FILE *out, const void *arg), const void *arg) {
     char *text;

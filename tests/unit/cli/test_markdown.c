@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "cli/markdown.h"
-#include "cli/screen.h"
+#include "cli/term/markdown.h"
+#include "cli/term/screen.h"
 
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define E "\033["

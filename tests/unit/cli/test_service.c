@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "cli/service.h"
+#include "cli/support/service.h"
 
 static void test_told(void **state) {
     (void)state;

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "cli/term.h"
+#include "cli/term/term.h"
 
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define BAD "\xEF\xBF\xBD"

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "cli/out.h"
+#include "cli/report/out.h"
 
 enum { PIPE, TTY, QUIET_PIPE, QUIET_TTY };
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "agent/agent.h"
+#include "agent/handle/agent.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/limits.h"
@@ -21,8 +21,8 @@
 #include "chela/config.h"
 #include "config/conf.h"
 #include "config/option.h"
-#include "model/codec.h"
-#include "model/provider.h"
+#include "model/codec/codec.h"
+#include "model/catalog/provider.h"
 #include "json/json.h"
 
 /* --- what a file comes to ------------------------------------------------------ */

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "agent/agent.h"
-#include "gateway/channels.h"
+#include "agent/handle/agent.h"
+#include "gateway/chat/channels.h"
 #include "store/store.h"
 
 static struct world {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "gateway/gateway.h"
+#include "gateway/request/gateway.h"
 
 #define TOKEN "0123456789abcdef-token"
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "gateway/openai.h"
+#include "gateway/http/openai.h"
 
 #define CALL(id) "{\"id\":\"" id "\",\"type\":\"function\",\"function\":{\"name\":\"f_" id "\"}}"
 #define ASKS(calls) "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[" calls "]}"

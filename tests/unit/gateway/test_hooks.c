@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "gateway/gateway.h"
+#include "gateway/request/gateway.h"
 #include "store/store.h"
 
 static void put(chela_store *store, const char *id, const char *data) {

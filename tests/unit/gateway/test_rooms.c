@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "agent/agent.h"
-#include "agent/beat.h"
-#include "gateway/channels.h"
-#include "gateway/rooms.h"
+#include "agent/handle/agent.h"
+#include "agent/feature/heartbeat/beat.h"
+#include "gateway/chat/channels.h"
+#include "gateway/chat/rooms.h"
 #include "store/store.h"
 
 #define T0 (INT64_C(1700000000) * 1000)

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "agent/agent.h"
-#include "gateway/gateway.h"
+#include "agent/handle/agent.h"
+#include "gateway/request/gateway.h"
 
 static chela_agent *new_agent(chela_runtime *rt, const char *send_to) {
     struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = "scripted/demo", .send_to = send_to);

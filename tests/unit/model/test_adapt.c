@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "model/adapt.h"
-#include "model/provider.h"
+#include "model/codec/adapt.h"
+#include "model/catalog/provider.h"
 #include "json/json.h"
 
 #define CALL(i) \

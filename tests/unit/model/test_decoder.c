@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/limits.h"
-#include "model/codec.h"
+#include "model/codec/codec.h"
 #include "json/writer.h"
 
 #define HI_STREAM                                                                                  \

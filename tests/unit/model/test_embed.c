@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "model/embed.h"
+#include "model/wire/embed.h"
 #include "net/http.h"
 #include "support/httpd.h"
 

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "model/codec.h"
+#include "model/codec/codec.h"
 #include "json/json.h"
 
 #define TEXT(s) \

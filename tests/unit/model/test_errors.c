@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "model/errors.h"
+#include "model/codec/errors.h"
 
 /* Every overflow text of the vendors we know, and what looks like one. */
 static const struct {

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/limits.h"
-#include "model/fold.h"
+#include "model/codec/fold.h"
 
 /* Events as text: "T:piece|so far;" */
 static void record(const struct ch_model_event *ev, void *user) {

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "model/codec.h"
-#include "model/gemini_args.h"
-#include "model/gemini_model.h"
+#include "model/codec/codec.h"
+#include "model/vendor/gemini/gemini_args.h"
+#include "model/catalog/gemini_model.h"
 #include "json/writer.h"
 
 /* --- models */

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "model/ids.h"
+#include "model/message/ids.h"
 
 static const char long_id[] =
     "0123456789012345678901234567890123456789012345678901234567890123456789";

@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "model/listing.h"
+#include "model/catalog/listing.h"
 
 static void add(const struct ch_listed *m, void *user) {
     ch_buf_addf(user, "%.*s %lld %lld;", CH_SV_FMT(m->id), (long long)m->context_window,

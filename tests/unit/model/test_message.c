@@ -8,7 +8,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "model/message.h"
+#include "model/message/message.h"
 #include "json/json.h"
 #include "json/writer.h"
 

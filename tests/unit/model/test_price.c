@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "model/price.h"
+#include "model/catalog/price.h"
 
 static void test_find(void **state) {
     (void)state;

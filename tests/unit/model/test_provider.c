@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "model/claude.h"
-#include "model/provider.h"
+#include "model/catalog/claude.h"
+#include "model/catalog/provider.h"
 
 static void test_lookup(void **state) {
     (void)state;

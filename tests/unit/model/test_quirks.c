@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "model/provider.h"
-#include "model/wire.h"
+#include "model/catalog/provider.h"
+#include "model/wire/wire.h"
 
 /* A request with something of everything; %s: more members. */
 #define REQUEST                                                                                   \

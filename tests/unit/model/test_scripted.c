@@ -19,7 +19,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "io/loop.h"
-#include "model/scripted.h"
+#include "model/scripted/scripted.h"
 #include "json/json.h"
 #include "json/writer.h"
 

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "model/message.h"
-#include "model/tags.h"
+#include "model/message/message.h"
+#include "model/codec/tags.h"
 
 struct out {
     struct ch_buf log; /* "text", "(thought)", "[name {arguments} flags]" */

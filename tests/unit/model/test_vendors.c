@@ -20,8 +20,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "model/codec.h"
-#include "model/provider.h"
+#include "model/codec/codec.h"
+#include "model/catalog/provider.h"
 #include "json/json.h"
 
 #define PNG "iVBORw0KGgo"

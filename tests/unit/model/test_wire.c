@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "model/wire.h"
+#include "model/wire/wire.h"
 #include "json/json.h"
 
 static void test_decode_codes(void **state) {

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "prompt/carry.h"
+#include "prompt/summary_carryover.h"
 #include "prompt/prune.h"
 #include "prompt/retain.h"
 #include "prompt/summary.h"

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "sandbox/hunt.h"
+#include "sandbox/process_kill.h"
 #include "sandbox/protect.h"
 #include "sandbox/scratch.h"
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "agent/journal.h"
+#include "agent/journal/journal.h"
 #include "base/mem.h"
 #include "io/loop.h"
 #include "store/store.h"

@@ -13,9 +13,9 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "support/toolkit.h"
-#include "tool/builtin.h"
-#include "tool/builtin/stage.h"
-#include "tool/call.h"
+#include "tool/builtin/builtin.h"
+#include "tool/builtin/files/stage.h"
+#include "tool/call/call.h"
 #include "json/writer.h"
 
 static void setup(struct kit *k) {

@@ -14,9 +14,9 @@
 #include "base/limits.h"
 #include "support/toolkit.h"
 #include "tool/builtin/builtins.h"
-#include "tool/call.h"
-#include "tool/display.h"
-#include "tool/retry.h"
+#include "tool/call/call.h"
+#include "tool/result/display.h"
+#include "tool/call/retry.h"
 #include "json/writer.h"
 
 /* --- a tool that runs commands, as far as rules can tell ------------------------ */

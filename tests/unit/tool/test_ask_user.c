@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "support/toolkit.h"
-#include "tool/builtin.h"
+#include "tool/builtin/builtin.h"
 
 static const struct {
     const char *arguments;

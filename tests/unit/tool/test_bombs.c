@@ -15,7 +15,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "support/boxworld.h"
-#include "tool/builtin.h"
+#include "tool/builtin/builtin.h"
 
 static bool holds(const char *path, const char *text) {
     CH_AUTOFREE char *got = kit_get(&w.k, path);

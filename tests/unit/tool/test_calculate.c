@@ -11,8 +11,8 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "support/toolkit.h"
-#include "tool/builtin.h"
-#include "tool/builtin/expression.h"
+#include "tool/builtin/builtin.h"
+#include "tool/builtin/data/expression.h"
 
 static const struct {
     const char *in, *want; /* want: "= exact", "~ approximate", or an error */

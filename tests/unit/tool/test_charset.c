@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "tool/builtin/charset.h"
+#include "tool/builtin/web/charset.h"
 
 #define NIHAO_GBK "\xc4\xe3\xba\xc3"
 #define NIHAO "\u4f60\u597d"

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "tool/builtin.h"
+#include "tool/builtin/builtin.h"
 #include "json/json.h"
 
 #define DOC "docs/tools.md"

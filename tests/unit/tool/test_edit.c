@@ -13,9 +13,9 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "support/toolkit.h"
-#include "tool/builtin.h"
-#include "tool/builtin/file.h"
-#include "tool/builtin/replace.h"
+#include "tool/builtin/builtin.h"
+#include "tool/builtin/files/file.h"
+#include "tool/builtin/files/replace.h"
 #include "json/writer.h"
 
 #define LQ "\xe2\x80\x9c" /* left double quotation mark */

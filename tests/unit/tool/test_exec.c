@@ -17,10 +17,10 @@
 #include "base/mem.h"
 #include "support/box.h"
 #include "support/toolkit.h"
-#include "tool/builtin.h"
-#include "tool/ends.h"
-#include "tool/jobs.h"
-#include "tool/sandbox.h"
+#include "tool/builtin/builtin.h"
+#include "tool/result/head_tail.h"
+#include "tool/process/jobs.h"
+#include "tool/process/sandbox_policy.h"
 
 static struct ch_sandbox_policy policy;
 static struct ch_jobs *jobs;

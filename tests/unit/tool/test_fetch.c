@@ -17,7 +17,7 @@
 #include "support/modules.h"
 #include "support/names.h"
 #include "support/toolkit.h"
-#include "tool/fetch.h"
+#include "tool/builtin/web/fetch.h"
 
 static const struct name_row names[] = {
     {"private.example", "10.1.2.3 127.0.0.1"},

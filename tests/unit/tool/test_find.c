@@ -12,7 +12,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "support/toolkit.h"
-#include "tool/builtin.h"
+#include "tool/builtin/builtin.h"
 #include "json/writer.h"
 
 static void tree(struct kit *k) {

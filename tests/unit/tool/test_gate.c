@@ -20,9 +20,9 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "support/toolkit.h"
-#include "tool/approval.h"
-#include "tool/builtin.h"
-#include "tool/sandbox.h"
+#include "tool/call/approval.h"
+#include "tool/builtin/builtin.h"
+#include "tool/process/sandbox_policy.h"
 #include "json/writer.h"
 
 static const char *const rules[] = {

@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
-#include "tool/builtin/gitignore.h"
+#include "tool/builtin/files/gitignore.h"
 
 /* path: "/" at its end for a directory. want: + ignored, - taken back, . silent */
 static const struct {

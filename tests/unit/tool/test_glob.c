@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "chela/error.h"
 #include "support/toolkit.h"
-#include "tool/builtin/glob.h"
+#include "tool/builtin/files/glob.h"
 
 #define E_ACUTE "\xc3\xa9"
 #define NI "\xe4\xbd\xa0"

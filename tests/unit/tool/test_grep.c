@@ -11,8 +11,8 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "support/toolkit.h"
-#include "tool/builtin.h"
-#include "tool/builtin/regex.h"
+#include "tool/builtin/builtin.h"
+#include "tool/builtin/files/regex.h"
 #include "json/writer.h"
 
 #define NI "\xe4\xbd\xa0"

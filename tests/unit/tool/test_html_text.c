@@ -13,7 +13,7 @@
 #include "io/module.h"
 #include "support/modules.h"
 #include "support/toolkit.h"
-#include "tool/builtin/html_text.h"
+#include "tool/builtin/web/html_text.h"
 
 static const struct chela_html_ops *parser;
 

@@ -16,9 +16,9 @@
 #include "support/modules.h"
 #include "support/smtpd.h"
 #include "support/toolkit.h"
-#include "tool/builtin.h"
-#include "tool/builtin/mail_message.h"
-#include "tool/settings.h"
+#include "tool/builtin/builtin.h"
+#include "tool/builtin/chat/mail_message.h"
+#include "tool/registry/settings.h"
 
 #define PASSWORD "mail-password-SENTINEL"
 

@@ -12,10 +12,10 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "support/toolkit.h"
-#include "tool/builtin.h"
+#include "tool/builtin/builtin.h"
 #include "base/calendar.h"
-#include "tool/notes.h"
-#include "tool/settings.h"
+#include "tool/memory/notes.h"
+#include "tool/registry/settings.h"
 
 /* --- past conversations, as a store would have them ------------------------------------ */
 

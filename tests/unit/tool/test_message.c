@@ -11,9 +11,9 @@
 #include "chela/channel.h"
 #include "io/loop.h"
 #include "support/toolkit.h"
-#include "tool/builtin.h"
-#include "tool/delivery.h"
-#include "tool/state.h"
+#include "tool/builtin/builtin.h"
+#include "tool/call/delivery.h"
+#include "tool/call/state.h"
 
 struct wire {
     struct ch_buf log; /* "send target=- id=- text=hi;" */

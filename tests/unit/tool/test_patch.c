@@ -10,7 +10,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "support/toolkit.h"
-#include "tool/builtin/patch.h"
+#include "tool/builtin/files/patch.h"
 
 #define LQ "\xe2\x80\x9c" /* left double quotation mark */
 #define BOM "\xef\xbb\xbf"

@@ -19,8 +19,8 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "support/toolkit.h"
-#include "tool/builtin.h"
-#include "tool/path.h"
+#include "tool/builtin/builtin.h"
+#include "tool/process/path.h"
 #include "json/writer.h"
 
 static const struct {

@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "tool/policies.h"
+#include "tool/registry/policies.h"
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "tool/policy.h"
+#include "tool/registry/policy.h"
 
 static const struct {
     const char *allow, *deny;

@@ -12,8 +12,8 @@
 
 #include "base/mem.h"
 #include "support/toolkit.h"
-#include "tool/builtin.h"
-#include "tool/sandbox.h"
+#include "tool/builtin/builtin.h"
+#include "tool/process/sandbox_policy.h"
 
 static struct ch_sandbox_policy policy;
 

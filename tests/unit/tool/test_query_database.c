@@ -17,8 +17,8 @@
 #include "base/mem.h"
 #include "support/modules.h"
 #include "support/toolkit.h"
-#include "tool/builtin.h"
-#include "tool/settings.h"
+#include "tool/builtin/builtin.h"
+#include "tool/registry/settings.h"
 #include "json/writer.h"
 
 static const char schema[] =

@@ -11,7 +11,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "support/toolkit.h"
-#include "tool/builtin.h"
+#include "tool/builtin/builtin.h"
 
 static void setup(struct kit *k) {
     kit_init(k);

@@ -8,9 +8,9 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "tool/builtin.h"
+#include "tool/builtin/builtin.h"
 #include "tool/builtin/outside.h"
-#include "tool/registry.h"
+#include "tool/registry/registry.h"
 
 static int nothing(chela_call *call, void *user) {
     (void)call;

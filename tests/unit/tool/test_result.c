@@ -9,7 +9,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "tool/result.h"
+#include "tool/result/result.h"
 #include "json/json.h"
 
 static const struct {

@@ -23,7 +23,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "support/boxworld.h"
-#include "tool/builtin.h"
+#include "tool/builtin/builtin.h"
 
 /* --- the attacks ---------------------------------------------------------------- */
 

@@ -13,9 +13,9 @@
 #include "chela/json.h"
 #include "chela/select.h"
 #include "support/toolkit.h"
-#include "tool/select.h"
-#include "tool/stem.h"
-#include "tool/terms.h"
+#include "tool/select/select.h"
+#include "search/stem.h"
+#include "search/tokenize.h"
 
 /* --- words ------------------------------------------------------------------- */
 

@@ -15,9 +15,9 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "support/toolkit.h"
-#include "tool/result.h"
-#include "tool/shape.h"
-#include "tool/spill.h"
+#include "tool/result/result.h"
+#include "tool/result/shape.h"
+#include "tool/result/spill.h"
 #include "json/json.h"
 
 #define NI "\xe4\xbd\xa0" /* a Chinese character */

@@ -14,8 +14,8 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/limits.h"
-#include "tool/executable.h"
-#include "tool/shell_words.h"
+#include "tool/process/executable.h"
+#include "tool/process/shell_words.h"
 
 /* Words as "[a][b c]", or "-why". */
 static void show(struct ch_buf *out, struct ch_sv text, enum ch_words_mode mode) {

@@ -11,8 +11,8 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "support/toolkit.h"
-#include "tool/builtin.h"
-#include "tool/call.h"
+#include "tool/builtin/builtin.h"
+#include "tool/call/call.h"
 
 /* {"lines": n} numbered lines. */
 static int talk(chela_call *call, void *user) {

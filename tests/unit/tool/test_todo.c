@@ -9,8 +9,8 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "support/toolkit.h"
-#include "tool/builtin.h"
-#include "tool/state.h"
+#include "tool/builtin/builtin.h"
+#include "tool/call/state.h"
 
 static void setup(struct kit *k, struct ch_session_state *state) {
     kit_init(k);

@@ -16,8 +16,8 @@
 #include "support/httpd.h"
 #include "support/modules.h"
 #include "support/toolkit.h"
-#include "tool/builtin.h"
-#include "tool/settings.h"
+#include "tool/builtin/builtin.h"
+#include "tool/registry/settings.h"
 #include "json/json.h"
 
 #define KEY "brave-key-SENTINEL-0123456789"

@@ -1,0 +1,587 @@
+/* agent.c -- a definition: model, prompt, tools, limits. */
+#include "agent/feature/heartbeat/beat.h"
+#include "agent/context/compaction.h"
+#include "agent/context/context.h"
+#include "agent/context/tool_embedding.h"
+#include "agent/feature/mode/mode.h"
+#include "agent/feature/mode/role.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/opts.h"
+#include "tool/builtin/builtin.h"
+#include "tool/process/sandbox_policy.h"
+#include "tool/registry/settings.h"
+#include "json/writer.h"
+
+static char *dup_opt(const char *s) {
+    return s ? ch_strdup(s) : NULL;
+}
+
+/* 0 is the default, negative is none: kept as negative. */
+static int64_t limit_or(int64_t given, int64_t otherwise) {
+    return given == 0 ? otherwise : given;
+}
+
+static struct ch_run_limits resolve_limits(const struct chela_agent_opts *o) {
+    return (struct ch_run_limits){
+        .max_turns = limit_or(o->limits.max_turns, CH_DEFAULT_MAX_TURNS),
+        .max_tool_calls = limit_or(o->limits.max_tool_calls, CH_DEFAULT_MAX_TOOL_CALLS),
+        .max_errors = limit_or(o->limits.max_consecutive_errors, CH_DEFAULT_MAX_ERRORS),
+        .token_budget = limit_or(o->limits.token_budget, -1),
+        .cost_budget = o->limits.cost_budget_usd > 0 ? o->limits.cost_budget_usd : -1,
+        .retries = o->max_retries < 0 ? 0
+                   : o->max_retries   ? o->max_retries
+                                      : CH_DEFAULT_RETRIES,
+        .sums_up = o->sum_up && !o->output_schema,
+    };
+}
+
+/* Paths differ from machine to machine: a cassette knows them by a name. */
+static void name_workspace(chela_agent *a) {
+    CH_BUF_AUTO word = {0};
+    if (a->rt->workspaces++ == 0)
+        ch_buf_add_str(&word, "${workspace}");
+    else
+        ch_buf_addf(&word, "${workspace:%u}", a->rt->workspaces);
+    ch_cassette_hide(a->rt->cassette, a->workspace, ch_buf_str(&word));
+}
+
+static int resolve_workspace(chela_agent *a, const char *dir, struct chela_error *err) {
+    char *path = realpath(dir ? dir : ".", NULL);
+    if (!path)
+        return ch_fail(err, CHELA_ENOENT, "workspace '%s': %s", dir ? dir : ".", strerror(errno));
+    a->workspace = ch_strdup(path);
+    free(path);
+    if (a->rt->cassette)
+        name_workspace(a);
+    if (access(a->workspace, X_OK) < 0)
+        return ch_fail(err, CHELA_EPERM, "workspace '%s': %s", a->workspace, strerror(errno));
+    return 0;
+}
+
+static int add_target(chela_agent *a, const char *spec, const struct chela_agent_opts *opts,
+                      struct chela_error *err) {
+    struct ch_target *t;
+    int rc = ch_target_new(a->rt, spec, opts, &t, err);
+    if (rc < 0)
+        return rc;
+    a->targets = ch_realloc(a->targets, (a->ntargets + 1) * sizeof(struct ch_target *));
+    a->targets[a->ntargets++] = t;
+    return 0;
+}
+
+/* Address and key given for the first model do not hold for its fallbacks. */
+static int add_fallbacks(chela_agent *a, const char *const *specs, struct chela_error *err) {
+    static const struct chela_agent_opts none = CHELA_AGENT_OPTS(.id = NULL);
+    for (; specs && *specs; specs++) {
+        if (a->ntargets == CH_LIMIT_MODELS)
+            return ch_fail(err, CHELA_ELIMIT, "agent %s: more than %d models", a->id,
+                           CH_LIMIT_MODELS);
+        int rc = add_target(a, *specs, &none, err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int add_tools(chela_agent *a, const struct chela_agent_opts *o, struct chela_error *err) {
+    struct ch_settings_opts settings = {.list = o->settings,
+                                        .env = a->rt->env,
+                                        .user = a->rt->user,
+                                        .transport = ch_http_transport(a->rt->http),
+                                        .recall = &a->rt->recall,
+                                        .embedder = a->meaning ? &a->meaning->embedder : NULL,
+                                        .module_path = a->rt->module_path,
+                                        .ca_file = a->rt->ca_file};
+    int rc = ch_settings_new(&settings, &a->settings, err);
+    if (rc < 0 || !o->tools)
+        return rc;
+    return ch_builtin_add_with(&a->registry, a->settings, o->tools, NULL, err);
+}
+
+/* A tool that is asked for by name and forbidden is worth a word. */
+static void note_contradictions(const chela_agent *a, const char *allow) {
+    struct ch_sv rest = ch_sv_str(allow);
+    while (a->policy.deny && rest.n) {
+        struct ch_sv word = ch_sv_trim(ch_sv_split(&rest, ','));
+        if (word.n && ch_policy_contradicts(word, ch_sv_str(a->policy.deny)))
+            ch_log(CH_LOG_WARN, "policy", "agent %s: %.*s is both allowed and denied: denied",
+                   a->id, CH_SV_FMT(word));
+    }
+}
+
+static void load_skills(chela_agent *a, const char *allow) {
+    const char *roots[] = {ch_arena_printf(&a->arena, "%s/skills", a->workspace),
+                           ch_arena_printf(&a->arena, "%s/.agents/skills", a->workspace), NULL};
+    struct ch_skills_opts opts = {.workspace = a->workspace,
+                                  .roots = roots,
+                                  .allow = allow,
+                                  .path = ch_runtime_env(a->rt, "PATH"),
+                                  .env = a->rt->env,
+                                  .user = a->rt->user};
+    ch_skills_load(&a->skills, &opts);
+    if (a->skills.untold)
+        ch_log(CH_LOG_WARN, "prompt",
+               "%zu skills are not described to the model: there is room for %zu KB of "
+               "descriptions; 'chela skills list' shows which, skills.allow chooses others",
+               a->skills.untold, (size_t)CH_LIMIT_SKILLS_PROMPT / CH_KB);
+    if (a->skills.cut)
+        ch_log(CH_LOG_WARN, "prompt",
+               "there are more than %d skills, or more than %d folders in one: the others are "
+               "not looked at",
+               CH_LIMIT_SKILLS, CH_LIMIT_SKILL_ENTRIES);
+}
+
+int chela_agent_policy(chela_agent *a, const char *allow, const char *deny,
+                       enum chela_permission permission, struct chela_error *err) {
+    struct ch_policy policy;
+    int rc = ch_policy_init(&policy, allow, deny, permission, err);
+    if (rc < 0)
+        return rc;
+    ch_policy_release(&a->policy);
+    a->policy = policy;
+    a->policy.absent = ch_channel_tool(&a->registry); /* sessions have channels */
+    a->registry.revision++; /* what a request describes is to be made anew */
+    note_contradictions(a, allow);
+    return 0;
+}
+
+static int set_approvals(chela_agent *a, const struct chela_agent_opts *o,
+                         struct chela_error *err) {
+    int rc = ch_consent_read(o->approve, &a->ask_means, err);
+    if (rc == 0)
+        rc = ch_approvals_new(o->approvals, o->approved, &a->approvals, err);
+    return rc;
+}
+
+static void set_sampling(chela_agent *a, const struct chela_agent_opts *o) {
+    a->has_temperature = o->temperature != NULL;
+    a->temperature = o->temperature ? *o->temperature : 0;
+    a->has_top_p = o->top_p != NULL;
+    a->top_p = o->top_p ? *o->top_p : 0;
+    a->top_k = o->top_k;
+    a->has_seed = o->seed != NULL;
+    a->seed = o->seed ? *o->seed : 0;
+    size_t n = 0;
+    while (o->stop && o->stop[n])
+        n++;
+    a->stop = n ? ch_alloc(n * sizeof(*a->stop)) : NULL;
+    for (; a->nstop < n; a->nstop++)
+        a->stop[a->nstop] = ch_sv_str(ch_strdup(o->stop[a->nstop]));
+}
+
+static int take_answer(chela_call *call, void *user) {
+    (void)user;
+    chela_result_details(call, chela_call_arguments(call));
+    chela_result_printf(call, "The answer was accepted.");
+    return 0;
+}
+
+/* A way of answering that a model does not have is found before the first run. */
+static int check_output(const chela_agent *a, struct chela_error *err) {
+    enum ch_output_way way;
+    size_t tools = 0;
+    int rc = 0;
+    for (size_t i = 0; i < a->registry.n; i++)
+        tools += ch_policy_allows(&a->policy, ch_sv_str(a->registry.tools[i]->name),
+                                  a->registry.tools[i]->permission);
+    for (size_t i = 0; rc == 0 && i < a->ntargets; i++)
+        rc = ch_output_way(a->output,
+                           &(struct ch_model_request){.endpoint = &a->targets[i]->ep,
+                                                      .model = ch_sv_str(a->targets[i]->model),
+                                                      .ntools = tools},
+                           &way, err);
+    return rc;
+}
+
+int ch_agent_output(chela_agent *a, const char *schema, const char *by, struct chela_error *err) {
+    if (!schema)
+        return 0;
+    int rc = ch_output_new(schema, by, &a->output, err);
+    if (rc == 0)
+        rc = check_output(a, err);
+    if (rc < 0 || !ch_output_has_tool(a->output))
+        return rc;
+    struct chela_tool_opts tool = CHELA_TOOL_OPTS(
+            .name = CH_OUTPUT_TOOL,
+            .description = "Give the final answer, which ends the work. Call it once, alone, when "
+                           "everything else is done. Its arguments are the answer.",
+            .schema = ch_output_schema(a->output), .fn = take_answer,
+            .effect = CHELA_EFFECT_READ, .permission = CHELA_PERM_READ,
+            .flags = CHELA_TOOL_ON_LOOP | CHELA_TOOL_TERMINATES);
+    return ch_registry_add(&a->registry, &tool, NULL, NULL, err);
+}
+
+static int set_compaction(chela_agent *a, const struct chela_agent_opts *o,
+                          struct chela_error *err) {
+    static const struct chela_agent_opts none = CHELA_AGENT_OPTS(.id = NULL);
+    int rc = ch_compact_mode_read(o->compaction, &a->compact_mode, err);
+    if (a->companion && !o->compaction)
+        a->compact_mode = CH_COMPACT_RETAIN; /* what is old is not shown: no model need read it */
+    if (rc == 0 && o->compaction_model)
+        rc = ch_target_new(a->rt, o->compaction_model, &none, &a->summariser, err);
+    a->limits.compacts = a->compact_mode != CH_COMPACT_OFF;
+    a->compact = ch_compact;
+    return rc;
+}
+
+static const char *keep_text(chela_agent *a, const char *text) {
+    return text && *text ? ch_arena_str(&a->arena, ch_sv_str(text)) : NULL;
+}
+
+static void set_roles(chela_agent *a, const struct chela_agent_opts *o) {
+    const char *models[CH_ROLES] = {[CH_ROLE_ROUTER] = o->roles.router,
+                                    [CH_ROLE_PLANNER] = o->roles.planner,
+                                    [CH_ROLE_EXECUTOR] = o->roles.executor,
+                                    [CH_ROLE_REFLECTOR] = o->roles.reflector};
+    for (size_t i = 0; i < CH_ROLES; i++)
+        a->role_models[i] = keep_text(a, models[i]);
+}
+
+static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_error *err) {
+    a->id = ch_strdup(o->id ? o->id : "main");
+    a->tool_choice = dup_opt(o->tool_choice);
+    a->reasoning = o->reasoning;
+    a->max_output_tokens = o->max_output_tokens;
+    set_sampling(a, o);
+    set_roles(a, o);
+    a->cache = (enum ch_cache)o->cache;
+    a->strict = o->strict;
+    a->parallel = o->parallel;
+    a->no_stream = o->no_stream;
+    a->timeouts = (struct ch_http_timeouts){.connect = o->connect_timeout_ms,
+                                            .first_byte = o->first_byte_timeout_ms,
+                                            .idle = o->idle_timeout_ms};
+    a->limits = resolve_limits(o);
+    a->loop_guard = o->loop_guard;
+    a->queue = o->queue;
+    a->description = keep_text(a, o->description);
+    a->send_to = keep_text(a, o->send_to);
+    a->chat_actions = o->chat_actions;
+    a->gateway_tool = o->gateway_tool;
+    a->max_depth = CH_MIN(o->max_depth ? o->max_depth : CH_DEFAULT_DELEGATE_DEPTH,
+                          CH_LIMIT_DELEGATE_DEPTH);
+    a->max_children = CH_MIN(o->max_children ? o->max_children : CH_DEFAULT_DELEGATE_CHILDREN,
+                             CH_LIMIT_DELEGATE_CHILDREN);
+    a->timeout_ms = limit_or(o->limits.timeout_ms, CH_DEFAULT_RUN_MS);
+    a->selection_size = o->selection_size;
+    int rc = ch_mode_read(o->mode, &a->mode, err);
+    if (rc == 0)
+        rc = ch_reflecting_read(o->reflection, keep_text(a, o->reflect_tools), &a->reflection, err);
+    if (rc == 0)
+        rc = ch_select_mode_read(o->selection, &a->selection, err);
+    if (rc == 0)
+        rc = resolve_workspace(a, o->workspace, err);
+    if (rc == 0)
+        rc = add_target(a, o->model ? o->model : chela_default_model(a->rt, NULL), o, err);
+    if (rc == 0)
+        rc = add_fallbacks(a, o->fallbacks, err);
+    if (rc == 0 && o->embedding)
+        rc = ch_meaning_new(a->rt, o->embedding, &a->meaning, err);
+    if (rc == 0)
+        rc = add_tools(a, o, err);
+    if (rc == 0 && a->mode == CH_MODE_HEARTBEAT)
+        rc = ch_beat_configure(a, o, err);
+    if (rc == 0 && a->mode == CH_MODE_HEARTBEAT)
+        rc = ch_beat_tools(a, err);
+    else if (rc == 0 && a->mode != CH_MODE_REACT)
+        rc = ch_mode_tools(a, o->review_plan, err);
+    if (rc == 0)
+        rc = ch_context_configure(a, o, err);
+    if (rc == 0)
+        load_skills(a, o->skills);
+    if (rc == 0)
+        rc = chela_agent_policy(a, o->allow, o->deny, o->permission, err);
+    if (rc == 0)
+        rc = ch_policies_new(o->policies, &a->policies, err);
+    if (rc == 0)
+        rc = set_approvals(a, o, err);
+    if (rc == 0)
+        rc = ch_sandbox_read(&a->arena, o->sandbox, &a->sandbox, err);
+    if (rc == 0)
+        rc = ch_agent_output(a, o->output_schema, o->output_by, err);
+    if (rc == 0)
+        rc = ch_queue_opts_fill(&a->queue, err);
+    if (rc == 0)
+        rc = set_compaction(a, o, err);
+    if (rc < 0)
+        return rc;
+    a->limits.models = (unsigned)a->ntargets;
+    return 0;
+}
+
+int chela_agent_new(chela_runtime *rt, const struct chela_agent_opts *given, chela_agent **out,
+                    struct chela_error *err) {
+    struct chela_agent_opts opts;
+    *out = NULL;
+    if (!rt)
+        return ch_fail(err, CHELA_EINVAL, "there is no runtime for the agent");
+    int rc = CH_OPTS_READ(chela_agent_opts, &opts, given, err);
+    if (rc < 0)
+        return rc;
+    chela_agent *a = ch_alloc(sizeof(*a));
+    a->rt = rt;
+    ch_list_init(&a->sessions);
+    ch_list_add(&rt->agents, &a->link);
+    rc = fill(a, &opts, err);
+    if (rc < 0) {
+        ch_agent_free(a);
+        return rc;
+    }
+    *out = a;
+    return 0;
+}
+
+static void free_targets(struct ch_target **targets, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        ch_target_free(targets[i]);
+    ch_free(targets);
+}
+
+void ch_agent_free(chela_agent *a) {
+    for (chela_session *s; (s = CH_LIST_FIRST(&a->sessions, chela_session, link));)
+        chela_session_close(s);
+    ch_sessions_bury(a->rt);
+    ch_roles_free(a);
+    ch_list_del(&a->link);
+    free_targets(a->patched, a->npatched);
+    ch_registry_release(&a->registry);
+    ch_ranking_release(&a->ranking);
+    ch_policy_release(&a->policy);
+    ch_arena_release(&a->arena);
+    ch_free(a->hooks);
+    if (!a->base || a->output != a->base->output)
+        ch_output_free(a->output);
+    ch_context_forget(a);
+    if (a->base) {
+        ch_free(a);
+        return;
+    }
+    free_targets(a->targets, a->ntargets);
+    ch_meaning_free(a->meaning);
+    ch_skills_release(&a->skills);
+    ch_settings_unref(a->settings);
+    ch_policies_free(a->policies);
+    ch_approvals_free(a->approvals);
+    ch_target_free(a->summariser);
+    ch_free(a->id);
+    ch_free(a->workspace);
+    ch_free(a->tool_choice);
+    for (size_t i = 0; i < a->nstop; i++)
+        ch_free((char *)a->stop[i].p);
+    ch_free(a->stop);
+    ch_free(a);
+}
+
+int chela_agent_hooks(chela_agent *a, const struct chela_hooks *given, struct chela_error *err) {
+    struct chela_hooks hooks;
+    int rc = CH_OPTS_NEED(chela_hooks, &hooks, given, err);
+    if (rc < 0)
+        return rc;
+    a->hooks = ch_realloc(a->hooks, (a->nhooks + 1) * sizeof(hooks));
+    a->hooks[a->nhooks++] = hooks;
+    return 0;
+}
+
+/* --- tools */
+
+int chela_agent_add_tool(chela_agent *a, const struct chela_tool_opts *given,
+                         struct chela_error *err) {
+    struct chela_tool_opts opts;
+    int rc = CH_OPTS_NEED(chela_tool_opts, &opts, given, err);
+    if (rc < 0)
+        return rc;
+    if (opts.flags & CHELA_TOOL_RISKY)
+        return ch_fail(err, CHELA_EINVAL,
+                       "tool %s: what is risky runs in the sandbox, and a C function cannot: make "
+                       "it a program (chela_agent_add_command), or have it asked about "
+                       "(CHELA_TOOL_CONFIRM)",
+                       opts.name ? opts.name : "?");
+    return ch_registry_add(&a->registry, &opts, NULL, NULL, err);
+}
+
+int chela_agent_tool(chela_agent *a, const char *name, const char *description, const char *schema,
+                     chela_tool_fn *fn, void *user) {
+    struct chela_tool_opts opts = CHELA_TOOL_OPTS(.name = name, .description = description,
+                                                  .schema = schema, .fn = fn, .user = user);
+    if (!a)
+        return CHELA_EINVAL;
+    return ch_registry_add(&a->registry, &opts, NULL, NULL, NULL);
+}
+
+int chela_agent_remove_tool(chela_agent *a, const char *name) {
+    int rc = ch_registry_remove(&a->registry, name);
+    a->policy.absent = ch_channel_tool(&a->registry);
+    return rc;
+}
+
+int chela_agent_add_command(chela_agent *a, const struct chela_command_opts *given,
+                            struct chela_error *err) {
+    struct chela_command_opts own;
+    struct ch_command_opts opts = {0};
+    int rc = CH_OPTS_NEED(chela_command_opts, &own, given, err);
+    if (rc == 0)
+        rc = CH_OPTS_NEED(chela_tool_opts, &opts.tool, own.tool, err);
+    if (rc == 0 && (!own.argv || !own.argv[0]))
+        rc = ch_fail(err, CHELA_EINVAL, "tool %s: there is no program to run",
+                     opts.tool.name ? opts.tool.name : "?");
+    opts.argv = own.argv;
+    opts.cwd = own.cwd;
+    return rc < 0 ? rc : ch_command_add(&a->registry, &opts, err);
+}
+
+static char *write_tools(const chela_agent *a, const struct ch_policy *policy) {
+    static const char *const effects[] = {"once", "keyed", "read"};
+    static const char *const permissions[] = {"admin", "write", "read"};
+    struct ch_buf out = {0};
+    struct ch_jw w = ch_jw(&out);
+    ch_jw_begin(&w, '[');
+    for (size_t i = 0; i < a->registry.n; i++) {
+        const struct ch_tool *t = a->registry.tools[i];
+        if (!ch_policy_allows(policy, ch_sv_str(t->name), t->permission))
+            continue;
+        ch_jw_begin(&w, '{');
+        ch_jw_kcstr(&w, "name", t->name);
+        ch_jw_kcstr(&w, "summary", t->summary);
+        ch_jw_kcstr(&w, "description", t->description);
+        ch_jw_kcstr(&w, "effect", effects[t->effect]);
+        ch_jw_kcstr(&w, "permission", permissions[t->permission]);
+        ch_jw_kraw(&w, "schema", ch_sv_str(t->schema));
+        ch_jw_end(&w, '}');
+    }
+    ch_jw_end(&w, ']');
+    return ch_buf_take(&out);
+}
+
+char *chela_agent_tools_json(const chela_agent *a) {
+    return write_tools(a, &a->policy);
+}
+
+char *chela_agent_tools_for_json(const chela_agent *a, const char *channel, const char *sender) {
+    struct ch_policy p = {.permission = CHELA_PERM_ADMIN,
+                          .absent = channel ? NULL : a->policy.absent};
+    CH_AUTOFREE struct ch_policy *bounds CH_UNUSED =
+        ch_policies_bound(a->policies, (struct ch_who){channel, sender}, &a->policy, &p.within);
+    return write_tools(a, &p);
+}
+
+char *chela_agent_policies_json(const chela_agent *a, const char *channel, const char *sender) {
+    static const char *const means[] = {"auto", "ask", "deny"};
+    struct ch_who who = {channel, sender};
+    struct ch_buf out = {0};
+    struct ch_jw w = ch_jw(&out);
+    size_t at = 0;
+    ch_jw_begin(&w, '{');
+    ch_jw_key(&w, "policies");
+    ch_jw_begin(&w, '[');
+    for (const char *id; (id = ch_policies_each(a->policies, who, &at));)
+        ch_jw_cstr(&w, id);
+    ch_jw_end(&w, ']');
+    ch_jw_kcstr(&w, "approve", means[ch_policies_consent(a->policies, who, a->ask_means)]);
+    ch_jw_end(&w, '}');
+    return ch_buf_take(&out);
+}
+
+char *chela_agent_skills_json(const chela_agent *a) {
+    struct ch_buf out = {0};
+    struct ch_jw w = ch_jw(&out);
+    ch_jw_begin(&w, '[');
+    for (size_t i = 0; i < a->skills.n; i++) {
+        const struct ch_skill *s = &a->skills.list[i];
+        ch_jw_begin(&w, '{');
+        ch_jw_kcstr(&w, "name", s->head.name);
+        ch_jw_kcstr(&w, "description", s->head.description);
+        ch_jw_kcstr(&w, "version", s->head.version);
+        ch_jw_kcstr(&w, "location", s->location);
+        ch_jw_kcstr(&w, "file", s->file);
+        ch_jw_kbool(&w, "used", s->allowed && !s->problem);
+        ch_jw_kbool(&w, "told", s->told);
+        ch_jw_kbool(&w, "user_invocable", s->head.for_users);
+        ch_jw_kcstr(&w, "problem",
+                    s->problem || s->allowed ? s->problem : "not in the agent's list of skills");
+        ch_jw_end(&w, '}');
+    }
+    ch_jw_end(&w, ']');
+    return ch_buf_take(&out);
+}
+
+/* --- one call by hand: a batch of one, waited for */
+
+struct single_call {
+    struct ch_buf out;
+    bool over;
+};
+
+static void write_single(const struct ch_block *call, const struct ch_result *r, void *user) {
+    (void)call;
+    struct single_call *one = user;
+    struct ch_jw w = ch_jw(&one->out);
+    ch_jw_begin(&w, '{');
+    ch_jw_kstr(&w, "id", r->id);
+    ch_jw_kstr(&w, "name", r->name);
+    ch_jw_kbool(&w, "is_error", r->is_error);
+    ch_jw_kcstr(&w, "error_type", r->error_type);
+    ch_jw_kbool(&w, "retryable", r->retryable);
+    ch_jw_kstr(&w, "content", r->content);
+    ch_jw_kraw(&w, "details", r->details.n ? r->details : CH_SV("null"));
+    ch_jw_kbool(&w, "truncated", r->truncated);
+    ch_jw_kint(&w, "duration_ms", r->duration_ms);
+    ch_jw_end(&w, '}');
+}
+
+static void single_over(size_t waiting, void *user) {
+    (void)waiting;
+    ((struct single_call *)user)->over = true;
+}
+
+static bool is_object(const char *json) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v;
+    return ch_json_parse(&arena, ch_sv_str(json), CH_JSON_STRICT, &v, NULL, NULL) == 0 &&
+           v->type == CH_JSON_OBJECT;
+}
+
+char *chela_agent_call_tool(chela_agent *a, const char *name, const char *arguments,
+                            struct chela_error *err) {
+    static const struct ch_batch_ops ops = {.finished = write_single, .over = single_over};
+    if (!a->rt->own_loop) {
+        ch_fail(err, CHELA_ESTATE, "a blocking call needs a loop of our own");
+        return NULL;
+    }
+    const char *args = arguments && *arguments ? arguments : "{}";
+    struct ch_block call = {.type = CH_BLOCK_TOOL_CALL,
+                            .flags = is_object(args) ? 0 : CH_F_INVALID,
+                            .id = CH_SV("call_1"),
+                            .name = ch_sv_str(name),
+                            .text = ch_sv_str(args)};
+    struct ch_msg *reply = ch_msg_new(CH_MSG_ASSISTANT, &call, 1, NULL, CH_SV(""), 0);
+    struct single_call one = {0};
+    struct ch_batch_opts opts = {.loop = a->rt->loop,
+                                 .workers = a->rt->workers,
+                                 .registry = &a->registry,
+                                 .workspace = a->workspace,
+                                 .session = "cli",
+                                 .run = "call",
+                                 .max_calls = 1,
+                                 .policy = &a->policy,
+                                 .approvals = a->approvals, /* whoever calls by hand agrees */
+                                 .sandbox = a->sandbox,
+                                 .ops = &ops,
+                                 .user = &one};
+    struct ch_batch *b = ch_batch_start(reply, &opts);
+    int rc = ch_loop_run(a->rt->loop, &one.over);
+    ch_batch_close(b);
+    ch_msg_free(reply);
+    if (rc == 0 && one.out.n)
+        return ch_buf_take(&one.out);
+    ch_buf_release(&one.out);
+    ch_fail(err, rc < 0 ? rc : CHELA_ESTATE, "tool %s is run by the host, not here", name);
+    return NULL;
+}

@@ -1,0 +1,145 @@
+/* diagnostics.c -- see chela/survey.h. Everything is found out by trying it: a module
+ * is loaded, a layer of the sandbox is set up; nothing is concluded from
+ * version numbers. */
+#include "chela/survey.h"
+
+#include "agent/handle/agent.h"
+#include "base/mem.h"
+#include "io/module.h"
+#include "model/catalog/provider.h"
+#include "tool/process/sandbox_policy.h"
+#include "json/writer.h"
+
+enum status { OK, WARN, FAIL };
+
+static void row(struct ch_jw *w, const char *area, const char *name, enum status status,
+                const char *detail, const char *mend) {
+    static const char *const words[] = {"ok", "warn", "fail"};
+
+    ch_jw_begin(w, '{');
+    ch_jw_kcstr(w, "area", area);
+    ch_jw_kcstr(w, "name", name);
+    ch_jw_kcstr(w, "status", words[status]);
+    ch_jw_kcstr(w, "detail", detail);
+    if (status != OK && mend)
+        ch_jw_kcstr(w, "mend", mend);
+    ch_jw_end(w, '}');
+}
+
+/* --- modules */
+
+static const struct {
+    const char *name, *kind, *use;
+    enum status without;
+} modules[] = {
+    {"tls", "tls", "https", FAIL},
+    {"store-sqlite", "store", "sessions that are kept", WARN},
+    {"store-postgres", "store", "sessions in PostgreSQL", WARN},
+    {"store-redis", "store", "sessions in Redis", WARN},
+    {"sqlite", "database", "query_database", WARN},
+    {"postgres", "database", "query_database", WARN},
+    {"html", "html", "web_fetch, to read pages", WARN},
+    {"h2", "http2", "clients of `chela serve` that speak HTTP/2", WARN},
+    {"mail", "mail", "send_email", WARN},
+};
+
+static void look_at_modules(const chela_runtime *rt, struct ch_jw *w) {
+    for (size_t i = 0; i < CH_LEN(modules); i++) {
+        struct chela_error err = {0};
+        const void *ops;
+        CH_BUF_AUTO detail = {0};
+
+        int rc = ch_module_load(modules[i].name, modules[i].kind, rt->module_path, &ops, &err);
+        ch_buf_addf(&detail, "%s%s%s", modules[i].use, rc < 0 ? ": " : "", err.message);
+        row(w, "module", modules[i].name, rc < 0 ? modules[i].without : OK, ch_buf_str(&detail),
+            "run scripts/install-deps and build chela again, or set CHELA_MODULE_PATH");
+    }
+}
+
+/* --- keys: that they are there, not what they are */
+
+/* Two providers may share a variable. */
+static bool is_first(const struct ch_provider *p) {
+    for (const struct ch_provider *q = ch_providers; q != p; q++)
+        if (q->key_env && strcmp(q->key_env, p->key_env) == 0)
+            return false;
+    return true;
+}
+
+static void look_at_keys(const chela_runtime *rt, struct ch_jw *w) {
+    bool any = false;
+
+    for (const struct ch_provider *p = ch_providers; p->name; p++) {
+        const char *value = p->key_env ? ch_runtime_env(rt, p->key_env) : NULL;
+        CH_BUF_AUTO detail = {0};
+        if (!value || !*value || !is_first(p))
+            continue;
+        ch_buf_addf(&detail, "%s is set", p->key_env);
+        row(w, "key", p->name, OK, ch_buf_str(&detail), NULL);
+        any = true;
+    }
+    if (!any)
+        row(w, "key", "none", WARN, "the environment holds no key of a known service",
+            "set ANTHROPIC_API_KEY, OPENAI_API_KEY or another, or use a local model");
+}
+
+/* --- the sandbox */
+
+static const char *mend_of(const char *layer) {
+    static const struct {
+        const char *layer, *mend;
+    } known[] = {
+        {"helper", "install chela-sandbox beside chela (make install does)"},
+        {"namespaces", "install bubblewrap, or allow user namespaces (sysctl "
+                       "kernel.unprivileged_userns_clone=1, "
+                       "kernel.apparmor_restrict_unprivileged_userns=0); in a container, give it "
+                       "a seccomp profile that allows unshare"},
+        {"landlock", "use Linux 5.13 or newer with landlock among its security modules "
+                     "(/sys/kernel/security/lsm)"},
+        {"seccomp", "use a kernel with CONFIG_SECCOMP_FILTER"},
+        {"processes", "run chela as a user other than root, or with namespaces"},
+        {"network", "see namespaces, seccomp"},
+        {"protected paths", "see namespaces"},
+    };
+
+    for (size_t i = 0; i < CH_LEN(known); i++)
+        if (strcmp(known[i].layer, layer) == 0)
+            return known[i].mend;
+    return NULL;
+}
+
+static void look_at_sandbox(const struct ch_sandbox_policy *policy, struct ch_jw *w) {
+    enum status needed = policy->mode == CH_SANDBOX_REQUIRED ? FAIL : WARN;
+    size_t n;
+
+    if (policy->mode == CH_SANDBOX_OFF) {
+        row(w, "sandbox", "mode", WARN, "off: programs of tools can do what you can",
+            "take `mode: off` away");
+        return;
+    }
+    const struct ch_sandbox_layer *layers = ch_sandbox_probe(policy->helper, &n);
+    for (size_t i = 0; i < n; i++)
+        row(w, "sandbox", layers[i].name,
+            layers[i].ok       ? OK
+            : layers[i].needed ? needed
+                               : WARN,
+            layers[i].why[0] ? layers[i].why : "it holds", mend_of(layers[i].name));
+}
+
+char *chela_runtime_survey(chela_runtime *rt, const struct chela_sandbox_opts *sandbox) {
+    struct ch_buf out = {0};
+    struct ch_jw w = ch_jw(&out);
+    CH_ARENA_AUTO arena = {0};
+    struct ch_sandbox_policy *policy;
+    struct chela_error err = {0};
+
+    ch_jw_begin(&w, '[');
+    look_at_modules(rt, &w);
+    look_at_keys(rt, &w);
+    if (ch_sandbox_read(&arena, sandbox, &policy, &err) == 0)
+        look_at_sandbox(policy, &w);
+    else
+        row(&w, "sandbox", "mode", FAIL, err.message, NULL);
+    ch_jw_end(&w, ']');
+    return ch_buf_take(&out);
+}

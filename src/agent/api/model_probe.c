@@ -1,0 +1,200 @@
+/* model_probe.c -- what a model can do, found out by asking it; see
+ * chela/models.h.
+ *
+ * One run of one turn through the whole machine, with two tools that do
+ * nothing: what comes back as events is what works. */
+#include <stdio.h>
+
+#include "agent/provider/server_query.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/opts.h"
+#include "chela/models.h"
+#include "model/catalog/provider.h"
+#include "json/writer.h"
+
+static const char question[] = "Call the tools alpha and beta, both of them, in one reply and "
+                               "without arguments. If you have no tools, answer: ready.";
+static const char plain_question[] = "Answer with one word: ready.";
+
+struct probe {
+    int64_t began, first, ended; /* ms; first 0: nothing came */
+    unsigned pieces, calls;
+    bool done;
+    struct chela_usage usage;
+    char error[CHELA_ERROR_MAX];
+};
+
+static int64_t now(void) {
+    return ch_mono_ms(&ch_clock_system);
+}
+
+static void on_event(const struct chela_event *ev, void *user) {
+    struct probe *p = user;
+    switch (ev->type) {
+    case CHELA_EV_TEXT_DELTA:
+    case CHELA_EV_REASONING_DELTA:
+    case CHELA_EV_TOOL_CALL_DELTA:
+        p->pieces++;
+        if (!p->first)
+            p->first = now();
+        break;
+    case CHELA_EV_TOOL_CALL:
+        p->calls++;
+        break;
+    case CHELA_EV_TURN_END:
+        p->ended = now();
+        p->usage = ev->turn.usage;
+        break;
+    case CHELA_EV_RUN_END:
+        p->done = true;
+        break;
+    default:
+        break;
+    }
+}
+
+static int do_nothing(chela_call *call, void *user) {
+    (void)user;
+    chela_result_text(call, "ok", 2);
+    return 0;
+}
+
+/* The run stops at its limit of one turn if the model called a tool: that is
+ * no failure. */
+static bool failed(const chela_run *run) {
+    return strcmp(chela_run_status(run), "done") != 0 &&
+           strcmp(chela_run_reason(run), "max_turns_exceeded") != 0;
+}
+
+static int ask_model(chela_agent *agent, const char *text, struct probe *p,
+                     struct chela_error *err) {
+    chela_session *session;
+    chela_run *run = NULL;
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = on_event, .user = p);
+    *p = (struct probe){.began = now()};
+    int rc = chela_session_new(agent, NULL, &session, err);
+    if (rc == 0)
+        rc = chela_run_start(session, text, strlen(text), &opts, &run, err);
+    if (rc == 0)
+        rc = chela_run_wait(run);
+    if (rc == 0 && failed(run))
+        snprintf(p->error, sizeof(p->error), "%s", chela_run_error(run));
+    if (rc == 0 && failed(run) && !p->error[0])
+        snprintf(p->error, sizeof(p->error), "%s", chela_run_reason(run));
+    chela_run_free(run);
+    return rc;
+}
+
+static int open_agent(chela_runtime *rt, const struct chela_agent_opts *given, bool tools,
+                      chela_agent **out, struct chela_error *err) {
+    static const char schema[] = "{\"type\":\"object\",\"properties\":{}}";
+    struct chela_agent_opts opts;
+    int rc = CH_OPTS_READ(chela_agent_opts, &opts, given, err);
+    if (rc < 0)
+        return rc;
+    opts.id = "probe";
+    opts.fallbacks = NULL;
+    opts.tools = opts.allow = opts.deny = NULL;
+    opts.permission = CHELA_PERM_ADMIN;
+    opts.system = "You are being tried out. Do what is asked, and nothing else.";
+    opts.max_retries = -1;
+    opts.limits = (struct chela_limits){.max_turns = 1, .timeout_ms = 60000};
+    rc = chela_agent_new(rt, &opts, out, err);
+    if (rc == 0 && tools) {
+        chela_agent_tool(*out, "alpha", "Does nothing.", schema, do_nothing, NULL);
+        chela_agent_tool(*out, "beta", "Does nothing.", schema, do_nothing, NULL);
+    }
+    return rc;
+}
+
+/* --- what was found */
+
+struct findings {
+    const struct ch_target *t;
+    struct probe p;
+    bool with_tools;
+    char tools_error[CHELA_ERROR_MAX];
+    int64_t window;
+    const char *window_source;
+};
+
+static void write_text_or_null(struct ch_jw *w, const char *key, const char *text) {
+    ch_jw_kcstr(w, key, text && *text ? text : NULL);
+}
+
+/* true, false, or null if it could not be seen. */
+static void write_verdict(struct ch_jw *w, const char *key, bool seen, bool yes) {
+    ch_jw_key(w, key);
+    if (seen)
+        ch_jw_bool(w, yes);
+    else
+        ch_jw_null(w);
+}
+
+static char *write_findings(const struct findings *f) {
+    struct ch_buf out = {0};
+    struct ch_jw w = ch_jw(&out);
+    bool ok = !f->p.error[0];
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "model", f->t->spec);
+    ch_jw_kcstr(&w, "resolved", f->t->model);
+    ch_jw_kcstr(&w, "api", f->t->ep.codec->name);
+    ch_jw_kcstr(&w, "base_url", f->t->base_url);
+    ch_jw_kbool(&w, "reachable", ok);
+    ch_jw_key(&w, "context_window");
+    if (f->window)
+        ch_jw_int(&w, f->window);
+    else
+        ch_jw_null(&w);
+    ch_jw_kcstr(&w, "context_source", f->window_source);
+    write_verdict(&w, "stream", ok, f->p.pieces > 1);
+    write_verdict(&w, "tools", ok, f->with_tools && f->p.calls > 0);
+    write_verdict(&w, "parallel", ok && f->p.calls > 0, f->p.calls > 1);
+    ch_jw_kint(&w, "first_ms", f->p.first ? f->p.first - f->p.began : 0);
+    ch_jw_kint(&w, "total_ms", f->p.ended ? f->p.ended - f->p.began : 0);
+    ch_jw_key(&w, "usage");
+    ch_jw_begin(&w, '{');
+    ch_jw_kint(&w, "input", f->p.usage.input);
+    ch_jw_kint(&w, "output", f->p.usage.output);
+    ch_jw_end(&w, '}');
+    write_text_or_null(&w, "error", f->p.error);
+    write_text_or_null(&w, "tools_error", f->tools_error);
+    ch_jw_end(&w, '}');
+    return ch_buf_take(&out);
+}
+
+static void find_window(chela_runtime *rt, struct findings *f) {
+    f->window = ch_inquire_context(rt, f->t);
+    f->window_source = f->window ? "server" : NULL;
+    if (f->window)
+        return;
+    f->window = ch_target_window(f->t);
+    f->window_source = f->t->window ? "config" : f->window ? "table" : NULL;
+}
+
+char *chela_model_probe(chela_runtime *rt, const struct chela_agent_opts *opts,
+                        struct chela_error *err) {
+    struct findings f = {.with_tools = true};
+    chela_agent *agent;
+    int rc = rt->own_loop ? open_agent(rt, opts, true, &agent, err)
+                          : ch_fail(err, CHELA_ESTATE, "a blocking call needs a loop of our own");
+    if (rc == 0)
+        rc = ask_model(agent, question, &f.p, err);
+    if (rc == 0 && f.p.error[0]) {
+        memcpy(f.tools_error, f.p.error, sizeof(f.tools_error));
+        f.with_tools = false;
+        rc = open_agent(rt, opts, false, &agent, err);
+        if (rc == 0)
+            rc = ask_model(agent, plain_question, &f.p, err);
+    }
+    if (rc < 0)
+        return NULL;
+    if (f.p.error[0])
+        f.tools_error[0] = '\0'; /* it is not about tools */
+    f.t = agent->targets[0];
+    if (!f.p.error[0])
+        find_window(rt, &f);
+    return write_findings(&f);
+}

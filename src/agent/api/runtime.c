@@ -1,0 +1,205 @@
+/* runtime.c -- one loop and everything that lives in it. */
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "agent/handle/agent.h"
+#include "agent/handle/driver.h"
+#include "agent/journal/journal.h"
+#include "agent/journal/mailbox.h"
+#include "agent/provider/context_window.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/opts.h"
+
+#define MAX_THREADS 64
+
+/* The one place where the library itself looks at the environment. */
+static const char *process_env(const char *name, void *user) {
+    (void)user;
+    return getenv(name);
+}
+
+const char *ch_runtime_env(const chela_runtime *rt, const char *name) {
+    return rt->env(name, rt->user);
+}
+
+static const char *proxy_env(const chela_runtime *rt, const char *lower, const char *upper) {
+    const char *v = ch_runtime_env(rt, lower);
+    if (!v && upper)
+        v = ch_runtime_env(rt, upper);
+    return v && *v ? v : NULL;
+}
+
+/* HTTP_PROXY in capitals is not read: a CGI program's client can set it. */
+static struct ch_http *open_http(chela_runtime *rt) {
+    const char *all = proxy_env(rt, "all_proxy", "ALL_PROXY");
+    const char *http = proxy_env(rt, "http_proxy", NULL);
+    const char *https = proxy_env(rt, "https_proxy", "HTTPS_PROXY");
+    struct ch_http_opts opts = {
+        .proxy_http = http ? http : all,
+        .proxy_https = https ? https : all,
+        .no_proxy = proxy_env(rt, "no_proxy", "NO_PROXY"),
+        .ca_file = rt->ca_file,
+        .module_path = rt->module_path,
+    };
+    return ch_http_new(rt->loop, &opts);
+}
+
+static char *dup_opt(const char *s) {
+    return s ? ch_strdup(s) : NULL;
+}
+
+static void log_to_host(enum ch_log_level level, const char *area, const char *line, void *user) {
+    const struct chela_runtime_opts *o = user;
+    o->log((enum chela_log_level)level, area, line, o->user);
+}
+
+static void bury(struct ch_task *task) {
+    ch_sessions_bury(CH_CONTAINER(task, chela_runtime, bury));
+}
+
+static int open_transport(chela_runtime *rt, const struct chela_runtime_opts *o,
+                          struct chela_error *err) {
+    int rc = 0;
+    rt->transport = ch_http_transport(rt->http);
+    if (o->record && o->replay)
+        return ch_fail(err, CHELA_EINVAL, "a cassette is either recorded or replayed");
+    if (o->record)
+        rc = ch_cassette_record(rt->loop, o->record, rt->transport, &rt->cassette, err);
+    else if (o->replay)
+        rc = ch_cassette_replay(rt->loop, o->replay, &rt->cassette, err);
+    if (rc == 0 && rt->cassette)
+        rt->transport = ch_cassette_transport(rt->cassette);
+    return rc;
+}
+
+static int recall(const struct ch_recall_query *q, ch_recall_fn *fn, void *to, void *user) {
+    const chela_runtime *rt = user;
+    struct ch_journal *j = rt->journal;
+    return j ? j->ops->recall(j, q, fn, to) : 0;
+}
+
+int ch_runtime_open(const struct chela_runtime_opts *given, const struct ch_clock *clock,
+                    chela_runtime **out, struct chela_error *err) {
+    struct chela_runtime_opts opts;
+    int rc = CH_OPTS_READ(chela_runtime_opts, &opts, given, err);
+    if (rc < 0)
+        return rc;
+    chela_runtime *rt = ch_alloc(sizeof(*rt));
+    rc = ch_loop_new(opts.uv_loop, clock, &rt->loop, err);
+    if (rc < 0) {
+        ch_free(rt);
+        return rc;
+    }
+    if (opts.log) {
+        rt->log = ch_memdup(&opts, sizeof(opts));
+        ch_log_set(log_to_host, rt->log);
+        ch_log_trace_areas(opts.trace);
+    }
+    rt->own_loop = !opts.uv_loop;
+    rt->env = opts.env ? opts.env : process_env;
+    rt->user = opts.user;
+    rt->module_path = dup_opt(opts.module_path);
+    rt->ca_file = dup_opt(opts.ca_file);
+    rt->idle = true;
+    rt->bury.fn = bury;
+    ch_list_init(&rt->agents);
+    ch_list_init(&rt->closed);
+    rt->recall = (struct ch_recall){recall, rt};
+    rt->workers = ch_workers_new(rt->loop, opts.max_threads ? opts.max_threads : MAX_THREADS);
+    rt->http = open_http(rt);
+    rc = open_transport(rt, &opts, err);
+    if (rc < 0) {
+        chela_runtime_close(rt);
+        return rc;
+    }
+    *out = rt;
+    return 0;
+}
+
+int chela_runtime_new(const struct chela_runtime_opts *opts, chela_runtime **out,
+                      struct chela_error *err) {
+    return ch_runtime_open(opts, NULL, out, err);
+}
+
+void chela_runtime_close(chela_runtime *rt) {
+    if (!rt)
+        return;
+    ch_windows_free(CH_TAKE(rt->heard));
+    for (chela_agent *a; (a = CH_LIST_FIRST(&rt->agents, chela_agent, link));)
+        ch_agent_free(a);
+    ch_workers_free(rt->workers);
+    if (rt->journal)
+        rt->journal->ops->shut(rt->journal);
+    ch_outbox_free(rt->outbox);
+    ch_cassette_close(rt->cassette);
+    ch_http_close(rt->http);
+    ch_provider_conf_free(rt->providers);
+    ch_price_conf_free(rt->prices);
+    ch_window_conf_free(rt->windows);
+    ch_cooldowns_release(&rt->cooldowns);
+    if (rt->log)
+        ch_log_set(NULL, NULL);
+    ch_free(rt->log);
+    ch_free(rt->module_path);
+    ch_free(rt->ca_file);
+    ch_runtime_prompts_free(rt);
+    ch_free(rt->default_model);
+    ch_loop_close(rt->loop, NULL, NULL);
+    ch_free(rt);
+}
+
+void ch_runtime_busy(chela_runtime *rt, bool busy) {
+    rt->running += busy ? 1 : -1u;
+    rt->idle = rt->running == 0;
+    if (busy)
+        ch_loop_hold(rt->loop);
+    else
+        ch_loop_release(rt->loop);
+}
+
+int chela_runtime_run(chela_runtime *rt) {
+    if (!rt->own_loop)
+        return CHELA_ESTATE;
+    return rt->idle ? 0 : ch_loop_run(rt->loop, &rt->idle);
+}
+
+int chela_runtime_poll(chela_runtime *rt) {
+    ch_loop_tick(rt->loop);
+    return 0;
+}
+
+const char *chela_default_model(chela_runtime *rt, const char **why) {
+    if (!rt->default_model)
+        rt->default_model = ch_discover_model(rt, &rt->default_model_why);
+    if (why)
+        *why = rt->default_model_why;
+    return rt->default_model;
+}
+
+void ch_random_id(const char *prefix, char out[24]) {
+    static const char digits[] = "0123456789abcdef";
+    unsigned char bytes[8];
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+        abort();
+    size_t n = CH_MIN(strlen(prefix), (size_t)7);
+    memcpy(out, prefix, n);
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        out[n++] = digits[bytes[i] >> 4];
+        out[n++] = digits[bytes[i] & 15];
+    }
+    out[n] = '\0';
+}
+
+void chela_free(void *p) {
+    ch_free(p);
+}
+
+void chela_set_allocator(const struct chela_allocator *a) {
+    ch_mem_set(&(struct ch_allocator){a->malloc, a->realloc, a->free, a->out_of_memory});
+}
+
+const char *chela_version(void) {
+    return CHELA_VERSION;
+}

@@ -1,0 +1,433 @@
+/* compaction.c -- see compaction.h. */
+#include "agent/context/compaction.h"
+
+#include <stdio.h>
+
+#include "agent/context/side_query.h"
+#include "agent/context/memory_flush.h"
+#include "agent/journal/run_journal.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "prompt/prompts.h"
+#include "prompt/prune.h"
+#include "prompt/retain.h"
+#include "prompt/summary.h"
+
+#define PRUNE_SPARES 3 /* replies, and what came after them */
+
+/* Shares of what the history may have. Together they leave a third free, so that
+ * it is some time before the next rewrite. */
+#define WINDOW_SHARE 4
+#define RETAIN_SHARE 8
+#define CARRY_SHARE 4
+#define LEAST 300      /* tokens that are worth condensing by hand... */
+#define BY_HAND 8000   /* ...and that a history may have then, at least */
+
+struct ch_compaction {
+    chela_run *run;
+    const char *strategy;
+    size_t before;  /* tokens of the request */
+    size_t history; /* that the transcript may have */
+    size_t start;   /* the first message of the window */
+    size_t gone, carried; /* tokens of what goes; of it, condensed before */
+    bool *stays;    /* of those before it */
+    bool pruned;    /* some was taken out already */
+    struct ch_carry carry;
+    struct ch_flush *flush; /* notes are being written */
+    struct ch_buf summary;  /* a good one, or empty */
+    /* asking for it */
+    struct ch_aside *ask;
+    const struct ch_prompt *prompt;
+    struct ch_target *target;
+    struct ch_prompt_text asked;
+    bool again;
+    struct ch_usage usage;
+    double cost; /* negative: unknown */
+};
+
+int ch_compact_mode_read(const char *word, enum ch_compact_mode *out, struct chela_error *err) {
+    static const char *const words[] = {"summary", "retain", "off"};
+    *out = CH_COMPACT_SUMMARY;
+    if (!word)
+        return 0;
+    for (size_t i = 0; i < CH_LEN(words); i++)
+        if (strcmp(word, words[i]) == 0) {
+            *out = (enum ch_compact_mode)i;
+            return 0;
+        }
+    return ch_fail(err, CHELA_EINVAL, "unknown compaction '%s' (known: summary, retain, off)",
+                   word);
+}
+
+static void free_compaction(struct ch_compaction *c) {
+    ch_carry_release(&c->carry);
+    ch_buf_release(&c->summary);
+    ch_prompt_text_release(&c->asked);
+    ch_free(c->stays);
+    ch_free(c);
+}
+
+void ch_compact_abort(chela_run *run) {
+    struct ch_compaction *c = CH_TAKE(run->compaction);
+    if (!c)
+        return;
+    ch_aside_cancel(c->ask);
+    ch_flush_cancel(c->flush);
+    free_compaction(c);
+}
+
+/* --- the end of it ------------------------------------------------------------------ */
+
+static size_t history_tokens(const chela_run *run) {
+    chela_session *s = run->session;
+    return ch_meter_read(&s->fill.meter, &s->transcript);
+}
+
+/* Written down and told; false: the run is dead. */
+static bool announce(chela_run *run, const char *strategy, size_t before,
+                     const struct ch_usage *usage) {
+    ch_fill_rewritten(run->session);
+    struct chela_event ev = {.type = CHELA_EV_COMPACTION,
+                             .compaction = {strategy, before, ch_fill_tokens(run)}};
+    ch_keep_rewritten(run, &(struct ch_keep_rewrite){.strategy = strategy,
+                                                     .tokens_before = before,
+                                                     .tokens_after = ev.compaction.tokens_after,
+                                                     .usage = *usage});
+    ch_log(CH_LOG_INFO, "context", "%s: %s: %zu tokens, were %zu", run->session->key, strategy,
+           ev.compaction.tokens_after, before);
+    return ch_emit(run, &ev);
+}
+
+/* Nothing more can be done: say what it is that does not fit. */
+static void explain(chela_run *run) {
+    const struct ch_transcript *t = &run->session->transcript;
+    if (run->m.compacted && run->error[0])
+        return; /* the service refused it, and said why */
+    struct ch_room b = ch_fill_room(run);
+    size_t fixed = run->session->fill.fixed, last = 0;
+    for (size_t i = t->n; i > 0 && !last; i--)
+        last = t->msgs[i - 1]->kind == CH_MSG_USER ? ch_msg_tokens(t->msgs[i - 1]) : 0;
+    if (!b.history)
+        snprintf(run->error, sizeof(run->error),
+                 "%s: the system prompt and the tools are about %zu tokens, and a request may have "
+                 "%zu (choose fewer tools, or a model with a larger context)",
+                 run->target->spec, fixed, b.request);
+    else if (last > b.history / 2)
+        snprintf(run->error, sizeof(run->error),
+                 "%s: the message is about %zu tokens, and there is room for %zu (send less, put "
+                 "it into a file, or choose a model with a larger context)",
+                 run->target->spec, last, b.history);
+    else if (!run->error[0])
+        snprintf(run->error, sizeof(run->error),
+                 "%s: the conversation does not fit the model and cannot be made shorter",
+                 run->target->spec);
+}
+
+static void report(chela_run *run, bool changed, size_t before) {
+    if (changed)
+        ch_buf_addf(&run->text, "The conversation was condensed from about %zu to %zu tokens.",
+                    before, ch_fill_tokens(run));
+    else
+        ch_buf_add_str(&run->text, "There is nothing to condense.");
+}
+
+static void finish(struct ch_compaction *c, bool changed) {
+    chela_run *run = c->run;
+    struct ch_input in = {.kind = CH_IN_COMPACTED, .usage = c->usage, .cost = c->cost};
+    size_t before = c->before;
+    run->compaction = NULL;
+    run->rewrote |= changed;
+    if (changed && history_tokens(run) > c->history &&
+        ch_squeeze(&run->session->transcript, c->history) > 0)
+        ch_fill_rewritten(run->session);
+    bool alive = !changed || announce(run, c->strategy, before, &c->usage);
+    free_compaction(c);
+    if (!alive)
+        return;
+    struct ch_room b = ch_fill_room(run);
+    in.shorter = changed && (!b.window || ch_fill_tokens(run) <= b.request);
+    if (run->m.by_hand)
+        report(run, changed, before);
+    else if (!in.shorter)
+        explain(run);
+    run->turn_usage.input += in.usage.input;
+    run->turn_usage.output += in.usage.output;
+    run->turn_cost = in.cost < 0 || run->turn_cost < 0 ? -1 : run->turn_cost + in.cost;
+    ch_drive(run, &in);
+}
+
+/* What stands for something has less tokens than that; but what was condensed
+ * before is not made less of by being condensed once more. */
+static size_t carry_room(const struct ch_compaction *c) {
+    return CH_MIN(c->history / CARRY_SHARE, c->carried + (c->gone - c->carried) * 3 / 4);
+}
+
+/* What goes gives way to one message that stands for it. */
+static void rewrite(struct ch_compaction *c) {
+    chela_run *run = c->run;
+    struct ch_transcript *t = &run->session->transcript;
+    struct ch_carry_opts how = {.room = carry_room(c), .summary = ch_buf_sv(&c->summary)};
+    CH_BUF_AUTO text = {0};
+    ch_carry_write(&c->carry, &how, &text);
+    struct ch_transcript old = *t;
+    *t = (struct ch_transcript){0};
+    ch_transcript_add(t, ch_msg_text(CH_MSG_EVENT, ch_buf_sv(&text), ch_run_now(run)));
+    for (size_t i = 0; i < old.n; i++) {
+        if (i >= c->start || c->stays[i])
+            ch_transcript_add(t, old.msgs[i]);
+        else
+            ch_msg_free(old.msgs[i]);
+    }
+    ch_free(old.msgs);
+    run->reply = NULL; /* it may have gone, and nobody needs it between turns */
+    ch_fill_rewritten(run->session);
+    finish(c, true);
+}
+
+/* --- the summary --------------------------------------------------------------------- */
+
+static void on_summary(struct ch_sv text, const char *failed, const struct ch_usage *usage,
+                       void *user);
+
+/* The question, and after a bad answer that answer and what is wrong with it. */
+static int ask(struct ch_compaction *c, struct ch_sv answer, struct ch_sv complaint,
+               struct chela_error *err) {
+    struct ch_msg *msgs[] = {ch_msg_text(CH_MSG_USER, ch_buf_sv(&c->asked.user), 0),
+                             ch_msg_text(CH_MSG_ASSISTANT, answer.n ? answer : CH_SV("-"), 0),
+                             ch_msg_text(CH_MSG_USER, complaint, 0)};
+    struct ch_aside_opts o = {.agent = c->run->session->agent,
+                              .target = c->target,
+                              .system = ch_buf_sv(&c->asked.system),
+                              .msgs = (const struct ch_msg *const *)msgs,
+                              .n = complaint.n ? CH_LEN(msgs) : 1,
+                              .done = on_summary,
+                              .user = c};
+    int rc = ch_aside_start(&o, &c->ask, err);
+    for (size_t i = 0; i < CH_LEN(msgs); i++)
+        ch_msg_free(msgs[i]);
+    return rc;
+}
+
+static size_t summary_room(const struct ch_compaction *c) {
+    return carry_room(c) / 2;
+}
+
+static void add_usage(struct ch_compaction *c, const struct ch_usage *u) {
+    c->usage.input += u->input;
+    c->usage.output += u->output;
+    c->usage.cache_read += u->cache_read;
+    c->usage.cache_write += u->cache_write;
+    c->usage.reasoning += u->reasoning;
+    bool known = c->target->has_price || (!u->input && !u->output);
+    double cost = known && c->target->has_price
+                      ? ch_price_cost(&c->target->price, u, CH_CACHE_OFF)
+                      : 0;
+    c->cost = known && c->cost >= 0 ? c->cost + cost : -1;
+}
+
+/* Asked once more if it is bad; then it is taken if it lacks nothing but what
+ * the runtime adds. */
+static void on_summary(struct ch_sv text, const char *failed, const struct ch_usage *usage,
+                       void *user) {
+    struct ch_compaction *c = user;
+    CH_BUF_AUTO why = {0};
+    struct chela_error err = {0};
+    struct ch_summary_measure by = {.headings = c->prompt->head.headings,
+                                    .names = &c->carry.names,
+                                    .told = ch_buf_sv(&c->asked.user),
+                                    .room = summary_room(c)};
+    c->ask = NULL;
+    add_usage(c, usage);
+    enum ch_summary_verdict v = *failed ? CH_SUMMARY_BAD : ch_summary_judge(text, &by, &why);
+    if (v != CH_SUMMARY_GOOD && !*failed && !c->again) {
+        c->again = true;
+        CH_BUF_AUTO complaint = {0};
+        ch_buf_addf(&complaint, "This summary cannot be used. %sWrite it again, whole.",
+                    ch_buf_str(&why));
+        if (ask(c, ch_sv_trim(text), ch_buf_sv(&complaint), &err) == 0)
+            return;
+    }
+    if (v != CH_SUMMARY_BAD)
+        ch_buf_add_sv(&c->summary, ch_sv_trim(text));
+    else
+        ch_log(CH_LOG_WARN, "context", "%s: no summary: %s", c->run->session->key,
+               *failed ? failed : ch_buf_str(&why));
+    c->strategy = v == CH_SUMMARY_BAD ? "retain" : "summary";
+    rewrite(c);
+}
+
+static int render(struct ch_compaction *c, struct chela_error *err) {
+    chela_run *run = c->run;
+    const struct ch_transcript *t = &run->session->transcript;
+    const struct ch_prompts *prompts = ch_runtime_prompts(run->session->agent->rt, err);
+    struct ch_prompt_query q = {.name = "summariser", .model = c->target->model,
+                                .session = run->session->key};
+    c->prompt = prompts ? ch_prompts_pick(prompts, &q, err) : NULL;
+    if (!c->prompt)
+        return err->code;
+    CH_AUTOFREE const struct ch_msg **gone = ch_malloc((c->start + 1) * sizeof(*gone));
+    size_t n = 0, window = (size_t)ch_target_window(c->target);
+    for (size_t i = 0; i < c->start; i++)
+        if (!c->stays[i])
+            gone[n++] = t->msgs[i];
+    CH_BUF_AUTO told = {0};
+    CH_BUF_AUTO words = {0};
+    ch_summary_tell(gone, n, window / 2, &told);
+    ch_buf_addf(&words, "%zu", CH_MAX(summary_room(c) / 2, (size_t)50));
+    const struct ch_prompt_value values[] = {
+        {.name = "previous", .text = c->carry.summary.n ? c->carry.summary : CH_SV("none"),
+         .untrusted = true},
+        {.name = "focus", .text = run->focus ? ch_sv_str(run->focus) : CH_SV("none")},
+        {.name = "max_words", .text = ch_buf_sv(&words)},
+        {.name = "conversation", .text = ch_buf_sv(&told), .untrusted = true},
+    };
+    return ch_prompt_render(c->prompt, values, CH_LEN(values), &c->asked, err);
+}
+
+static bool begin_summary(struct ch_compaction *c) {
+    const chela_agent *a = c->run->session->agent;
+    struct chela_error err = {0};
+    c->target = a->summariser ? a->summariser : c->run->target;
+    if (a->compact_mode != CH_COMPACT_SUMMARY)
+        return false;
+    int rc = render(c, &err);
+    if (rc == 0)
+        rc = ask(c, CH_SV(""), CH_SV(""), &err);
+    if (rc < 0)
+        ch_log(CH_LOG_WARN, "context", "%s: no summary: %s", c->run->session->key, err.message);
+    return rc == 0;
+}
+
+static void condense(struct ch_compaction *c) {
+    if (!begin_summary(c))
+        rewrite(c);
+}
+
+static void on_flushed(void *user) {
+    struct ch_compaction *c = user;
+    ch_flush_cancel(CH_TAKE(c->flush));
+    condense(c);
+}
+
+/* What the user asked to be remembered is written down before it goes. */
+static void flush(struct ch_compaction *c) {
+    CH_BUF_AUTO notes = {0};
+    ch_carry_notes(&c->carry, &notes);
+    c->flush = ch_flush_start(c->run, ch_buf_sv(&notes), on_flushed, c);
+    if (!c->flush)
+        condense(c);
+}
+
+/* --- from the beginning ---------------------------------------------------------------- */
+
+/* Enough can be had from old results alone, so that it will not be long enough
+ * again soon. */
+static bool prune(struct ch_compaction *c) {
+    chela_run *run = c->run;
+    struct ch_transcript *t = &run->session->transcript;
+    size_t from = ch_prune_from(t, PRUNE_SPARES), has = history_tokens(run);
+    size_t goal = c->history * 2 / 3, able = ch_prunable(t, from, SIZE_MAX);
+    if (run->m.by_hand || has <= goal || able + able / 4 < has - goal)
+        return false;
+    size_t saved = ch_prune(t, from, able); /* all of it: the next time is far off */
+    c->pruned = saved > 0;
+    if (saved)
+        ch_fill_rewritten(run->session);
+    return saved && history_tokens(run) <= c->history * 3 / 4;
+}
+
+/* What the history may have now. A service that refused the request knows better
+ * than any guess: then it is half of what it was. */
+static size_t room_for_history(const chela_run *run) {
+    struct ch_room b = ch_fill_room(run);
+    size_t has = history_tokens(run);
+    bool refused = run->m.compacted;
+    if (run->m.by_hand)
+        return CH_MAX(b.history, (size_t)BY_HAND);
+    if (!b.window || (refused && b.history > has / 2))
+        return has / 2;
+    return b.history;
+}
+
+static void choose(struct ch_compaction *c) {
+    const struct ch_transcript *t = &c->run->session->transcript;
+    bool all = c->run->m.by_hand; /* that may go */
+    c->start = ch_window_start(t, all ? 0 : c->history / WINDOW_SHARE);
+    c->stays = ch_alloc((c->start + 1) * sizeof(*c->stays));
+    ch_retain(t, c->start, all ? 0 : c->history / RETAIN_SHARE, c->stays);
+    for (size_t i = 0; i < c->start; i++)
+        if (!c->stays[i]) {
+            size_t tokens = ch_msg_tokens(t->msgs[i]);
+            c->gone += tokens;
+            c->carried += ch_carry_is(t->msgs[i]) ? tokens : 0;
+            ch_carry_read(&c->carry, t->msgs[i]);
+        }
+}
+
+static bool nothing_goes(const struct ch_compaction *c) {
+    const struct ch_transcript *t = &c->run->session->transcript;
+    size_t gone = 0;
+    for (size_t i = 0; i < c->start; i++)
+        gone += !c->stays[i] && !ch_carry_is(t->msgs[i]);
+    return gone == 0 || (c->run->m.by_hand && c->gone - c->carried < LEAST);
+}
+
+void ch_compact(chela_run *run) {
+    struct ch_compaction *c = run->compaction = ch_alloc(sizeof(*c));
+    if (!run->target)
+        run->target = run->session->agent->targets[run->m.model];
+    if (run->m.compacted)
+        ch_fill_overflowed(run);
+    c->run = run;
+    c->before = ch_fill_tokens(run);
+    c->history = room_for_history(run);
+    c->strategy = "prune";
+    if (prune(c)) {
+        finish(c, true);
+        return;
+    }
+    choose(c);
+    c->strategy = "retain";
+    if (nothing_goes(c)) {
+        bool large = !run->m.by_hand && history_tokens(run) > c->history;
+        c->strategy = large ? "cut" : "prune";
+        finish(c, large || c->pruned);
+        return;
+    }
+    flush(c);
+}
+
+/* No text has more tokens than bytes: what is far from full in bytes needs no
+ * counting, which is most of what small sessions would spend here. */
+static bool is_nearly_empty(const chela_run *run, const struct ch_model_request *req) {
+    const chela_session *s = run->session;
+    size_t window = (size_t)ch_target_window(run->target);
+    size_t bytes = s->transcript.bytes + req->system.n + req->note.n;
+    for (size_t i = 0; i < req->ntools; i++)
+        bytes += req->tools[i].description.n + req->tools[i].schema.n;
+    return !s->fill.ceiling && bytes < (window ? window : CH_DEFAULT_SMALL_WINDOW) / 4;
+}
+
+bool ch_compact_fits(chela_run *run, const struct ch_model_request *req) {
+    chela_session *s = run->session;
+    if (is_nearly_empty(run, req)) {
+        ch_fill_head(run, req);
+        return true;
+    }
+    size_t tokens = ch_fill_measure(run, req);
+    struct ch_room b = ch_fill_room(run);
+    if (!b.window || s->agent->compact_mode == CH_COMPACT_OFF)
+        return true;
+    if (tokens > b.request)
+        return false;
+    if (tokens < b.window * 3 / 10 || !ch_fill_is_cold(run))
+        return true;
+    size_t from = ch_prune_from(&s->transcript, PRUNE_SPARES);
+    if (ch_prunable(&s->transcript, from, b.window / 8) < b.window / 8)
+        return true;
+    if (ch_prune(&s->transcript, from, b.window / 8)) {
+        announce(run, "prune", tokens, &(struct ch_usage){0});
+        run->guessed = s->fill.fixed + s->fill.note + history_tokens(run);
+    }
+    return true;
+}

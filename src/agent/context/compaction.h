@@ -1,0 +1,32 @@
+/* compaction.h -- making the history of a session shorter.
+ *
+ * The one place where what was sent before is changed. In this order, each only
+ * if what comes before it was not enough:
+ *
+ *   prune     old results of tools are cut or taken out
+ *   window    the newest messages stay as they are, and of those before them
+ *   retain    the most important
+ *   summary   a model condenses what goes; its summary is judged, asked for once
+ *             more if it is bad, and done without if it stays bad. What the user
+ *             said and identifiers are carried on by the runtime in any case
+ *   cut       the largest texts that are left
+ *
+ * Each time it is journalled and told as an event. A call and its result stay
+ * together through all of it. */
+#ifndef CH_AGENT_COMPACTION_H
+#define CH_AGENT_COMPACTION_H
+#include "agent/context/context_budget.h"
+
+/* Before the request that is described here is encoded: false if it is too
+ * large. Then ch_compact follows. It is pruned right here if that costs nothing,
+ * because the service no longer has it in its cache. */
+bool ch_compact_fits(chela_run *run, const struct ch_model_request *req);
+
+/* Make it shorter and drive the run on with CH_IN_COMPACTED, now or later. */
+void ch_compact(chela_run *run);
+void ch_compact_abort(chela_run *run); /* drop it, if any */
+
+/* "summary" (also NULL), "retain", "off". CHELA_EINVAL. */
+int ch_compact_mode_read(const char *word, enum ch_compact_mode *out, struct chela_error *err);
+
+#endif

@@ -1,0 +1,359 @@
+/* context.c -- see context.h. */
+#include "agent/context/context.h"
+
+#include <sys/utsname.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "prompt/assemble.h"
+#include "prompt/prompt.h"
+#include "prompt/skill_call.h"
+#include "prompt/system.h"
+
+/* --- settings -------------------------------------------------------------------------- */
+
+static const char *keep(chela_agent *a, const char *s) {
+    return s ? ch_arena_str(&a->arena, ch_sv_str(s)) : NULL;
+}
+
+static const char *const *keep_list(chela_agent *a, const char *const *list, size_t *n) {
+    *n = 0;
+    while (list && list[*n])
+        ++*n;
+    const char **copy = ch_arena_zalloc(&a->arena, (*n + 1) * sizeof(*copy));
+    for (size_t i = 0; i < *n; i++)
+        copy[i] = keep(a, list[i]);
+    return list ? copy : NULL;
+}
+
+static int keep_lists(chela_agent *a, const struct chela_agent_opts *o, struct chela_error *err) {
+    struct ch_context_conf *c = &a->context;
+    size_t nfiles;
+    c->files = keep_list(a, o->project_files, &nfiles);
+    c->rules = keep_list(a, o->rules, &c->nrules);
+    if (nfiles > CH_LIMIT_PROJECT_NAMES)
+        return ch_fail(err, CHELA_ELIMIT, "agent %s: more than %d project files", a->id,
+                       CH_LIMIT_PROJECT_NAMES);
+    if (c->nrules > CH_LIMIT_PROMPT_RULES)
+        return ch_fail(err, CHELA_ELIMIT, "agent %s: more than %d rules", a->id,
+                       CH_LIMIT_PROMPT_RULES);
+    return 0;
+}
+
+static int check_shares(chela_agent *a, struct chela_error *err) {
+    struct ch_context_conf *c = &a->context;
+    c->system_share = c->system_share ? c->system_share : CH_DEFAULT_SYSTEM_SHARE;
+    c->output_share = c->output_share ? c->output_share : CH_DEFAULT_OUTPUT_SHARE;
+    if (c->system_share + c->output_share < 100)
+        return 0;
+    return ch_fail(err, CHELA_EINVAL,
+                   "agent %s: %u %% of the context for the system prompt and %u %% for the answer "
+                   "leave nothing to work with",
+                   a->id, c->system_share, c->output_share);
+}
+
+int ch_context_configure(chela_agent *a, const struct chela_agent_opts *o,
+                         struct chela_error *err) {
+    struct ch_context_conf *c = &a->context;
+    c->instructions = keep(a, o->system);
+    c->file_max = o->project_file_max;
+    c->files_max = o->project_files_max;
+    c->reminder = keep(a, o->reminder);
+    c->docs = keep(a, o->docs);
+    c->system_share = o->system_share;
+    c->output_share = o->output_share;
+    int rc = ch_style_read(o->prompt, &c->style, err);
+    if (rc == 0)
+        rc = check_shares(a, err);
+    return rc < 0 ? rc : keep_lists(a, o, err);
+}
+
+void ch_context_forget(chela_agent *a) {
+    ch_bm25_release(&a->context.index);
+    ch_free(a->context.printed);
+    ch_free(a->context.fingerprint);
+}
+
+void ch_context_release(struct ch_context *c) {
+    ch_project_release(&c->project);
+    ch_buf_release(&c->changed);
+    ch_buf_release(&c->warnings);
+    ch_free(c->system);
+    ch_free(c->fingerprint);
+    *c = (struct ch_context){0};
+}
+
+char *chela_agent_expand(const chela_agent *a, const char *text, size_t len,
+                         struct chela_error *err) {
+    struct ch_buf out = {0};
+    if (!ch_skill_called(ch_sv(text, len)))
+        return ch_strndup(text, len);
+    if (ch_skill_call(&a->skills, a->workspace, ch_sv(text, len), &out, err) == 0)
+        return ch_buf_take(&out);
+    ch_buf_release(&out);
+    return NULL;
+}
+
+int ch_context_words(const chela_agent *a, const char *channel, const char *sender,
+                     struct ch_sv text, struct ch_buf *out, struct chela_error *err) {
+    struct ch_policy p = {.permission = CHELA_PERM_ADMIN};
+    CH_AUTOFREE struct ch_policy *bounds CH_UNUSED =
+        ch_policies_bound(a->policies, (struct ch_who){channel, sender}, &a->policy, &p.within);
+    const struct ch_tool *read = ch_registry_find(&a->registry, CH_SV("read"));
+    bool reads = read && ch_policy_allows(&p, CH_SV("read"), read->permission);
+    if (reads && ch_skill_called(text))
+        return ch_skill_request(&a->skills, text, out, err);
+    ch_buf_add_sv(out, text);
+    return 0;
+}
+
+/* --- what applies ------------------------------------------------------------------------ */
+
+static bool has(const chela_run *run, const char *name) {
+    struct ch_sv sv = ch_sv_str(name);
+    const struct ch_tool *t = ch_registry_find(&run->session->agent->registry, sv);
+    return t && ch_policy_allows(&run->policy, sv, t->permission);
+}
+
+enum { TOOLS = 1, CHANGES = 2, READS = 4, MESSAGE = 8, MEMORY = 16, MINIMAL = 32 };
+
+static unsigned look_at_tools(const chela_run *run) {
+    const struct ch_registry *r = &run->session->agent->registry;
+    unsigned flags = has(run, "read") ? READS : 0;
+    flags |= has(run, "message") ? MESSAGE : 0;
+    flags |= has(run, "memory_search") ? MEMORY : 0;
+    for (size_t i = 0; i < r->n; i++) {
+        const struct ch_tool *t = r->tools[i];
+        if (ch_policy_allows(&run->policy, ch_sv_str(t->name), t->permission))
+            flags |= TOOLS | (t->permission == CHELA_PERM_READ ? 0 : CHANGES);
+    }
+    return flags;
+}
+
+/* The model that it calls next, as far as that is known. */
+static const struct ch_target *target_of(const chela_run *run) {
+    return run->target ? run->target : run->session->agent->targets[run->m.model];
+}
+
+/* A model nearby takes long to read, and one with little room needs it. */
+static bool is_small(const chela_run *run) {
+    enum ch_style style = run->session->agent->context.style;
+    const struct ch_target *t = target_of(run);
+    int64_t window = ch_target_window(t);
+    if (style != CH_STYLE_AUTO)
+        return style == CH_STYLE_MINIMAL;
+    return t->local || (window && window <= CH_DEFAULT_SMALL_WINDOW);
+}
+
+/* --- the beginning ------------------------------------------------------------------------- */
+
+static void load_project(chela_session *s) {
+    struct ch_context *c = &s->context;
+    const chela_agent *a = s->agent;
+    struct ch_project_opts opts = {.workspace = a->workspace,
+                                   .names = a->context.files,
+                                   .each = a->context.file_max,
+                                   .all = a->context.files_max};
+    if (c->loaded)
+        return;
+    c->loaded = true;
+    ch_project_load(&c->project, &opts);
+    for (size_t i = 0; i < c->project.n; i++)
+        if (c->project.files[i].problem)
+            ch_buf_addf(&c->warnings, "%s is not used: %s%c", c->project.files[i].name,
+                        c->project.files[i].problem, '\0');
+}
+
+static const char *reasoning_word(const chela_agent *a) {
+    static const char *const words[] = {NULL, "off", "low", "medium", "high"};
+    return words[a->reasoning];
+}
+
+/* "agent main on Linux aarch64": what a command may count on. */
+static void describe_runtime(const chela_agent *a, struct ch_buf *out) {
+    struct utsname u;
+    ch_buf_addf(out, "agent %s", a->id);
+    if (uname(&u) == 0)
+        ch_buf_addf(out, " on %s %s", u.sysname, u.machine);
+}
+
+static void make_system(chela_run *run, unsigned flags) {
+    chela_session *s = run->session;
+    const chela_agent *a = s->agent;
+    CH_BUF_AUTO cut = {0};
+    CH_BUF_AUTO runtime = {0};
+    describe_runtime(a, &runtime);
+    struct ch_budget budget = ch_budget_split((size_t)ch_target_window(target_of(run)),
+                                              a->context.system_share, a->context.output_share);
+    struct ch_system_opts o = {.given = a->context.instructions,
+                               .workspace = a->workspace,
+                               .runtime = ch_buf_str(&runtime),
+                               .skills = flags & READS ? &a->skills : NULL,
+                               .project = flags & READS ? &s->context.project : NULL,
+                               .channel = s->channel.name,
+                               .docs = a->context.docs,
+                               .added = a->context.added,
+                               .reasoning = reasoning_word(a),
+                               .rules = a->context.rules,
+                               .tools = flags & TOOLS,
+                               .changes = flags & CHANGES,
+                               .message = s->channel.name && flags & MESSAGE,
+                               .memory = flags & MEMORY,
+                               .budget = budget.system};
+    ch_free(s->context.system);
+    s->context.system = flags & MINIMAL ? ch_system_minimal(&o) : ch_system_full(&o, &cut);
+    ch_free(CH_TAKE(s->context.fingerprint));
+    if (cut.n)
+        ch_buf_addf(&s->context.warnings,
+                    "the system prompt was shortened to fit the context: %s%c", ch_buf_str(&cut),
+                    '\0');
+}
+
+/* What the system prompt was made from; never 0. */
+static uint64_t key_of(const chela_run *run, unsigned flags) {
+    uint64_t h = ch_hash(flags + 1, ch_sv_str(run->session->channel.name));
+    return h ? h : 1;
+}
+
+/* Once a run: what is not as the session's system prompt has it. */
+static void look_for_changes(chela_run *run) {
+    chela_session *s = run->session;
+    struct ch_context *c = &s->context;
+    if (run->looked || !c->system || !(c->flags & READS))
+        return;
+    ch_buf_clear(&c->changed);
+    ch_project_changes(&c->project, s->agent->workspace, &c->changed);
+    ch_skills_changes(&s->agent->skills, &c->changed);
+}
+
+static void settle(chela_run *run) {
+    chela_session *s = run->session;
+    struct ch_context *c = &s->context;
+    uint64_t tools = s->agent->registry.revision;
+    look_for_changes(run);
+    if (!run->looked || c->registry_revision != tools)
+        c->flags = look_at_tools(run);
+    run->looked = true;
+    c->registry_revision = tools;
+    unsigned flags = c->flags | (is_small(run) ? MINIMAL : 0);
+    uint64_t key = key_of(run, flags);
+    if (c->system && c->key == key)
+        return;
+    if (flags & READS)
+        load_project(s);
+    c->key = key;
+    s->revision++;
+    make_system(run, flags);
+}
+
+static void tell_warnings(chela_run *run) {
+    struct ch_buf told = run->session->context.warnings;
+    run->session->context.warnings = (struct ch_buf){0};
+    for (size_t at = 0; at < told.n && !run->dead; at += strlen(told.p + at) + 1)
+        ch_warn(run, "%s", told.p + at);
+    ch_buf_release(&told);
+}
+
+const char *ch_context_system(chela_run *run) {
+    settle(run);
+    if (run->session->context.warnings.n)
+        tell_warnings(run);
+    return run->dead ? NULL : run->session->context.system;
+}
+
+/* The mark of a prompt is the same wherever it is used: without the workspace. */
+static char *fingerprint_of(const char *system, const char *workspace) {
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO text = {0};
+    size_t n = strlen(workspace);
+    for (const char *at; n > 1 && (at = strstr(system, workspace)); system = at + n) {
+        ch_buf_add(&text, system, (size_t)(at - system));
+        ch_buf_add_str(&text, "${workspace}");
+    }
+    ch_buf_add_str(&text, system);
+    return ch_strdup(ch_prompt_fingerprint(&arena, "system", CHELA_VERSION, ch_buf_sv(&text),
+                                           CH_SV("")));
+}
+
+/* Sessions of an agent mostly begin alike, so it remembers the last one. */
+const char *ch_context_fingerprint(chela_run *run) {
+    struct ch_context *c = &run->session->context;
+    struct ch_context_conf *known = &ch_agent_root(run->session->agent)->context;
+    settle(run);
+    if (c->fingerprint)
+        return c->fingerprint;
+    if (!known->printed || strcmp(known->printed, c->system) != 0) {
+        ch_free(known->printed);
+        ch_free(known->fingerprint);
+        known->printed = ch_strdup(c->system);
+        known->fingerprint = fingerprint_of(c->system, run->session->agent->workspace);
+    }
+    c->fingerprint = ch_strdup(known->fingerprint);
+    return c->fingerprint;
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static struct ch_sv last_input(const chela_session *s) {
+    const struct ch_transcript *t = &s->transcript;
+    for (size_t i = t->n; i > 0; i--) {
+        const struct ch_msg *m = t->msgs[i - 1];
+        if (m->kind == CH_MSG_ASSISTANT || m->kind == CH_MSG_RESULTS)
+            continue;
+        for (uint32_t k = 0; k < m->nblocks; k++)
+            if (m->blocks[k].type == CH_BLOCK_TEXT)
+                return m->blocks[k].text;
+    }
+    return CH_SV("");
+}
+
+static void index_rules(struct ch_context_conf *c) {
+    if (c->index.ndocs)
+        return;
+    for (size_t i = CH_DEFAULT_PROMPT_RULES; i < c->nrules; i++) {
+        ch_bm25_begin(&c->index);
+        ch_bm25_text(&c->index, CH_FIELD_DESCRIPTION, ch_sv_str(c->rules[i]));
+    }
+    ch_bm25_settle(&c->index);
+}
+
+/* Of the rules that the system prompt does not hold, those that suit the input
+ * best. */
+static void add_turn_rules(chela_run *run, struct ch_buf *out) {
+    struct ch_context_conf *c = &run->session->agent->context;
+    float scores[CH_LIMIT_PROMPT_RULES];
+    if (c->nrules <= CH_DEFAULT_PROMPT_RULES)
+        return;
+    index_rules(c);
+    struct ch_sv input = last_input(run->session);
+    ch_bm25_score(&c->index, ch_sv(input.p, CH_MIN(input.n, CH_LIMIT_SELECT_QUERY)), scores);
+    for (unsigned taken = 0; taken < CH_DEFAULT_TURN_RULES; taken++) {
+        size_t best = 0;
+        for (size_t i = 1; i < c->index.ndocs; i++)
+            if (scores[i] > scores[best])
+                best = i;
+        if (scores[best] <= 0)
+            return;
+        ch_buf_addf(out, "- %s\n", c->rules[CH_DEFAULT_PROMPT_RULES + best]);
+        scores[best] = 0;
+    }
+}
+
+struct ch_sv ch_context_note(chela_run *run) {
+    const chela_session *s = run->session;
+    const char *reminder = s->agent->context.reminder;
+    CH_BUF_AUTO note = {0};
+    CH_BUF_AUTO inner = {0};
+    if (s->context.changed.n && s->context.flags & READS)
+        ch_buf_addf(&inner,
+                    "Changed since this conversation began: %s. Read again what you need of it.\n",
+                    ch_buf_str(&s->context.changed));
+    add_turn_rules(run, &inner);
+    if (reminder)
+        ch_buf_addf(&inner, "%s\n", reminder);
+    if (run->about.blocks)
+        ch_buf_add_str(&note, run->about.blocks);
+    if (inner.n)
+        ch_buf_addf(&note, "<runtime_note>\n%s</runtime_note>\n", ch_buf_str(&inner));
+    return note.n ? ch_arena_sv(&run->arena, ch_buf_sv(&note)) : CH_SV("");
+}

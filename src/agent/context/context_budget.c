@@ -1,0 +1,137 @@
+/* context_budget.c -- see context_budget.h. */
+#include "agent/context/context_budget.h"
+
+#include "model/message/ids.h"
+
+#define REPLY_MOST 32000  /* tokens kept free for a reply that has no limit */
+#define UNSURE_PERCENT 8  /* what a guess may be off */
+#define SURE_PERCENT 3    /* once it was put right */
+#define PER_TOOL 8        /* what protocols put around one */
+#define COLD_MS (5 * 60 * 1000)
+#define COLD_LONG_MS (60 * 60 * 1000)
+
+static int64_t now(const chela_run *run) {
+    return ch_mono_ms(ch_loop_clock(run->loop));
+}
+
+static size_t fixed_tokens(const struct ch_model_request *req) {
+    size_t n = ch_tokens(req->system);
+    for (size_t i = 0; i < req->ntools; i++)
+        n += PER_TOOL + ch_tokens(req->tools[i].name) + ch_tokens(req->tools[i].description) +
+             ch_tokens(req->tools[i].schema);
+    return n;
+}
+
+static uint64_t hash_of(const struct ch_model_request *req) {
+    uint64_t h = ch_hash(0, req->system);
+    for (size_t i = 0; i < req->ntools; i++) {
+        h = ch_hash(h, req->tools[i].name);
+        h = ch_hash(h, req->tools[i].description);
+        h = ch_hash(h, req->tools[i].schema);
+    }
+    return h;
+}
+
+/* Counting takes ten times as long as hashing, and conversations with the same
+ * agent mostly begin alike: so the agent that they are all made from remembers. */
+static size_t head_tokens(chela_run *run, const struct ch_model_request *req) {
+    struct ch_context_conf *known = &ch_agent_root(run->session->agent)->context;
+    uint64_t hash = hash_of(req);
+    if (known->counted != hash) {
+        known->tokens = fixed_tokens(req);
+        known->counted = hash;
+    }
+    return known->tokens;
+}
+
+static size_t guess(const chela_run *run) {
+    chela_session *s = run->session;
+    return s->fill.fixed + s->fill.note + ch_meter_read(&s->fill.meter, &s->transcript);
+}
+
+void ch_fill_head(chela_run *run, const struct ch_model_request *req) {
+    struct ch_fill *c = &run->session->fill;
+    run->guessed = 0;
+    if (c->gauged != run->target) { /* another model counts otherwise */
+        c->gauged = run->target;
+        c->gauge = (struct ch_gauge){0};
+        c->ceiling = 0;
+    }
+    if (c->revision != req->revision) {
+        c->revision = req->revision;
+        c->fixed = head_tokens(run, req);
+    }
+}
+
+size_t ch_fill_measure(chela_run *run, const struct ch_model_request *req) {
+    struct ch_fill *c = &run->session->fill;
+    ch_fill_head(run, req);
+    c->note = ch_tokens(req->note);
+    c->asked = (size_t)CH_MAX(req->max_output_tokens, 0);
+    run->guessed = guess(run);
+    return ch_gauge_expect(&c->gauge, run->guessed);
+}
+
+size_t ch_fill_tokens(const chela_run *run) {
+    return ch_gauge_expect(&run->session->fill.gauge, guess(run));
+}
+
+/* What it refused counts for the model that refused it. */
+static size_t window_of(const chela_run *run) {
+    const struct ch_fill *c = &run->session->fill;
+    size_t window = (size_t)ch_target_window(run->target);
+    size_t ceiling = c->gauged == run->target ? c->ceiling : 0;
+    return ceiling && (!window || ceiling < window) ? ceiling : window;
+}
+
+size_t ch_fill_reply(const chela_run *run) {
+    size_t share = window_of(run) * run->session->agent->context.output_share / 100;
+    return CH_MIN(share, (size_t)REPLY_MOST);
+}
+
+struct ch_room ch_fill_room(const chela_run *run) {
+    const struct ch_fill *c = &run->session->fill;
+    struct ch_room b = {.window = window_of(run)};
+    if (!b.window)
+        return b;
+    bool sure = c->gauge.factor != 0;
+    size_t reply = c->asked ? CH_MIN(c->asked, b.window / 2) : ch_fill_reply(run);
+    b.request = b.window - reply -
+                b.window * (sure ? SURE_PERCENT : UNSURE_PERCENT) / 100;
+    size_t guessed = guess(run), expected = ch_gauge_expect(&c->gauge, guessed);
+    size_t all = expected ? (size_t)((double)b.request * (double)guessed / (double)expected)
+                          : b.request;
+    size_t rest = c->fixed + c->note;
+    b.history = all > rest ? all - rest : 0;
+    return b;
+}
+
+/* What is far from any guess counts something else. */
+void ch_fill_learn(chela_run *run, const struct ch_usage *u) {
+    struct ch_fill *c = &run->session->fill;
+    size_t counted = u->input > 0 ? (size_t)u->input : 0;
+    c->warm = now(run);
+    if (run->guessed && counted >= run->guessed / 2 && counted <= run->guessed * 2)
+        ch_gauge_learn(&c->gauge, run->guessed, counted);
+}
+
+void ch_fill_overflowed(chela_run *run) {
+    struct ch_fill *c = &run->session->fill;
+    if (!run->guessed) /* it was so small that nobody counted */
+        run->guessed = guess(run);
+    size_t tokens = ch_gauge_expect(&c->gauge, run->guessed);
+    if (tokens && (!c->ceiling || tokens < c->ceiling))
+        c->ceiling = tokens;
+}
+
+bool ch_fill_is_cold(const chela_run *run) {
+    const struct ch_fill *c = &run->session->fill;
+    bool lasts = run->session->agent->cache == CH_CACHE_LONG;
+    return c->warm && now(run) - c->warm > (lasts ? COLD_LONG_MS : COLD_MS);
+}
+
+void ch_fill_rewritten(chela_session *s) {
+    s->fill.meter = (struct ch_meter){0};
+    ch_encoder_clear(&s->encoder);
+    s->revision++;
+}

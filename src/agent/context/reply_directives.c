@@ -1,0 +1,143 @@
+/* reply_directives.c -- see reply_directives.h. */
+#include "agent/context/reply_directives.h"
+#include "base/opts.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "prompt/envelope.h"
+#include "tool/process/path.h"
+
+static bool heeds(const chela_run *run) {
+    return run->session->channel.name != NULL;
+}
+
+void ch_said_begin(chela_run *run) {
+    run->said_before = true;
+}
+
+/* What an earlier reply said holds until this one says something. */
+static void begin_anew(chela_run *run) {
+    if (run->said_before)
+        ch_directives_clear(&run->said);
+    run->said_before = false;
+}
+
+bool ch_said_piece(chela_run *run, struct chela_event *ev) {
+    struct ch_directives *d = &run->said;
+    if (!heeds(run))
+        return true;
+    begin_anew(run);
+    size_t before = d->text.n;
+    ch_directives_feed(d, ch_unstr(ev->delta.text));
+    ev->delta.text = ch_str(ch_sv(ch_buf_sv(&d->text).p + before, d->text.n - before));
+    ev->delta.so_far = ch_str(ch_buf_sv(&d->text));
+    return d->text.n > before;
+}
+
+/* --- what is attached ------------------------------------------------------------------ */
+
+static bool is_url(struct ch_sv s) {
+    return ch_sv_starts(s, "https://") || ch_sv_starts(s, "http://");
+}
+
+/* A regular file beneath the workspace, whatever links lead to it; NULL, or why
+ * not. rel: its path there. */
+static const char *why_not(const chela_agent *a, const char *path, struct ch_buf *rel) {
+    struct stat st;
+    int fd = ch_path_open(a->workspace, path, 0);
+    if (fd < 0)
+        return fd == -EXDEV ? "it is outside of the workspace" : strerror(-fd);
+    bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    close(fd);
+    if (!regular)
+        return "it is no file";
+    return ch_path_inside(a->workspace, path, rel) < 0 ? "it is outside of the workspace" : NULL;
+}
+
+static void attach(chela_run *run, const char *what) {
+    CH_BUF_AUTO rel = {0};
+    struct ch_sv item = ch_sv_str(what);
+    const char *why = is_url(item) ? NULL : why_not(run->session->agent, what, &rel);
+    if (why) {
+        ch_warn(run, "%s is not attached: %s", what, why);
+        return;
+    }
+    item = rel.n ? ch_buf_sv(&rel) : item;
+    run->media[run->nmedia++] = ch_str(ch_arena_sv(&run->media_arena, item));
+}
+
+static void attach_all(chela_run *run) {
+    const struct ch_directives *d = &run->said;
+    const char *m = d->media.p;
+    ch_arena_clear(&run->media_arena);
+    run->media = ch_arena_alloc(&run->media_arena, (d->nmedia + 1) * sizeof(*run->media));
+    run->nmedia = 0;
+    for (size_t i = 0; i < d->nmedia && !run->dead; i++, m += strlen(m) + 1)
+        attach(run, m);
+    if (d->refused && !run->dead)
+        ch_warn(run, "%zu more files are not attached: a reply takes %d", d->refused,
+                CH_LIMIT_REPLY_MEDIA);
+}
+
+void ch_said_end(chela_run *run) {
+    struct ch_directives *d = &run->said;
+    if (!heeds(run))
+        return;
+    begin_anew(run);
+    size_t before = d->text.n;
+    ch_directives_end(d);
+    struct chela_event ev = {
+        .type = CHELA_EV_TEXT_DELTA,
+        .delta = {.text = ch_str(ch_sv(ch_buf_sv(&d->text).p + before, d->text.n - before)),
+                  .so_far = ch_str(ch_buf_sv(&d->text))}};
+    if (d->text.n > before && ch_hook_delta(run, &ev) && !ch_emit(run, &ev))
+        return;
+    ch_buf_clear(&run->text);
+    ch_buf_add_sv(&run->text, ch_sv_trim(ch_buf_sv(&d->text)));
+    attach_all(run);
+}
+
+void ch_said_tell(const chela_run *run, struct chela_event *end) {
+    const struct ch_directives *d = &run->said;
+    if (!heeds(run))
+        return;
+    end->end.reply_to = ch_str(ch_buf_sv(&d->reply_to));
+    if (d->reply_current)
+        end->end.reply_to = ch_str(run->about.id ? ch_sv_str(run->about.id) : CH_SV("current"));
+    end->end.media = run->media;
+    end->end.nmedia = run->nmedia;
+    end->end.voice = d->voice;
+    end->end.silent = ch_directives_silent(d);
+}
+
+void ch_said_release(chela_run *run) {
+    ch_directives_release(&run->said);
+    ch_arena_release(&run->media_arena);
+    ch_about_release(&run->about);
+}
+
+/* --- what it answers -------------------------------------------------------------------- */
+
+void ch_about_set(struct ch_about *about, const chela_session *s,
+                  const struct chela_inbound *given) {
+    CH_BUF_AUTO blocks = {0};
+    struct chela_inbound in;
+    ch_about_release(about);
+    if (CH_OPTS_NEED(chela_inbound, &in, given, NULL) < 0)
+        return;
+    ch_envelope_blocks(&in, s->key, &blocks);
+    about->blocks = blocks.n ? ch_buf_take(&blocks) : NULL;
+    about->id = in.message_id && *in.message_id ? ch_strdup(in.message_id) : NULL;
+}
+
+char *chela_inbound_line(const struct chela_inbound *given, const char *text, size_t len,
+                         struct chela_error *err) {
+    struct ch_buf out = {0};
+    struct chela_inbound in;
+    if (CH_OPTS_NEED(chela_inbound, &in, given, err) < 0)
+        return NULL;
+    ch_envelope_line(&in, ch_sv(text, len), &out);
+    return ch_buf_take(&out);
+}

@@ -1,0 +1,199 @@
+/* role_prompts.c -- see chela/prompt.h. The catalogue of a runtime is made when
+ * somebody asks for it: most runs never do. */
+#include "agent/handle/agent.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/opts.h"
+#include "chela/prompt.h"
+#include "json/writer.h"
+#include "prompt/prompts.h"
+#include "prompt/tokens.h"
+
+static int open_prompts(chela_runtime *rt, struct chela_error *err) {
+    if (rt->prompts)
+        return 0;
+    struct ch_prompts *c = ch_alloc(sizeof(*c));
+    int rc = ch_prompts_builtin(c, err);
+    if (rc == 0)
+        rc = ch_prompts_link(c, err);
+    rt->prompts = c;
+    if (rc < 0)
+        ch_runtime_prompts_free(rt);
+    return rc;
+}
+
+const struct ch_prompts *ch_runtime_prompts(chela_runtime *rt, struct chela_error *err) {
+    return open_prompts(rt, err) < 0 ? NULL : rt->prompts;
+}
+
+void ch_runtime_prompts_free(chela_runtime *rt) {
+    if (!rt->prompts)
+        return;
+    ch_prompts_release(rt->prompts);
+    ch_free(rt->prompts);
+    rt->prompts = NULL;
+}
+
+int chela_prompts_load(chela_runtime *rt, const char *dir, struct chela_error *err) {
+    int rc = open_prompts(rt, err);
+    if (rc == 0)
+        rc = ch_prompts_load(rt->prompts, dir, err);
+    return rc < 0 ? rc : ch_prompts_link(rt->prompts, err);
+}
+
+int chela_prompts_pin(chela_runtime *rt, const char *name, const char *version,
+                      struct chela_error *err) {
+    int rc = open_prompts(rt, err);
+    return rc < 0 ? rc : ch_prompts_pin(rt->prompts, name, version, err);
+}
+
+int chela_prompts_rollout(chela_runtime *rt, const char *name, const char *version,
+                          unsigned percent, struct chela_error *err) {
+    int rc = open_prompts(rt, err);
+    return rc < 0 ? rc : ch_prompts_rollout(rt->prompts, name, version, percent, err);
+}
+
+/* --- as JSON ---------------------------------------------------------------------- */
+
+static void write_texts(struct ch_jw *w, const char *key, const char *const *list) {
+    ch_jw_key(w, key);
+    ch_jw_begin(w, '[');
+    for (; list && *list; list++)
+        ch_jw_cstr(w, *list);
+    ch_jw_end(w, ']');
+}
+
+static void write_variables(struct ch_jw *w, const struct ch_prompt *t) {
+    ch_jw_key(w, "variables");
+    ch_jw_begin(w, '[');
+    for (size_t i = 0; i < t->nvariables; i++) {
+        ch_jw_begin(w, '{');
+        ch_jw_kcstr(w, "name", t->variables[i].name);
+        ch_jw_kcstr(w, "about", t->variables[i].about);
+        ch_jw_kbool(w, "untrusted", t->variables[i].untrusted);
+        ch_jw_end(w, '}');
+    }
+    ch_jw_end(w, ']');
+}
+
+static bool is_used(const struct ch_prompts *c, const struct ch_prompt_entry *e) {
+    struct ch_prompt_query q = {.name = e->prompt.name, .model = e->variant};
+    return ch_prompts_pick(c, &q, NULL) == &e->prompt;
+}
+
+/* The members, without the braces. */
+static void write_prompt(struct ch_jw *w, const struct ch_prompts *c,
+                         const struct ch_prompt_entry *e) {
+    const struct ch_prompt *t = &e->prompt;
+    ch_jw_kcstr(w, "name", t->name);
+    ch_jw_kcstr(w, "version", t->version);
+    ch_jw_kcstr(w, "variant", e->variant);
+    ch_jw_kbool(w, "used", is_used(c, e));
+    ch_jw_kcstr(w, "fingerprint", t->fingerprint);
+    ch_jw_kcstr(w, "description", t->head.description);
+    ch_jw_kcstr(w, "changelog", t->head.changelog);
+    write_variables(w, t);
+    ch_jw_key(w, "schema");
+    ch_jw_value(w, t->head.schema);
+    write_texts(w, "headings", t->head.headings);
+    write_texts(w, "modules", t->head.modules);
+    ch_jw_kbool(w, "cases", ch_prompts_has_cases(c, t->name));
+    ch_jw_kcstr(w, "where", t->where);
+}
+
+char *chela_prompts_json(chela_runtime *rt, struct chela_error *err) {
+    const struct ch_prompts *c = ch_runtime_prompts(rt, err);
+    CH_BUF_AUTO out = {0};
+    struct ch_jw w = ch_jw(&out);
+    if (!c)
+        return NULL;
+    ch_jw_begin(&w, '[');
+    for (size_t i = 0; i < c->n; i++) {
+        ch_jw_begin(&w, '{');
+        write_prompt(&w, c, &c->list[i]);
+        ch_jw_end(&w, '}');
+    }
+    ch_jw_end(&w, ']');
+    return ch_buf_take(&out);
+}
+
+static const struct ch_prompt_entry *entry_of(const struct ch_prompts *c,
+                                              const struct ch_prompt *t) {
+    size_t i = 0;
+    while (&c->list[i].prompt != t)
+        i++;
+    return &c->list[i];
+}
+
+static int read_query(const struct chela_prompt_query *given, struct ch_prompt_query *out,
+                      struct chela_error *err) {
+    struct chela_prompt_query q;
+    int rc = CH_OPTS_NEED(chela_prompt_query, &q, given, err);
+    *out = (struct ch_prompt_query){q.name, q.version, q.model, q.session};
+    return rc;
+}
+
+char *chela_prompt_json(chela_runtime *rt, const struct chela_prompt_query *q,
+                        struct chela_error *err) {
+    struct ch_prompt_query query;
+    const struct ch_prompts *c =
+        read_query(q, &query, err) < 0 ? NULL : ch_runtime_prompts(rt, err);
+    const struct ch_prompt *t = c ? ch_prompts_pick(c, &query, err) : NULL;
+    CH_BUF_AUTO out = {0};
+    struct ch_jw w = ch_jw(&out);
+    if (!t)
+        return NULL;
+    const struct ch_prompt_entry *e = entry_of(c, t);
+    ch_jw_begin(&w, '{');
+    write_prompt(&w, c, e);
+    ch_jw_kstr(&w, "text", t->body);
+    ch_jw_end(&w, '}');
+    return ch_buf_take(&out);
+}
+
+/* --- rendering -------------------------------------------------------------------- */
+
+static int read_values(struct ch_arena *a, struct ch_sv json, struct ch_prompt_value **out,
+                       size_t *n, struct chela_error *err) {
+    const struct ch_json *root;
+    int rc = ch_json_parse(a, json, CH_JSON_STRICT, &root, NULL, err);
+    if (rc < 0)
+        return rc;
+    if (root->type != CH_JSON_OBJECT)
+        return ch_fail(err, CHELA_EINVAL, "the values of a prompt are a JSON object");
+    *out = ch_arena_zalloc(a, (root->n + 1) * sizeof(**out));
+    for (CH_JSON_MEMBERS(k, v, root)) {
+        if (ch_json_get_sv(root, ch_json_str(k)) != v)
+            continue; /* of members with one name the last counts */
+        struct ch_prompt_value *value = &(*out)[(*n)++];
+        value->name = ch_arena_str(a, ch_json_str(k));
+        value->text = ch_json_str(v);
+        value->json = v->type == CH_JSON_STRING ? NULL : v;
+    }
+    return 0;
+}
+
+char *chela_prompt_render(chela_runtime *rt, const struct chela_prompt_query *q,
+                          const char *values, size_t len, struct chela_error *err) {
+    struct ch_prompt_query query;
+    const struct ch_prompts *c =
+        read_query(q, &query, err) < 0 ? NULL : ch_runtime_prompts(rt, err);
+    const struct ch_prompt *used;
+    struct ch_prompt_value *list = NULL;
+    size_t n = 0;
+    CH_ARENA_AUTO a = {0};
+    CH_PROMPT_TEXT_AUTO text = {0};
+    CH_BUF_AUTO out = {0};
+    if (!c || read_values(&a, ch_sv(values, len), &list, &n, err) < 0 ||
+        ch_prompts_render(c, &query, list, n, &text, &used, err) < 0)
+        return NULL;
+    struct ch_jw w = ch_jw(&out);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "fingerprint", used->fingerprint);
+    ch_jw_kstr(&w, "system", ch_buf_sv(&text.system));
+    ch_jw_kstr(&w, "user", ch_buf_sv(&text.user));
+    ch_jw_kint(&w, "tokens",
+               (int64_t)(ch_tokens(ch_buf_sv(&text.system)) + ch_tokens(ch_buf_sv(&text.user))));
+    ch_jw_end(&w, '}');
+    return ch_buf_take(&out);
+}

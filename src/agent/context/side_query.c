@@ -1,0 +1,117 @@
+/* side_query.c -- see side_query.h. */
+#include "agent/context/side_query.h"
+
+#include <stdio.h>
+
+#include "base/log.h"
+
+#define REPLY_SHARE 4 /* of a context, where a service must be told a limit */
+
+struct ch_aside {
+    struct ch_loop *loop;
+    struct ch_target *target;
+    struct ch_http_call *call;
+    struct ch_encoder encoder;
+    struct ch_decoder decoder;
+    struct ch_arena arena;
+    struct ch_http_request http;
+    struct ch_sv body[3];
+    void (*done)(struct ch_sv text, const char *failed, const struct ch_usage *usage, void *user);
+    void *user;
+};
+
+static void free_aside(struct ch_aside *a) {
+    ch_decoder_release(&a->decoder);
+    ch_encoder_release(&a->encoder);
+    ch_arena_release(&a->arena);
+    ch_free(a);
+}
+
+static void ignore(const struct ch_model_event *ev, void *user) {
+    (void)ev;
+    (void)user;
+}
+
+static void on_head(const struct ch_http_head *head, void *user) {
+    ch_decoder_head(&((struct ch_aside *)user)->decoder, head);
+}
+
+static void on_data(struct ch_sv data, void *user) {
+    ch_decoder_feed(&((struct ch_aside *)user)->decoder, data);
+}
+
+static void add_text(const struct ch_msg *m, struct ch_buf *out) {
+    for (uint32_t i = 0; m && i < m->nblocks; i++)
+        if (m->blocks[i].type == CH_BLOCK_TEXT)
+            ch_buf_add_sv(out, m->blocks[i].text);
+}
+
+static void on_done(const struct chela_error *err, void *user) {
+    struct ch_aside *a = user;
+    CH_BUF_AUTO text = {0};
+    char failed[CHELA_ERROR_MAX] = "";
+    a->call = NULL;
+    ch_decoder_end(&a->decoder, err, ch_now_ms(ch_loop_clock(a->loop)));
+    struct ch_reply *r = &a->decoder.reply;
+    if (r->error.cls != CH_ERR_NONE)
+        snprintf(failed, sizeof(failed), "%s: %.*s", a->target->spec,
+                 CH_SV_FMT(r->error.message));
+    else
+        add_text(r->msg, &text);
+    ch_redact(failed);
+    a->done(ch_buf_sv(&text), failed, &r->usage, a->user);
+    free_aside(a);
+}
+
+static int encode(struct ch_aside *a, const struct ch_aside_opts *o, struct chela_error *err) {
+    const chela_runtime *rt = o->agent->rt;
+    const char *key;
+    ch_target_cooling(a->target, &rt->cooldowns, ch_mono_ms(ch_loop_clock(a->loop)), &key);
+    a->target->ep.api_key = key;
+    struct ch_model_request req = {.endpoint = &a->target->ep,
+                                   .model = ch_sv_str(a->target->model),
+                                   .system = o->system,
+                                   .messages = o->msgs,
+                                   .nmessages = o->n,
+                                   .max_output_tokens = o->max_output_tokens,
+                                   .kept_free = ch_target_window(a->target) / REPLY_SHARE,
+                                   .cache = CH_CACHE_OFF,
+                                   .revision = 1};
+    int rc = ch_encoder_update(&a->encoder, &req, err);
+    if (rc == 0)
+        rc = req.endpoint->codec->http(&req, &a->arena, &a->http, err);
+    if (rc < 0)
+        return rc;
+    ch_encoder_body(&a->encoder, a->body);
+    a->http.body = a->body;
+    a->http.nbody = CH_LEN(a->body);
+    a->http.timeouts = o->agent->timeouts;
+    return ch_target_sign(a->target, ch_now_ms(ch_loop_clock(a->loop)), &a->arena, &a->http, err);
+}
+
+int ch_aside_start(const struct ch_aside_opts *o, struct ch_aside **out, struct chela_error *err) {
+    static const struct ch_http_handler handler = {on_head, on_data, on_done};
+    struct ch_aside *a = ch_alloc(sizeof(*a));
+    a->loop = o->agent->rt->loop;
+    a->target = o->target;
+    a->done = o->done;
+    a->user = o->user;
+    ch_decoder_init_for(&a->decoder, &a->target->ep, ignore, a);
+    int rc = encode(a, o, err);
+    if (rc < 0) {
+        free_aside(a);
+        return rc;
+    }
+    a->decoder.reply.model = ch_sv_str(a->target->model);
+    a->call = ch_transport_start(a->target->transport, &a->http, &handler, a);
+    *out = a;
+    return 0;
+}
+
+void ch_aside_cancel(struct ch_aside *a) {
+    if (!a)
+        return;
+    if (a->call)
+        ch_transport_cancel(a->target->transport, a->call);
+    free_aside(a);
+}

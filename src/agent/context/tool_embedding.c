@@ -1,0 +1,237 @@
+/* tool_embedding.c -- see tool_embedding.h.
+ *
+ * One request after the other, the input in the first; what each brings is kept
+ * at once, so a wait that ends too early was not for nothing. Of several runs
+ * that begin together, one asks for the tools. */
+#include "agent/context/tool_embedding.h"
+
+#include "agent/handle/driver.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "model/wire/embed.h"
+
+struct ch_pondering {
+    chela_run *run;
+    struct ch_embed *embed;
+    struct ch_timer patience;
+    struct ch_arena arena; /* of the texts of the request under way */
+    struct ch_sv texts[CH_LIMIT_EMBED_BATCH];
+    size_t n;
+    bool asked; /* the input is in the request under way, and was not before */
+    struct ch_sv input; /* borrowed from the transcript */
+};
+
+/* --- the agent's -------------------------------------------------------------- */
+
+/* Where programs keep what they could make again; NULL: there is no such place. */
+static char *cache_of(const chela_runtime *rt) {
+    const char *cache = ch_runtime_env(rt, "XDG_CACHE_HOME"), *home = ch_runtime_env(rt, "HOME");
+    CH_BUF_AUTO path = {0};
+
+    if (cache && *cache == '/')
+        ch_buf_addf(&path, "%s/chela/vectors", cache);
+    else if (home && *home == '/')
+        ch_buf_addf(&path, "%s/.cache/chela/vectors", home);
+    return path.n ? ch_buf_take(&path) : NULL;
+}
+
+int ch_meaning_new(chela_runtime *rt, const char *spec, struct ch_meaning **out,
+                   struct chela_error *err) {
+    static const struct chela_agent_opts none = CHELA_AGENT_OPTS(.id = NULL);
+    struct chela_error why = {0};
+    struct ch_target *t;
+
+    *out = NULL;
+    int rc = ch_target_new(rt, spec, &none, &t, &why);
+    if (rc == CHELA_EAUTH) {
+        ch_log(CH_LOG_WARN, "model", "embedding %s: %s; tools are chosen by words alone", spec,
+               why.message);
+        return 0;
+    }
+    if (rc < 0)
+        return ch_fail(err, CHELA_ECONFIG, "embedding: %s", why.message);
+    if (!ch_embed_possible(&t->ep)) {
+        ch_target_free(t);
+        return ch_fail(err, CHELA_ECONFIG,
+                       "embedding: %s: the service must speak OpenAI's protocol", spec);
+    }
+    struct ch_meaning *m = ch_alloc(sizeof(*m));
+    m->target = t;
+    m->cache = rt->cassette ? NULL : cache_of(rt); /* requests must not depend on it there */
+    m->embedder = (struct ch_embedder){.opts = {.transport = t->transport,
+                                                .endpoint = &t->ep,
+                                                .model = ch_sv_str(t->model)},
+                                       .spec = t->spec,
+                                       .cache = m->cache};
+    *out = m;
+    return 0;
+}
+
+void ch_meaning_free(struct ch_meaning *m) {
+    if (!m)
+        return;
+    ch_target_free(m->target);
+    ch_free(m->cache);
+    ch_vectors_release(&m->vectors);
+    ch_free(m);
+}
+
+const struct ch_vectors *ch_meaning_vectors(const struct ch_meaning *m) {
+    return &m->vectors;
+}
+
+void ch_meaning_charge(chela_run *run, int64_t tokens) {
+    const struct ch_meaning *m = run->session->agent->meaning;
+    struct ch_usage u = {.input = tokens};
+    double cost = !tokens                          ? 0
+                  : m && m->target->has_price ? ch_price_cost(&m->target->price, &u,
+                                                              run->session->agent->cache)
+                                              : -1;
+
+    ch_run_spend(&run->m, &u, cost);
+    run->turn_usage.input += tokens;
+    run->turn_cost = cost < 0 || run->turn_cost < 0 ? -1 : run->turn_cost + cost;
+    run->embedded.calls++;
+    run->embedded.tokens += tokens;
+}
+
+/* --- what to ask for ------------------------------------------------------------ */
+
+static struct ch_meaning *meaning_of(const chela_run *run) {
+    return run->session->agent->meaning;
+}
+
+static int64_t now(const chela_run *run) {
+    return ch_mono_ms(ch_loop_clock(run->loop));
+}
+
+/* What the run is about: the last thing that somebody said. */
+static struct ch_sv input_of(const chela_run *run) {
+    const struct ch_transcript *t = &run->session->transcript;
+
+    for (size_t i = t->n; i > 0; i--) {
+        const struct ch_msg *m = t->msgs[i - 1];
+        for (uint32_t k = 0; m->kind != CH_MSG_ASSISTANT && k < m->nblocks; k++)
+            if (m->blocks[k].type == CH_BLOCK_TEXT && m->blocks[k].text.n)
+                return m->blocks[k].text;
+    }
+    return CH_SV("");
+}
+
+static void add_tools(struct ch_pondering *p) {
+    struct ch_meaning *m = meaning_of(p->run);
+    const struct ch_registry *r = &p->run->session->agent->registry;
+    CH_BUF_AUTO text = {0};
+
+    if (m->asking && m->asking != p->run)
+        return;
+    for (size_t i = 0; i < r->n && p->n < CH_LEN(p->texts) && !ch_vectors_full(&m->vectors); i++) {
+        ch_buf_clear(&text);
+        ch_tool_meaning(r->tools[i], &text);
+        if (!ch_vectors_find(&m->vectors, ch_buf_sv(&text)))
+            p->texts[p->n++] = ch_arena_sv(&p->arena, ch_buf_sv(&text));
+    }
+}
+
+/* --- asking ----------------------------------------------------------------------- */
+
+void ch_ponder_abort(chela_run *run) {
+    struct ch_pondering *p = CH_TAKE(run->pondering);
+    struct ch_meaning *m = run->session ? meaning_of(run) : NULL;
+
+    if (m && m->asking == run)
+        m->asking = NULL;
+    if (!p)
+        return;
+    ch_embed_cancel(p->embed);
+    ch_timer_stop(run->loop, &p->patience);
+    ch_arena_release(&p->arena);
+    ch_free(p);
+}
+
+static void go_on(chela_run *run) {
+    ch_ponder_abort(run);
+    run->pondered = true;
+    ch_think(run);
+}
+
+static void give_up(chela_run *run, const char *why) {
+    struct ch_meaning *m = meaning_of(run);
+    bool asked = run->pondering->asked;
+
+    m->embedder.again = now(run) + CH_EMBEDDER_REST_MS;
+    ch_ponder_abort(run);
+    ch_warn(run, "embedding %s: %s; %s", m->target->spec, why,
+            asked ? "tools are chosen by words alone" : "some tools are chosen by words alone");
+    if (!run->dead)
+        go_on(run);
+}
+
+static void on_patience(struct ch_timer *t) {
+    give_up(CH_CONTAINER(t, struct ch_pondering, patience)->run, "no answer in time");
+}
+
+static void ask(struct ch_pondering *p);
+
+static void on_embedded(const struct ch_embedded *got, const struct chela_error *err, void *user) {
+    struct ch_pondering *p = user;
+    struct ch_vectors *vs = &meaning_of(p->run)->vectors;
+
+    p->embed = NULL;
+    if (err) {
+        give_up(p->run, err->message);
+        return;
+    }
+    ch_meaning_charge(p->run, got->tokens);
+    for (size_t i = 0; i < p->n; i++) {
+        const float *row = got->rows + i * got->dim;
+        if (p->asked && i == 0)
+            ch_vectors_ask(vs, p->input, row, got->dim);
+        else
+            ch_vectors_add(vs, p->texts[i], row, got->dim);
+    }
+    p->asked = false;
+    ask(p);
+}
+
+/* The next request, or the end: nothing is missing any more. */
+static void ask(struct ch_pondering *p) {
+    struct ch_meaning *m = meaning_of(p->run);
+    struct chela_error err = {0};
+
+    ch_arena_clear(&p->arena);
+    p->n = 0;
+    if (p->asked)
+        p->texts[p->n++] = p->input;
+    add_tools(p);
+    if (p->n == 0) {
+        go_on(p->run);
+        return;
+    }
+    if (p->n > p->asked)
+        m->asking = p->run;
+    if (ch_embed_start(&m->embedder.opts, p->texts, p->n, on_embedded, p, &p->embed, &err) < 0)
+        give_up(p->run, err.message);
+}
+
+bool ch_ponder(chela_run *run) {
+    struct ch_meaning *m = meaning_of(run);
+
+    if (!m || run->pondered || run->selected || now(run) < m->embedder.again)
+        return false;
+    run->pondered = true;
+    struct ch_sv input = input_of(run);
+    if (!input.n || !ch_selection_ranks(ch_session_selection(run->session), &run->policy))
+        return false;
+    struct ch_pondering *p = ch_alloc(sizeof(*p));
+    p->run = run;
+    p->input = input;
+    p->asked = true;
+    run->pondering = p;
+    ch_timer_start(run->loop, &p->patience, CH_DEFAULT_EMBED_MS, on_patience);
+    ask(p);
+    return true;
+}

@@ -1,0 +1,41 @@
+/* tool_embedding.h -- tools chosen by what they mean, with an embedding model.
+ *
+ * Before a run chooses its tools, its input and those descriptions that are not
+ * known yet are turned into vectors (model/wire/embed.h). Each description is sent
+ * once in the agent's life. The run waits for a few seconds at most: what is
+ * there by then counts, and without the input's vector words decide alone. A
+ * service that failed is left alone for a minute. */
+#ifndef CH_AGENT_TOOL_EMBEDDING_H
+#define CH_AGENT_TOOL_EMBEDDING_H
+#include "agent/handle/agent.h"
+#include "tool/memory/memory_search.h"
+
+struct ch_meaning { /* of an agent */
+    struct ch_target *target; /* owned */
+    struct ch_embedder embedder; /* it, for whoever asks; memory does, too */
+    char *cache;                 /* owned: of embedder */
+    struct ch_vectors vectors;
+    const chela_run *asking; /* for tools; NULL: nobody */
+};
+
+struct ch_pondering; /* of a run that waits */
+
+/* CHELA_ECONFIG: there is no such provider, or it has no embeddings. A key that is
+ * missing is a warning: *out is then NULL. */
+int ch_meaning_new(chela_runtime *rt, const char *spec, struct ch_meaning **out,
+                   struct chela_error *err);
+void ch_meaning_free(struct ch_meaning *m);
+const struct ch_vectors *ch_meaning_vectors(const struct ch_meaning *m);
+
+/* Must the run wait before it thinks? ch_think is called again then. True also
+ * when it died meanwhile. */
+bool ch_ponder(chela_run *run);
+void ch_ponder_abort(chela_run *run);
+
+/* The embedding model has read so many tokens for a run, which pays for them. */
+void ch_meaning_charge(chela_run *run, int64_t tokens);
+
+/* --- think.c */
+struct ch_selection *ch_session_selection(chela_session *s);
+
+#endif

@@ -1,0 +1,451 @@
+/* beat.c -- see beat.h. */
+#include "agent/feature/heartbeat/beat.h"
+
+#include <stdio.h>
+
+#include "agent/feature/heartbeat/beat_reply.h"
+#include "agent/feature/mode/mode_private.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/opts.h"
+#include "prompt/project.h"
+#include "prompt/prompts.h"
+
+static const char by_calls[] =
+    "You act by calling functions. Words that you write beside calls are thoughts: nobody sees "
+    "them. To stay silent call stay_silent, or nothing.\n"
+    "send_message, react and stay_silent are actions: they end your turn, unless you set "
+    "request_heartbeat to true. All other functions tell you something: you get their results "
+    "and another turn, so call them before you say what depends on them.";
+
+static const char by_text[] =
+    "You act by writing one JSON object and nothing else: no text around it, no Markdown fence.\n\n"
+    "{\"thoughts\": \"what you make of it; nobody sees this\",\n"
+    " \"actions\": [{\"name\": \"one of the functions\", \"params\": {}}],\n"
+    " \"request_heartbeat\": false}\n\n"
+    "An empty list of actions means that you stay silent. send_message, react and stay_silent end "
+    "your turn, unless request_heartbeat is true. All other functions tell you something: you get "
+    "their results and another turn, so call them before you say what depends on them.\n\n"
+    "Functions:\n";
+
+/* --- settings ---------------------------------------------------------------------- */
+
+static const char *const *keep_list(chela_agent *a, const char *const *list) {
+    size_t n = 0;
+    while (list && list[n])
+        n++;
+    const char **copy = ch_arena_zalloc(&a->arena, (n + 1) * sizeof(*copy));
+    for (size_t i = 0; i < n; i++)
+        copy[i] = ch_arena_str(&a->arena, ch_sv_str(list[i]));
+    return copy;
+}
+
+static const struct chela_willing_opts *keep_willing(chela_agent *a, enum chela_chat_kind kind,
+                                                     const struct chela_willing_opts *given) {
+    struct chela_willing_opts *o = ch_arena_alloc(&a->arena, sizeof(*o));
+    chela_willing_defaults(kind, o);
+    if (given)
+        *o = *given;
+    return o;
+}
+
+static void keep_opts(chela_agent *a, struct chela_heartbeat_opts *o) {
+    o->group = keep_willing(a, CHELA_CHAT_GROUP, o->group);
+    o->direct = keep_willing(a, CHELA_CHAT_DIRECT, o->direct);
+    o->rules.names = keep_list(a, o->rules.names);
+    o->rules.keywords = keep_list(a, o->rules.keywords);
+    o->rules.stop_words = keep_list(a, o->rules.stop_words);
+    o->debounce_ms = o->debounce_ms ? o->debounce_ms : CH_DEFAULT_BEAT_DEBOUNCE_MS;
+    o->protocol = o->busy = o->opinion = NULL; /* read into members of their own */
+    o->memory = NULL;
+}
+
+static int read_words(const struct chela_heartbeat_opts *o, struct ch_companion *c,
+                      struct chela_error *err) {
+    const char *p = o->protocol ? o->protocol : "native", *b = o->busy ? o->busy : "wait";
+    c->text = strcmp(p, "text") == 0;
+    c->skips = strcmp(b, "skip") == 0;
+    if (!c->text && strcmp(p, "native") != 0)
+        return ch_fail(err, CHELA_EINVAL, "unknown protocol '%s' (known: native, text)", p);
+    if (!c->skips && strcmp(b, "wait") != 0)
+        return ch_fail(err, CHELA_EINVAL, "unknown heartbeat.busy '%s' (known: wait, skip)", b);
+    return 0;
+}
+
+int ch_beat_configure(chela_agent *a, const struct chela_agent_opts *o, struct chela_error *err) {
+    static const char *const memory[] = {"SOUL.md", "MEMORY.md", NULL};
+    struct ch_companion *c = ch_arena_zalloc(&a->arena, sizeof(*c));
+    unsigned beats;
+    int rc = CH_OPTS_READ(chela_heartbeat_opts, &c->opts, o->heartbeat, err);
+    if (rc < 0)
+        return rc;
+    if (o->output_schema)
+        return ch_fail(err, CHELA_EINVAL,
+                       "agent %s: in mode heartbeat there is no answer that a schema could hold",
+                       a->id);
+    rc = read_words(&c->opts, c, err);
+    if (rc < 0)
+        return rc;
+    const char *const *names = c->opts.rules.names;
+    c->name = ch_arena_str(&a->arena, ch_sv_str(names && names[0] ? names[0] : a->id));
+    c->history = c->opts.history ? c->opts.history : CH_DEFAULT_VIEW_LINES;
+    c->memory = keep_list(a, c->opts.memory ? c->opts.memory : memory);
+    c->typing = c->opts.typing;
+    if (c->opts.opinion && *c->opts.opinion)
+        a->role_models[CH_ROLE_LISTENER] =
+            ch_arena_str(&a->arena, ch_sv_str(c->opts.opinion));
+    c->utc_offset = c->opts.rules.utc_offset;
+    beats = c->opts.beats ? c->opts.beats : CH_DEFAULT_BEATS;
+    if (o->limits.max_turns <= 0 || o->limits.max_turns > beats)
+        a->limits.max_turns = beats;
+    a->limits.sums_up = false; /* nobody would read it */
+    keep_opts(a, &c->opts);
+    c->serial = ++a->rt->companions;
+    a->companion = c;
+    return 0;
+}
+
+/* --- the request -------------------------------------------------------------------- */
+
+/* What the turn began with: the last input that no reply follows, when it began. */
+static size_t find_begin(const chela_run *run) {
+    const struct ch_transcript *t = &run->session->transcript;
+    size_t i = t->n;
+    while (i > 0 && t->msgs[i - 1]->kind != CH_MSG_USER)
+        i--;
+    return i ? i - 1 : 0;
+}
+
+static size_t begin_of(chela_run *run) {
+    const struct ch_transcript *t = &run->session->transcript;
+    struct ch_moding *k = run->moding;
+    if (!k->heard || k->begin >= t->n || t->msgs[k->begin] != k->heard) {
+        k->begin = find_begin(run);
+        k->heard = t->n ? t->msgs[k->begin] : NULL;
+    }
+    return k->begin;
+}
+
+static struct ch_view view_of(chela_run *run) {
+    const struct ch_companion *c = run->session->agent->companion;
+    struct ch_view_opts o = {&run->session->transcript, begin_of(run), c->history, c->utc_offset,
+                             c->name};
+    struct ch_view v;
+    ch_view_make(&o, &v);
+    return v;
+}
+
+static struct ch_sv persona_of(const chela_agent *a) {
+    const char *given = a->context.instructions;
+    return ch_sv_str(given ? given : "a friendly member of the chat");
+}
+
+/* --- a second opinion ----------------------------------------------------------------- */
+
+static void on_opinion(const struct ch_answered *a, void *user) {
+    chela_run *run = user;
+    run->moding->asked = NULL;
+    if (!a->v) /* it was to spare a turn, not to forbid one */
+        ch_warn(run, "nobody said whether this is worth a turn: %s",
+                a->error && *a->error ? a->error : ch_reason_name(a->reason));
+    if (run->dead)
+        return;
+    if (!a->v || ch_json_bool(ch_json_get(a->v, "speak"), false)) {
+        ch_moding_on(run);
+        return;
+    }
+    run->stop_reason = ch_stop_name(CH_STOP_STOP);
+    ch_drive(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = CH_REASON_COMPLETED});
+}
+
+static void ask_opinion(chela_run *run) {
+    const chela_agent *a = run->session->agent;
+    struct ch_view v = view_of(run);
+    struct ch_prompt_value values[] = {
+        {.name = "name", .text = ch_sv_str(a->companion->name)},
+        {.name = "persona", .text = persona_of(a)},
+        {.name = "seen", .text = ch_moding_or_none(&v.seen)},
+        {.name = "new", .text = ch_moding_or_none(&v.fresh)},
+    };
+    run->moding->heard_opinion = true;
+    ch_moding_ask(run, CH_ROLE_LISTENER, values, CH_LEN(values), on_opinion);
+    ch_view_release(&v);
+}
+
+static bool wants_opinion(const chela_run *run) {
+    return run->unasked && !run->moding->heard_opinion && run->m.turns == 1 &&
+           run->session->agent->role_models[CH_ROLE_LISTENER];
+}
+
+bool ch_beat_turn(chela_run *run) {
+    if (wants_opinion(run)) {
+        ask_opinion(run);
+        return true;
+    }
+    struct chela_event ev = {.type = CHELA_EV_BEAT,
+                             .beat = {.n = run->m.turns,
+                                      .willingness = run->willingness,
+                                      .protocol = run->session->agent->companion->text ? "text"
+                                                                                       : "native"}};
+    return !ch_think_open(run) || !ch_emit(run, &ev);
+}
+
+/* --- what it is shown ------------------------------------------------------------------ */
+
+/* Read again for each beat: whoever changes it is heard at once. */
+static void add_memory(const chela_agent *a, struct ch_buf *out) {
+    struct ch_project files = {0};
+    struct ch_project_opts o = {.workspace = a->workspace, .names = a->companion->memory};
+    ch_project_load(&files, &o);
+    for (size_t i = 0; i < files.n; i++)
+        ch_project_describe(&files.files[i], out);
+    ch_project_release(&files);
+    if (!out->n)
+        ch_buf_add_str(out, "none");
+}
+
+/* No beat follows in which a result could be read. */
+static bool is_last_beat(const chela_run *run) {
+    return run->m.limits.max_turns > 0 && (int64_t)run->m.turns >= run->m.limits.max_turns &&
+           run->m.turns > 1;
+}
+
+static void add_scene(chela_run *run, struct ch_buf *out) {
+    const chela_session *s = run->session;
+    ch_buf_add_str(out, "It is ");
+    ch_view_time(ch_run_now(run), s->agent->companion->utc_offset, out);
+    ch_buf_addf(out, ".\n");
+    if (is_last_beat(run))
+        ch_buf_add_str(out, "This is the end of your turn: only actions are left.\n");
+    if (run->about.blocks)
+        ch_buf_add_str(out, run->about.blocks);
+}
+
+/* "name(a: string, b?: integer): what it does" */
+static void add_signature(const struct ch_tool_def *t, struct ch_buf *out) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *schema = NULL;
+    const char *comma = "";
+    ch_json_parse(&arena, t->schema, CH_JSON_REPLACE, &schema, NULL, NULL);
+    const struct ch_json *required = ch_json_get(schema, "required");
+    ch_buf_addf(out, "- %.*s(", CH_SV_FMT(t->name));
+    for (CH_JSON_MEMBERS(key, value, ch_json_get(schema, "properties"))) {
+        struct ch_sv name = ch_json_str(key), type = ch_json_get_str(value, "type");
+        bool needed = false;
+        for (CH_JSON_EACH(e, required))
+            needed |= ch_sv_eq(ch_json_str(e), name);
+        ch_buf_addf(out, "%s%.*s%s: %.*s", comma, CH_SV_FMT(name), needed ? "" : "?",
+                    CH_SV_FMT(type.n ? type : CH_SV("any")));
+        comma = ", ";
+    }
+    ch_buf_addf(out, "): %.*s\n", CH_SV_FMT(t->description));
+}
+
+/* The actions, then the tools: what a channel cannot do is not there, nor what there
+ * is no time for. */
+static void offer(chela_run *run, struct ch_model_request *req) {
+    const struct ch_registry *r = &run->session->agent->registry;
+    static const char *const actions[] = {CH_SEND_ACTION, CH_REACT_ACTION, CH_SILENT_ACTION};
+    struct ch_tool_def *defs =
+        ch_arena_alloc(&run->arena, (req->ntools + CH_LEN(actions)) * sizeof(*defs));
+    size_t n = 0;
+    for (size_t i = 0; i < CH_LEN(actions); i++) {
+        const struct ch_tool *t = ch_registry_find(r, ch_sv_str(actions[i]));
+        bool react = strcmp(actions[i], CH_REACT_ACTION) == 0;
+        if (t && (!react || run->session->channel.react))
+            defs[n++] = ch_tool_def(t);
+    }
+    if (!is_last_beat(run)) {
+        memcpy(defs + n, req->tools, req->ntools * sizeof(*defs));
+        n += req->ntools;
+    }
+    req->tools = defs;
+    req->ntools = n;
+}
+
+static int render(chela_run *run, const struct ch_model_request *req, struct ch_prompt_text *text,
+                  struct chela_error *err) {
+    const chela_agent *a = run->session->agent;
+    const struct ch_companion *c = a->companion;
+    const struct ch_prompts *all = ch_runtime_prompts(a->rt, err);
+    struct ch_prompt_query query = {
+        .name = "companion", .model = run->target->spec, .session = run->session->key};
+    const struct ch_prompt *used;
+    CH_BUF_AUTO memory = {0};
+    CH_BUF_AUTO scene = {0};
+    CH_BUF_AUTO how = {0};
+    if (!all)
+        return err->code;
+    struct ch_view v = view_of(run);
+    add_memory(a, &memory);
+    add_scene(run, &scene);
+    ch_buf_add_str(&how, c->text ? by_text : by_calls);
+    for (size_t i = 0; c->text && i < req->ntools; i++)
+        add_signature(&req->tools[i], &how);
+    struct ch_prompt_value values[] = {
+        {.name = "name", .text = ch_sv_str(c->name)},
+        {.name = "persona", .text = persona_of(a)},
+        {.name = "memory", .text = ch_buf_sv(&memory)},
+        {.name = "how", .text = ch_buf_sv(&how)},
+        {.name = "scene", .text = ch_buf_sv(&scene)},
+        {.name = "members", .text = ch_moding_or_none(&v.members)},
+        {.name = "seen", .text = ch_moding_or_none(&v.seen)},
+        {.name = "new", .text = ch_moding_or_none(&v.fresh)},
+        {.name = "working", .text = ch_moding_or_none(&v.working)},
+    };
+    int rc = ch_prompts_render(all, &query, values, CH_LEN(values), text, &used, err);
+    ch_view_release(&v);
+    return rc;
+}
+
+int ch_beat_request(chela_run *run, struct ch_model_request *req, struct chela_error *err) {
+    struct ch_moding *k = run->moding;
+    chela_session *s = run->session;
+    CH_PROMPT_TEXT_AUTO text = {0};
+    offer(run, req);
+    int rc = render(run, req, &text, err);
+    if (rc < 0)
+        return rc;
+    ch_msg_free(k->view);
+    k->view = ch_msg_text(CH_MSG_USER, ch_buf_sv(&text.user), ch_run_now(run));
+    req->system = ch_arena_sv(&run->arena, ch_buf_sv(&text.system));
+    req->messages = (const struct ch_msg *const *)&k->view;
+    req->nmessages = 1;
+    req->note = CH_SV("");
+    if (s->agent->companion->text) {
+        req->tools = NULL;
+        req->ntools = 0;
+        req->choice = CH_CHOICE_AUTO;
+    }
+    ch_encoder_clear(&s->encoder); /* nothing of an earlier request is in this one */
+    req->revision = ++s->revision;
+    return 0;
+}
+
+/* --- the reply ---------------------------------------------------------------------- */
+
+static void join_words(const struct ch_msg *m, struct ch_buf *out) {
+    for (uint32_t i = 0; m && i < m->nblocks; i++)
+        if (m->blocks[i].type == CH_BLOCK_TEXT)
+            ch_buf_add_sv(out, m->blocks[i].text);
+}
+
+static bool is_action(struct ch_sv name) {
+    return ch_policy_listed(CH_SV(CH_BEAT_ACTIONS), name);
+}
+
+/* The wish for another beat goes where it is kept: into the last action. */
+static struct ch_sv with_wish(struct ch_sv params, struct ch_arena *a) {
+    struct ch_sv inner = ch_sv(params.p + 1, params.n - 2);
+    return ch_sv_str(ch_arena_printf(a, "{%.*s%s\"request_heartbeat\":true}", CH_SV_FMT(inner),
+                                     inner.n ? "," : ""));
+}
+
+static void take_reply(chela_run *run, struct ch_reply *r, struct ch_beat_reply *b,
+                       struct ch_arena *a) {
+    struct ch_block blocks[CH_LIMIT_BEAT_ACTIONS + 1];
+    struct ch_msg *old = r->msg;
+    size_t n = 0;
+    if (b->more && b->n == 0)
+        b->actions[b->n++] = (struct ch_beat_action){CH_SV(CH_SILENT_ACTION), CH_SV("{}")};
+    if (b->more && is_action(b->actions[b->n - 1].name))
+        b->actions[b->n - 1].params = with_wish(b->actions[b->n - 1].params, a);
+    if (b->thoughts.n)
+        blocks[n++] = (struct ch_block){.type = CH_BLOCK_TEXT, .text = b->thoughts};
+    for (size_t i = 0; i < b->n; i++)
+        blocks[n++] = (struct ch_block){
+            .type = CH_BLOCK_TOOL_CALL,
+            .name = b->actions[i].name,
+            .text = b->actions[i].params,
+            .id = ch_sv_str(ch_arena_printf(a, "%s_%u_%zu", run->id, run->m.turns, i))};
+    r->msg = ch_msg_new(CH_MSG_ASSISTANT, blocks, n, NULL, old->model, old->ts);
+    ch_msg_free(old);
+}
+
+static bool is_known(const chela_run *run, struct ch_sv id) {
+    const struct ch_transcript *t = &run->session->transcript;
+    for (size_t i = t->n; i > 0 && t->msgs[i - 1]->kind != CH_MSG_USER; i--)
+        for (uint32_t k = 0; k < t->msgs[i - 1]->nblocks; k++)
+            if (t->msgs[i - 1]->blocks[k].type == CH_BLOCK_TOOL_CALL &&
+                ch_sv_eq(t->msgs[i - 1]->blocks[k].id, id))
+                return true;
+    return false;
+}
+
+/* A model that is shown no earlier call may well use its id again. */
+static void renew_ids(chela_run *run, struct ch_reply *r, struct ch_arena *a) {
+    struct ch_msg *old = r->msg;
+    bool changed = false;
+    if (!old)
+        return;
+    struct ch_block *blocks = ch_arena_alloc(a, old->nblocks * sizeof(*blocks) + 1);
+    memcpy(blocks, old->blocks, old->nblocks * sizeof(*blocks));
+    for (uint32_t i = 0; i < old->nblocks; i++) {
+        if (blocks[i].type != CH_BLOCK_TOOL_CALL || !is_known(run, blocks[i].id))
+            continue;
+        blocks[i].id = ch_sv_str(ch_arena_printf(a, "%.*s_%u_%u", CH_SV_FMT(blocks[i].id),
+                                                 run->m.turns, (unsigned)i));
+        changed = true;
+    }
+    if (!changed)
+        return;
+    r->msg = ch_msg_new(CH_MSG_ASSISTANT, blocks, old->nblocks, old->api, old->model, old->ts);
+    ch_msg_free(old);
+}
+
+bool ch_beat_reply(chela_run *run, struct ch_reply *r) {
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO text = {0};
+    CH_BUF_AUTO why = {0};
+    struct ch_beat_reply b;
+    if (r->stop == CH_STOP_REFUSAL || r->stop == CH_STOP_PAUSE)
+        return true;
+    if (!run->session->agent->companion->text) {
+        renew_ids(run, r, &arena);
+        return true;
+    }
+    join_words(r->msg, &text);
+    if (ch_beat_read(ch_buf_sv(&text), &arena, &b, &why)) {
+        take_reply(run, r, &b, &arena);
+        if (b.dropped)
+            ch_warn(run, "%zu actions past the first %d were left out", b.dropped,
+                    CH_LIMIT_BEAT_ACTIONS);
+        return true;
+    }
+    ch_buf_clear(&run->complaint);
+    ch_buf_addf(&run->complaint,
+                "Your last reply had no effect: %s. Answer with the JSON object alone.",
+                ch_buf_str(&why));
+    ch_warn(run, "the reply was of no use: %s", ch_buf_str(&why));
+    return false;
+}
+
+static bool wants_more(const struct ch_block *call) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v = NULL;
+    ch_json_parse(&arena, call->text, CH_JSON_REPLACE, &v, NULL, NULL);
+    return ch_json_bool(ch_json_get(v, "request_heartbeat"), false);
+}
+
+static const struct ch_msg *last_reply(const chela_run *run) {
+    const struct ch_transcript *t = &run->session->transcript;
+    for (size_t i = t->n; i > 0; i--)
+        if (t->msgs[i - 1]->kind == CH_MSG_ASSISTANT)
+            return t->msgs[i - 1];
+    return NULL;
+}
+
+bool ch_beat_ends(const chela_run *run) {
+    const struct ch_msg *m = last_reply(run);
+    if (!ch_beat_is(run))
+        return true;
+    for (uint32_t i = 0; m && i < m->nblocks; i++)
+        if (m->blocks[i].type == CH_BLOCK_TOOL_CALL &&
+            (!is_action(m->blocks[i].name) || wants_more(&m->blocks[i])))
+            return false;
+    return true;
+}
+
+bool ch_beat_silent(const chela_run *run) {
+    return ch_beat_is(run) && !run->spoke && run->m.reason == CH_REASON_COMPLETED;
+}

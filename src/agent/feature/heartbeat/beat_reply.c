@@ -1,0 +1,159 @@
+/* beat_reply.c -- see beat_reply.h.
+ *
+ * The text is searched for objects and lists from the left; the first whole one
+ * that has actions is the reply. Inside one nothing else is looked for, so the
+ * search is linear in the text but for the few candidates that are tried. */
+#include "agent/feature/heartbeat/beat_reply.h"
+
+#include "json/writer.h"
+
+#define CANDIDATES 8 /* beginnings of objects that are tried */
+
+/* --- finding it */
+
+/* The end of the value that begins at p, with an opening bracket: behind the one
+ * that closes it; NULL: it is cut off. */
+static const char *end_of(const char *p, const char *end) {
+    size_t depth = 0;
+    bool quoted = false;
+    for (; p < end; p++) {
+        if (quoted) {
+            if (*p == '\\')
+                p++;
+            else if (*p == '"')
+                quoted = false;
+        } else if (*p == '"') {
+            quoted = true;
+        } else if (*p == '{' || *p == '[') {
+            depth++;
+        } else if ((*p == '}' || *p == ']') && --depth == 0) {
+            return p + 1;
+        }
+    }
+    return NULL;
+}
+
+static const struct ch_json *parse(struct ch_sv text, struct ch_arena *a) {
+    const struct ch_json *v = NULL;
+    CH_BUF_AUTO repaired = {0};
+    if (ch_json_parse(a, text, CH_JSON_REPLACE, &v, NULL, NULL) == 0)
+        return v;
+    if (!ch_json_repair(text, &repaired))
+        return NULL;
+    struct ch_sv copy = ch_arena_sv(a, ch_buf_sv(&repaired));
+    return ch_json_parse(a, copy, CH_JSON_REPLACE, &v, NULL, NULL) == 0 ? v : NULL;
+}
+
+/* --- reading it */
+
+static const struct ch_json *any_of(const struct ch_json *o, const char *const *names) {
+    const struct ch_json *v = NULL;
+    for (; !v && *names; names++)
+        v = ch_json_get(o, *names);
+    return v;
+}
+
+static bool is_true(const struct ch_json *v) {
+    struct ch_sv s = ch_json_str(v);
+    return ch_json_bool(v, false) || (ch_json_is(v, CH_JSON_STRING) && ch_sv_is(s, "true"));
+}
+
+static const char *const name_names[] = {"name", "function", "action", "tool", NULL};
+static const char *const params_names[] = {"params", "parameters", "arguments", "args", "input",
+                                           NULL};
+static const char *const actions_names[] = {"actions", "action", "tool_calls", NULL};
+
+/* Thoughts beside an argument are thoughts, and the call can do without. */
+static void write_params(const struct ch_json *v, struct ch_buf *out) {
+    struct ch_jw w = ch_jw(out);
+    ch_jw_begin(&w, '{');
+    for (CH_JSON_MEMBERS(key, value, v)) {
+        if (ch_sv_is(ch_json_str(key), "inner_thoughts"))
+            continue;
+        ch_jw_key_sv(&w, ch_json_str(key));
+        ch_jw_value(&w, value);
+    }
+    ch_jw_end(&w, '}');
+}
+
+static bool read_action(const struct ch_json *v, struct ch_arena *a, struct ch_beat_reply *out) {
+    CH_BUF_AUTO json = {0};
+    struct ch_sv name = ch_sv_trim(ch_json_str(any_of(v, name_names)));
+    if (!ch_json_is(v, CH_JSON_OBJECT) || !name.n)
+        return false;
+    if (out->n == CH_LIMIT_BEAT_ACTIONS) {
+        out->dropped++;
+        return true;
+    }
+    write_params(any_of(v, params_names), &json);
+    out->actions[out->n++] = (struct ch_beat_action){name, ch_arena_sv(a, ch_buf_sv(&json))};
+    return true;
+}
+
+static bool read_actions(const struct ch_json *v, struct ch_arena *a, struct ch_beat_reply *out) {
+    if (ch_json_is(v, CH_JSON_OBJECT))
+        return read_action(v, a, out);
+    if (!ch_json_is(v, CH_JSON_ARRAY))
+        return ch_json_is(v, CH_JSON_NULL);
+    for (CH_JSON_EACH(e, v))
+        if (!read_action(e, a, out))
+            return false;
+    return true;
+}
+
+/* A text as it is; of an object its members, a line each. */
+static struct ch_sv read_thoughts(const struct ch_json *v, struct ch_arena *a) {
+    CH_BUF_AUTO text = {0};
+    if (ch_json_is(v, CH_JSON_STRING))
+        return ch_json_str(v);
+    for (CH_JSON_MEMBERS(key, value, v))
+        if (ch_json_is(value, CH_JSON_STRING) && ch_json_str(value).n)
+            ch_buf_addf(&text, "%s%.*s: %.*s", text.n ? "\n" : "", CH_SV_FMT(ch_json_str(key)),
+                        CH_SV_FMT(ch_json_str(value)));
+    return ch_arena_sv(a, ch_buf_sv(&text));
+}
+
+enum found { NOTHING, WRONG, READ };
+
+static enum found read_value(const struct ch_json *v, struct ch_arena *a,
+                             struct ch_beat_reply *out) {
+    const struct ch_json *thoughts = ch_json_get(v, "thoughts");
+    const struct ch_json *actions =
+        ch_json_is(v, CH_JSON_ARRAY) ? v : any_of(v, actions_names);
+    *out = (struct ch_beat_reply){0};
+    if (!actions)
+        return thoughts ? WRONG : NOTHING;
+    if (!read_actions(actions, a, out))
+        return ch_json_is(v, CH_JSON_ARRAY) ? NOTHING : WRONG;
+    out->thoughts = read_thoughts(thoughts, a);
+    out->more = is_true(ch_json_get(v, "request_heartbeat")) ||
+                is_true(ch_json_get(thoughts, "request_heartbeat"));
+    return READ;
+}
+
+bool ch_beat_read(struct ch_sv text, struct ch_arena *a, struct ch_beat_reply *out,
+                  struct ch_buf *why) {
+    const char *p = text.p, *end = text.p + text.n;
+    const char *problem = "there is no JSON object in it";
+    bool inside = false; /* of something that is cut off: a list there is a part of it */
+    for (unsigned tried = 0; p < end && tried < CANDIDATES; p++) {
+        if (*p != '{' && *p != '[')
+            continue;
+        const char *stop = end_of(p, end);
+        const struct ch_json *v = stop ? parse(ch_sv(p, (size_t)(stop - p)), a) : NULL;
+        bool part = inside && *p == '[';
+        enum found found = v && !part ? read_value(v, a, out) : NOTHING;
+        if (found == READ)
+            return true;
+        problem = found == WRONG ? "it has no list \"actions\" of objects with a \"name\""
+                  : !stop        ? "its JSON is cut off"
+                  : !v           ? "its JSON cannot be read"
+                                 : problem;
+        tried++;
+        inside |= !stop;
+        if (v)
+            p = stop - 1;
+    }
+    ch_buf_addf(why, "%s", problem);
+    return false;
+}

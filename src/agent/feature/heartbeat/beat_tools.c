@@ -1,0 +1,260 @@
+/* beat_tools.c -- the actions of a companion.
+ *
+ *   send_message   says something, in parts if it likes, as people do
+ *   react          answers with a sign, where the channel has that
+ *   stay_silent    does nothing, on purpose
+ *
+ * With a channel (chela/channel.h) they go through it, part after part with a
+ * pause for typing; without one what is said is the run's answer. They take the
+ * path of all calls, so a part that was sent is not sent again after a crash:
+ * each has a key that stays the same. */
+#include <stdio.h>
+
+#include "agent/feature/heartbeat/beat.h"
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "tool/call/call.h"
+
+#define LEAST_PAUSE_MS 800
+#define LONGEST_PAUSE_MS 4000
+#define THINKING_MS 500
+
+static chela_run *run_of(const chela_runtime *rt, const chela_call *call) {
+    for (CH_LIST_EACH(i, &rt->agents)) {
+        const chela_agent *a = CH_CONTAINER(i, chela_agent, link);
+        for (CH_LIST_EACH(j, &a->sessions)) {
+            chela_session *s = CH_CONTAINER(j, chela_session, link);
+            if (s->run && call->env && strcmp(s->run->id, call->env->run) == 0)
+                return s->run;
+        }
+    }
+    return NULL;
+}
+
+/* --- without a channel ----------------------------------------------------------------- */
+
+static void say_here(chela_run *run, struct ch_sv part) {
+    const char *gap = run->text.n ? "\n" : "";
+    CH_BUF_AUTO piece = {0};
+    ch_buf_addf(&piece, "%s%.*s", gap, CH_SV_FMT(part));
+    ch_buf_add_sv(&run->text, ch_buf_sv(&piece));
+    struct chela_event ev = {.type = CHELA_EV_TEXT_DELTA,
+                             .delta = {ch_str(ch_buf_sv(&piece)), ch_str(ch_buf_sv(&run->text))}};
+    ch_emit(run, &ev);
+}
+
+/* --- through one ------------------------------------------------------------------------- */
+
+struct sending {
+    chela_call *call;
+    chela_runtime *rt;
+    struct ch_timer timer;
+    char *text;          /* owned: all parts */
+    struct ch_sv rest;   /* of it */
+    char *reply_to;      /* owned, of the first part; NULL: none */
+    unsigned sent;
+    double typing;
+};
+
+static void free_sending(struct sending *s) {
+    ch_timer_stop(s->rt->loop, &s->timer);
+    ch_free(s->text);
+    ch_free(s->reply_to);
+    ch_free(s);
+}
+
+static void finish(struct sending *s) {
+    chela_call *call = s->call;
+    free_sending(s);
+    chela_call_on_cancel(call, NULL, NULL);
+    chela_call_finish(call);
+}
+
+static void on_cancel(chela_call *call, void *user) {
+    chela_result_error(call, "cancelled", "Not all of it was sent.");
+    finish(user);
+}
+
+/* How long somebody needs for so many characters. */
+static int64_t pause_before(struct ch_sv part, double typing) {
+    size_t chars = 0;
+    if (typing <= 0)
+        return 0;
+    for (size_t i = 0; i < part.n; i++)
+        chars += ((unsigned char)part.p[i] & 0xc0) != 0x80;
+    double ms = THINKING_MS + (double)chars / typing * 1000;
+    return (int64_t)CH_MIN(CH_MAX(ms, LEAST_PAUSE_MS), LONGEST_PAUSE_MS);
+}
+
+static int send_part(chela_call *call, const char *key, const char *text, const char *reply_to,
+                     bool more) {
+    const struct chela_channel *c = call->env->channel;
+    struct chela_message m = {.key = key, .text = text, .message_id = reply_to, .more = more};
+    chela_channel_fn *fn = reply_to && c->reply ? c->reply : c->send;
+    if (!fn)
+        return chela_result_error(call, "unavailable", "The channel %s cannot send.", c->name);
+    return fn(call, &m, c->user);
+}
+
+/* Parts that are not to be sent one by one, as lines. */
+static char *join(struct ch_sv parts) {
+    struct ch_buf out = {0};
+    struct ch_sv part;
+    while (ch_view_part(&parts, &part))
+        ch_buf_addf(&out, "%s%.*s", out.n ? "\n" : "", CH_SV_FMT(part));
+    return ch_buf_take(&out);
+}
+
+static void send_next(struct ch_timer *t);
+
+/* The part that is due; then a pause for the next, or the end. */
+static void send_now(struct sending *s, struct ch_sv part) {
+    CH_BUF_AUTO key = {0};
+    CH_AUTOFREE char *text = join(part);
+    struct ch_sv rest = s->rest, next;
+    ch_buf_addf(&key, "%s/%u", chela_call_key(s->call), s->sent);
+    ch_answer_release(&s->call->answer); /* one result for all of them */
+    int rc = send_part(s->call, ch_buf_str(&key), text, s->sent ? NULL : s->reply_to, s->sent > 0);
+    s->sent++;
+    if (rc < 0 || s->call->answer.error_type || !ch_view_part(&rest, &next))
+        finish(s);
+    else
+        ch_timer_start(s->rt->loop, &s->timer, pause_before(next, s->typing), send_next);
+}
+
+static void send_next(struct ch_timer *t) {
+    struct sending *s = CH_CONTAINER(t, struct sending, timer);
+    struct ch_sv part = CH_SV("");
+    if (!s->call->env || chela_call_cancelled(s->call)) {
+        finish(s);
+        return;
+    }
+    if (s->sent + 1 < CH_LIMIT_BEAT_PARTS)
+        ch_view_part(&s->rest, &part);
+    else { /* the rest as one */
+        part = s->rest;
+        s->rest = ch_sv(NULL, 0);
+    }
+    send_now(s, part);
+}
+
+static int send_parts(chela_call *call, chela_runtime *rt, double typing, const char *text,
+                      const char *reply_to) {
+    struct sending *s = ch_alloc(sizeof(*s));
+    struct ch_sv part;
+    *s = (struct sending){.call = call,
+                          .rt = rt,
+                          .text = ch_strdup(text),
+                          .reply_to = reply_to ? ch_strdup(reply_to) : NULL,
+                          .typing = typing};
+    s->rest = ch_sv_str(s->text);
+    ch_view_part(&s->rest, &part);
+    chela_call_defer(call);
+    chela_call_on_cancel(call, on_cancel, s);
+    send_now(s, part);
+    return 0;
+}
+
+/* --- the actions -------------------------------------------------------------------------- */
+
+static bool has_parts(const char *text) {
+    struct ch_sv rest = ch_sv_str(text), part;
+    return ch_view_part(&rest, &part) && ch_view_part(&rest, &part);
+}
+
+static int send_message(chela_call *call, void *user) {
+    const char *text, *reply_to = NULL;
+    chela_runtime *rt = user;
+    chela_run *run = run_of(rt, call);
+    int rc = chela_arg_string(call, "content", &text);
+    if (rc == 0)
+        rc = chela_arg_string_opt(call, "reply_to", &reply_to);
+    if (rc < 0)
+        return rc;
+    struct ch_sv rest = ch_sv_str(text), part;
+    if (!ch_view_part(&rest, &part))
+        return chela_result_error(call, "invalid_arguments", "There is nothing in \"content\".");
+    if (!run)
+        return chela_result_error(call, "internal", "There is no run that this belongs to.");
+    run->spoke = true;
+    reply_to = reply_to && *reply_to ? reply_to : NULL;
+    const struct chela_channel *c = call->env->channel;
+    if (c && c->parts && has_parts(text))
+        return send_parts(call, rt, run->session->agent->companion->typing, text, reply_to);
+    if (c) {
+        CH_AUTOFREE char *all = join(ch_sv_str(text));
+        return send_part(call, chela_call_key(call), all, reply_to, false);
+    }
+    rest = ch_sv_str(text);
+    while (!run->dead && ch_view_part(&rest, &part))
+        say_here(run, part);
+    chela_result_printf(call, "It was said.");
+    return 0;
+}
+
+static int react(chela_call *call, void *user) {
+    struct chela_message m = {.key = chela_call_key(call)};
+    const struct chela_channel *c = call->env->channel;
+    chela_run *run = run_of(user, call);
+    int rc = chela_arg_string(call, "emoji", &m.emoji);
+    if (rc == 0)
+        rc = chela_arg_string_opt(call, "message_id", &m.message_id);
+    if (rc < 0)
+        return rc;
+    if (!c || !c->react)
+        return chela_result_error(call, "unavailable", "There are no reactions here.");
+    if (run)
+        run->spoke = true;
+    return c->react(call, &m, c->user);
+}
+
+static int stay_silent(chela_call *call, void *user) {
+    (void)user;
+    chela_result_printf(call, "Nothing was said.");
+    return 0;
+}
+
+/* What people read keeps its order. */
+static void uses_channel(chela_call *call, void *user) {
+    (void)user;
+    chela_call_uses(call, "channel", CHELA_USE_ALONE);
+}
+
+#define MORE "\"request_heartbeat\":{\"type\":\"boolean\"}"
+
+int ch_beat_tools(chela_agent *a, struct chela_error *err) {
+    const struct chela_tool_opts tools[] = {
+        CHELA_TOOL_OPTS(
+            .name = CH_SEND_ACTION,
+            .description = "Say something in the chat. Short, as people write; " CH_SEPARATOR
+                           " splits it into several messages. reply_to: the id of a message that "
+                           "it answers.",
+            .schema = "{\"type\":\"object\",\"properties\":{\"content\":{\"type\":\"string\","
+                      "\"minLength\":1},\"reply_to\":{\"type\":\"string\"}," MORE
+                      "},\"required\":[\"content\"]}",
+            .fn = send_message, .effect = CHELA_EFFECT_KEYED),
+        CHELA_TOOL_OPTS(
+            .name = CH_REACT_ACTION,
+            .description = "React to a message with an emoji, instead of words.",
+            .schema = "{\"type\":\"object\",\"properties\":{\"emoji\":{\"type\":\"string\","
+                      "\"minLength\":1},\"message_id\":{\"type\":\"string\"}," MORE
+                      "},\"required\":[\"emoji\"]}",
+            .fn = react, .effect = CHELA_EFFECT_KEYED),
+        CHELA_TOOL_OPTS(
+            .name = CH_SILENT_ACTION, .description = "Say nothing now.",
+            .schema = "{\"type\":\"object\",\"properties\":{\"why\":{\"type\":\"string\"}," MORE
+                      "}}",
+            .fn = stay_silent, .effect = CHELA_EFFECT_READ),
+    };
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < CH_LEN(tools); i++) {
+        struct chela_tool_opts t = tools[i];
+        t.user = a->rt;
+        t.permission = CHELA_PERM_READ;
+        t.flags = CHELA_TOOL_ON_LOOP | CHELA_TOOL_TERMINATES;
+        t.timeout_ms = -1;
+        t.resources = uses_channel;
+        rc = ch_registry_add(&a->registry, &t, NULL, NULL, err);
+    }
+    return rc;
+}

@@ -1,0 +1,481 @@
+/* reply_propensity.c -- willingness to speak up; see chela/heartbeat.h.
+ *
+ *   line --rules--> decided: own, bot, direct, mention, name, hushed, ...
+ *     `--gain--> W --above the threshold?--> p --held back by share--> dice
+ *
+ * Nothing happens between lines: W is a number and the time it was true at, and
+ * what was lost since is computed when somebody asks. It is lost at a rate that
+ * is lower while the chat is lively and while W is above the threshold, so the
+ * time is cut where one of them changes; each piece is an exponential.
+ *
+ * No clock and no I/O; the dice are a generator with a seed, thrown once for
+ * each line whatever becomes of it. */
+#include <ctype.h>
+#include <math.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/sv.h"
+#include "chela/heartbeat.h"
+#include "json/json.h"
+#include "json/writer.h"
+
+#define LIVELY_S 15 /* since the last line */
+#define RECENT_S 60
+#define LIVELY_RATE 0.3
+#define RECENT_RATE 0.7
+#define EAGER_RATE 0.5 /* while above the threshold */
+#define FORGOTTEN 0.01
+#define SHARE_LINES 40.0  /* that the share is about, older ones less and less */
+#define SHARE_KNOWN 20    /* lines before it says anything */
+#define LOWEST_THRESHOLD 0.6
+#define DEFAULT_HUSH_S 600
+#define DEFAULT_BOT_TURNS 3
+#define DAY_MIN (24 * 60)
+#define LATEST (INT64_C(1) << 53) /* ms that JSON keeps */
+
+struct chela_willing {
+    enum chela_chat_kind kind;
+    struct chela_willing_opts o;
+    struct chela_willing_rules r; /* lists in the arena */
+    struct ch_arena arena;
+    double w;
+    int64_t at;             /* when w was true */
+    int64_t last_line;      /* when somebody spoke */
+    int64_t refractory_end, hushed_end;
+    double own, all;        /* lines lately, each counting less than the next */
+    unsigned lines;         /* all that were heard and said */
+    unsigned bot_turns;     /* answers to bots in a row */
+    uint64_t dice;
+    bool turning; /* a turn is under way, and was paid for */
+};
+
+const char *chela_urge_name(enum chela_urge_reason r) {
+    static const char *const names[] = {
+#define NAME(name, text, answered) text,
+        CHELA_URGES(NAME)
+#undef NAME
+    };
+    return names[r];
+}
+
+static bool is_answered(enum chela_urge_reason r) {
+    static const bool answered[] = {
+#define ANSWERED(name, text, is) is,
+        CHELA_URGES(ANSWERED)
+#undef ANSWERED
+    };
+    return answered[r];
+}
+
+void chela_willing_defaults(enum chela_chat_kind kind, struct chela_willing_opts *out) {
+    *out = (struct chela_willing_opts){.answer_all = kind == CHELA_CHAT_DIRECT,
+                                       .text = 12,
+                                       .mention = 100,
+                                       .quote = 15,
+                                       .direct = 40,
+                                       .keyword_factor = 1.2,
+                                       .most = 100,
+                                       .half_life_s = 600,
+                                       .threshold = 55,
+                                       .slope = 0.04,
+                                       .reply_cost = 35,
+                                       .refractory_s = 20,
+                                       .share_low = 0.05,
+                                       .share_high = 0.2};
+}
+
+/* --- life */
+
+static const char *const *copy_list(struct ch_arena *a, const char *const *list) {
+    size_t n = 0;
+    while (list && list[n])
+        n++;
+    const char **copy = ch_arena_zalloc(a, (n + 1) * sizeof(*copy));
+    for (size_t i = 0; i < n; i++)
+        copy[i] = ch_arena_str(a, ch_sv_str(list[i]));
+    return copy;
+}
+
+chela_willing *chela_willing_new(enum chela_chat_kind kind, const struct chela_willing_opts *opts,
+                                 const struct chela_willing_rules *rules) {
+    chela_willing *w = ch_alloc(sizeof(*w));
+    w->kind = kind;
+    chela_willing_defaults(kind, &w->o);
+    if (opts)
+        w->o = *opts;
+    if (rules)
+        w->r = *rules;
+    w->r.names = copy_list(&w->arena, w->r.names);
+    w->r.keywords = copy_list(&w->arena, w->r.keywords);
+    w->r.stop_words = copy_list(&w->arena, w->r.stop_words);
+    w->r.hush_s = w->r.hush_s > 0 ? w->r.hush_s : DEFAULT_HUSH_S;
+    w->r.bot_turns = w->r.bot_turns ? w->r.bot_turns : DEFAULT_BOT_TURNS;
+    w->at = w->last_line = w->refractory_end = w->hushed_end = INT64_MIN;
+    w->dice = w->r.seed;
+    return w;
+}
+
+void chela_willing_free(chela_willing *w) {
+    if (!w)
+        return;
+    ch_arena_release(&w->arena);
+    ch_free(w);
+}
+
+/* --- time */
+
+/* w after `s` seconds at this rate, which is lower above the threshold. */
+static double decay(const struct chela_willing_opts *o, double w, double s, double rate) {
+    double lambda = M_LN2 / o->half_life_s * rate;
+    if (w > o->threshold && o->threshold > 0) {
+        double until = log(w / o->threshold) / (lambda * EAGER_RATE);
+        if (s <= until)
+            return w * exp(-lambda * EAGER_RATE * s);
+        w = o->threshold;
+        s -= until;
+    }
+    return w * exp(-lambda * s);
+}
+
+double chela_willing_at(const chela_willing *w, int64_t at) {
+    static const struct {
+        double until, rate;
+    } pieces[] = {{LIVELY_S, LIVELY_RATE}, {RECENT_S, RECENT_RATE}, {INFINITY, 1}};
+    double value = w->w;
+    if (w->at == INT64_MIN || at <= w->at || w->w <= 0)
+        return value;
+    double from = (double)(w->at - w->last_line) / 1000, to = (double)(at - w->last_line) / 1000;
+    for (size_t i = 0; i < CH_LEN(pieces) && from < to; i++) {
+        double end = fmin(to, pieces[i].until);
+        if (end <= from)
+            continue;
+        value = decay(&w->o, value, end - from, pieces[i].rate);
+        from = end;
+    }
+    return value < FORGOTTEN ? 0 : value;
+}
+
+/* Time never goes back: a line that comes late counts as of now. */
+static int64_t advance(chela_willing *w, int64_t at) {
+    at = w->at == INT64_MIN ? at : CH_MAX(at, w->at);
+    w->w = chela_willing_at(w, at);
+    w->at = at;
+    return at;
+}
+
+static bool is_quiet_hour(const struct chela_willing_rules *r, int64_t at) {
+    int64_t minute = (at / 60000 + r->utc_offset) % DAY_MIN;
+    minute = minute < 0 ? minute + DAY_MIN : minute;
+    if (r->quiet_from == r->quiet_to)
+        return false;
+    if (r->quiet_from < r->quiet_to)
+        return minute >= r->quiet_from && minute < r->quiet_to;
+    return minute >= r->quiet_from || minute < r->quiet_to;
+}
+
+static int two_digits(const char *p, int most) {
+    if (!isdigit((unsigned char)p[0]) || !isdigit((unsigned char)p[1]))
+        return -1;
+    int v = (p[0] - '0') * 10 + (p[1] - '0');
+    return v <= most ? v : -1;
+}
+
+/* "HH:MM" at p, which is followed by `end`; negative: it is not. */
+static int clock_time(const char *p, char end) {
+    size_t n = strnlen(p, 6);
+    int h = n >= 5 ? two_digits(p, 23) : -1, m = n >= 5 ? two_digits(p + 3, 59) : -1;
+    return h < 0 || m < 0 || p[2] != ':' || p[5] != end ? -1 : h * 60 + m;
+}
+
+int chela_quiet_hours_read(const char *text, int *from, int *to, struct chela_error *err) {
+    int a = clock_time(text, '-'), b = a < 0 ? -1 : clock_time(text + 6, '\0');
+    if (b < 0)
+        return ch_fail(err, CHELA_EINVAL, "expected quiet hours such as 23:00-07:30");
+    *from = a;
+    *to = b;
+    return 0;
+}
+
+int chela_utc_offset_read(const char *text, int *minutes, struct chela_error *err) {
+    bool sign = *text == '+' || *text == '-';
+    int m = sign ? clock_time(text + 1, '\0') : -1;
+    if (m < 0 || m > 14 * 60)
+        return ch_fail(err, CHELA_EINVAL, "expected an offset from UTC such as +08:00");
+    *minutes = *text == '-' ? -m : m;
+    return 0;
+}
+
+/* --- words */
+
+static bool is_word(char c) {
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+static bool same_nocase(const char *a, const char *b, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (tolower((unsigned char)a[i]) != tolower((unsigned char)b[i]))
+            return false;
+    return true;
+}
+
+/* `word` stands in text; one of Latin letters as a word of its own. */
+static bool holds(struct chela_str text, const char *word) {
+    size_t n = strlen(word);
+    for (size_t i = 0; n && i + n <= text.n; i++) {
+        const char *p = text.p + i;
+        bool begins = i == 0 || !is_word(p[-1]) || !is_word(word[0]);
+        bool ends = i + n == text.n || !is_word(p[n]) || !is_word(word[n - 1]);
+        if (begins && ends && same_nocase(p, word, n))
+            return true;
+    }
+    return false;
+}
+
+static bool holds_any(struct chela_str text, const char *const *words) {
+    for (; *words; words++)
+        if (holds(text, *words))
+            return true;
+    return false;
+}
+
+/* --- willingness */
+
+static double share(const chela_willing *w) {
+    return w->all > 0 ? w->own / w->all : 0;
+}
+
+static void count_line(chela_willing *w, bool own) {
+    double keep = 1 - 1 / SHARE_LINES;
+    w->own = w->own * keep + own;
+    w->all = w->all * keep + 1;
+    w->lines++;
+}
+
+/* Lines raise it most when it is half awake, and less and less near the top. */
+static double dynamic(double r) {
+    if (r < 0.2)
+        return 1;
+    if (r < 0.8)
+        return fmax(1, 2 - 4 * (r - 0.5) * (r - 0.5));
+    return 1 - (r - 0.8) / 0.2;
+}
+
+static double gain(const chela_willing *w, const struct chela_heard *line) {
+    const struct chela_willing_opts *o = &w->o;
+    double r = w->w / o->most;
+    double score = o->text + (line->mention ? o->mention : 0) + (line->quote ? o->quote : 0) +
+                   (w->kind == CHELA_CHAT_DIRECT ? o->direct : 0);
+    if (holds_any(line->text, w->r.keywords))
+        score *= o->keyword_factor;
+    return score * fmax(0, 1 - r * r) * fmax(0, dynamic(r));
+}
+
+/* One that is hardly heard speaks up sooner. */
+static double threshold(const chela_willing *w) {
+    double s = share(w), low = w->o.share_low;
+    if (w->lines < SHARE_KNOWN || s >= low)
+        return w->o.threshold;
+    return w->o.threshold * (LOWEST_THRESHOLD + (1 - LOWEST_THRESHOLD) * s / low);
+}
+
+/* And one that is heard a lot holds back. */
+static double restraint(const chela_willing *w) {
+    double high = w->o.share_high, middle = (w->o.share_low + high) / 2, s = share(w);
+    if (high >= 1 || s <= middle)
+        return 1;
+    return s >= high ? 0 : (high - s) / (high - middle);
+}
+
+static double probability(const chela_willing *w) {
+    double over = w->w - threshold(w);
+    return over <= 0 ? 0 : fmin(1, over * w->o.slope);
+}
+
+/* splitmix64, as a number below 1. */
+static double roll(chela_willing *w) {
+    uint64_t z = w->dice += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    z ^= z >> 31;
+    return (double)(z >> 11) * 0x1p-53;
+}
+
+/* --- the decision */
+
+static bool is_hushed_by(chela_willing *w, const struct chela_heard *line, bool for_us) {
+    if (for_us && holds_any(line->text, w->r.stop_words)) {
+        w->hushed_end = w->at + (int64_t)(w->r.hush_s * 1000);
+        return true;
+    }
+    if (for_us)
+        w->hushed_end = INT64_MIN; /* who asks for it again wants an answer */
+    return w->at < w->hushed_end;
+}
+
+/* What is meant for us is answered; another bot only so often in a row. */
+static bool decide_by_rule(chela_willing *w, const struct chela_heard *line,
+                           enum chela_urge_reason *out) {
+    bool named = holds_any(line->text, w->r.names);
+    bool all = w->o.answer_all, for_us = all || line->mention || named;
+    if (line->bot && (!for_us || w->bot_turns >= w->r.bot_turns))
+        *out = CHELA_URGE_BOT;
+    else if (is_hushed_by(w, line, for_us))
+        *out = CHELA_URGE_HUSHED;
+    else if (for_us)
+        *out = all ? CHELA_URGE_DIRECT : line->mention ? CHELA_URGE_MENTION : CHELA_URGE_NAMED;
+    else if (is_quiet_hour(&w->r, w->at))
+        *out = CHELA_URGE_QUIET_HOURS;
+    else if (w->at < w->refractory_end && !line->quote)
+        *out = CHELA_URGE_REFRACTORY;
+    else
+        return false;
+    return true;
+}
+
+static enum chela_urge_reason throw_dice(const chela_willing *w, struct chela_urge *out) {
+    double p = probability(w);
+    out->probability = p * restraint(w);
+    if (p <= 0)
+        return CHELA_URGE_LOW;
+    if (out->roll < out->probability)
+        return CHELA_URGE_WILLING;
+    return out->roll < p ? CHELA_URGE_ENOUGH : CHELA_URGE_DICE;
+}
+
+void chela_willing_hear(chela_willing *w, const struct chela_heard *line,
+                        struct chela_urge *out) {
+    *out = (struct chela_urge){.reason = CHELA_URGE_OWN, .roll = roll(w)};
+    advance(w, line->at);
+    if (!line->own) {
+        w->w = fmin(w->o.most, w->w + gain(w, line));
+        w->last_line = w->at;
+        w->bot_turns = line->bot ? w->bot_turns : 0;
+        count_line(w, false);
+        if (decide_by_rule(w, line, &out->reason))
+            out->probability = is_answered(out->reason);
+        else
+            out->reason = throw_dice(w, out);
+        out->reply = is_answered(out->reason);
+        w->bot_turns += out->reply && line->bot;
+    }
+    out->willingness = w->w;
+    out->share = share(w);
+}
+
+/* However eager it was: with a turn the matter is dealt with, so that one mention
+ * does not make it join in with whatever follows. */
+static void pay(chela_willing *w, int64_t at) {
+    advance(w, at);
+    w->w = fmax(0, fmin(w->w, w->o.threshold) - w->o.reply_cost);
+}
+
+static void rest(chela_willing *w) {
+    w->refractory_end = w->at + (int64_t)(w->o.refractory_s * 1000);
+}
+
+void chela_willing_turn(chela_willing *w, int64_t at) {
+    pay(w, at);
+    rest(w);
+    w->turning = true;
+}
+
+void chela_willing_said(chela_willing *w, int64_t at, unsigned lines) {
+    if (w->turning)
+        advance(w, at);
+    else
+        pay(w, at);
+    rest(w);
+    w->turning = false;
+    while (lines--)
+        count_line(w, true);
+}
+
+/* --- across processes */
+
+static void add_time(struct ch_jw *j, const char *key, int64_t at) {
+    if (at != INT64_MIN)
+        ch_jw_kint(j, key, at);
+}
+
+static void add_number(struct ch_jw *j, const char *key, double v) {
+    ch_jw_key(j, key);
+    ch_jw_double(j, v);
+}
+
+char *chela_willing_save(const chela_willing *w) {
+    struct ch_buf out = {0};
+    struct ch_jw j = ch_jw(&out);
+    ch_jw_begin(&j, '{');
+    add_number(&j, "w", w->w);
+    add_time(&j, "at", w->at);
+    add_time(&j, "line", w->last_line);
+    add_time(&j, "refractory", w->refractory_end);
+    add_time(&j, "hushed", w->hushed_end);
+    add_number(&j, "own", w->own);
+    add_number(&j, "all", w->all);
+    ch_jw_kint(&j, "lines", w->lines);
+    ch_jw_kint(&j, "bots", w->bot_turns);
+    ch_jw_kint(&j, "dice", (int64_t)w->dice);
+    ch_jw_kbool(&j, "turn", w->turning);
+    ch_jw_end(&j, '}');
+    return ch_buf_take(&out);
+}
+
+static double read_number(const struct ch_json *v, const char *key, double most) {
+    double d = ch_json_double(ch_json_get(v, key), 0);
+    return d > 0 ? fmin(d, most) : 0; /* also for what is no number */
+}
+
+static unsigned read_count(const struct ch_json *v, const char *key) {
+    int64_t n = ch_json_int(ch_json_get(v, key), 0);
+    return (unsigned)CH_MIN(CH_MAX(n, 0), INT32_MAX);
+}
+
+static int64_t read_time(const struct ch_json *v, const char *key) {
+    int64_t at = ch_json_int(ch_json_get(v, key), -1);
+    return at < 0 || at > LATEST ? INT64_MIN : at;
+}
+
+/* Of a rest that began by w->at: none is longer than the settings say. */
+static int64_t read_rest(const chela_willing *w, const struct ch_json *v, const char *key,
+                         double most_s) {
+    int64_t end = read_time(v, key);
+    return w->at == INT64_MIN ? INT64_MIN : CH_MIN(end, w->at + (int64_t)(most_s * 1000));
+}
+
+/* The clock that it was saved by was ahead. */
+static void move_back(chela_willing *w, int64_t now) {
+    int64_t *times[] = {&w->last_line, &w->refractory_end, &w->hushed_end, &w->at};
+    int64_t by = w->at - now;
+    for (size_t i = 0; i < CH_LEN(times); i++)
+        if (*times[i] != INT64_MIN)
+            *times[i] -= by;
+}
+
+int chela_willing_restore(chela_willing *w, const char *json, size_t len, int64_t now,
+                          struct chela_error *err) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v;
+    int rc = ch_json_parse(&arena, ch_sv(json, len), CH_JSON_REPLACE, &v, NULL, err);
+    if (rc < 0)
+        return rc;
+    if (!ch_json_is(v, CH_JSON_OBJECT))
+        return ch_fail(err, CHELA_EPARSE, "expected an object");
+    int64_t line = read_time(v, "line");
+    w->at = read_time(v, "at");
+    w->last_line = line == INT64_MIN || line > w->at ? w->at : line;
+    w->w = w->at == INT64_MIN ? 0 : read_number(v, "w", w->o.most);
+    w->refractory_end = read_rest(w, v, "refractory", w->o.refractory_s);
+    w->hushed_end = read_rest(w, v, "hushed", w->r.hush_s);
+    if (w->at != INT64_MIN && w->at > now)
+        move_back(w, now);
+    w->all = read_number(v, "all", SHARE_LINES);
+    w->own = read_number(v, "own", w->all);
+    w->lines = read_count(v, "lines");
+    w->bot_turns = read_count(v, "bots");
+    w->dice = (uint64_t)ch_json_int(ch_json_get(v, "dice"), (int64_t)w->dice);
+    w->turning = ch_json_bool(ch_json_get(v, "turn"), false);
+    return 0;
+}

@@ -1,0 +1,208 @@
+/* judging.c -- results that a model of their own judges: what the scores mean is
+ * decided in reflect.c, what is done about it here. */
+#include "agent/feature/mode/mode_private.h"
+#include "base/limits.h"
+#include "base/utf8.h"
+
+/* --- judging ---------------------------------------------------------------------- */
+
+static bool emit_reflection(chela_run *run, const struct ch_reflection *j,
+                            enum ch_reflect_action action) {
+    bool retries = action == CH_REFLECT_RETRY_STEP;
+    const char *note = j->modification[0] ? j->modification : j->question;
+    struct chela_event ev = {.type = CHELA_EV_REFLECTION,
+                             .reflection = {.action = ch_reflect_action_name(action),
+                                            .proposed = ch_reflect_action_name(j->proposed),
+                                            .completeness = j->completeness,
+                                            .correctness = j->correctness,
+                                            .format = j->format,
+                                            .step = retries ? (unsigned)j->step : 0,
+                                            .note = ch_str(ch_sv_str(note))}};
+    return ch_emit(run, &ev);
+}
+
+static void act_on(chela_run *run, const struct ch_reflection *j,
+                   const struct ch_reflect_decision *d) {
+    struct ch_moding *k = run->moding;
+    const char *advice = j->modification[0] ? j->modification : "look for what went wrong";
+    switch (d->action) {
+    case CH_REFLECT_ACCEPT:
+        k->judged = true;
+        if (d->warn)
+            ch_warn(run, "the results were accepted, though there is doubt: %s", advice);
+        break;
+    case CH_REFLECT_RETRY_STEP:
+        k->again = ch_steps_find(&k->round.steps, j->step);
+        k->hopeless &= ~(1u << k->again);
+        ch_buf_clear(&k->advice);
+        ch_buf_add_str(&k->advice, advice);
+        break;
+    case CH_REFLECT_REPLAN:
+        ch_buf_clear(&k->feedback);
+        ch_buf_addf(&k->feedback,
+                    "What the last plan gave is not good enough. To be done differently: %s",
+                    advice);
+        break;
+    case CH_REFLECT_ESCALATE:
+        ch_moding_say(run, ch_sv_str(j->question), "This did not work out. How shall I go on?",
+               CH_REASON_COMPLETED);
+        return;
+    }
+    if (!run->dead)
+        ch_moding_on(run);
+}
+
+/* A run that goes on elsewhere has lost the count; the conversation has not. */
+static struct ch_reflect_decision decide(struct ch_moding *k, struct ch_reflection *j) {
+    if (k->tried.retries < k->round.retries)
+        k->tried = (struct ch_reflect_state){k->round.retries, true};
+    if (!k->read || ch_steps_find(&k->round.steps, j->step) < 0) {
+        j->step = 0;
+        if (j->proposed == CH_REFLECT_RETRY_STEP)
+            j->proposed = CH_REFLECT_REPLAN;
+    }
+    return ch_reflect_decide(j, &k->tried);
+}
+
+/* Whoever works without a plan is told in words. */
+static void tell(chela_run *run, const struct ch_reflection *j,
+                 const struct ch_reflect_decision *d) {
+    struct ch_moding *k = run->moding;
+    CH_BUF_AUTO text = {0};
+    if (d->action == CH_REFLECT_ESCALATE) {
+        ch_moding_say(run, ch_sv_str(j->question), "This did not work out. How shall I go on?",
+                      CH_REASON_COMPLETED);
+        return;
+    }
+    if (d->action == CH_REFLECT_ACCEPT && d->warn)
+        ch_warn(run, "accepted, though there is doubt: %s", j->modification);
+    if (run->dead)
+        return;
+    if (d->action == CH_REFLECT_ACCEPT && k->reviewing) {
+        ch_drive(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = CH_REASON_COMPLETED});
+        return;
+    }
+    ch_buf_addf(&text, "%s was looked at and is not good enough. Do it differently: %s",
+                k->reviewing ? "Your answer" : "The last result",
+                j->modification[0] ? j->modification : "look for what went wrong");
+    if (d->action != CH_REFLECT_ACCEPT && !ch_think_note(run, ch_buf_sv(&text)))
+        return;
+    k->looked_at = run->session->transcript.n;
+    ch_moding_on(run);
+}
+
+static void on_reflector(const struct ch_answered *a, void *user) {
+    chela_run *run = user;
+    struct ch_moding *k = run->moding;
+    CH_ARENA_AUTO arena = {0};
+    struct ch_reflection j;
+    struct chela_error err = {0};
+    k->asked = NULL;
+    if (!a->v || ch_reflection_read(&arena, a->text, &j, &err) < 0) {
+        ch_moding_unanswered(run, CH_ROLE_REFLECTOR,
+                  a->v ? &(struct ch_answered){.reason = CH_REASON_MODEL_ERROR,
+                                               .error = err.message}
+                       : a);
+        return;
+    }
+    struct ch_reflect_decision d = decide(k, &j);
+    if (!emit_reflection(run, &j, d.action))
+        return;
+    if (run->mode == CH_MODE_REACT)
+        tell(run, &j, &d);
+    else
+        act_on(run, &j, &d);
+}
+
+static void ask(chela_run *run, struct ch_sv request, struct ch_sv plan, struct ch_sv results,
+                unsigned retries) {
+    CH_BUF_AUTO count = {0};
+    ch_buf_addf(&count, "%u", retries);
+    struct ch_prompt_value values[] = {
+        {.name = "request", .text = request},
+        {.name = "plan", .text = plan},
+        {.name = "results", .text = results},
+        {.name = "retries", .text = ch_buf_sv(&count)},
+    };
+    ch_moding_ask(run, CH_ROLE_REFLECTOR, values, CH_LEN(values), on_reflector);
+}
+
+void ch_judging_ask(chela_run *run) {
+    const struct ch_moding *k = run->moding;
+    CH_BUF_AUTO plan = {0};
+    CH_BUF_AUTO results = {0};
+    struct ch_jw w = ch_jw(&plan);
+    ch_moding_write_plan(&k->round.steps, &w);
+    ch_moding_results(k, &results);
+    ask(run, k->round.request, ch_buf_sv(&plan), ch_buf_sv(&results), k->round.retries);
+}
+
+/* A plan is judged as a whole; a single call that the router chose only where
+ * the agent says so. */
+bool ch_judging_wanted(const chela_run *run) {
+    const struct ch_moding *k = run->moding;
+    const struct ch_reflecting *how = &run->session->agent->reflection;
+    if (k->judged || how->never)
+        return false;
+    return !k->routed || how->answers || (how->errors && k->round.failed);
+}
+
+
+/* --- without a plan ---------------------------------------------------------------- */
+
+static struct ch_sv last_words(const struct ch_transcript *t) {
+    for (size_t i = t->n; i > 0; i--) {
+        const struct ch_msg *m = t->msgs[i - 1];
+        if ((m->kind == CH_MSG_USER || m->kind == CH_MSG_TIMER || m->kind == CH_MSG_WEBHOOK) &&
+            m->nblocks && m->blocks[0].type == CH_BLOCK_TEXT)
+            return m->blocks[0].text;
+    }
+    return CH_SV("");
+}
+
+static bool is_suspect(const chela_run *run, const struct ch_block *result) {
+    const struct ch_reflecting *how = &run->session->agent->reflection;
+    return (how->errors && result->flags & CH_F_ERROR) ||
+           (how->tools && ch_policy_listed(ch_sv_str(how->tools), result->name));
+}
+
+/* Calls and results of the last turn, as the reflector is shown them; false: none
+ * of them is to be judged. */
+static bool write_calls(const chela_run *run, const struct ch_msg *results, struct ch_buf *plan,
+                        struct ch_buf *given) {
+    struct ch_jw p = ch_jw(plan), g = ch_jw(given);
+    bool any = false;
+    ch_jw_begin(&p, '[');
+    ch_jw_begin(&g, '[');
+    for (uint32_t i = 0; i < results->nblocks; i += 1u + results->blocks[i].span) {
+        const struct ch_block *b = &results->blocks[i];
+        any |= is_suspect(run, b);
+        ch_jw_str(&p, b->name);
+        ch_jw_begin(&g, '{');
+        ch_jw_kstr(&g, "tool", b->name);
+        ch_jw_kbool(&g, "failed", b->flags & CH_F_ERROR);
+        ch_jw_kstr(&g, "result", ch_utf8_cut(b->text, CH_LIMIT_ROLE_RESULT));
+        ch_jw_end(&g, '}');
+    }
+    ch_jw_end(&p, ']');
+    ch_jw_end(&g, ']');
+    return any;
+}
+
+bool ch_judging_turn(chela_run *run) {
+    const struct ch_transcript *t = &run->session->transcript;
+    struct ch_moding *k = run->moding;
+    const struct ch_msg *last = t->n ? t->msgs[t->n - 1] : NULL;
+    CH_BUF_AUTO plan = {0};
+    CH_BUF_AUTO given = {0};
+    if (!last || t->n == k->looked_at || run->steering.n > 0)
+        return false;
+    k->reviewing = last->kind == CH_MSG_ASSISTANT;
+    if (k->reviewing && run->session->agent->reflection.answers && !run->follow_ups.n)
+        ask(run, last_words(t), CH_SV("none"), ch_buf_sv(&run->text), k->tried.retries);
+    else if (last->kind == CH_MSG_RESULTS && write_calls(run, last, &plan, &given))
+        ask(run, last_words(t), ch_buf_sv(&plan), ch_buf_sv(&given), k->tried.retries);
+    else
+        return false;
+    return true;
+}

@@ -1,0 +1,409 @@
+/* plan_steps.c -- see plan_steps.h.
+ *
+ * References are found in the text of the input rather than in its tree: the
+ * text is a flat row of tokens, so no nesting has to be followed. Names of
+ * members are never touched. */
+#include "agent/feature/mode/plan_steps.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "json/writer.h"
+
+#define MARK "$step_"
+#define MARK_END "_result"
+
+/* --- references ------------------------------------------------------------------- */
+
+struct ref {
+    size_t at, len; /* in the string */
+    int64_t id;
+    struct ch_sv path; /* ".items[0]", may be empty */
+};
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+static bool is_name(char c) {
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-';
+}
+
+static size_t digits(struct ch_sv s, size_t at, int64_t *out) {
+    size_t n = 0;
+    *out = 0;
+    for (; at + n < s.n && is_digit(s.p[at + n]) && n < 9; n++)
+        *out = *out * 10 + (s.p[at + n] - '0');
+    return n;
+}
+
+/* ".name" or "[3]" at the beginning; 0: neither. */
+static size_t path_part(struct ch_sv s) {
+    int64_t index;
+    size_t n = 1;
+    if (s.n < 2)
+        return 0;
+    if (s.p[0] == '[') {
+        n += digits(s, 1, &index);
+        return n > 1 && n < s.n && s.p[n] == ']' ? n + 1 : 0;
+    }
+    if (s.p[0] != '.' || !is_name(s.p[1]))
+        return 0;
+    while (n < s.n && is_name(s.p[n]))
+        n++;
+    return n;
+}
+
+static bool has_at(struct ch_sv s, size_t at, const char *word) {
+    size_t n = strlen(word);
+    return at + n <= s.n && memcmp(s.p + at, word, n) == 0;
+}
+
+/* The next reference at or after `from`. */
+static bool find_ref(struct ch_sv s, size_t from, struct ref *out) {
+    for (size_t i = from; i < s.n; i++) {
+        if (!has_at(s, i, MARK))
+            continue;
+        size_t at = i + strlen(MARK), n = digits(s, at, &out->id), part;
+        if (!n || !has_at(s, at + n, MARK_END))
+            continue;
+        size_t end = at + n + strlen(MARK_END), begin = end;
+        while ((part = path_part(ch_sv(s.p + end, s.n - end))))
+            end += part;
+        out->at = i;
+        out->len = end - i;
+        out->path = ch_sv(s.p + begin, end - begin);
+        return true;
+    }
+    return false;
+}
+
+/* --- the strings of a text -------------------------------------------------------- */
+
+struct token {
+    size_t at, len; /* quotes included */
+    bool is_key;
+};
+
+static bool next_string(struct ch_sv text, size_t from, struct token *out) {
+    const char *open = from < text.n ? memchr(text.p + from, '"', text.n - from) : NULL;
+    if (!open)
+        return false;
+    size_t i = (size_t)(open - text.p), end = i + 1;
+    while (end < text.n && text.p[end] != '"')
+        end += text.p[end] == '\\' ? 2 : 1;
+    *out = (struct token){i, end + 1 - i, end + 1 < text.n && text.p[end + 1] == ':'};
+    return true;
+}
+
+static struct ch_sv compact(struct ch_arena *a, const struct ch_json *v) {
+    CH_BUF_AUTO text = {0};
+    struct ch_jw w = ch_jw(&text);
+    ch_jw_value(&w, v);
+    return ch_arena_sv(a, ch_buf_sv(&text));
+}
+
+static struct ch_sv contents(struct ch_arena *a, struct ch_sv text, const struct token *t) {
+    const struct ch_json *v = NULL;
+    ch_json_parse(a, ch_sv(text.p + t->at, t->len), CH_JSON_REPLACE, &v, NULL, NULL);
+    return ch_json_str(v);
+}
+
+/* --- reading ---------------------------------------------------------------------- */
+
+int ch_steps_find(const struct ch_steps *p, int64_t id) {
+    for (size_t i = 0; i < p->n; i++)
+        if ((int64_t)p->list[i].id == id)
+            return (int)i;
+    return -1;
+}
+
+struct reading {
+    struct ch_steps *plan;
+    const struct ch_step_tools *tools;
+    struct ch_arena *arena; /* of this reading alone */
+    struct ch_buf *why;
+    unsigned later[CH_LIMIT_PLAN_STEPS]; /* bits of steps that come after and are waited for */
+};
+
+static void complain(struct reading *r, const char *fmt, ...) CHELA_PRINTF(2, 3);
+static void complain(struct reading *r, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    ch_buf_add_str(r->why, r->why->n ? "\n- " : "- ");
+    ch_buf_vaddf(r->why, fmt, ap);
+    va_end(ap);
+}
+
+/* Words that begin a step which is the runtime's own work, and what it is about
+ * then. With a tool it does something, whatever it is called. */
+static bool is_meta(const struct ch_step *s) {
+    static const char *const verbs[] = {"verify", "validate", "check",   "double-check", "confirm",
+                                        "report", "present",  "inform",  "notify",       "tell",
+                                        "return", "deliver",  "respond", "reply",        "answer",
+                                        "review", "summarise", "summarize"};
+    static const char *const about[] = {"user", "result", "answer", "output", "findings",
+                                        "everything", "plan", "task"};
+    static const char *const whole[] = {"验证结果", "检查结果", "确认结果", "汇报", "告知用户",
+                                        "回复用户", "总结结果"};
+    struct ch_sv d = ch_sv_trim(s->description);
+    if (s->tool.n)
+        return false;
+    for (size_t i = 0; i < CH_LEN(whole); i++)
+        if (ch_sv_starts(d, whole[i]))
+            return true;
+    struct ch_sv first = d;
+    first = ch_sv_split(&first, ' ');
+    bool verb = false;
+    for (size_t i = 0; i < CH_LEN(verbs); i++)
+        verb |= ch_sv_eq_nocase(first, ch_sv_str(verbs[i]));
+    for (size_t i = 0; verb && i < CH_LEN(about); i++)
+        if (ch_sv_contains_nocase(d, about[i]))
+            return true;
+    return false;
+}
+
+static void read_step(struct reading *r, const struct ch_json *v) {
+    struct ch_step *s = &r->plan->list[r->plan->n];
+    int64_t id = ch_json_int(ch_json_get(v, "step_id"), 0);
+    *s = (struct ch_step){.description = ch_json_get_str(v, "description"),
+                          .tool = ch_json_get_str(v, "tool_name"),
+                          .input = ch_json_get(v, "tool_input")};
+    if (ch_sv_is(s->tool, "none"))
+        s->tool = CH_SV("");
+    if (id < 1 || id > 1000)
+        complain(r, "step %zu: step_id must be a number from 1 on", r->plan->n + 1);
+    else if (ch_steps_find(r->plan, id) >= 0)
+        complain(r, "step %lld is there twice", (long long)id);
+    s->id = (unsigned)id;
+    if (!ch_sv_trim(s->description).n)
+        complain(r, "step %u has no description", s->id);
+    if (!ch_json_is(s->input, CH_JSON_OBJECT))
+        complain(r, "step %u: tool_input must be an object", s->id);
+    if (s->tool.n && !r->tools->known(s->tool, r->tools->user))
+        complain(r, "step %u: there is no tool '%.*s'", s->id, CH_SV_FMT(s->tool));
+    if (is_meta(s))
+        complain(r, "step %u: checking, summing up and reporting are done anyway, leave it out",
+                 s->id);
+    r->plan->n++;
+}
+
+static void need(struct reading *r, size_t i, int64_t id, const char *where) {
+    struct ch_step *s = &r->plan->list[i];
+    int at = ch_steps_find(r->plan, id);
+    if (at < 0)
+        complain(r, "step %u: %s names step %lld, which does not exist", s->id, where,
+                 (long long)id);
+    else if ((size_t)at == i)
+        complain(r, "step %u waits for itself", s->id);
+    else if ((size_t)at > i)
+        r->later[i] |= 1u << at;
+    else
+        s->needs |= 1u << at;
+}
+
+/* The argument of the tool that a place in the text belongs to: the last name
+ * of a member one level down. */
+static void need_references(struct reading *r, size_t i) {
+    const struct ch_step *s = &r->plan->list[i];
+    for (CH_JSON_MEMBERS(k, v, s->input)) {
+        struct ch_sv text = compact(r->arena, v);
+        struct token t;
+        struct ref ref;
+        bool shell = r->tools->is_command && s->tool.n &&
+                     r->tools->is_command(s->tool, ch_json_str(k), r->tools->user);
+        for (size_t at = 0; next_string(text, at, &t); at = t.at + t.len) {
+            struct ch_sv string = t.is_key ? CH_SV("") : contents(r->arena, text, &t);
+            for (size_t from = 0; find_ref(string, from, &ref); from = ref.at + ref.len) {
+                need(r, i, ref.id, "tool_input");
+                if (shell)
+                    complain(r, "step %u: a result must not stand in a command line (%.*s)", s->id,
+                             CH_SV_FMT(ch_json_str(k)));
+            }
+        }
+    }
+}
+
+/* Steps that wait for a later one: in a circle, or only in the wrong order. */
+static void complain_about_order(struct reading *r) {
+    const struct ch_steps *p = r->plan;
+    for (size_t i = 0; i < p->n; i++) {
+        unsigned reach = p->list[i].needs | r->later[i];
+        for (size_t round = 0; round < p->n; round++)
+            for (size_t k = 0; k < p->n; k++)
+                if (reach >> k & 1)
+                    reach |= p->list[k].needs | r->later[k];
+        for (size_t k = 0; k < p->n; k++) {
+            if (!(r->later[i] >> k & 1))
+                continue;
+            if (reach >> i & 1)
+                complain(r, "steps %u and %u wait for each other", p->list[i].id, p->list[k].id);
+            else
+                complain(r, "step %u waits for step %u, which comes later: change their order",
+                         p->list[i].id, p->list[k].id);
+        }
+    }
+}
+
+int ch_steps_read(const struct ch_json *list, const struct ch_step_tools *tools,
+                  struct ch_steps *out, struct ch_buf *why) {
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO wrong = {0};
+    struct ch_steps plan = {.n = 0};
+    struct reading r = {.plan = &plan, .tools = tools, .arena = &arena, .why = &wrong};
+    if (!ch_json_is(list, CH_JSON_ARRAY) || list->n == 0)
+        complain(&r, "the plan has no steps");
+    else if (list->n > CH_LIMIT_PLAN_STEPS)
+        complain(&r, "%u steps are too many, %d are the most: simplify, or ask to narrow it down",
+                 list->n, CH_LIMIT_PLAN_STEPS);
+    if (!wrong.n) {
+        for (CH_JSON_EACH(v, list))
+            read_step(&r, v);
+        size_t i = 0;
+        for (CH_JSON_EACH(v, list)) {
+            for (CH_JSON_EACH(d, ch_json_get(v, "depends_on")))
+                need(&r, i, ch_json_int(d, 0), "depends_on");
+            need_references(&r, i);
+            i++;
+        }
+        complain_about_order(&r);
+    }
+    if (wrong.n) {
+        ch_buf_add_sv(why, ch_buf_sv(&wrong));
+        return CHELA_EINVAL;
+    }
+    *out = plan;
+    return 0;
+}
+
+void ch_step_write(const struct ch_step *s, const struct ch_steps *all, struct ch_jw *w) {
+    ch_jw_kint(w, "step_id", s->id);
+    ch_jw_kstr(w, "description", s->description);
+    ch_jw_kstr(w, "tool_name", s->tool.n ? s->tool : CH_SV("none"));
+    ch_jw_key(w, "tool_input");
+    ch_jw_value(w, s->input);
+    ch_jw_key(w, "depends_on");
+    ch_jw_begin(w, '[');
+    for (size_t i = 0; i < all->n; i++)
+        if (s->needs >> i & 1)
+            ch_jw_int(w, all->list[i].id);
+    ch_jw_end(w, ']');
+}
+
+/* --- order ------------------------------------------------------------------------ */
+
+unsigned ch_steps_ready(const struct ch_steps *p, unsigned done, unsigned failed) {
+    unsigned ready = 0;
+    for (size_t i = 0; i < p->n; i++)
+        if (!((done | failed) >> i & 1) && !(p->list[i].needs & ~done))
+            ready |= 1u << i;
+    return ready;
+}
+
+/* One pass will do: a step needs earlier ones only. */
+unsigned ch_steps_downstream(const struct ch_steps *p, unsigned set) {
+    for (size_t i = 0; i < p->n; i++)
+        if (p->list[i].needs & set)
+            set |= 1u << i;
+    return set;
+}
+
+/* --- putting results in ----------------------------------------------------------- */
+
+struct filling {
+    const struct ch_steps *plan;
+    const struct ch_step *step;
+    const struct ch_sv *results;
+    struct ch_arena *arena;
+    struct ch_buf *why;
+};
+
+static const struct ch_json *follow(const struct ch_json *v, struct ch_sv path) {
+    for (size_t n; v && (n = path_part(path)); path = ch_sv(path.p + n, path.n - n)) {
+        int64_t index;
+        if (path.p[0] == '[') {
+            digits(path, 1, &index);
+            v = ch_json_at(v, (size_t)index);
+        } else {
+            v = ch_json_get_sv(v, ch_sv(path.p + 1, n - 1));
+        }
+    }
+    return v;
+}
+
+/* What a reference stands for, as JSON text: the result itself where it is
+ * JSON, else the text as a string. */
+static int value_of(const struct filling *f, struct ch_sv string, const struct ref *ref,
+                    struct ch_buf *out) {
+    int i = ch_steps_find(f->plan, ref->id);
+    struct ch_sv result = i >= 0 ? f->results[i] : ch_sv(NULL, 0);
+    const struct ch_json *root = NULL, *v;
+    if (result.p)
+        ch_json_parse(f->arena, ch_sv_trim(result), CH_JSON_STRICT, &root, NULL, NULL);
+    v = follow(root, ref->path);
+    if (v) {
+        struct ch_jw w = ch_jw(out);
+        ch_jw_value(&w, v);
+        return 0;
+    }
+    if (result.p && !ref->path.n) {
+        ch_json_quote(out, result);
+        return 0;
+    }
+    ch_buf_addf(f->why, "step %u: there is no %.*s: the result of step %lld is %s", f->step->id,
+                (int)ref->len, string.p + ref->at, (long long)ref->id,
+                !result.p ? "not known"
+                : root    ? "JSON without such a place"
+                          : "text, and has no places in it");
+    return CHELA_EINVAL;
+}
+
+static void add_as_text(struct ch_arena *a, struct ch_sv json, struct ch_buf *out) {
+    const struct ch_json *v = NULL;
+    ch_json_parse(a, json, CH_JSON_REPLACE, &v, NULL, NULL);
+    ch_buf_add_sv(out, ch_json_is(v, CH_JSON_STRING) ? ch_json_str(v) : json);
+}
+
+static int fill_string(const struct filling *f, struct ch_sv string, struct ch_buf *out) {
+    CH_BUF_AUTO text = {0};
+    struct ref ref;
+    size_t from = 0;
+    if (!find_ref(string, 0, &ref)) {
+        ch_json_quote(out, string);
+        return 0;
+    }
+    if (ref.at == 0 && ref.len == string.n)
+        return value_of(f, string, &ref, out);
+    do {
+        CH_BUF_AUTO value = {0};
+        ch_buf_add(&text, string.p + from, ref.at - from);
+        int rc = value_of(f, string, &ref, &value);
+        if (rc < 0)
+            return rc;
+        add_as_text(f->arena, ch_arena_sv(f->arena, ch_buf_sv(&value)), &text);
+        from = ref.at + ref.len;
+    } while (find_ref(string, from, &ref));
+    ch_buf_add(&text, string.p + from, string.n - from);
+    ch_json_quote(out, ch_buf_sv(&text));
+    return 0;
+}
+
+int ch_step_fill(const struct ch_steps *p, const struct ch_step *s, const struct ch_sv *results,
+                 struct ch_buf *out, struct ch_buf *why) {
+    CH_ARENA_AUTO arena = {0};
+    struct filling f = {p, s, results, &arena, why};
+    struct ch_sv text = compact(&arena, s->input);
+    struct token t;
+    size_t at = 0;
+    for (; next_string(text, at, &t); at = t.at + t.len) {
+        ch_buf_add(out, text.p + at, t.at - at);
+        int rc = 0;
+        if (t.is_key)
+            ch_buf_add(out, text.p + t.at, t.len);
+        else
+            rc = fill_string(&f, contents(&arena, text, &t), out);
+        if (rc < 0)
+            return rc;
+    }
+    ch_buf_add(out, text.p + at, text.n - at);
+    return out->overflow ? CHELA_ELIMIT : 0;
+}

@@ -1,0 +1,249 @@
+/* planning.c -- plans: the planner's, their steps, and calls made of them. */
+#include "agent/feature/mode/mode_private.h"
+#include "base/limits.h"
+
+void ch_planning_forget(struct ch_moding *k) {
+    for (size_t i = 0; i < CH_LEN(k->args); i++)
+        ch_free(CH_TAKE(k->args[i]));
+    k->again = k->filling = -1;
+    k->hopeless = 0;
+    k->judged = k->told = k->shown = false;
+    ch_buf_clear(&k->advice);
+    ch_buf_clear(&k->why);
+}
+
+/* --- planning --------------------------------------------------------------------- */
+
+static bool is_known(struct ch_sv name, void *user) {
+    const chela_run *run = user;
+    const struct ch_tool *t = ch_registry_find(&run->session->agent->registry, name);
+    return t && ch_moding_offers(run, t);
+}
+
+/* Tools that run a command line; a program of the host's own gets its arguments
+ * on its standard input. */
+static bool is_command(struct ch_sv name, struct ch_sv argument, void *user) {
+    const chela_run *run = user;
+    const struct ch_tool *t = ch_registry_find(&run->session->agent->registry, name);
+    (void)argument;
+    return t && t->plan && t->ops && strcmp(t->ops->name, "command") != 0;
+}
+
+static struct ch_step_tools tools_of(chela_run *run) {
+    return (struct ch_step_tools){is_known, is_command, run};
+}
+
+void ch_planning_take(chela_run *run, const struct ch_steps *steps) {
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO json = {0};
+    struct ch_jw w = ch_jw(&json);
+    ch_jw_begin(&w, '{');
+    ch_jw_key(&w, "steps");
+    ch_moding_write_plan(steps, &w);
+    ch_jw_end(&w, '}');
+    struct ch_block call = {.type = CH_BLOCK_TOOL_CALL,
+                            .id = ch_round_plan_id(&arena, &run->session->transcript),
+                            .name = CH_SV(CH_PLAN_TOOL),
+                            .text = ch_buf_sv(&json)};
+    ch_moding_reply(run, &call, 1);
+}
+
+static void take_plan(chela_run *run, const struct ch_json *v) {
+    struct ch_moding *k = run->moding;
+    struct ch_step_tools tools = tools_of(run);
+    struct ch_steps steps;
+    CH_BUF_AUTO why = {0};
+    ch_planning_forget(k);
+    k->routed = false;
+    ch_buf_clear(&k->feedback);
+    if (ch_steps_read(ch_json_get(v, "plan"), &tools, &steps, &why) == 0) {
+        k->bad_plans = 0;
+        ch_planning_take(run, &steps);
+        return;
+    }
+    ch_buf_addf(&k->feedback, "The plan cannot be carried out:\n%s", ch_buf_str(&why));
+    if (++k->bad_plans < CH_LIMIT_PLANS) {
+        ch_moding_on(run);
+        return;
+    }
+    CH_BUF_AUTO text = {0};
+    struct ch_sv rest = ch_buf_sv(&why);
+    ch_buf_add_str(&text, "the planner made no plan that can be carried out");
+    for (const char *mark = ": "; rest.n; mark = "; ") { /* an error is one line */
+        struct ch_sv line = ch_sv_split(&rest, '\n');
+        size_t skip = ch_sv_starts(line, "- ") ? 2 : 0;
+        ch_buf_addf(&text, "%s%.*s", mark, (int)(line.n - skip), line.p + skip);
+    }
+    ch_moding_fail(run, CH_REASON_MODEL_ERROR, ch_buf_str(&text));
+}
+
+static void on_planner(const struct ch_answered *a, void *user) {
+    chela_run *run = user;
+    struct ch_sv action = ch_json_get_str(a->v, "action");
+    run->moding->asked = NULL;
+    if (!a->v)
+        ch_moding_unanswered(run, CH_ROLE_PLANNER, a);
+    else if (ch_sv_is(action, "clarify"))
+        ch_moding_say(run, ch_json_get_str(a->v, "question"), "What exactly is wanted?",
+               CH_REASON_COMPLETED);
+    else if (ch_sv_is(action, "refuse"))
+        ch_moding_say(run, ch_json_get_str(a->v, "reason"), "This cannot be done here.",
+               CH_REASON_REFUSED);
+    else
+        take_plan(run, a->v);
+}
+
+static void write_tools(const chela_run *run, struct ch_jw *w) {
+    const struct ch_registry *r = &run->session->agent->registry;
+    ch_jw_begin(w, '[');
+    for (size_t i = 0; i < r->n; i++)
+        if (ch_moding_offers(run, r->tools[i]))
+            ch_moding_write_tool(w, r->tools[i], NULL);
+    ch_jw_end(w, ']');
+}
+
+void ch_planning_make(chela_run *run) {
+    struct ch_moding *k = run->moding;
+    CH_BUF_AUTO tools = {0};
+    CH_BUF_AUTO context = {0};
+    struct ch_jw w = ch_jw(&tools);
+    write_tools(run, &w);
+    ch_moding_context(run, &context);
+    if (k->round.planned) {
+        ch_buf_add_str(&context, "What an earlier plan gave: ");
+        ch_moding_results(k, &context);
+    }
+    if (k->round.refused.p)
+        ch_buf_addf(&k->feedback, "%sThe last plan was not accepted: %.*s",
+                    k->feedback.n ? "\n" : "", CH_SV_FMT(k->round.refused));
+    struct ch_prompt_value values[] = {
+        {.name = "tools", .text = ch_buf_sv(&tools)},
+        {.name = "max_steps", .text = CH_SV("8")},
+        {.name = "context", .text = ch_moding_or_none(&context)},
+        {.name = "feedback", .text = ch_moding_or_none(&k->feedback)},
+        {.name = "request", .text = k->round.request},
+    };
+    ch_moding_ask(run, CH_ROLE_PLANNER, values, CH_LEN(values), on_planner);
+}
+
+/* --- steps ------------------------------------------------------------------------ */
+
+static void on_executor(const struct ch_answered *a, void *user) {
+    chela_run *run = user;
+    struct ch_moding *k = run->moding;
+    const struct ch_json *call = ch_json_get(a->v, "tool_call");
+    const struct ch_json *args = ch_json_get(call, "arguments");
+    int i = k->filling;
+    k->asked = NULL;
+    k->filling = -1;
+    if (!a->v) {
+        ch_moding_unanswered(run, CH_ROLE_EXECUTOR, a);
+        return;
+    }
+    struct ch_sv why = ch_json_get_str(a->v, "question");
+    if (ch_sv_is(ch_json_get_str(a->v, "action"), "call") && ch_json_is(args, CH_JSON_OBJECT) &&
+        ch_sv_eq(ch_json_get_str(call, "name"), k->round.steps.list[i].tool)) {
+        struct ch_buf json = {0};
+        struct ch_jw w = ch_jw(&json);
+        ch_jw_value(&w, args);
+        k->args[i] = ch_buf_take(&json);
+    } else {
+        why = why.n ? why : ch_json_get_str(a->v, "reason");
+        k->hopeless |= 1u << i;
+        ch_buf_addf(&k->why, " Step %u could not be carried out: %.*s", k->round.steps.list[i].id,
+                    CH_SV_FMT(why));
+    }
+    ch_moding_on(run);
+}
+
+/* Have the arguments of a step made by somebody who sees its tool alone. */
+static void fill_by_executor(chela_run *run, size_t i, struct ch_sv advice) {
+    struct ch_moding *k = run->moding;
+    const struct ch_step *s = &k->round.steps.list[i];
+    const struct ch_tool *t = ch_registry_find(&run->session->agent->registry, s->tool);
+    CH_BUF_AUTO task = {0};
+    CH_BUF_AUTO results = {0};
+    struct ch_jw w = ch_jw(&task);
+    ch_buf_addf(&task, "%.*s\nIts input as planned: ", CH_SV_FMT(s->description));
+    ch_jw_value(&w, s->input);
+    ch_buf_addf(&task, "\nTo be done differently: %.*s", CH_SV_FMT(advice));
+    ch_moding_results(k, &results);
+    struct ch_prompt_value values[] = {
+        {.name = "task", .text = ch_buf_sv(&task)},
+        {.name = "tool_name", .text = s->tool},
+        {.name = "tool_schema", .text = ch_sv_str(t ? t->schema : "none")},
+        {.name = "results", .text = ch_buf_sv(&results)},
+    };
+    k->filling = (int)i;
+    ch_moding_ask(run, CH_ROLE_EXECUTOR, values, CH_LEN(values), on_executor);
+}
+
+static void write_task(struct ch_sv task, struct ch_sv advice, struct ch_buf *out) {
+    CH_BUF_AUTO text = {0};
+    struct ch_jw w = ch_jw(out);
+    ch_buf_add_sv(&text, task);
+    if (advice.n)
+        ch_buf_addf(&text, "\nDo it differently this time: %.*s", CH_SV_FMT(advice));
+    ch_jw_begin(&w, '{');
+    ch_jw_kstr(&w, "task", ch_buf_sv(&text));
+    ch_jw_end(&w, '}');
+}
+
+/* The arguments of a step's call. CHELA_EINVAL: the executor has to make them;
+ * `why` says what stands against the plan's own. */
+static int make_arguments(const struct ch_moding *k, size_t i, struct ch_buf *out,
+                          struct ch_buf *why) {
+    const struct ch_step *s = &k->round.steps.list[i];
+    struct ch_sv results[CH_LIMIT_PLAN_STEPS];
+    struct ch_sv advice = (int)i == k->again ? ch_buf_sv(&k->advice) : CH_SV("");
+    bool reacts = ch_sv_is(s->tool, CH_REACT_TOOL);
+    struct ch_sv task = ch_json_get_str(s->input, "task");
+    if (k->args[i]) {
+        ch_buf_add_str(out, k->args[i]);
+        return 0;
+    }
+    if (!s->tool.n || (reacts && (!task.n || advice.n))) {
+        write_task(reacts && task.n ? task : s->description, advice, out);
+        return 0;
+    }
+    if (advice.n) {
+        ch_buf_add_sv(why, advice);
+        return CHELA_EINVAL;
+    }
+    ch_round_results(&k->round, results);
+    return ch_step_fill(&k->round.steps, s, results, out, why);
+}
+
+void ch_planning_run(chela_run *run, unsigned ready) {
+    struct ch_moding *k = run->moding;
+    const struct ch_round *r = &k->round;
+    CH_ARENA_AUTO arena = {0};
+    struct ch_block calls[CH_LIMIT_PLAN_STEPS];
+    size_t n = 0;
+    unsigned try = k->again >= 0 ? r->tries + 1 : r->tries;
+    for (size_t i = 0; i < r->steps.n; i++) {
+        CH_BUF_AUTO args = {0};
+        CH_BUF_AUTO why = {0};
+        if (!(ready >> i & 1))
+            continue;
+        if (make_arguments(k, i, &args, &why) < 0) {
+            fill_by_executor(run, i, ch_buf_sv(&why));
+            return;
+        }
+        struct ch_sv tool = r->steps.list[i].tool;
+        calls[n++] = (struct ch_block){
+            .type = CH_BLOCK_TOOL_CALL,
+            .id = ch_round_step_id(&arena, r->id, r->steps.list[i].id, try),
+            .name = tool.n ? tool : CH_SV(CH_THINK_TOOL),
+            .text = ch_arena_sv(&arena, ch_buf_sv(&args))};
+    }
+    k->again = -1;
+    k->judged = false;
+    ch_buf_clear(&k->advice);
+    for (size_t i = 0; i < CH_LEN(k->args); i++)
+        if (ready >> i & 1)
+            ch_free(CH_TAKE(k->args[i]));
+    if (ch_think_open(run))
+        ch_moding_reply(run, calls, n);
+}
+

@@ -1,0 +1,257 @@
+/* role.c -- see role.h.
+ *
+ * The agents that roles need are made once for each agent and prompt, and go
+ * with the agent. */
+#include "agent/feature/mode/role.h"
+
+#include <stdio.h>
+
+#include "agent/feature/heartbeat/beat.h"
+#include "agent/journal/run_journal.h"
+#include "agent/feature/mode/plan_progress.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "json/writer.h"
+
+struct ch_role {
+    struct ch_role *next;
+    char *key; /* owned: the prompt's fingerprint, or what ch_role_worker depends on */
+    chela_agent *agent;
+};
+
+struct ch_asked {
+    chela_run *run; /* the one it works for */
+    const char *role;
+    chela_session *session;
+    ch_answered_fn *fn;
+    void *user;
+};
+
+const char *ch_role_name(enum ch_role_kind role) {
+    static const char *const names[] = {"router", "planner", "executor", "reflector", "listener"};
+    return names[role];
+}
+
+/* --- the agents ------------------------------------------------------------------- */
+
+static void remove_tools(chela_agent *a, bool all) {
+    static const char *const own[] = {CH_PLAN_TOOL,   CH_THINK_TOOL,   CH_REACT_TOOL,
+                                      CH_OUTPUT_TOOL, CH_SEND_ACTION,  CH_REACT_ACTION,
+                                      CH_SILENT_ACTION};
+    for (size_t i = 0; i < CH_LEN(own); i++)
+        ch_registry_remove(&a->registry, own[i]);
+    while (all && a->registry.n)
+        ch_registry_remove(&a->registry, a->registry.tools[0]->name);
+}
+
+/* What a hook says about models and the end holds for the run it sees; calls of
+ * tools are everybody's business. */
+static void keep_tool_hooks(chela_agent *a) {
+    for (size_t i = 0; i < a->nhooks; i++)
+        a->hooks[i] = (struct chela_hooks){.size = a->hooks[i].size,
+                                           .user = a->hooks[i].user,
+                                           .invalid_call = a->hooks[i].invalid_call,
+                                           .before_tool = a->hooks[i].before_tool,
+                                           .after_tool = a->hooks[i].after_tool,
+                                           .approve = a->hooks[i].approve};
+}
+
+static int make_agent(chela_agent *base, const struct ch_agent_patch *patch, chela_agent **out,
+                      struct chela_error *err) {
+    struct ch_agent_patch plain = *patch;
+    chela_agent *a;
+    plain.output_schema = NULL;
+    int rc = ch_agent_derive(base, &plain, &a, err);
+    if (rc < 0)
+        return rc;
+    a->output = NULL;
+    a->mode = CH_MODE_REACT;
+    a->can_plan = false;
+    a->reflection = (struct ch_reflecting){.never = true};
+    a->timeout_ms = -1; /* the run has one */
+    a->limits.sums_up = false;
+    remove_tools(a, patch->output_schema != NULL);
+    keep_tool_hooks(a);
+    if (patch->output_schema) {
+        a->limits.max_turns = CH_LIMIT_ROLE_TURNS;
+        a->tool_choice = NULL;
+        a->nhooks = 0;
+        rc = ch_agent_output(a, patch->output_schema, NULL, err);
+    }
+    if (rc < 0)
+        ch_agent_free(a);
+    else
+        *out = a;
+    return rc;
+}
+
+static chela_agent *agent_for(chela_agent *base, const char *key, const struct ch_agent_patch *p,
+                              struct chela_error *err) {
+    chela_agent *a;
+    for (struct ch_role *r = base->roles; r; r = r->next)
+        if (strcmp(r->key, key) == 0)
+            return r->agent;
+    if (make_agent(base, p, &a, err) < 0)
+        return NULL;
+    struct ch_role *r = ch_alloc(sizeof(*r));
+    *r = (struct ch_role){base->roles, ch_strdup(key), a};
+    base->roles = r;
+    return a;
+}
+
+void ch_roles_free(chela_agent *a) {
+    for (struct ch_role *r; (r = a->roles);) {
+        a->roles = r->next;
+        ch_agent_free(r->agent);
+        ch_free(r->key);
+        ch_free(r);
+    }
+}
+
+/* --- its events, as the run's ------------------------------------------------------ */
+
+static struct ch_usage own_usage(const struct chela_usage *u) {
+    return (struct ch_usage){.input = u->input,
+                             .output = u->output,
+                             .cache_read = u->cache_read,
+                             .cache_write = u->cache_write,
+                             .reasoning = u->reasoning};
+}
+
+static void charge(chela_run *run, const struct chela_usage *u) {
+    struct ch_usage used = own_usage(u);
+    ch_run_spend(&run->m, &used, u->cost_usd);
+    run->turn_usage.input += u->input;
+    run->turn_usage.output += u->output;
+    run->turn_usage.cache_read += u->cache_read;
+    run->turn_usage.cache_write += u->cache_write;
+    run->turn_usage.reasoning += u->reasoning;
+    run->turn_cost = u->cost_usd < 0 || run->turn_cost < 0 ? -1 : run->turn_cost + u->cost_usd;
+}
+
+static void keep(const struct ch_asked *q, const struct chela_event *end) {
+    const chela_session *s = q->session;
+    struct ch_usage used = own_usage(&end->end.usage);
+    ch_keep_role(q->run, q->role, s->agent->targets[s->run->m.model]->model, &used,
+                 ch_unstr(end->end.text));
+}
+
+static void answer(struct ch_asked *q, const struct chela_event *ev) {
+    CH_ARENA_AUTO arena = {0};
+    struct ch_answered a = {.reason = ch_reason_of(ch_sv_str(ev->end.reason)),
+                            .error = ch_arena_str(&arena, ch_unstr(ev->end.error))};
+    ch_answered_fn *fn = q->fn;
+    void *user = q->user;
+    if (a.reason == CH_REASON_COMPLETED)
+        a.text = ch_arena_sv(&arena, ch_unstr(ev->end.text));
+    if (a.text.n)
+        ch_json_parse(&arena, a.text, CH_JSON_REPLACE, &a.v, NULL, NULL);
+    ch_ask_close(q);
+    fn(&a, user);
+}
+
+static void pass_on(struct ch_asked *q, const struct chela_event *ev) {
+    struct chela_event copy = *ev;
+    if (ev->type == CHELA_EV_MODEL_REQUEST) {
+        copy.request.turn = q->run->m.turns;
+        copy.request.role = q->role;
+    }
+    ch_emit(q->run, &copy);
+}
+
+static void on_event(const struct chela_event *ev, void *user) {
+    struct ch_asked *q = user;
+    switch (ev->type) {
+    case CHELA_EV_TURN_END:
+        charge(q->run, &ev->turn.usage);
+        return;
+    case CHELA_EV_RUN_END:
+        keep(q, ev);
+        answer(q, ev);
+        return;
+    case CHELA_EV_MODEL_REQUEST:
+    case CHELA_EV_RETRY:
+    case CHELA_EV_FALLBACK:
+    case CHELA_EV_WARNING:
+        pass_on(q, ev);
+        return;
+    default:
+        return;
+    }
+}
+
+/* --- asking ----------------------------------------------------------------------- */
+
+/* What is left of the run's budgets. */
+static void bound(const chela_run *run, struct ch_run *inner) {
+    const struct ch_run *m = &run->m;
+    if (m->limits.token_budget >= 0)
+        inner->limits.token_budget =
+            CH_MAX(m->limits.token_budget - m->usage.input - m->usage.output, 0);
+    if (m->limits.cost_budget >= 0)
+        inner->limits.cost_budget = CH_MAX(m->limits.cost_budget - m->cost, 0);
+    if (m->limits.max_tool_calls >= 0)
+        inner->limits.max_tool_calls = (int64_t)ch_run_calls_left(m);
+}
+
+static struct ch_asked *start(chela_run *run, chela_agent *agent, const struct ch_prompt *prompt,
+                              const char *system, struct ch_sv text, ch_answered_fn *fn, void *user,
+                              struct chela_error *err) {
+    struct ch_asked *q = ch_alloc(sizeof(*q));
+    chela_run *inner;
+    struct chela_run_opts opts = CHELA_RUN_OPTS(
+            .on_event = on_event, .user = q, .may_redo = 1, .prompt = prompt->fingerprint);
+    *q = (struct ch_asked){.run = run, .role = prompt->name, .fn = fn, .user = user};
+    ch_behalf_apply(&run->behalf, &opts);
+    if (ch_session_open(agent, NULL, false, &q->session, err) < 0 ||
+        chela_run_start(q->session, text.p, text.n, &opts, &inner, err) < 0) {
+        ch_ask_close(q);
+        return NULL;
+    }
+    q->session->system = ch_strdup(system);
+    inner->ask_means = run->ask_means;
+    inner->forgets = run->forgets;
+    bound(run, &inner->m);
+    chela_run_free(inner);
+    return q;
+}
+
+struct ch_asked *ch_ask_role(chela_run *run, enum ch_role_kind role,
+                             const struct ch_prompt_value *values, size_t n, ch_answered_fn *fn,
+                             void *user, struct chela_error *err) {
+    chela_agent *base = run->session->agent;
+    const struct ch_prompts *all = ch_runtime_prompts(base->rt, err);
+    const char *model = base->role_models[role];
+    struct ch_prompt_query query = {.name = ch_role_name(role),
+                                    .model = model ? model : base->targets[0]->spec,
+                                    .session = run->session->key};
+    CH_PROMPT_TEXT_AUTO text = {0};
+    const struct ch_prompt *used;
+    if (!all || ch_prompts_render(all, &query, values, n, &text, &used, err) < 0)
+        return NULL;
+    struct ch_agent_patch patch = {.output_schema = used->head.schema_text, .model = model};
+    if (!patch.output_schema) {
+        ch_fail(err, CHELA_EINVAL, "the prompt %s has no schema for its answer", used->where);
+        return NULL;
+    }
+    chela_agent *agent = agent_for(base, used->fingerprint, &patch, err);
+    if (!agent)
+        return NULL;
+    return start(run, agent, used, ch_buf_str(&text.system), ch_buf_sv(&text.user), fn, user,
+                 err);
+}
+
+chela_agent *ch_role_worker(chela_agent *base, struct chela_error *err) {
+    char key[48]; /* tools, policy and hooks may change from run to run */
+    struct ch_agent_patch patch = {.model = base->role_models[CH_ROLE_EXECUTOR]};
+    snprintf(key, sizeof(key), "%llu/%zu", (unsigned long long)base->registry.revision,
+             base->nhooks);
+    return agent_for(base, key, &patch, err);
+}
+
+void ch_ask_close(struct ch_asked *q) {
+    if (!q)
+        return;
+    chela_session_close(q->session);
+    ch_free(q);
+}

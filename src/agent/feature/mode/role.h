@@ -1,0 +1,41 @@
+/* role.h -- one question to a model in a role: planner, router, ...
+ *
+ * A role is a prompt of the catalogue (prompt/prompts.h), perhaps a model of its
+ * own, and an answer that fits the prompt's schema. It is asked in a run of its
+ * own, in a session that nobody else sees and nobody keeps: so it is retried,
+ * falls back to other models and is asked again for an answer that does not fit,
+ * as any run is. What it uses is charged to the run it works for, whose budgets
+ * bound it; its requests, retries and warnings are events of that run. */
+#ifndef CH_AGENT_ROLE_H
+#define CH_AGENT_ROLE_H
+#include "agent/handle/driver.h"
+#include "prompt/prompts.h"
+
+struct ch_asked; /* a question that is under way */
+
+struct ch_answered { /* borrowed for the callback */
+    const struct ch_json *v; /* NULL: there is none */
+    struct ch_sv text;       /* the same, as JSON */
+    enum ch_reason reason;   /* then: why, as the end of a run says it */
+    const char *error;
+};
+typedef void ch_answered_fn(const struct ch_answered *a, void *user);
+
+const char *ch_role_name(enum ch_role_kind role); /* "planner" */
+
+/* Ask on behalf of run. fn is called once, later, unless ch_ask_close comes
+ * first. NULL and err: the question could not be put. */
+struct ch_asked *ch_ask_role(chela_run *run, enum ch_role_kind role,
+                             const struct ch_prompt_value *values, size_t n, ch_answered_fn *fn,
+                             void *user, struct chela_error *err);
+
+void ch_ask_close(struct ch_asked *q); /* NULL is a no-op */
+
+/* The agent that carries out a step of a plan which is a run of its own: like
+ * base, but that it reacts, in words, with the executor's model. base's; NULL and
+ * err: it could not be made. */
+chela_agent *ch_role_worker(chela_agent *base, struct chela_error *err);
+
+void ch_roles_free(chela_agent *a);
+
+#endif

@@ -1,0 +1,236 @@
+/* step_tools.c -- the calls that only a plan makes.
+ *
+ *   make_plan    takes a plan into the conversation; a person may have to agree
+ *   think_step   a step without a tool: answered from the results it depends on
+ *   react_step   a step that is a run of its own, with tools: a child (delegate.h)
+ *
+ * They take the way of all calls, so they are journalled, cancelled and run side
+ * by side like any other. No request describes them to a model. */
+#include "agent/feature/heartbeat/beat.h"
+#include "agent/feature/team/delegate.h"
+#include "agent/feature/mode/mode.h"
+#include "agent/feature/mode/role.h"
+#include "agent/feature/mode/plan_progress.h"
+#include "base/error.h"
+#include "json/writer.h"
+#include "tool/call/call.h"
+
+chela_run *ch_run_find(const chela_runtime *rt, const char *id) {
+    for (CH_LIST_EACH(i, &rt->agents)) {
+        const chela_agent *a = CH_CONTAINER(i, chela_agent, link);
+        for (CH_LIST_EACH(j, &a->sessions)) {
+            chela_session *s = CH_CONTAINER(j, chela_session, link);
+            if (s->run && strcmp(s->run->id, id) == 0)
+                return s->run;
+        }
+    }
+    return NULL;
+}
+
+static chela_run *run_of(const chela_call *call) {
+    return ch_run_find(call->tool->impl, call->env->run);
+}
+
+static void finish(chela_call *call, const char *problem) {
+    if (problem)
+        chela_result_error(call, "internal", "%s", problem);
+    ch_answer_conclude(&call->answer, 0, &call->made);
+    ch_call_worked(call);
+}
+
+/* --- steps that a model carries out ------------------------------------------------- */
+
+/* A text as it is, anything else as JSON. */
+static void give(chela_call *call, const struct ch_json *v) {
+    CH_BUF_AUTO text = {0};
+    struct ch_jw w = ch_jw(&text);
+    if (ch_json_is(v, CH_JSON_STRING))
+        ch_buf_add_sv(&text, ch_json_str(v));
+    else
+        ch_jw_value(&w, v);
+    chela_result_text(call, ch_buf_str(&text), text.n);
+}
+
+static void on_answer(const struct ch_answered *a, void *user) {
+    chela_call *call = user;
+    call->doing = NULL;
+    const struct ch_json *v = a->v;
+    struct ch_sv action = ch_json_get_str(v, "action");
+    if (!v)
+        chela_result_error(call, "unavailable", "%s: %s", ch_reason_name(a->reason), a->error);
+    else if (ch_sv_is(action, "answer"))
+        give(call, ch_json_get(v, "answer"));
+    else if (ch_sv_is(action, "clarify"))
+        chela_result_error(call, "invalid_arguments", "This is not known: %.*s",
+                           CH_SV_FMT(ch_json_get_str(v, "question")));
+    else
+        chela_result_error(call, "invalid_arguments", "The step was not carried out: %.*s",
+                           CH_SV_FMT(ch_json_get_str(v, "reason")));
+    finish(call, NULL);
+}
+
+/* {"step 1": result, ...} of the steps that this one depends on. */
+static void write_results(const struct ch_round *r, unsigned needs, struct ch_buf *out) {
+    struct ch_jw w = ch_jw(out);
+    ch_jw_begin(&w, '{');
+    for (size_t i = 0; i < r->steps.n; i++) {
+        CH_BUF_AUTO key = {0};
+        if (!(needs >> i & 1))
+            continue;
+        ch_buf_addf(&key, "step %u", r->steps.list[i].id);
+        ch_jw_kstr(&w, ch_buf_str(&key), r->past[i].result);
+    }
+    ch_jw_end(&w, '}');
+}
+
+static void read_results(const chela_run *run, struct ch_sv call_id, struct ch_buf *out) {
+    struct ch_round r;
+    ch_round_read(&run->session->transcript, &r);
+    int i = ch_round_step(&r, call_id);
+    write_results(&r, i >= 0 ? r.steps.list[i].needs : 0, out);
+    ch_round_release(&r);
+}
+
+static void think(chela_call *call) {
+    chela_run *run = run_of(call);
+    struct chela_error err = {0};
+    CH_BUF_AUTO results = {0};
+    if (!run) {
+        finish(call, "there is no run that this belongs to");
+        return;
+    }
+    read_results(run, ch_sv_str(call->id), &results);
+    struct ch_prompt_value values[] = {
+        {.name = "task", .text = ch_json_get_str(call->args, "task")},
+        {.name = "tool_name", .text = CH_SV("none")},
+        {.name = "tool_schema", .text = CH_SV("none")},
+        {.name = "results", .text = ch_buf_sv(&results)},
+    };
+    call->doing =
+        ch_ask_role(run, CH_ROLE_EXECUTOR, values, CH_LEN(values), on_answer, call, &err);
+    if (!call->doing)
+        finish(call, err.message);
+}
+
+static void stop(chela_call *call) {
+    struct ch_asked *q = CH_TAKE(call->doing);
+    if (!q)
+        return;
+    ch_ask_close(q);
+    finish(call, "cancelled");
+}
+
+static void abandon(chela_call *call) {
+    ch_ask_close(CH_TAKE(call->doing));
+}
+
+static const struct ch_tool_ops think_ops = {
+    .name = "role", .start = think, .cancel = stop, .abandon = abandon};
+
+/* --- a step that is a run ------------------------------------------------------------ */
+
+static void write_task(const struct ch_child *c, struct ch_buf *out) {
+    CH_BUF_AUTO results = {0};
+    read_results(c->run, ch_sv_str(c->call->id), &results);
+    ch_buf_add_sv(out, ch_json_get_str(c->call->args, "task"));
+    if (ch_sv_is(ch_buf_sv(&results), "{}"))
+        return;
+    struct ch_prompt_value v = {
+        .name = "results", .text = ch_buf_sv(&results), .untrusted = true};
+    ch_buf_add_str(out, "\n\nWhat is known already:\n");
+    ch_prompt_add_value(out, &v);
+}
+
+static const struct ch_child_kind step_kind = {.write_task = write_task};
+
+/* The run's own agent, or the one that the router chose. */
+static chela_agent *agent_of(const chela_run *run, struct ch_sv id, struct chela_error *err) {
+    chela_agent *own = run->session->agent;
+    CH_AUTOFREE char *name = ch_strndup(id.p, id.n);
+    chela_agent *a = id.n ? ch_agent_find(own->rt, name) : own;
+    if (!a)
+        ch_fail(err, CHELA_ENOENT, "there is no agent '%s'", name);
+    return a;
+}
+
+static void react(chela_call *call) {
+    chela_run *run = run_of(call);
+    struct chela_error err = {.message = "there is no run that this belongs to"};
+    if (call->doing) {
+        ch_child_go_on(call);
+        return;
+    }
+    chela_agent *base = run ? agent_of(run, ch_json_get_str(call->args, "agent"), &err) : NULL;
+    chela_agent *worker = base ? ch_role_worker(base, &err) : NULL;
+    if (worker)
+        ch_child_open(&step_kind, call, run, worker);
+    else
+        ch_child_refuse(call, "internal", err.message);
+}
+
+static const struct ch_tool_ops react_ops = {.name = "step",
+                                             .start = react,
+                                             .cancel = ch_child_cancel,
+                                             .abandon = ch_child_abandon,
+                                             .winds_down = true};
+
+/* --- the plan ----------------------------------------------------------------------- */
+
+static bool any_tool(struct ch_sv tool, void *user) {
+    (void)tool;
+    (void)user;
+    return true;
+}
+
+/* A plan that somebody changed on its way is checked like the planner's own, and
+ * goes into the result, where ch_round_read looks for it. */
+static void take_plan(chela_call *call) {
+    static const struct ch_step_tools any = {.known = any_tool};
+    struct ch_steps steps;
+    CH_BUF_AUTO why = {0};
+    bool changed = !ch_sv_eq(call->arguments, call->block->text);
+    if (ch_steps_read(ch_json_get(call->args, "steps"), &any, &steps, &why) < 0)
+        chela_result_error(call, "invalid_arguments", "This is no plan:\n%s", ch_buf_str(&why));
+    else if (changed)
+        chela_result_text(call, call->arguments.p, call->arguments.n);
+    else
+        chela_result_printf(call, "The plan was accepted.");
+    finish(call, NULL);
+}
+
+static const struct ch_tool_ops plan_ops = {.name = "plan", .start = take_plan};
+
+/* --- adding them -------------------------------------------------------------------- */
+
+#define TASK "{\"type\":\"object\",\"properties\":{\"task\":{\"type\":\"string\"}}," \
+             "\"required\":[\"task\"]}"
+
+int ch_mode_tools(chela_agent *a, bool asks, struct chela_error *err) {
+    struct chela_tool_opts plan = CHELA_TOOL_OPTS(
+            .name = CH_PLAN_TOOL, .description = "Take up a plan: the steps that follow.",
+            .schema = "{\"type\":\"object\",\"properties\":{\"steps\":{\"type\":\"array\"}},"
+                      "\"required\":[\"steps\"]}",
+            .effect = CHELA_EFFECT_READ, .permission = CHELA_PERM_READ,
+            .flags = asks ? CHELA_TOOL_CONFIRM : 0);
+    struct chela_tool_opts think_step = CHELA_TOOL_OPTS(
+            .name = CH_THINK_TOOL, .description = "Work something out from what is known.",
+            .schema = TASK, .effect = CHELA_EFFECT_READ, .permission = CHELA_PERM_READ,
+            .timeout_ms = -1);
+    struct chela_tool_opts react_step = CHELA_TOOL_OPTS(
+            .name = CH_REACT_TOOL,
+            .description = "A piece of work whose steps are not known beforehand: it is done by "
+                           "calling tools as the need arises, and gives a text.",
+            .schema = TASK, .effect = CHELA_EFFECT_KEYED, .permission = CHELA_PERM_READ,
+            .timeout_ms = -1, .max_retries = -1);
+    int rc = ch_registry_add(&a->registry, &plan, &plan_ops, a->rt, err);
+    a->can_plan = rc == 0;
+    if (rc == 0)
+        rc = ch_registry_add(&a->registry, &think_step, &think_ops, a->rt, err);
+    return rc < 0 ? rc : ch_registry_add(&a->registry, &react_step, &react_ops, a->rt, err);
+}
+
+const char *ch_mode_own(const chela_agent *a) {
+    if (a->mode == CH_MODE_HEARTBEAT)
+        return CH_BEAT_ACTIONS;
+    return a->can_plan ? CH_PLAN_TOOL "," CH_THINK_TOOL "," CH_REACT_TOOL : NULL;
+}

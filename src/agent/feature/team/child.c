@@ -1,0 +1,277 @@
+/* child.c -- the life of a run below a run: see delegate.h. What goes up and down
+ * between the two is in parent.c; which calls are such runs, in delegate.c (agents)
+ * and step_tools.c (steps of a plan). */
+#include "agent/feature/team/delegate.h"
+#include "agent/journal/run_journal.h"
+#include "base/limits.h"
+#include "base/sha256.h"
+#include "base/utf8.h"
+#include "chela/store.h"
+#include "json/writer.h"
+#include "tool/call/call.h"
+
+#define KEY_DIGITS 12
+
+/* --- its name ------------------------------------------------------------------------- */
+
+/* Calls that are given up as children are children. */
+static bool is_child(const struct ch_tool *t) {
+    return t && t->ops && t->ops->abandon == ch_child_abandon;
+}
+
+const char *ch_child_key(const char *session, const struct ch_tool *t, const char *call_key,
+                         struct ch_arena *a) {
+    unsigned char digest[CH_SHA256_SIZE];
+    char hex[2 * CH_SHA256_SIZE + 1];
+    struct ch_sha256 h;
+    if (!is_child(t))
+        return NULL;
+    ch_sha256_init(&h);
+    ch_sha256_add(&h, call_key, strlen(call_key));
+    ch_sha256_end(&h, digest);
+    ch_sha256_hex(digest, hex);
+    return ch_arena_printf(a, "%s~%s-%.*s", session, t->name, KEY_DIGITS, hex);
+}
+
+static bool is_child_part(const char *part) {
+    size_t n = strlen(part);
+    const char *dash = n > KEY_DIGITS + 1 ? part + n - KEY_DIGITS - 1 : NULL;
+    return dash && *dash == '-' && strspn(dash + 1, "0123456789abcdef") == KEY_DIGITS;
+}
+
+size_t chela_session_root(const char *key) {
+    CH_AUTOFREE char *rest = ch_strdup(key);
+    for (char *mark; (mark = strrchr(rest, '~')) && is_child_part(mark + 1);)
+        *mark = '\0';
+    return strlen(rest);
+}
+
+/* --- the end of a call ---------------------------------------------------------------- */
+
+static void worked(chela_call *call) {
+    ch_answer_conclude(&call->answer, 0, &call->made);
+    ch_call_worked(call);
+}
+
+void ch_child_refuse(chela_call *call, const char *type, const char *why) {
+    chela_result_error(call, type, "%s", why);
+    worked(call);
+}
+
+static void close_child(struct ch_child *c) {
+    chela_session *s = c->session;
+    c->call->doing = NULL;
+    ch_list_del(&c->link);
+    ch_delegate_ended(c);
+    c->run = NULL;
+    chela_session_close(s); /* frees c, later */
+}
+
+struct ending {
+    enum ch_reason reason;
+    struct ch_sv text, error;
+    const char *run;
+};
+
+static void write_details(const struct ch_child *c, const struct ending *e) {
+    CH_BUF_AUTO json = {0};
+    struct ch_jw w = ch_jw(&json);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "agent", c->session->agent->id);
+    ch_jw_kcstr(&w, "session", c->session->key);
+    ch_jw_kcstr(&w, "run", e->run);
+    ch_jw_kcstr(&w, "reason", ch_reason_name(e->reason));
+    ch_jw_kint(&w, "turns", c->spent.turns);
+    ch_jw_end(&w, '}');
+    chela_result_details(c->call, ch_buf_str(&json));
+}
+
+/* What it said is the result; that it was stopped is an error that has it, too. */
+static void conclude(struct ch_child *c, const struct ending *e) {
+    chela_call *call = c->call;
+    enum ch_status status = ch_reason_status(e->reason);
+    if (status == CH_STATUS_DONE && e->reason != CH_REASON_REFUSED) {
+        chela_result_text(call, e->text.p, e->text.n);
+    } else {
+        bool agent = c->kind->level;
+        struct ch_sv so_far = ch_utf8_cut(e->text, CH_LIMIT_ROLE_RESULT);
+        chela_result_error(call, status == CH_STATUS_CANCELLED ? "cancelled" : "unavailable",
+                           "The %s%s did not finish: %s%s%.*s.%s%.*s",
+                           agent ? "agent " : "step", agent ? c->session->agent->id : "",
+                           ch_reason_name(e->reason), e->error.n ? ": " : "", CH_SV_FMT(e->error),
+                           so_far.n ? " What it said last: " : "", CH_SV_FMT(so_far));
+    }
+    write_details(c, e);
+    close_child(c);
+    worked(call);
+}
+
+static void on_end(struct ch_child *c, const struct chela_event *ev) {
+    struct ending e = {.reason = ch_reason_of(ch_sv_str(ev->end.reason)),
+                       .text = ch_unstr(ev->end.text),
+                       .error = ch_unstr(ev->end.error),
+                       .run = ev->run};
+    if (ch_reason_status(e.reason) != CH_STATUS_PAUSED) {
+        conclude(c, &e);
+        return;
+    }
+    c->resting = true;
+    ch_call_rest(c->call);
+}
+
+/* --- events ----------------------------------------------------------------------------- */
+
+static void on_event(const struct chela_event *ev, void *user) {
+    struct ch_child *c = user;
+    struct ch_spent s;
+    if (!c->run || c->run->dead)
+        return;
+    if (ch_child_used(ev, &s))
+        ch_child_charge(c, &s);
+    struct chela_event told = {.type = CHELA_EV_CHILD,
+                               .run = ev->run,
+                               .seq = ev->seq,
+                               .ts = ev->ts,
+                               .child = {.event = ev,
+                                         .parent = c->run->id,
+                                         .agent = c->session->agent->id,
+                                         .call = c->call->id,
+                                         .depth = 1}};
+    if (ev->type == CHELA_EV_CHILD) {
+        told = *ev;
+        told.child.depth++;
+    }
+    ch_child_tell(c->run, &told);
+    if (ev->type == CHELA_EV_RUN_END && c->run && !c->run->dead)
+        on_end(c, ev);
+}
+
+/* --- its run ---------------------------------------------------------------------------- */
+
+void ch_child_bind(const chela_run *above, chela_run *run) {
+    run->ask_means = CH_MAX(run->ask_means, above->ask_means);
+    run->forgets |= above->forgets;
+}
+
+static int begin(struct ch_child *c, bool resume, struct chela_error *err) {
+    chela_run *run = NULL;
+    CH_BUF_AUTO deny = {0};
+    CH_BUF_AUTO task = {0};
+    struct chela_run_opts o = CHELA_RUN_OPTS(.on_event = on_event, .user = c, .may_redo = 1);
+    if (resume) {
+        int rc = chela_run_resume(c->session, &o, &run, err);
+        if (rc == 0)
+            ch_child_bind(c->run, run);
+        chela_run_free(run);
+        return rc;
+    }
+    ch_behalf_apply(&c->run->behalf, &o);
+    ch_delegate_withhold(c, o.deny, &deny);
+    o.deny = deny.n ? ch_buf_str(&deny) : NULL;
+    c->kind->write_task(c, &task);
+    int rc = chela_run_start(c->session, task.p, task.n, &o, &run, err);
+    if (rc == 0)
+        ch_child_bind(c->run, run);
+    chela_run_free(run);
+    return rc;
+}
+
+static void fail(struct ch_child *c, const struct chela_error *err) {
+    chela_call *call = c->call;
+    struct chela_error copy = *err;
+    close_child(c);
+    ch_child_refuse(call, "unavailable", copy.message);
+}
+
+static void bring_along(struct ch_child *c) {
+    const struct ch_run *m = &c->session->keep->last;
+    struct ch_spent s = {.usage = m->usage,
+                         .cost = m->cost,
+                         .turns = m->turns + m->below.turns,
+                         .tool_calls = m->tool_calls + m->below.tool_calls};
+    ch_child_charge(c, &s);
+}
+
+/* Its journal was read: it is new, or stood somewhere, or has ended. */
+static void on_ready(chela_session *s, const struct chela_error *err, void *user) {
+    struct ch_child *c = user;
+    struct chela_error why = {0};
+    if (!c->run)
+        return;
+    if (err) {
+        fail(c, err);
+        return;
+    }
+    bool old = s->transcript.n > 0, idle = !s->keep->past;
+    if (old)
+        bring_along(c);
+    if (old && idle) {
+        CH_AUTOFREE char *text = chela_session_last_text(s);
+        struct ending e = {.reason = s->keep->last.reason, .text = ch_sv_str(text), .run = ""};
+        conclude(c, &e);
+        return;
+    }
+    if (begin(c, old, &why) < 0)
+        fail(c, &why);
+}
+
+void ch_child_open(const struct ch_child_kind *kind, chela_call *call, chela_run *run,
+                   chela_agent *to) {
+    CH_ARENA_AUTO arena = {0};
+    struct chela_error err = {0};
+    const char *key = ch_child_key(run->session->key, call->tool, call->key, &arena);
+    struct ch_child *c = ch_alloc(sizeof(*c));
+    *c = (struct ch_child){.kind = kind, .run = run, .call = call};
+    if (strlen(key) > CH_LIMIT_SESSION_KEY ||
+        ch_session_open(to, key, run->session->keep != NULL, &c->session, &err) < 0) {
+        const char *why = err.message[0] ? err.message : "The session's key is too long.";
+        ch_free(c);
+        ch_child_refuse(call, "unavailable", why);
+        return;
+    }
+    c->session->child = c;
+    call->doing = c;
+    ch_list_add(&run->children, &c->link);
+    chela_session_on_ready(c->session, on_ready, c);
+    if (!c->session->keep && begin(c, false, &err) < 0)
+        fail(c, &err);
+}
+
+void ch_child_go_on(chela_call *call) {
+    struct ch_child *c = call->doing;
+    struct chela_error err = {0};
+    c->resting = false;
+    if (begin(c, true, &err) < 0)
+        fail(c, &err);
+}
+
+/* The child has its last words, and the call ends with them. */
+void ch_child_cancel(chela_call *call) {
+    struct ch_child *c = call->doing;
+    chela_run *run = c ? c->session->run : NULL;
+    if (!c)
+        return; /* its result is on its way */
+    c->resting = false;
+    if (run && !ch_run_over(&run->m)) {
+        ch_interrupt(run, CH_IN_CANCEL, "the run that called it was cancelled");
+        return;
+    }
+    if (run && !run->over)
+        return; /* its end is being stored */
+    close_child(c); /* it had not begun */
+    ch_child_refuse(call, "cancelled", "The run was cancelled.");
+}
+
+void ch_child_abandon(chela_call *call) {
+    if (call->doing)
+        close_child(call->doing);
+}
+
+void ch_child_free(chela_session *s) {
+    struct ch_child *c = CH_TAKE(s->child);
+    if (c && c->run) { /* closed by somebody else */
+        ch_list_del(&c->link);
+        c->call->doing = NULL;
+    }
+    ch_free(c);
+}

@@ -1,0 +1,171 @@
+/* delegate.c -- the tool that is an agent: see delegate.h. */
+#include "agent/feature/team/delegate.h"
+
+#include "agent/journal/run_journal.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/opts.h"
+#include "tool/call/call.h"
+
+/* Which agent a tool is. It may be replaced by another of the same id. */
+struct delegate {
+    chela_runtime *rt;
+    chela_agent *agent;
+    char *id; /* owned */
+};
+
+/* --- who is meant ------------------------------------------------------------------ */
+
+static void free_delegate(void *impl) {
+    struct delegate *d = impl;
+    ch_free(d->id);
+    ch_free(d);
+}
+
+static void start(chela_call *call);
+
+static const struct ch_tool_ops ops = {.name = "agent",
+                                       .start = start,
+                                       .cancel = ch_child_cancel,
+                                       .abandon = ch_child_abandon,
+                                       .free = free_delegate,
+                                       .winds_down = true};
+
+static chela_agent *agent_of(const struct delegate *d) {
+    for (CH_LIST_EACH(i, &d->rt->agents)) {
+        chela_agent *a = CH_CONTAINER(i, chela_agent, link);
+        if (a == d->agent && !a->base && strcmp(a->id, d->id) == 0)
+            return a;
+    }
+    return ch_agent_find(d->rt, d->id);
+}
+
+/* --- how far it may go --------------------------------------------------------------- */
+
+/* Whether the run is one level below the one that called it. */
+static bool is_level(const chela_run *run) {
+    return run->session->child && run->session->child->kind->level;
+}
+
+/* Levels that may still be put below the run, by everybody above it. */
+static int levels_left(const chela_run *run) {
+    int left = CH_LIMIT_DELEGATE_DEPTH, depth = 0;
+    for (const chela_run *r = run; r; depth += is_level(r), r = ch_run_above(r))
+        left = CH_MIN(left, (int)r->session->agent->max_depth - depth);
+    return left;
+}
+
+/* Who is said to have called: a step of a plan calls in the name of its run. */
+static chela_run *caller(chela_run *run) {
+    while (ch_run_above(run) && !is_level(run))
+        run = ch_run_above(run);
+    return run;
+}
+
+/* Agents at work that the run is said to have called. */
+static unsigned at_work(const chela_run *run) {
+    unsigned n = 0;
+    for (CH_LIST_EACH(k, &run->children)) {
+        const struct ch_child *c = CH_CONTAINER(k, struct ch_child, link);
+        if (c->kind->level)
+            n++;
+        else if (c->session->run) /* a step calls in its name */
+            n += at_work(c->session->run);
+    }
+    return n;
+}
+
+void ch_delegate_ended(const struct ch_child *c) {
+    chela_run *by = caller(c->run);
+    if (!c->kind->level)
+        return;
+    by->nchildren++;
+    if (by != c->run && by->m.state == CH_RUN_ACT && !by->dead)
+        ch_keep_acting(by, CH_SYNC_COMMIT); /* it may be long until it stores more */
+}
+
+void ch_delegate_withhold(const struct ch_child *c, const char *denied, struct ch_buf *out) {
+    const struct ch_registry *r = &c->session->agent->registry;
+    ch_buf_add_str(out, denied ? denied : "");
+    if (levels_left(c->run) > c->kind->level)
+        return;
+    for (size_t i = 0; i < r->n; i++)
+        if (r->tools[i]->ops == &ops)
+            ch_buf_addf(out, "%s%s", out->n ? "," : "", r->tools[i]->name);
+}
+
+/* --- a call ---------------------------------------------------------------------------- */
+
+static void write_task(const struct ch_child *c, struct ch_buf *out) {
+    struct ch_sv context = ch_sv_trim(ch_json_get_str(c->call->args, "context"));
+    ch_buf_add_sv(out, ch_json_get_str(c->call->args, "task"));
+    if (context.n)
+        ch_buf_addf(out, "\n\nWhat is known already:\n%.*s", CH_SV_FMT(context));
+}
+
+static const struct ch_child_kind kind = {.level = true, .write_task = write_task};
+
+static void open_child(chela_call *call, chela_run *run, chela_agent *to) {
+    chela_run *by = caller(run);
+    if (levels_left(run) <= 0) {
+        ch_child_refuse(call, "permission_denied",
+                        "Agents may not call one another any deeper. Do the work yourself.");
+        return;
+    }
+    if (by->nchildren + at_work(by) >= by->session->agent->max_children) {
+        ch_child_refuse(call, "permission_denied",
+                        "This run has called as many agents as it may. Do the rest yourself.");
+        return;
+    }
+    ch_child_open(&kind, call, run, to);
+}
+
+static void start(chela_call *call) {
+    const struct delegate *d = call->tool->impl;
+    chela_run *run = ch_run_find(d->rt, call->env->run);
+    chela_agent *to = agent_of(d);
+    if (call->doing)
+        ch_child_go_on(call);
+    else if (!run || !to)
+        ch_child_refuse(call, "internal", "There is no such agent any more.");
+    else
+        open_child(call, run, to);
+}
+
+/* --- offering one ------------------------------------------------------------------------ */
+
+static const char schema[] =
+    "{\"type\":\"object\",\"properties\":{"
+    "\"task\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":65536,"
+    "\"description\":\"what it is to do, complete in itself: it sees nothing else\"},"
+    "\"context\":{\"type\":\"string\",\"maxLength\":65536,"
+    "\"description\":\"what it should know for that\"}},"
+    "\"required\":[\"task\"],\"additionalProperties\":false}";
+
+int chela_agent_delegate(chela_agent *a, chela_agent *to, const struct chela_delegate_opts *given,
+                         struct chela_error *err) {
+    struct chela_delegate_opts o;
+    CH_BUF_AUTO about = {0};
+    int rc = CH_OPTS_READ(chela_delegate_opts, &o, given, err);
+    if (rc < 0)
+        return rc;
+    if (a->rt != to->rt)
+        return ch_fail(err, CHELA_EINVAL, "agent %s belongs to another runtime", to->id);
+    const char *words = o.description   ? o.description
+                        : to->description ? to->description
+                                          : to->context.instructions;
+    ch_buf_addf(&about, "Give a task to the agent %s, which works on its own and answers once. ",
+                to->id);
+    ch_buf_add_sv(&about, o.description || to->description ? ch_sv_str(words)
+                                                           : ch_first_sentence(ch_sv_str(words)));
+    struct chela_tool_opts tool = CHELA_TOOL_OPTS(
+            .name = o.name ? o.name : to->id, .description = ch_buf_str(&about), .schema = schema,
+            .effect = CHELA_EFFECT_KEYED, .permission = CHELA_PERM_READ, .timeout_ms = -1,
+            .max_retries = -1);
+    struct delegate *d = ch_alloc(sizeof(*d));
+    *d = (struct delegate){.rt = a->rt, .agent = to, .id = ch_strdup(to->id)};
+    rc = ch_registry_add(&a->registry, &tool, &ops, d, err);
+    if (rc < 0)
+        free_delegate(d);
+    return rc;
+}

@@ -1,0 +1,146 @@
+/* hooks.c -- calling the host's hooks, one set after the other.
+ *
+ * Texts that a hook puts into the struct it was handed are copied into the
+ * turn's arena as soon as it returns. The first hook that says halt ends the
+ * round. Sets are found by index each time:
+ * a hook may add further ones. */
+#include "agent/handle/driver.h"
+
+static size_t nhooks(const chela_run *run) {
+    return run->session->agent->nhooks;
+}
+
+static const struct chela_hooks *hook(const chela_run *run, size_t i) {
+    return &run->session->agent->hooks[i];
+}
+
+static bool go_on(chela_run *run, enum chela_flow f) {
+    if (f == CHELA_HALT)
+        run->halt = true;
+    return !run->halt && !run->dead;
+}
+
+static void keep(chela_run *run, const char **text) {
+    if (*text)
+        *text = ch_arena_str(&run->arena, ch_sv_str(*text));
+}
+
+static void keep_patch(chela_run *run, struct chela_turn_patch *patch) {
+    keep(run, &patch->system);
+    keep(run, &patch->model);
+    keep(run, &patch->tools);
+    keep(run, &patch->tool_choice);
+    if (patch->temperature) {
+        double *copy = ch_arena_alloc(&run->arena, sizeof(*copy));
+        *copy = *patch->temperature;
+        patch->temperature = copy;
+    }
+}
+
+bool ch_hook_before_model(chela_run *run, struct chela_turn_patch *patch) {
+    for (size_t i = 0; i < nhooks(run); i++) {
+        const struct chela_hooks *h = hook(run, i);
+        if (!h->before_model)
+            continue;
+        enum chela_flow f = h->before_model(run, patch, h->user);
+        keep_patch(run, patch);
+        if (!go_on(run, f))
+            return false;
+    }
+    return true;
+}
+
+static enum chela_flow on_delta(const struct chela_hooks *h, chela_run *run,
+                                const struct chela_event *ev) {
+    switch (ev->type) {
+    case CHELA_EV_TEXT_DELTA:
+        return h->text ? h->text(run, ev->delta.text, ev->delta.so_far, h->user) : CHELA_GO;
+    case CHELA_EV_REASONING_DELTA:
+        return h->reasoning ? h->reasoning(run, ev->delta.text, ev->delta.so_far, h->user)
+                            : CHELA_GO;
+    default:
+        return h->call_delta ? h->call_delta(run, ev, h->user) : CHELA_GO;
+    }
+}
+
+bool ch_hook_delta(chela_run *run, const struct chela_event *ev) {
+    for (size_t i = 0; i < nhooks(run); i++)
+        if (!go_on(run, on_delta(hook(run, i), run, ev)))
+            return false;
+    return true;
+}
+
+bool ch_hook_after_model(chela_run *run, const struct chela_event *ev) {
+    for (size_t i = 0; i < nhooks(run); i++) {
+        const struct chela_hooks *h = hook(run, i);
+        if (h->after_model && !go_on(run, h->after_model(run, ev, h->user)))
+            return false;
+    }
+    return true;
+}
+
+bool ch_hook_invalid(chela_run *run, struct chela_invalid_call *call) {
+    for (size_t i = 0; i < nhooks(run); i++) {
+        const struct chela_hooks *h = hook(run, i);
+        if (!h->invalid_call)
+            continue;
+        enum chela_flow f = h->invalid_call(run, call, h->user);
+        keep(run, &call->new_name);
+        keep(run, &call->new_arguments);
+        keep(run, &call->feedback);
+        if (!go_on(run, f))
+            return false;
+    }
+    return true;
+}
+
+/* A later set sees the arguments as an earlier one rewrote them; a decision
+ * not to run the call is final. */
+bool ch_hook_before_tool(chela_run *run, struct chela_before_tool *call) {
+    for (size_t i = 0; i < nhooks(run) && call->action == CHELA_TOOL_RUN; i++) {
+        const struct chela_hooks *h = hook(run, i);
+        if (!h->before_tool)
+            continue;
+        enum chela_flow f = h->before_tool(run, call, h->user);
+        keep(run, &call->new_arguments);
+        keep(run, &call->feedback);
+        if (!go_on(run, f))
+            return false;
+        if (call->new_arguments)
+            call->arguments = ch_str(ch_sv_str(call->new_arguments));
+    }
+    return true;
+}
+
+/* The first set that decides has decided. */
+bool ch_hook_approve(chela_run *run, struct chela_approval *approval) {
+    for (size_t i = 0; i < nhooks(run) && approval->decision == CHELA_UNDECIDED; i++) {
+        const struct chela_hooks *h = hook(run, i);
+        if (!h->approve)
+            continue;
+        enum chela_flow f = h->approve(run, approval, h->user);
+        keep(run, &approval->reason);
+        if (!go_on(run, f))
+            return false;
+    }
+    return true;
+}
+
+bool ch_hook_after_tool(chela_run *run, struct chela_after_tool *call) {
+    for (size_t i = 0; i < nhooks(run); i++) {
+        const struct chela_hooks *h = hook(run, i);
+        if (!h->after_tool)
+            continue;
+        enum chela_flow f = h->after_tool(run, call, h->user);
+        keep(run, &call->content);
+        if (!go_on(run, f))
+            return false;
+    }
+    return true;
+}
+
+void ch_hook_run_end(chela_run *run, const struct chela_event *ev) {
+    for (size_t i = 0; i < nhooks(run); i++)
+        if (hook(run, i)->run_end)
+            hook(run, i)->run_end(run, ev, hook(run, i)->user);
+}

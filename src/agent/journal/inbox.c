@@ -1,0 +1,160 @@
+/* inbox.c -- events from outside, each dealt with once; see chela/mailbox.h.
+ *
+ * Two places know of an event. The store's inbox has it from the moment that
+ * its sender may forget it; the journal of its session from the moment that it
+ * was sent in there. It leaves the inbox only after the second, so that a crash
+ * in between loses nothing, and a session knows the ids of the newest events in
+ * its journal, so that one which is then dealt with again is recognised. */
+#include "agent/journal/mailbox.h"
+
+#include "agent/journal/run_journal.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "base/opts.h"
+
+/* --- events that a session has had ------------------------------------------------ */
+
+void ch_seen_add(struct ch_seen *s, struct ch_sv id) {
+    char **slot = &s->ids[s->next++ % CH_LIMIT_SEEN];
+
+    ch_free(*slot);
+    *slot = ch_strndup(id.p, id.n);
+}
+
+bool ch_seen_has(const struct ch_seen *s, struct ch_sv id) {
+    for (size_t i = 0; i < CH_LIMIT_SEEN; i++)
+        if (s->ids[i] && ch_sv_is(id, s->ids[i]))
+            return true;
+    return false;
+}
+
+void ch_seen_release(struct ch_seen *s) {
+    for (size_t i = 0; i < CH_LIMIT_SEEN; i++)
+        ch_free(s->ids[i]);
+    *s = (struct ch_seen){0};
+}
+
+/* --- settling ------------------------------------------------------------------------ */
+
+struct noted { /* in the journal, perhaps not safe yet */
+    struct ch_link link;
+    uint64_t seq;
+    char *event;
+};
+
+static void settle(struct ch_journal *j, const char *event) {
+    struct chela_store_change c = {.kind = CHELA_STORE_SETTLE, .id = event};
+
+    j->ops->change(j, &c, CH_SYNC_LATER, NULL, NULL);
+}
+
+void ch_inbox_noted(chela_session *s, const char *event, uint64_t seq) {
+    struct noted *n;
+
+    if (!event || !seq)
+        return;
+    ch_seen_add(&s->keep->seen, ch_sv_str(event));
+    n = ch_alloc(sizeof(*n));
+    n->seq = seq;
+    n->event = ch_strdup(event);
+    ch_list_add(&s->keep->noted, &n->link);
+}
+
+static void drop(struct noted *n) {
+    ch_list_del(&n->link);
+    ch_free(n->event);
+    ch_free(n);
+}
+
+void ch_inbox_committed(chela_session *s, uint64_t seq) {
+    struct noted *n;
+
+    while ((n = CH_LIST_FIRST(&s->keep->noted, struct noted, link)) && n->seq <= seq) {
+        settle(s->agent->rt->journal, n->event);
+        drop(n);
+    }
+}
+
+void ch_inbox_forget(chela_session *s) {
+    for (struct noted *n; (n = CH_LIST_FIRST(&s->keep->noted, struct noted, link));)
+        drop(n);
+}
+
+/* --- for channels ---------------------------------------------------------------------- */
+
+static bool is_text(const char *s, size_t max) {
+    return s && *s && strlen(s) <= max && ch_utf8_valid(ch_sv_str(s));
+}
+
+struct accepting {
+    chela_runtime *rt;
+    chela_accepted_fn *fn;
+    void *user;
+};
+
+static void on_accepted(int rc, const struct chela_error *err, void *user) {
+    struct accepting a = *(struct accepting *)user;
+
+    ch_free(user);
+    a.fn(rc, err, a.user);
+    ch_runtime_busy(a.rt, false);
+}
+
+int chela_inbox_accept(chela_runtime *rt, const struct chela_inbox_event *given,
+                       chela_accepted_fn *fn, void *user, struct chela_error *err) {
+    struct chela_inbox_event e;
+    int rc = CH_OPTS_NEED(chela_inbox_event, &e, given, err);
+
+    if (rc < 0)
+        return rc;
+    if (!rt->journal)
+        return ch_fail(err, CHELA_ESTATE, "there is no store to keep events in");
+    if (!is_text(e.id, CH_LIMIT_EVENT_ID) || !is_text(e.session, CH_LIMIT_SESSION_KEY))
+        return ch_fail(err, CHELA_EINVAL, "an event needs an id and a session");
+    if (e.n > CH_LIMIT_INPUT)
+        return ch_fail(err, CHELA_ELIMIT, "the event is larger than %zu MB",
+                       CH_LIMIT_INPUT / CH_MB);
+    if (e.n && (!ch_utf8_valid(ch_sv(e.data, e.n)) || memchr(e.data, 0, e.n)))
+        return ch_fail(err, CHELA_EINVAL, "the event is no text");
+    struct chela_store_change c = {.kind = CHELA_STORE_ACCEPT,
+                                   .id = e.id,
+                                   .key = e.session,
+                                   .data = e.data,
+                                   .n = e.n};
+    struct accepting *a = ch_alloc(sizeof(*a));
+    *a = (struct accepting){rt, fn, user};
+    ch_runtime_busy(rt, true);
+    rt->journal->ops->change(rt->journal, &c, rt->journal->gate, on_accepted, a);
+    return 0;
+}
+
+int chela_inbox_settle(chela_runtime *rt, const char *id, struct chela_error *err) {
+    if (!rt->journal)
+        return ch_fail(err, CHELA_ESTATE, "there is no store to keep events in");
+    settle(rt->journal, id);
+    return 0;
+}
+
+int ch_inbox_check(chela_session *s, const struct chela_run_opts *o, struct chela_error *err) {
+    const struct ch_keep *k = s->keep;
+
+    if (!o->event_id && !o->answer_to)
+        return 0;
+    if (!k)
+        return ch_fail(err, CHELA_ESTATE, "session '%s' is not kept in a store", s->key);
+    if (k->state == CH_KEEP_OPENING)
+        return ch_fail(err, CHELA_ESTATE, "session '%s' is still being opened", s->key);
+    if (o->event_id && !is_text(o->event_id, CH_LIMIT_EVENT_ID))
+        return ch_fail(err, CHELA_EINVAL, "an event's id is text of at most %d bytes",
+                       CH_LIMIT_EVENT_ID);
+    if (o->answer_to && !is_text(o->answer_to, CH_LIMIT_ADDRESS))
+        return ch_fail(err, CHELA_EINVAL, "an address is text of at most %d bytes",
+                       CH_LIMIT_ADDRESS);
+    if (o->answer_to && !s->channel.name)
+        return ch_fail(err, CHELA_ESTATE, "session '%s' has no channel to answer through", s->key);
+    if (!o->event_id || !ch_seen_has(&k->seen, ch_sv_str(o->event_id)))
+        return 0;
+    settle(s->agent->rt->journal, o->event_id);
+    return ch_fail(err, CHELA_EEXIST, "session '%s' has event %s already", s->key, o->event_id);
+}

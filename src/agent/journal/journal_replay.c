@@ -1,0 +1,642 @@
+/* journal_replay.c -- see journal_replay.h. One function for each type of record. */
+#include "agent/journal/journal_replay.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "json/json.h"
+#include "json/writer.h"
+
+struct reading {
+    struct ch_past *past;
+    const struct chela_store_record *record;
+    const struct ch_json *v;
+    struct chela_error *err;
+};
+
+const char *ch_past_status_name(enum ch_past_status s) {
+    static const char *const names[] = {"idle", "running", "paused", "parked"};
+    return names[s];
+}
+
+struct ch_past *ch_past_new(void) {
+    struct ch_past *p = ch_alloc(sizeof(*p));
+    ch_list_init(&p->notes);
+    return p;
+}
+
+/* --- calls -------------------------------------------------------------------- */
+
+static void drop_below(struct ch_past *p) {
+    for (struct ch_past_below *b; (b = p->below);) {
+        p->below = b->next;
+        ch_free(b->child);
+        ch_free(b->approval);
+        ch_free(b->id);
+        ch_free(b->name);
+        ch_free(b->arguments);
+        ch_free(b->summary);
+        ch_free(b->reason);
+        ch_free(b->answer);
+        ch_free(b);
+    }
+}
+
+static void drop_calls(struct ch_past *p) {
+    drop_below(p);
+    for (size_t i = 0; i < p->ncalls; i++) {
+        struct ch_past_call *c = &p->calls[i];
+        ch_msg_free(c->result);
+        ch_free(c->approval);
+        ch_free(c->arguments);
+        ch_free(c->summary);
+        ch_free(c->name);
+        ch_free(c->reason);
+    }
+    ch_free(p->calls);
+    p->calls = NULL;
+    p->ncalls = p->ndone = 0;
+    p->reply = NULL;
+}
+
+static void free_note(struct ch_past_note *n) {
+    ch_list_del(&n->link);
+    ch_msg_free(n->msg);
+    ch_behalf_release(&n->behalf);
+    ch_free(n->answer_to);
+    ch_about_release(&n->about);
+    ch_free(n);
+}
+
+void ch_past_free(struct ch_past *p) {
+    if (!p)
+        return;
+    drop_calls(p);
+    for (struct ch_past_note *n; (n = CH_LIST_FIRST(&p->notes, struct ch_past_note, link));)
+        free_note(n);
+    ch_transcript_release(&p->transcript);
+    ch_seen_release(&p->seen);
+    ch_free(p->answer_to);
+    ch_free(p->drop_if);
+    ch_about_release(&p->about);
+    ch_buf_release(&p->delivered);
+    ch_memory_release(&p->memory);
+    ch_arena_release(&p->arena);
+    ch_buf_release(&p->state);
+    ch_buf_release(&p->plan);
+    ch_buf_release(&p->agent);
+    ch_buf_release(&p->mode);
+    ch_course_release(&p->course);
+    ch_behalf_release(&p->behalf);
+    ch_free(p);
+}
+
+/* A call that began may have taken effect; one that did not begin has not. */
+static struct ch_sv interruption(const struct ch_past_call *c) {
+    return c->started
+               ? CH_SV("{\"error\":\"The program was stopped after this call had begun and before "
+                       "its result was known. Whether it took effect is unknown.\","
+                       "\"error_type\":\"interrupted\",\"retryable\":false}")
+               : CH_SV("{\"error\":\"The program was stopped before this call was made.\","
+                       "\"error_type\":\"cancelled\",\"retryable\":false}");
+}
+
+static size_t count_blocks(const struct ch_past *p) {
+    size_t n = 0;
+    for (size_t i = 0; i < p->ncalls; i++)
+        n += p->calls[i].result ? p->calls[i].result->nblocks : 1;
+    return n;
+}
+
+/* The blocks of one call's result; how many. */
+static size_t put_result(struct ch_past *p, const struct ch_past_call *c,
+                         const struct ch_block *call, struct ch_block *to) {
+    p->refused += c->refused;
+    p->terminated |= c->terminates;
+    if (c->result) {
+        memcpy(to, c->result->blocks, c->result->nblocks * sizeof(*to));
+        return c->result->nblocks;
+    }
+    *to = (struct ch_block){.type = CH_BLOCK_TOOL_RESULT,
+                            .flags = CH_F_ERROR,
+                            .id = call->id,
+                            .name = call->name,
+                            .text = interruption(c)};
+    return 1;
+}
+
+struct ch_msg *ch_past_close(struct ch_past *p, int64_t ts) {
+    const struct ch_msg *reply = p->reply;
+    size_t n = 0, at = 0;
+
+    if (!reply)
+        return NULL;
+    CH_AUTOFREE struct ch_block *blocks = ch_alloc(count_blocks(p) * sizeof(*blocks));
+    p->refused = 0;
+    p->terminated = false;
+    for (uint32_t i = 0; i < reply->nblocks; i++)
+        if (reply->blocks[i].type == CH_BLOCK_TOOL_CALL)
+            n += put_result(p, &p->calls[at++], &reply->blocks[i], blocks + n);
+    p->answered = (unsigned)(p->ncalls - p->refused);
+    struct ch_msg *m = ch_msg_new(CH_MSG_RESULTS, blocks, n, NULL, CH_SV(""), ts);
+    drop_calls(p);
+    return m;
+}
+
+static int damaged(const struct reading *r, const char *what) {
+    return ch_fail(r->err, CHELA_EPARSE, "record %llu (%s) makes no sense: %s",
+                   (unsigned long long)r->record->seq, ch_record_name(r->record->type), what);
+}
+
+static char *dup_sv(struct ch_sv s) {
+    return ch_strndup(s.p ? s.p : "", s.n);
+}
+
+/* --- messages ------------------------------------------------------------------- */
+
+static int add_message(const struct reading *r, struct ch_msg *m) {
+    struct ch_past *p = r->past;
+
+    if (ch_transcript_add(&p->transcript, m) < 0)
+        return ch_fail(r->err, CHELA_ELIMIT, "the session's history is larger than %zu MB",
+                       CH_LIMIT_HISTORY / CH_MB);
+    return 0;
+}
+
+static int close_calls(const struct reading *r) {
+    struct ch_msg *m = ch_past_close(r->past, r->record->ts);
+
+    return m ? add_message(r, m) : 0;
+}
+
+static int read_message(const struct reading *r, struct ch_msg **out) {
+    const struct ch_json *m = ch_json_get(r->v, "message");
+
+    return m ? ch_msg_read(m, out, r->err) : damaged(r, "there is no message");
+}
+
+static size_t count_calls(const struct ch_msg *m) {
+    size_t n = 0;
+    for (uint32_t i = 0; i < m->nblocks; i++)
+        n += m->blocks[i].type == CH_BLOCK_TOOL_CALL;
+    return n;
+}
+
+static void open_calls(struct ch_past *p, const struct ch_msg *m) {
+    size_t n = count_calls(m);
+
+    drop_calls(p);
+    p->results = false;
+    if (m->kind != CH_MSG_ASSISTANT || n == 0)
+        return;
+    p->reply = m;
+    p->calls = ch_alloc(n * sizeof(*p->calls));
+    p->ncalls = n;
+}
+
+static void read_behalf(const struct reading *r) {
+    ch_behalf_release(&r->past->behalf);
+    r->past->behalf = ch_behalf_read(r->v);
+}
+
+/* The run they were sent to has ended without them: they wait in the session. */
+static void leave_notes(struct ch_past *p) {
+    for (CH_LIST_EACH(k, &p->notes))
+        CH_CONTAINER(k, struct ch_past_note, link)->alone = true;
+}
+
+/* The newest message says where the answer goes. */
+static void set_answer_to(struct ch_past *p, struct ch_sv to) {
+    if (!to.n)
+        return;
+    ch_free(p->answer_to);
+    p->answer_to = dup_sv(to);
+}
+
+static void begin_run(struct reading *r, const struct ch_msg *asked) {
+    struct ch_past *p = r->past;
+    struct ch_sv run = ch_json_get_str(r->v, "run");
+
+    leave_notes(p);
+    p->m = (struct ch_run){0};
+    p->status = CH_PAST_RUNNING;
+    p->recoveries = p->called = p->handoffs = 0;
+    read_behalf(r);
+    ch_buf_clear(&p->state);
+    ch_buf_clear(&p->plan);
+    ch_course_release(&p->course);
+    ch_course_aim(&p->course, asked);
+    p->results = false;
+    ch_free(CH_TAKE(p->answer_to));
+    ch_free(CH_TAKE(p->drop_if));
+    struct ch_sv words = ch_json_get_str(r->v, "drop_if");
+    p->drop_if = words.n ? dup_sv(words) : NULL;
+    p->began = p->transcript.n;
+    ch_about_release(&p->about);
+    ch_buf_clear(&p->delivered);
+    size_t n = CH_MIN(run.n, sizeof(p->run) - 1);
+    memcpy(p->run, run.p ? run.p : "", n);
+    p->run[n] = '\0';
+}
+
+static struct ch_about read_about(const struct reading *r) {
+    struct ch_sv blocks = ch_json_get_str(r->v, "about"), id = ch_json_get_str(r->v, "about_id");
+    return (struct ch_about){blocks.n ? dup_sv(blocks) : NULL, id.n ? dup_sv(id) : NULL};
+}
+
+static int fold_inbound(struct reading *r) {
+    struct ch_sv mode = ch_json_get_str(r->v, "mode"), to = ch_json_get_str(r->v, "to");
+    struct ch_sv event = ch_json_get_str(r->v, "event");
+    struct ch_msg *m;
+    int rc = read_message(r, &m);
+
+    if (rc < 0)
+        return rc;
+    if (event.n)
+        ch_seen_add(&r->past->seen, event);
+    if (ch_sv_is(mode, "start")) {
+        rc = close_calls(r);
+        begin_run(r, m);
+        set_answer_to(r->past, to);
+        r->past->about = read_about(r);
+        return rc == 0 ? add_message(r, m) : rc;
+    }
+    struct ch_past_note *n = ch_alloc(sizeof(*n));
+    n->seq = r->record->seq;
+    n->follow_up = ch_sv_is(mode, "follow_up");
+    n->alone = ch_sv_is(mode, "collect");
+    n->answer_to = to.n ? dup_sv(to) : NULL;
+    n->about = read_about(r);
+    n->msg = m;
+    n->behalf = ch_behalf_read(r->v);
+    ch_list_add(&r->past->notes, &n->link);
+    return 0;
+}
+
+static int deliver_note(struct reading *r, uint64_t seq) {
+    bool dropped = ch_json_bool(ch_json_get(r->v, "dropped"), false);
+
+    for (CH_LIST_EACH(k, &r->past->notes)) {
+        struct ch_past_note *n = CH_CONTAINER(k, struct ch_past_note, link);
+        if (n->seq != seq)
+            continue;
+        struct ch_msg *m = CH_TAKE(n->msg);
+        if (!dropped && n->answer_to)
+            set_answer_to(r->past, ch_sv_str(n->answer_to));
+        if (!dropped)
+            ch_about_move(&r->past->about, &n->about);
+        free_note(n);
+        if (dropped) {
+            ch_msg_free(m);
+            return 0;
+        }
+        int rc = close_calls(r); /* open ones are of a run that was left behind */
+        if (rc == 0)
+            return add_message(r, m);
+        ch_msg_free(m);
+        return rc;
+    }
+    return 0; /* accepted before the window begins, and compacted away */
+}
+
+static int fold_message(struct reading *r) {
+    int64_t of = ch_json_int(ch_json_get(r->v, "of"), 0);
+    struct ch_msg *m;
+
+    if (of > 0)
+        return deliver_note(r, (uint64_t)of);
+    int rc = read_message(r, &m);
+    if (rc < 0)
+        return rc;
+    rc = close_calls(r);
+    if (rc == 0)
+        rc = add_message(r, m);
+    if (rc == 0)
+        open_calls(r->past, m);
+    return rc;
+}
+
+/* --- what became of calls ----------------------------------------------------------- */
+
+static struct ch_past_call *call_of(const struct reading *r) {
+    int64_t i = ch_json_int(ch_json_get(r->v, "call"), -1);
+
+    return i >= 0 && (size_t)i < r->past->ncalls ? &r->past->calls[i] : NULL;
+}
+
+static int fold_started(struct reading *r) {
+    struct ch_past_call *c = call_of(r);
+
+    if (!c)
+        return 0;
+    c->started = true;
+    c->once = !ch_sv_is(ch_json_get_str(r->v, "effect"), "keyed");
+    c->child = ch_json_get(r->v, "child") != NULL;
+    return 0;
+}
+
+static int fold_done(struct reading *r) {
+    struct ch_past_call *c = call_of(r);
+
+    if (!c || c->result)
+        return 0;
+    int rc = read_message(r, &c->result);
+    if (rc < 0)
+        return rc;
+    if (c->result->kind != CH_MSG_RESULTS || c->result->nblocks == 0)
+        return damaged(r, "this is no result");
+    c->ran = ch_json_bool(ch_json_get(r->v, "ran"), false);
+    c->refused = ch_json_bool(ch_json_get(r->v, "refused"), false);
+    c->terminates = ch_json_bool(ch_json_get(r->v, "terminates"), false);
+    struct ch_sv delivered = ch_json_get_str(r->v, "delivered");
+    if (delivered.n) {
+        ch_buf_add_sv(&r->past->delivered, delivered);
+        ch_buf_add(&r->past->delivered, "", 1);
+    }
+    if (++r->past->ndone < r->past->ncalls)
+        return 0;
+    rc = close_calls(r); /* none is open any more: they join, in the order of calls */
+    r->past->results = true;
+    return rc;
+}
+
+static int hex_value(char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* False, and all zero, which no call's is: it is not there. */
+static bool read_digest(struct ch_sv hex, unsigned char out[CH_SHA256_SIZE]) {
+    bool good = hex.n == 2 * (size_t)CH_SHA256_SIZE;
+
+    memset(out, 0, CH_SHA256_SIZE);
+    for (size_t i = 0; good && i < CH_SHA256_SIZE; i++) {
+        int high = hex_value(hex.p[2 * i]), low = hex_value(hex.p[2 * i + 1]);
+        good = high >= 0 && low >= 0;
+        out[i] = (unsigned char)((high & 15) << 4 | (low & 15));
+    }
+    if (!good)
+        memset(out, 0, CH_SHA256_SIZE);
+    return good;
+}
+
+struct ch_past_below *ch_past_asked(const struct ch_past *p, struct ch_sv approval) {
+    struct ch_past_below *b = p->below;
+    while (b && !(b->approval && ch_sv_is(approval, b->approval)))
+        b = b->next;
+    return b;
+}
+
+struct ch_past_below *ch_past_left(const struct ch_past *p, struct ch_sv call_id) {
+    struct ch_past_below *b = p->below;
+    while (b && (b->approval || !ch_sv_is(call_id, b->id)))
+        b = b->next;
+    return b;
+}
+
+/* A question of a run that this one called. */
+static int fold_below(struct reading *r) {
+    struct ch_sv approval = ch_json_get_str(r->v, "approval"), id = ch_json_get_str(r->v, "id");
+    if (approval.n ? ch_past_asked(r->past, approval) : ch_past_left(r->past, id))
+        return 0; /* it was asked again */
+    struct ch_past_below *b = ch_alloc(sizeof(*b));
+    b->child = dup_sv(ch_json_get_str(r->v, "child"));
+    b->approval = approval.n ? dup_sv(approval) : NULL;
+    b->id = dup_sv(id);
+    b->name = dup_sv(ch_json_get_str(r->v, "name"));
+    b->arguments = dup_sv(ch_json_get_str(r->v, "arguments"));
+    b->summary = dup_sv(ch_json_get_str(r->v, "summary"));
+    bool bound = read_digest(ch_json_get_str(r->v, "digest"), b->digest);
+    b->remember = bound && ch_json_bool(ch_json_get(r->v, "remember"), false);
+    b->next = r->past->below;
+    r->past->below = b;
+    return 0;
+}
+
+static int fold_asked(struct reading *r) {
+    struct ch_past_call *c = call_of(r);
+
+    if (!c)
+        return 0;
+    if (ch_json_get(r->v, "child"))
+        return fold_below(r);
+    ch_free(c->approval);
+    ch_free(c->arguments);
+    ch_free(c->summary);
+    ch_free(c->name);
+    c->approval = dup_sv(ch_json_get_str(r->v, "approval"));
+    c->arguments = dup_sv(ch_json_get_str(r->v, "arguments"));
+    c->summary = dup_sv(ch_json_get_str(r->v, "summary"));
+    c->name = dup_sv(ch_json_get_str(r->v, "name"));
+    bool bound = read_digest(ch_json_get_str(r->v, "digest"), c->digest);
+    c->remember = bound && ch_json_bool(ch_json_get(r->v, "remember"), false);
+    c->decision = CHELA_UNDECIDED;
+    return 0;
+}
+
+static const char *const decisions[] = {"", "deny", "allow-once", "allow-always",
+                                        "edit", "answer", "take-over"};
+
+const char *ch_decision_name(enum chela_decision d) {
+    return decisions[d];
+}
+
+/* What is not known is not agreed to. */
+static enum chela_decision decision_of(struct ch_sv word) {
+    for (size_t i = 1; i < CH_LEN(decisions); i++)
+        if (ch_sv_is(word, decisions[i]))
+            return (enum chela_decision)i;
+    return CHELA_DENY;
+}
+
+static void answer_below(const struct reading *r, struct ch_sv approval) {
+    struct ch_past *p = r->past;
+    const struct ch_json *content = ch_json_get(r->v, "content");
+    struct ch_past_below *b = approval.n ? ch_past_asked(p, approval)
+                                         : ch_past_left(p, ch_json_get_str(r->v, "id"));
+    if (!b)
+        return;
+    if (content) {
+        ch_free(b->answer);
+        b->answer = dup_sv(ch_json_str(content));
+        b->is_error = ch_json_bool(ch_json_get(r->v, "is_error"), false);
+        return;
+    }
+    b->decision = decision_of(ch_json_get_str(r->v, "decision"));
+    ch_free(b->reason);
+    b->reason = dup_sv(ch_json_get_str(r->v, "reason"));
+    if (b->decision == CHELA_ALLOW_ALWAYS && b->remember)
+        ch_memory_add(&p->memory, b->digest);
+}
+
+static int fold_answered(struct reading *r) {
+    struct ch_sv id = ch_json_get_str(r->v, "approval");
+
+    answer_below(r, id);
+
+    for (size_t i = 0; i < r->past->ncalls; i++) {
+        struct ch_past_call *c = &r->past->calls[i];
+        if (!c->approval || !ch_sv_is(id, c->approval))
+            continue;
+        c->decision = decision_of(ch_json_get_str(r->v, "decision"));
+        ch_free(c->reason);
+        c->reason = dup_sv(ch_json_get_str(r->v, "reason"));
+        if (c->decision == CHELA_ALLOW_ALWAYS && c->remember)
+            ch_memory_add(&r->past->memory, c->digest);
+    }
+    return 0;
+}
+
+/* --- rewriting ---------------------------------------------------------------------- */
+
+/* What was known of the records before it, which may not have been read. */
+static void read_lasting(const struct reading *r) {
+    struct ch_past *p = r->past;
+    unsigned char digest[CH_SHA256_SIZE];
+
+    for (CH_JSON_EACH(hex, ch_json_get(r->v, "allowed")))
+        if (read_digest(ch_json_str(hex), digest) && !ch_memory_has(&p->memory, digest))
+            ch_memory_add(&p->memory, digest);
+    for (CH_JSON_EACH(id, ch_json_get(r->v, "seen")))
+        if (ch_json_str(id).n && !ch_seen_has(&p->seen, ch_json_str(id)))
+            ch_seen_add(&p->seen, ch_json_str(id));
+}
+
+/* The transcript is what the record says. */
+static int fold_compaction(struct reading *r) {
+    struct ch_past *p = r->past;
+    const struct ch_json *messages = ch_json_get(r->v, "messages");
+
+    if (!messages)
+        return damaged(r, "there are no messages");
+    drop_calls(p); /* the reply they belong to is replaced, too */
+    p->results = false;
+    p->began = SIZE_MAX;
+    ch_transcript_release(&p->transcript);
+    read_lasting(r);
+    for (CH_JSON_EACH(v, messages)) {
+        struct ch_msg *m;
+        int rc = ch_msg_read(v, &m, r->err);
+        if (rc == 0)
+            rc = add_message(r, m);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int fold_dropped(struct reading *r) {
+    struct ch_past *p = r->past;
+
+    drop_calls(p);
+    p->results = false;
+    if (p->began < p->transcript.n)
+        ch_transcript_cut(&p->transcript, p->began);
+    return 0;
+}
+
+/* --- the machine ---------------------------------------------------------------------- */
+
+static enum ch_past_status status_of(struct ch_sv word) {
+    for (enum ch_past_status s = CH_PAST_RUNNING; s <= CH_PAST_PARKED; s++)
+        if (ch_sv_is(word, ch_past_status_name(s)))
+            return s;
+    return CH_PAST_IDLE;
+}
+
+static enum ch_run_state state_of(struct ch_sv word) {
+    for (enum ch_run_state s = CH_RUN_OBSERVE; s <= CH_RUN_ERROR; s++)
+        if (ch_sv_is(word, ch_run_state_name(s)))
+            return s;
+    return CH_RUN_OBSERVE;
+}
+
+static int fold_state(struct reading *r) {
+    struct ch_past *p = r->past;
+    const struct ch_json *v = r->v, *u = ch_json_get(v, "usage");
+    const struct ch_json *below = ch_json_get(v, "below");
+    struct ch_sv run = ch_json_get_str(v, "run");
+
+    size_t n = CH_MIN(run.n, sizeof(p->run) - 1);
+    memcpy(p->run, run.p ? run.p : "", n);
+    p->run[n] = '\0';
+    p->status = status_of(ch_json_get_str(v, "status"));
+    p->m = (struct ch_run){
+        .state = state_of(ch_json_get_str(v, "state")),
+        .seq = (uint64_t)ch_json_int(ch_json_get(v, "seq"), 0),
+        .reason = ch_reason_of(ch_json_get_str(v, "reason")),
+        .turns = (unsigned)ch_json_int(ch_json_get(v, "turns"), 0),
+        .tool_calls = (unsigned)ch_json_int(ch_json_get(v, "tool_calls"), 0),
+        .below = {(unsigned)ch_json_int(ch_json_get(below, "turns"), 0),
+                  (unsigned)ch_json_int(ch_json_get(below, "tool_calls"), 0)},
+        .errors = (unsigned)ch_json_int(ch_json_get(v, "errors"), 0),
+        .pauses = (unsigned)ch_json_int(ch_json_get(v, "pauses"), 0),
+        .nudged = ch_json_bool(ch_json_get(v, "nudged"), false),
+        .closing = ch_reason_of(ch_json_get_str(v, "closing")),
+        .model = (unsigned)ch_json_int(ch_json_get(v, "model"), 0),
+        .cost = ch_json_double(ch_json_get(v, "cost"), 0),
+        .usage = {.input = ch_json_int(ch_json_get(u, "input"), 0),
+                  .output = ch_json_int(ch_json_get(u, "output"), 0),
+                  .cache_read = ch_json_int(ch_json_get(u, "cache_read"), 0),
+                  .cache_write = ch_json_int(ch_json_get(u, "cache_write"), 0),
+                  .reasoning = ch_json_int(ch_json_get(u, "reasoning"), 0)},
+    };
+    p->recoveries = (unsigned)ch_json_int(ch_json_get(v, "recoveries"), 0);
+    p->called = (unsigned)ch_json_int(ch_json_get(v, "called"), 0);
+    p->handoffs = (unsigned)ch_json_int(ch_json_get(v, "handoffs"), 0);
+    read_behalf(r);
+    ch_course_release(&p->course);
+    p->course = ch_course_read(v);
+    ch_buf_clear(&p->agent);
+    ch_buf_add_sv(&p->agent, ch_json_get_str(v, "agent"));
+    ch_buf_clear(&p->mode);
+    ch_buf_add_sv(&p->mode, ch_json_get_str(v, "mode"));
+    p->asks_plans = ch_json_bool(ch_json_get(v, "asks_plans"), false);
+    ch_buf_clear(&p->plan);
+    const struct ch_json *plan = ch_json_get(v, "plan");
+    struct ch_jw w = ch_jw(&p->plan);
+    if (plan)
+        ch_jw_value(&w, plan);
+    return 0;
+}
+
+/* Each holds all there is to know, so those before the last need no reading. */
+static void keep_state(struct ch_past *p, const struct chela_store_record *record) {
+    ch_buf_clear(&p->state);
+    ch_buf_add(&p->state, record->data, record->n);
+}
+
+int ch_past_finish(struct ch_past *p, struct chela_error *err) {
+    struct chela_store_record record = {.type = CH_REC_STATE};
+    struct reading r = {.past = p, .record = &record, .err = err};
+
+    if (p->state.n == 0)
+        return 0;
+    ch_arena_clear(&p->arena);
+    int rc = ch_json_parse(&p->arena, ch_buf_sv(&p->state), CH_JSON_STRICT, &r.v, NULL, err);
+    rc = rc < 0 ? damaged(&r, err->message) : fold_state(&r);
+    if (p->status == CH_PAST_IDLE)
+        leave_notes(p);
+    return rc;
+}
+
+int ch_past_fold(const struct chela_store_record *record, void *past, struct chela_error *err) {
+    static int (*const folds[CH_REC_TYPES])(struct reading *) = {
+        [CH_REC_INBOUND] = fold_inbound,       [CH_REC_MESSAGE] = fold_message,
+        [CH_REC_STARTED] = fold_started,       [CH_REC_DONE] = fold_done,
+        [CH_REC_ASKED] = fold_asked,           [CH_REC_ANSWERED] = fold_answered,
+        [CH_REC_COMPACTION] = fold_compaction, [CH_REC_DROPPED] = fold_dropped,
+    };
+    struct reading r = {.past = past, .record = record, .err = err};
+
+    if (record->type == CH_REC_STATE)
+        keep_state(past, record);
+    if (record->type >= CH_REC_TYPES || !folds[record->type])
+        return 0;
+    struct ch_sv text = ch_sv(record->data, record->n);
+    ch_arena_clear(&r.past->arena);
+    int rc = ch_json_parse(&r.past->arena, text, CH_JSON_STRICT, &r.v, NULL, err);
+    if (rc < 0)
+        return damaged(&r, err->message);
+    return folds[record->type](&r);
+}

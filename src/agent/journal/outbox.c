@@ -1,0 +1,547 @@
+/* outbox.c -- messages to the outside, none lost; see chela/mailbox.h.
+ *
+ *   STORING --stored--> READY --channel's turn--> SENDING --sent, refused--> gone
+ *                         ^                          |
+ *                         \------time-- RESTING <----/ uncertain
+ *
+ * A message is stored under its key before anybody sends it, and its receipt
+ * after. The store has all of them; here are those that this process knows of.
+ * What is stored as "failed" was given up and is left for people to look at;
+ * "uncertain" is sent again, also after a restart.
+ *
+ * Callbacks come from pump(), a deferred task. Messages of one session leave in
+ * the order in which they came. */
+#include "agent/feature/heartbeat/beat.h"
+#include "agent/journal/mailbox.h"
+
+#include "agent/journal/run_journal.h"
+#include "agent/context/reply_directives.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/opts.h"
+#include "json/json.h"
+#include "json/writer.h"
+
+#define FIRST_REST_MS 1000
+#define LONGEST_REST_MS 300000
+
+enum letter_state { STORING, READY, SENDING, RESTING };
+
+struct letter {
+    struct ch_link link;
+    struct ch_outbox *box;
+    enum letter_state state;
+    int64_t due;             /* RESTING: on the loop's clock */
+    const void *by;          /* SENDING: the user of who sends it */
+    struct chela_outbound m; /* texts in the arena */
+    struct ch_arena arena;
+    chela_accepted_fn *stored; /* may be NULL */
+    void *user;
+};
+
+struct channel {
+    struct channel *next;
+    char *name;
+    chela_send_fn *send; /* NULL: nobody */
+    void *user;
+    ch_sent_fn *sent; /* who wants to know what was; NULL */
+    void *sent_user;
+};
+
+struct ch_outbox {
+    chela_runtime *rt;
+    struct ch_list letters;
+    size_t n;
+    struct channel *channels;
+    struct ch_task task;
+    struct ch_timer timer;
+    bool held; /* the runtime is kept from being idle */
+};
+
+static void pump(struct ch_task *task);
+
+static struct ch_outbox *outbox(chela_runtime *rt) {
+    if (rt->outbox)
+        return rt->outbox;
+    struct ch_outbox *box = ch_alloc(sizeof(*box));
+    box->rt = rt;
+    box->task.fn = pump;
+    ch_list_init(&box->letters);
+    return rt->outbox = box;
+}
+
+/* While something waits to be sent the runtime has work. */
+static void hold(struct ch_outbox *box) {
+    bool held = box->n > 0;
+
+    if (held == box->held)
+        return;
+    box->held = held;
+    ch_runtime_busy(box->rt, held);
+}
+
+static void wake(struct ch_outbox *box) {
+    ch_task_defer(box->rt->loop, &box->task);
+}
+
+/* --- letters ----------------------------------------------------------------------- */
+
+static const char *copy(struct letter *l, const char *text) {
+    return text ? ch_arena_str(&l->arena, ch_sv_str(text)) : NULL;
+}
+
+static const char *const *copy_media(struct letter *l, const struct chela_outbound *m) {
+    const char **list = ch_arena_alloc(&l->arena, (m->nmedia + 1) * sizeof(*list));
+
+    for (size_t i = 0; i < m->nmedia; i++)
+        list[i] = copy(l, m->media[i]);
+    return list;
+}
+
+static struct letter *add_letter(struct ch_outbox *box, const struct chela_outbound *m,
+                                 enum letter_state state) {
+    struct letter *l = ch_alloc(sizeof(*l));
+
+    l->box = box;
+    l->state = state;
+    l->m = (struct chela_outbound)CHELA_OUTBOUND(
+        .key = copy(l, m->key), .session = copy(l, m->session), .channel = copy(l, m->channel),
+        .to = copy(l, m->to), .text = copy(l, m->text ? m->text : ""), .run = copy(l, m->run),
+        .status = copy(l, m->status), .reason = copy(l, m->reason), .error = copy(l, m->error),
+        .reply_to = copy(l, m->reply_to), .media = copy_media(l, m), .nmedia = m->nmedia,
+        .voice = m->voice, .attempts = m->attempts, .approval = copy(l, m->approval));
+    ch_list_add(&box->letters, &l->link);
+    box->n++;
+    hold(box);
+    return l;
+}
+
+static void drop_letter(struct letter *l) {
+    struct ch_outbox *box = l->box;
+
+    ch_list_del(&l->link);
+    box->n--;
+    hold(box);
+    ch_arena_release(&l->arena);
+    ch_free(l);
+}
+
+static struct letter *find_letter(const struct ch_outbox *box, const char *key) {
+    for (CH_LIST_EACH(k, &box->letters)) {
+        struct letter *l = CH_CONTAINER(k, struct letter, link);
+        if (strcmp(l->m.key, key) == 0)
+            return l;
+    }
+    return NULL;
+}
+
+void ch_outbox_free(struct ch_outbox *box) {
+    if (!box)
+        return;
+    ch_task_cancel(box->rt->loop, &box->task);
+    ch_timer_stop(box->rt->loop, &box->timer);
+    for (struct letter *l; (l = CH_LIST_FIRST(&box->letters, struct letter, link));)
+        drop_letter(l);
+    for (struct channel *c = box->channels, *next; c; c = next) {
+        next = c->next;
+        ch_free(c->name);
+        ch_free(c);
+    }
+    ch_free(box);
+}
+
+/* --- being stored -------------------------------------------------------------------- */
+
+static void kopt(struct ch_jw *w, const char *key, const char *text) {
+    if (text)
+        ch_jw_kcstr(w, key, text);
+}
+
+static void write_letter(const struct chela_outbound *m, struct ch_buf *out) {
+    struct ch_jw w = ch_jw(out);
+
+    ch_jw_begin(&w, '{');
+    kopt(&w, "channel", m->channel);
+    kopt(&w, "to", m->to);
+    kopt(&w, "text", m->text);
+    kopt(&w, "run", m->run);
+    kopt(&w, "status", m->status);
+    kopt(&w, "reason", m->reason);
+    kopt(&w, "error", m->error);
+    kopt(&w, "reply_to", m->reply_to);
+    kopt(&w, "approval", m->approval);
+    if (m->nmedia) {
+        ch_jw_key(&w, "media");
+        ch_jw_begin(&w, '[');
+        for (size_t i = 0; i < m->nmedia; i++)
+            ch_jw_str(&w, ch_sv_str(m->media[i]));
+        ch_jw_end(&w, ']');
+    }
+    if (m->voice)
+        ch_jw_kbool(&w, "voice", true);
+    ch_jw_end(&w, '}');
+}
+
+static void on_stored(int rc, const struct chela_error *err, void *user) {
+    struct letter *l = user;
+    struct ch_outbox *box = l->box;
+    chela_accepted_fn *fn = l->stored;
+    void *fn_user = l->user;
+
+    if (rc == 0) {
+        l->state = READY;
+        wake(box);
+    } else {
+        if (rc != CHELA_EEXIST)
+            ch_log(CH_LOG_ERROR, "outbox", "%s cannot be stored, and is not sent: %s", l->m.key,
+                   err ? err->message : chela_error_text(rc));
+        drop_letter(l);
+    }
+    if (fn)
+        fn(rc, err, fn_user);
+}
+
+/* l NULL: it is only stored. */
+static void store_letter(chela_runtime *rt, const struct chela_outbound *m, struct letter *l) {
+    struct ch_journal *j = rt->journal;
+    CH_BUF_AUTO data = {0};
+
+    write_letter(m, &data);
+    struct chela_store_change c = {.kind = CHELA_STORE_INTENT,
+                                   .id = m->key,
+                                   .key = m->session,
+                                   .data = data.p,
+                                   .n = data.n};
+    j->ops->change(j, &c, j->gate, l ? on_stored : NULL, l);
+}
+
+static void store_receipt(const struct letter *l, const char *state, const char *note) {
+    chela_runtime *rt = l->box->rt;
+    CH_BUF_AUTO data = {0};
+    struct ch_jw w = ch_jw(&data);
+
+    ch_jw_begin(&w, '{');
+    kopt(&w, "note", note);
+    ch_jw_end(&w, '}');
+    struct chela_store_change c = {.kind = CHELA_STORE_RECEIPT,
+                                   .id = l->m.key,
+                                   .state = state,
+                                   .data = data.p,
+                                   .n = data.n};
+    rt->journal->ops->change(rt->journal, &c, CH_SYNC_LATER, NULL, NULL);
+    ch_keep_receipt(rt, l->m.session, l->m.key, state);
+}
+
+/* --- sending ---------------------------------------------------------------------------- */
+
+static struct channel *find_channel(const struct ch_outbox *box, const char *name) {
+    for (struct channel *c = box->channels; c; c = c->next)
+        if (strcmp(c->name, name) == 0)
+            return c;
+    return NULL;
+}
+
+static bool is_first_of_session(const struct letter *l) {
+    for (CH_LIST_EACH(k, &l->box->letters)) {
+        const struct letter *other = CH_CONTAINER(k, struct letter, link);
+        if (other == l)
+            return true;
+        if (strcmp(other->m.session, l->m.session) == 0)
+            return false;
+    }
+    return true;
+}
+
+static struct letter *next_ready(const struct ch_outbox *box, const struct channel **out) {
+    for (CH_LIST_EACH(k, &box->letters)) {
+        struct letter *l = CH_CONTAINER(k, struct letter, link);
+        if (l->state != READY || !is_first_of_session(l))
+            continue;
+        *out = find_channel(box, l->m.channel);
+        if (*out && (*out)->send)
+            return l;
+    }
+    return NULL;
+}
+
+/* What the channel does in its callback may change the list: begin anew after
+ * each. */
+static void pump(struct ch_task *task) {
+    struct ch_outbox *box = CH_CONTAINER(task, struct ch_outbox, task);
+    const struct channel *c = NULL;
+
+    for (struct letter *l; (l = next_ready(box, &c));) {
+        l->state = SENDING;
+        l->by = c->user;
+        c->send(box->rt, &l->m, c->user);
+    }
+}
+
+/* --- resting ------------------------------------------------------------------------------ */
+
+static void arm(struct ch_outbox *box);
+
+static void on_timer(struct ch_timer *t) {
+    struct ch_outbox *box = CH_CONTAINER(t, struct ch_outbox, timer);
+    int64_t now = ch_mono_ms(ch_loop_clock(box->rt->loop));
+
+    for (CH_LIST_EACH(k, &box->letters)) {
+        struct letter *l = CH_CONTAINER(k, struct letter, link);
+        if (l->state == RESTING && l->due <= now)
+            l->state = READY;
+    }
+    wake(box);
+    arm(box);
+}
+
+static void arm(struct ch_outbox *box) {
+    int64_t first = INT64_MAX, now = ch_mono_ms(ch_loop_clock(box->rt->loop));
+
+    for (CH_LIST_EACH(k, &box->letters)) {
+        const struct letter *l = CH_CONTAINER(k, struct letter, link);
+        if (l->state == RESTING)
+            first = CH_MIN(first, l->due);
+    }
+    ch_timer_stop(box->rt->loop, &box->timer);
+    if (first != INT64_MAX)
+        ch_timer_start(box->rt->loop, &box->timer, CH_MAX(first - now, 1), on_timer);
+}
+
+static void rest(struct letter *l, int64_t wait_ms) {
+    int64_t ms = (int64_t)FIRST_REST_MS << CH_MIN(l->m.attempts - 1, 16u);
+
+    if (wait_ms > 0)
+        ms = wait_ms;
+    l->state = RESTING;
+    l->due = ch_mono_ms(ch_loop_clock(l->box->rt->loop)) + CH_MIN(ms, LONGEST_REST_MS);
+    arm(l->box);
+}
+
+int chela_outbox_receipt(chela_runtime *rt, const char *key, enum chela_receipt what,
+                         const char *note, int64_t wait_ms, struct chela_error *err) {
+    struct letter *l = find_letter(outbox(rt), key);
+
+    if (!l || l->state != SENDING)
+        return ch_fail(err, CHELA_ENOENT, "no message %s is being sent", key);
+    l->m.attempts += what == CHELA_RECEIPT_UNCERTAIN;
+    if (what == CHELA_RECEIPT_UNCERTAIN && l->m.attempts < CH_LIMIT_SENDS) {
+        store_receipt(l, "uncertain", note);
+        rest(l, wait_ms);
+        return 0;
+    }
+    store_receipt(l, what == CHELA_RECEIPT_SENT ? "sent" : "failed", note);
+    const struct channel *c = find_channel(l->box, l->m.channel);
+    if (what == CHELA_RECEIPT_SENT && c && c->sent)
+        c->sent(&l->m, note ? note : "", c->sent_user);
+    if (what != CHELA_RECEIPT_SENT)
+        ch_log(CH_LOG_ERROR, "outbox", "%s is not sent: %s", key, note ? note : "it was refused");
+    drop_letter(l);
+    wake(rt->outbox); /* the next of its session */
+    return 0;
+}
+
+/* --- for channels --------------------------------------------------------------------------- */
+
+static struct channel *need_channel(struct ch_outbox *box, const char *name) {
+    struct channel *c = find_channel(box, name);
+
+    if (c)
+        return c;
+    c = ch_alloc(sizeof(*c));
+    c->name = ch_strdup(name);
+    c->next = box->channels;
+    return box->channels = c;
+}
+
+int chela_outbox_channel(chela_runtime *rt, const char *name, chela_send_fn *fn, void *user,
+                         struct chela_error *err) {
+    struct ch_outbox *box = outbox(rt);
+
+    if (!name || !*name)
+        return ch_fail(err, CHELA_EINVAL, "a channel needs a name");
+    struct channel *c = need_channel(box, name);
+    c->send = fn;
+    c->user = user;
+    wake(box);
+    return 0;
+}
+
+void ch_outbox_on_sent(chela_runtime *rt, const char *channel, ch_sent_fn *fn, void *user) {
+    struct channel *c = need_channel(outbox(rt), channel);
+
+    c->sent = fn;
+    c->sent_user = user;
+}
+
+static int check(const chela_runtime *rt, const struct chela_outbound *m,
+                 struct chela_error *err) {
+    if (!rt->journal)
+        return ch_fail(err, CHELA_ESTATE, "there is no store to keep messages in");
+    if (!m->key || !*m->key || !m->session || !m->channel || !*m->channel)
+        return ch_fail(err, CHELA_EINVAL, "a message needs a key, a session and a channel");
+    if (strlen(m->key) > CH_LIMIT_EVENT_ID || (m->to && strlen(m->to) > CH_LIMIT_ADDRESS) ||
+        (m->text && strlen(m->text) > CH_LIMIT_INPUT))
+        return ch_fail(err, CHELA_ELIMIT, "the message is too large");
+    if (rt->outbox && rt->outbox->n >= CH_LIMIT_OUTBOX)
+        return ch_fail(err, CHELA_ELIMIT, "%zu messages wait to be sent", rt->outbox->n);
+    return 0;
+}
+
+int chela_outbox_put(chela_runtime *rt, const struct chela_outbound *given, chela_accepted_fn *fn,
+                     void *user, struct chela_error *err) {
+    struct chela_outbound m;
+    int rc = CH_OPTS_NEED(chela_outbound, &m, given, err);
+
+    m.attempts = 0;
+    if (rc == 0)
+        rc = check(rt, &m, err);
+    if (rc < 0)
+        return rc;
+    struct letter *l = add_letter(outbox(rt), &m, STORING);
+    l->stored = fn;
+    l->user = user;
+    store_letter(rt, &l->m, l);
+    return 0;
+}
+
+static const char *opt(struct ch_arena *a, const struct ch_json *v, const char *key) {
+    const struct ch_json *text = ch_json_get(v, key);
+
+    return text ? ch_arena_str(a, ch_json_str(text)) : NULL;
+}
+
+static void read_media(struct ch_arena *a, const struct ch_json *v, struct chela_outbound *m) {
+    const struct ch_json *media = ch_json_get(v, "media");
+
+    if (!ch_json_is(media, CH_JSON_ARRAY))
+        return;
+    const char **list = ch_arena_alloc(a, (media->n + 1) * sizeof(*list));
+    for (CH_JSON_EACH(item, media))
+        list[m->nmedia++] = ch_arena_str(a, ch_json_str(item));
+    m->media = list;
+}
+
+int chela_outbox_recall(chela_runtime *rt, const struct chela_store_item *item,
+                        struct chela_error *err) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v;
+    struct ch_outbox *box = outbox(rt);
+
+    if (strcmp(item->state, "failed") == 0 || find_letter(box, item->id))
+        return 0;
+    int rc = ch_json_parse(&arena, ch_sv(item->data, item->n), CH_JSON_STRICT, &v, NULL, err);
+    if (rc < 0)
+        return ch_fail(err, CHELA_EPARSE, "message %s makes no sense", item->id);
+    struct chela_outbound m = CHELA_OUTBOUND(
+        .key = item->id, .session = item->key, .channel = opt(&arena, v, "channel"),
+        .to = opt(&arena, v, "to"), .text = opt(&arena, v, "text"), .run = opt(&arena, v, "run"),
+        .status = opt(&arena, v, "status"), .reason = opt(&arena, v, "reason"),
+        .error = opt(&arena, v, "error"), .reply_to = opt(&arena, v, "reply_to"),
+        .approval = opt(&arena, v, "approval"),
+        .voice = ch_json_bool(ch_json_get(v, "voice"), false),
+        .attempts = (unsigned)CH_MIN(item->attempts, (uint64_t)CH_LIMIT_SENDS));
+    read_media(&arena, v, &m);
+    rc = check(rt, &m, err);
+    if (rc < 0)
+        return rc;
+    add_letter(box, &m, READY);
+    wake(box);
+    return 0;
+}
+
+bool ch_outbox_has(const chela_runtime *rt, const char *session) {
+    if (!rt->outbox)
+        return false;
+    for (CH_LIST_EACH(k, &rt->outbox->letters))
+        if (strcmp(CH_CONTAINER(k, struct letter, link)->m.session, session) == 0)
+            return true;
+    return false;
+}
+
+bool ch_outbox_sends(const chela_runtime *rt, const void *user) {
+    if (!rt->outbox)
+        return false;
+    for (CH_LIST_EACH(k, &rt->outbox->letters)) {
+        const struct letter *l = CH_CONTAINER(k, struct letter, link);
+        if (l->state == SENDING && l->by == user)
+            return true;
+    }
+    return false;
+}
+
+bool ch_outbox_waits(const chela_runtime *rt, const char *channel) {
+    if (!rt->outbox)
+        return false;
+    for (CH_LIST_EACH(k, &rt->outbox->letters))
+        if (strcmp(CH_CONTAINER(k, struct letter, link)->m.channel, channel) == 0)
+            return true;
+    return false;
+}
+
+bool ch_outbox_is_sending(const chela_runtime *rt) {
+    const struct channel *c;
+    if (!rt->outbox)
+        return false;
+    for (CH_LIST_EACH(k, &rt->outbox->letters)) {
+        enum letter_state state = CH_CONTAINER(k, struct letter, link)->state;
+        if (state == STORING || state == SENDING)
+            return true;
+    }
+    return next_ready(rt->outbox, &c) != NULL;
+}
+
+size_t chela_outbox_waiting(const chela_runtime *rt) {
+    return rt->outbox ? rt->outbox->n : 0;
+}
+
+size_t ch_outbox_stuck(const chela_runtime *rt, const char *channel) {
+    size_t n = 0;
+    if (!rt->outbox)
+        return 0;
+    for (CH_LIST_EACH(k, &rt->outbox->letters)) {
+        const struct letter *l = CH_CONTAINER(k, struct letter, link);
+        n += l->m.attempts > 0 && strcmp(l->m.channel, channel) == 0;
+    }
+    return n;
+}
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+/* A companion speaks by actions. Who asked it and got nothing is told why. */
+static bool says_enough(const chela_run *run) {
+    return ch_beat_is(run) && (run->unasked || run->spoke || !run->error[0]);
+}
+
+void ch_outbox_answer(chela_run *run, unsigned turn, bool delivered) {
+    chela_session *s = run->session;
+    enum ch_status status = ch_reason_status(run->m.reason);
+    CH_BUF_AUTO key = {0};
+    CH_ARENA_AUTO arena = {0};
+    struct chela_event end = {0};
+
+    if (!run->answer_to || !s->channel.name || !ch_kept(run) || delivered ||
+        status == CH_STATUS_CANCELLED || says_enough(run))
+        return;
+    ch_said_tell(run, &end);
+    if (end.end.silent || (!run->text.n && !run->error[0] && !end.end.nmedia))
+        return;
+    const char **media = ch_arena_alloc(&arena, (end.end.nmedia + 1) * sizeof(*media));
+    for (size_t i = 0; i < end.end.nmedia; i++)
+        media[i] = ch_arena_str(&arena, ch_unstr(end.end.media[i]));
+    /* The same turn gives the same key in every life; a fork gives another. */
+    ch_buf_addf(&key, "%s:%s:%u", s->key, run->id, turn);
+    struct chela_outbound m = CHELA_OUTBOUND(
+        .key = ch_buf_str(&key), .session = s->key, .channel = s->channel.name,
+        .to = run->answer_to, .text = ch_buf_str(&run->text), .run = run->id,
+        .status = ch_status_name(status), .reason = ch_reason_name(run->m.reason),
+        .error = run->error[0] ? run->error : NULL,
+        .reply_to = end.end.reply_to.n ? ch_arena_str(&arena, ch_unstr(end.end.reply_to)) : NULL,
+        .media = media, .nmedia = end.end.nmedia, .voice = end.end.voice);
+    struct ch_outbox *box = outbox(s->agent->rt);
+    bool room = box->n < CH_LIMIT_OUTBOX;
+    if (!room)
+        ch_log(CH_LOG_WARN, "outbox", "%s: too many messages wait; this one is stored", m.key);
+    ch_keep_outbound(run, m.key);
+    store_letter(box->rt, &m, room ? add_letter(box, &m, STORING) : NULL);
+}

@@ -1,0 +1,719 @@
+/* run_journal.c -- see run_journal.h. */
+#include "agent/journal/run_journal.h"
+
+#include "agent/feature/team/delegate.h"
+#include "agent/feature/team/handoff.h"
+#include "agent/journal/mailbox.h"
+#include "agent/context/tool_embedding.h"
+#include "agent/feature/mode/mode.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "json/writer.h"
+
+static const struct ch_journal_ops *ops(const chela_session *s) {
+    return s->agent->rt->journal->ops;
+}
+
+/* --- the session ---------------------------------------------------------------- */
+
+static void fail(chela_session *s, const struct chela_error *err) {
+    struct ch_keep *k = s->keep;
+
+    k->state = CH_KEEP_FAILED;
+    k->err = *err;
+    ch_inbox_forget(s);
+    ops(s)->close(CH_TAKE(k->log));
+}
+
+/* What waited outside of any run does so again. */
+static void recall_waiting(chela_session *s, const struct ch_past *past) {
+    for (CH_LIST_EACH(k, &past->notes)) {
+        struct ch_past_note *n = CH_CONTAINER(k, struct ch_past_note, link);
+        if (n->alone && n->msg->nblocks)
+            ch_inflow_recall(s, n);
+    }
+}
+
+static void take_over(chela_session *s, struct ch_past *past) {
+    ch_transcript_release(&s->transcript);
+    s->transcript = past->transcript;
+    past->transcript = (struct ch_transcript){0};
+    ch_memory_release(&s->memory);
+    s->memory = past->memory;
+    past->memory = (struct ch_memory){0};
+    ch_free(s->answers_to);
+    s->answers_to = past->answer_to ? ch_strdup(past->answer_to) : NULL;
+    ch_seen_release(&s->keep->seen);
+    s->keep->seen = past->seen;
+    past->seen = (struct ch_seen){0};
+    ch_encoder_release(&s->encoder);
+    s->encoder = (struct ch_encoder){0};
+    s->revision = 0;
+    s->keep->past = past;
+    s->keep->last = past->m;
+    ch_handoff_recall(s, ch_buf_str(&past->agent));
+    s->keep->titled = s->transcript.n > 0;
+    recall_waiting(s, past);
+    if (past->status != CH_PAST_IDLE)
+        return;
+    struct ch_msg *results = ch_past_close(past, ch_now_ms(ch_loop_clock(s->agent->rt->loop)));
+    if (results) /* its run ended without them, or another program wrote the journal */
+        ch_transcript_add(&s->transcript, results);
+    ch_keep_forget(s);
+}
+
+static void on_opened(const struct ch_log_head *head, void *past, const struct chela_error *err,
+                      void *user) {
+    chela_session *s = user;
+    struct ch_keep *k = s->keep;
+
+    (void)head;
+    k->opened = true;
+    k->state = CH_KEEP_OPEN;
+    struct chela_error damage = {0};
+    if (!err && ch_past_finish(past, &damage) < 0)
+        err = &damage;
+    if (err) {
+        ch_past_free(past);
+        fail(s, err);
+    } else {
+        take_over(s, past);
+    }
+    ch_session_opened(s);
+}
+
+static void on_committed(uint64_t seq, void *user) {
+    chela_session *s = user;
+
+    ch_inbox_committed(s, seq);
+    if (s->run)
+        ch_run_committed(s->run, seq);
+}
+
+static void on_lost(const struct chela_error *err, void *user) {
+    chela_session *s = user;
+
+    fail(s, err);
+    if (s->run)
+        ch_run_lost(s->run, err);
+}
+
+static void drop_past(void *past) {
+    ch_past_free(past);
+}
+
+static const struct ch_log_handler handler = {
+    .fold = ch_past_fold,
+    .opened = on_opened,
+    .drop = drop_past,
+    .committed = on_committed,
+    .lost = on_lost,
+};
+
+void ch_keep_open(chela_session *s) {
+    struct ch_journal *j = s->agent->rt->journal;
+
+    if (!j)
+        return;
+    if (!s->keep) {
+        s->keep = ch_alloc(sizeof(*s->keep));
+        ch_list_init(&s->keep->noted);
+    }
+    ch_keep_forget(s);
+    s->keep->state = CH_KEEP_OPENING;
+    s->keep->opened = false;
+    s->keep->err = (struct chela_error){0};
+    s->keep->log = j->ops->open(j, s->key, s->agent->id, &handler, ch_past_new(), s);
+}
+
+void ch_keep_close(chela_session *s) {
+    if (s->keep && s->keep->log)
+        ops(s)->close(CH_TAKE(s->keep->log));
+}
+
+void ch_keep_leave(chela_session *s) {
+    struct chela_error err = {0};
+
+    ch_fail(&err, CHELA_ESTATE, "session '%s' was left in the middle of a run", s->key);
+    fail(s, &err);
+}
+
+void ch_keep_forget(chela_session *s) {
+    if (s->keep)
+        ch_past_free(CH_TAKE(s->keep->past));
+}
+
+void ch_keep_free(chela_session *s) {
+    if (!s->keep)
+        return;
+    ch_keep_close(s);
+    ch_keep_forget(s);
+    ch_inbox_forget(s);
+    ch_seen_release(&s->keep->seen);
+    ch_buf_release(&s->keep->scratch);
+    ch_free(s->keep);
+    s->keep = NULL;
+}
+
+/* --- records ------------------------------------------------------------------------ */
+
+/* A record of this run is begun; the caller writes its members. */
+static struct ch_jw begin(struct ch_keep *k, const chela_run *run) {
+    ch_buf_clear(&k->scratch);
+    struct ch_jw w = ch_jw(&k->scratch);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "run", run->id);
+    if (run->m.turns)
+        ch_jw_kint(&w, "turn", run->m.turns);
+    return w;
+}
+
+static uint64_t end(chela_session *s, struct ch_jw *w, enum ch_record_type type,
+                    enum ch_sync sync) {
+    ch_jw_end(w, '}');
+    return ops(s)->append(s->keep->log, type, ch_buf_sv(&s->keep->scratch), sync);
+}
+
+static void kmsg(struct ch_jw *w, const struct ch_msg *m) {
+    ch_jw_key(w, "message");
+    ch_msg_write(m, w);
+}
+
+static enum ch_sync gate(const chela_run *run) {
+    return run->session->agent->rt->journal->gate;
+}
+
+/* The first line of the first message, for lists. */
+static void set_title(chela_run *run, const struct ch_msg *m) {
+    struct ch_keep *k = run->session->keep;
+    struct ch_sv text = m->nblocks ? ch_sv_trim(m->blocks[0].text) : CH_SV("");
+
+    if (k->titled || text.n == 0)
+        return;
+    k->titled = true;
+    struct ch_sv line = ch_utf8_cut(ch_sv_split(&text, '\n'), CH_LIMIT_TITLE);
+    CH_AUTOFREE char *title = ch_strndup(line.p, line.n);
+    ops(run->session)->note(k->log, &(struct chela_store_head){.title = title});
+}
+
+static void count(chela_run *run, unsigned messages, unsigned turns) {
+    ops(run->session)
+        ->note(run->session->keep->log,
+               &(struct chela_store_head){.messages = messages, .turns = turns});
+}
+
+/* A message that comes in. One that is in the inbox is safe there, so that it
+ * need not wait for the disk once more. */
+static uint64_t end_inbound(chela_session *s, struct ch_jw *w, const struct ch_origin *from) {
+    if (from->event)
+        ch_jw_kcstr(w, "event", from->event);
+    if (from->to)
+        ch_jw_kcstr(w, "to", from->to);
+    if (from->about && from->about->blocks)
+        ch_jw_kcstr(w, "about", from->about->blocks);
+    if (from->about && from->about->id)
+        ch_jw_kcstr(w, "about_id", from->about->id);
+    uint64_t seq = end(s, w, CH_REC_INBOUND,
+                       from->event ? CH_SYNC_COMMIT : s->agent->rt->journal->gate);
+    ch_inbox_noted(s, from->event, seq);
+    return seq;
+}
+
+uint64_t ch_keep_inbound(chela_run *run, const struct ch_msg *m) {
+    struct ch_keep *k = ch_kept(run);
+
+    if (!k)
+        return 0;
+    set_title(run, m);
+    count(run, 1, 0);
+    struct ch_jw w = begin(k, run);
+    ch_jw_kcstr(&w, "mode", "start");
+    if (ch_run_prompt(run))
+        ch_jw_kcstr(&w, "prompt", ch_run_prompt(run));
+    ch_behalf_write(&run->behalf, &w);
+    if (run->drop_if)
+        ch_jw_kcstr(&w, "drop_if", run->drop_if);
+    kmsg(&w, m);
+    run->start_seq =
+        end_inbound(run->session, &w,
+                    &(struct ch_origin){run->event, run->answer_to, &run->about});
+    return ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT); /* in the same transaction */
+}
+
+uint64_t ch_keep_queued(chela_run *run, const struct ch_msg *m, bool follow_up,
+                        const struct ch_origin *from) {
+    struct ch_keep *k = ch_kept(run);
+
+    if (!k)
+        return 0;
+    struct ch_jw w = begin(k, run);
+    ch_jw_kcstr(&w, "mode", follow_up ? "follow_up" : "steer");
+    ch_behalf_write(&run->behalf, &w);
+    kmsg(&w, m);
+    return end_inbound(run->session, &w, from);
+}
+
+static struct ch_jw begin_alone(struct ch_keep *k) {
+    ch_buf_clear(&k->scratch);
+    struct ch_jw w = ch_jw(&k->scratch);
+    ch_jw_begin(&w, '{');
+    return w;
+}
+
+uint64_t ch_keep_waiting(chela_session *s, const struct ch_msg *m, const struct ch_behalf *behalf,
+                         const struct ch_origin *from) {
+    struct ch_keep *k = ch_session_kept(s);
+
+    if (!k)
+        return 0;
+    struct ch_jw w = begin_alone(k);
+    ch_jw_kcstr(&w, "mode", "collect");
+    ch_behalf_write(behalf, &w);
+    kmsg(&w, m);
+    return end_inbound(s, &w, from);
+}
+
+static void end_waiting(chela_session *s, uint64_t seq, bool dropped) {
+    struct ch_keep *k = ch_session_kept(s);
+
+    if (!k || !seq)
+        return;
+    struct ch_jw w = begin_alone(k);
+    ch_jw_kint(&w, "of", (int64_t)seq);
+    if (dropped)
+        ch_jw_kbool(&w, "dropped", true);
+    end(s, &w, CH_REC_MESSAGE, CH_SYNC_LATER);
+}
+
+void ch_keep_forgotten(chela_session *s, uint64_t seq) {
+    end_waiting(s, seq, true);
+}
+
+void ch_keep_taken(chela_session *s, uint64_t seq) {
+    end_waiting(s, seq, false);
+}
+
+void ch_keep_delivered(chela_run *run, uint64_t seq, bool dropped) {
+    struct ch_keep *k = ch_kept(run);
+
+    if (!k || !seq)
+        return;
+    count(run, !dropped, 0);
+    struct ch_jw w = begin(k, run);
+    ch_jw_kint(&w, "of", (int64_t)seq);
+    if (dropped)
+        ch_jw_kbool(&w, "dropped", true);
+    end(run->session, &w, CH_REC_MESSAGE, CH_SYNC_LATER);
+}
+
+void ch_keep_message(chela_run *run, const struct ch_msg *m) {
+    struct ch_keep *k = ch_kept(run);
+
+    if (!k)
+        return;
+    count(run, 1, 0);
+    struct ch_jw w = begin(k, run);
+    kmsg(&w, m);
+    end(run->session, &w, CH_REC_MESSAGE, CH_SYNC_LATER);
+}
+
+static void write_usage(struct ch_jw *w, const struct ch_usage *u) {
+    ch_jw_key(w, "usage");
+    ch_jw_begin(w, '{');
+    ch_jw_kint(w, "input", u->input);
+    ch_jw_kint(w, "output", u->output);
+    ch_jw_kint(w, "cache_read", u->cache_read);
+    ch_jw_kint(w, "cache_write", u->cache_write);
+    ch_jw_kint(w, "reasoning", u->reasoning);
+    ch_jw_end(w, '}');
+}
+
+static void write_embedded(struct ch_jw *w, const chela_run *run) {
+    const struct ch_meaning *m = run->session->agent->meaning;
+    if (!run->embedded.calls || !m)
+        return;
+    ch_jw_key(w, "embedding");
+    ch_jw_begin(w, '{');
+    ch_jw_kcstr(w, "model", m->target->spec);
+    ch_jw_kint(w, "calls", run->embedded.calls);
+    ch_jw_kint(w, "input", run->embedded.tokens);
+    ch_jw_end(w, '}');
+}
+
+/* With what the machine was told about it, so that it can be told again. */
+void ch_keep_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply *r) {
+    struct ch_keep *k = ch_kept(run);
+
+    if (!k)
+        return;
+    count(run, 1, 1);
+    struct ch_jw w = begin(k, run);
+    kmsg(&w, m);
+    ch_jw_kcstr(&w, "stop", ch_stop_name(r->stop));
+    if (run->taken_over)
+        ch_jw_kbool(&w, "person", true);
+    ch_jw_key(&w, "request");
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "model", run->target->spec);
+    ch_jw_kint(&w, "messages", (int64_t)run->session->transcript.n);
+    ch_jw_end(&w, '}');
+    write_usage(&w, &r->usage);
+    write_embedded(&w, run);
+    run->embedded.calls = 0;
+    run->embedded.tokens = 0;
+    end(run->session, &w, CH_REC_MESSAGE, CH_SYNC_COMMIT);
+}
+
+void ch_keep_role(chela_run *run, const char *role, const char *model, const struct ch_usage *u,
+                  struct ch_sv answer) {
+    struct ch_keep *k = ch_kept(run);
+
+    if (!k)
+        return;
+    struct ch_jw w = begin(k, run);
+    ch_jw_kcstr(&w, "role", role);
+    ch_jw_kcstr(&w, "model", model);
+    write_usage(&w, u);
+    ch_jw_kstr(&w, "answer", ch_utf8_cut(answer, CH_LIMIT_ROLE_RESULT));
+    end(run->session, &w, CH_REC_ROLE, CH_SYNC_LATER);
+}
+
+uint64_t ch_keep_started(chela_run *run, size_t call, const struct ch_block *block,
+                         enum chela_effect effect, const char *key) {
+    struct ch_keep *k = ch_kept(run);
+
+    if (!k)
+        return 0;
+    struct ch_jw w = begin(k, run);
+    ch_jw_kint(&w, "call", (int64_t)call);
+    ch_jw_kstr(&w, "id", block->id);
+    ch_jw_kstr(&w, "name", block->name);
+    ch_jw_kcstr(&w, "effect", effect == CHELA_EFFECT_KEYED ? "keyed" : "once");
+    ch_jw_kcstr(&w, "key", key);
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_tool *tool = ch_registry_find(&run->session->agent->registry, block->name);
+    const char *child = ch_child_key(run->session->key, tool, key, &arena);
+    if (child)
+        ch_jw_kcstr(&w, "child", child);
+    return end(run->session, &w, CH_REC_STARTED, gate(run));
+}
+
+void ch_keep_done(chela_run *run, size_t call, const struct ch_msg *result,
+                  const struct ch_keep_done *how) {
+    struct ch_keep *k = ch_kept(run);
+
+    if (!k)
+        return;
+    struct ch_jw w = begin(k, run);
+    ch_jw_kint(&w, "call", (int64_t)call);
+    kmsg(&w, result);
+    if (how->ran)
+        ch_jw_kbool(&w, "ran", true);
+    if (how->refused)
+        ch_jw_kbool(&w, "refused", true);
+    if (how->terminates)
+        ch_jw_kbool(&w, "terminates", true);
+    if (how->delivered)
+        ch_jw_kcstr(&w, "delivered", how->delivered);
+    end(run->session, &w, CH_REC_DONE, how->effect ? CH_SYNC_COMMIT : CH_SYNC_LATER);
+}
+
+void ch_keep_answer(chela_session *s, size_t call, const struct ch_msg *result) {
+    struct ch_keep *k = ch_session_kept(s);
+
+    if (!k)
+        return;
+    ch_buf_clear(&k->scratch);
+    struct ch_jw w = ch_jw(&k->scratch);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "run", k->past->run);
+    ch_jw_kint(&w, "call", (int64_t)call);
+    kmsg(&w, result);
+    ch_jw_kbool(&w, "ran", true);
+    end(s, &w, CH_REC_DONE, s->agent->rt->journal->gate);
+}
+
+static void write_digest(struct ch_jw *w, const unsigned char digest[CH_SHA256_SIZE]) {
+    static const char hex[] = "0123456789abcdef";
+    char text[2 * CH_SHA256_SIZE];
+
+    for (size_t i = 0; i < CH_SHA256_SIZE; i++) {
+        text[2 * i] = hex[digest[i] >> 4];
+        text[2 * i + 1] = hex[digest[i] & 15];
+    }
+    ch_jw_str(w, ch_sv(text, sizeof(text)));
+}
+
+static void write_asked(struct ch_jw *w, const struct chela_approval *a,
+                        const unsigned char digest[CH_SHA256_SIZE]) {
+    ch_jw_kstr(w, "approval", ch_unstr(a->approval_id));
+    ch_jw_kstr(w, "name", ch_unstr(a->name));
+    ch_jw_kstr(w, "arguments", ch_unstr(a->arguments));
+    ch_jw_kstr(w, "summary", ch_unstr(a->summary));
+    ch_jw_kbool(w, "remember", a->can_remember);
+    ch_jw_key(w, "digest");
+    write_digest(w, digest);
+}
+
+void ch_keep_asked(chela_run *run, size_t call, const struct chela_approval *a,
+                   const unsigned char digest[CH_SHA256_SIZE]) {
+    struct ch_keep *k = ch_kept(run);
+
+    if (!k)
+        return;
+    struct ch_jw w = begin(k, run);
+    ch_jw_kint(&w, "call", (int64_t)call);
+    write_asked(&w, a, digest);
+    end(run->session, &w, CH_REC_ASKED, CH_SYNC_LATER);
+}
+
+static struct ch_jw begin_below(struct ch_keep *k, const chela_run *run, size_t call,
+                                const char *child, struct ch_sv id) {
+    struct ch_jw w = begin(k, run);
+    ch_jw_kint(&w, "call", (int64_t)call);
+    ch_jw_kcstr(&w, "child", child);
+    ch_jw_kstr(&w, "id", id);
+    return w;
+}
+
+void ch_keep_asked_below(chela_run *run, size_t call, const char *child,
+                         const struct chela_approval *a,
+                         const unsigned char digest[CH_SHA256_SIZE]) {
+    struct ch_keep *k = ch_kept(run);
+
+    if (!k)
+        return;
+    struct ch_jw w = begin_below(k, run, call, child, ch_unstr(a->id));
+    write_asked(&w, a, digest);
+    end(run->session, &w, CH_REC_ASKED, CH_SYNC_LATER);
+}
+
+void ch_keep_left_below(chela_run *run, size_t call, const char *child,
+                        const struct ch_block *block) {
+    struct ch_keep *k = ch_kept(run);
+
+    if (!k)
+        return;
+    struct ch_jw w = begin_below(k, run, call, child, block->id);
+    ch_jw_kstr(&w, "name", block->name);
+    ch_jw_kstr(&w, "arguments", block->text);
+    end(run->session, &w, CH_REC_ASKED, CH_SYNC_LATER);
+}
+
+void ch_keep_answered_below(chela_session *s, const char *call_id, struct ch_sv content,
+                            bool is_error) {
+    struct ch_keep *k = ch_session_kept(s);
+
+    if (!k)
+        return;
+    struct ch_jw w = begin_alone(k);
+    ch_jw_kcstr(&w, "id", call_id);
+    ch_jw_kstr(&w, "content", content);
+    ch_jw_kbool(&w, "is_error", is_error);
+    end(s, &w, CH_REC_ANSWERED, s->agent->rt->journal->gate);
+}
+
+void ch_keep_answered(chela_session *s, const char *approval_id, enum chela_decision decision,
+                      const char *reason) {
+    struct ch_keep *k = ch_session_kept(s);
+
+    if (!k)
+        return;
+    ch_buf_clear(&k->scratch);
+    struct ch_jw w = ch_jw(&k->scratch);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "approval", approval_id);
+    ch_jw_kcstr(&w, "decision", ch_decision_name(decision));
+    if (reason && *reason)
+        ch_jw_kcstr(&w, "reason", reason);
+    end(s, &w, CH_REC_ANSWERED, CH_SYNC_COMMIT);
+}
+
+/* --- what is sent elsewhere ------------------------------------------------------------- */
+
+void ch_keep_outbound(chela_run *run, const char *id) {
+    struct ch_keep *k = ch_kept(run);
+
+    if (!k)
+        return;
+    struct ch_jw w = begin(k, run);
+    ch_jw_kcstr(&w, "id", id);
+    end(run->session, &w, CH_REC_OUTBOUND, CH_SYNC_LATER);
+}
+
+void ch_keep_receipt(chela_runtime *rt, const char *session, const char *id, const char *state) {
+    chela_session *s = ch_session_find(rt, session);
+    struct ch_keep *k = s ? ch_session_kept(s) : NULL;
+
+    if (!k)
+        return;
+    struct ch_jw w = begin_alone(k);
+    ch_jw_kcstr(&w, "id", id);
+    ch_jw_kcstr(&w, "state", state);
+    end(s, &w, CH_REC_RECEIPT, CH_SYNC_LATER);
+}
+
+/* --- the machine ------------------------------------------------------------------------- */
+
+static void write_below(struct ch_jw *w, const struct ch_run *m, const struct ch_spent *live) {
+    if (m->below.turns == live->turns && m->below.tool_calls == live->tool_calls)
+        return;
+    ch_jw_key(w, "below");
+    ch_jw_begin(w, '{');
+    ch_jw_kint(w, "turns", m->below.turns - live->turns);
+    ch_jw_kint(w, "tool_calls", m->below.tool_calls - live->tool_calls);
+    ch_jw_end(w, '}');
+}
+
+static void write_machine(struct ch_jw *w, const chela_run *run) {
+    const struct ch_run *m = &run->m;
+    struct ch_spent live = ch_children_spent(run);
+
+    ch_jw_kcstr(w, "state", ch_run_state_name(m->state));
+    if (m->reason != CH_REASON_NONE)
+        ch_jw_kcstr(w, "reason", ch_reason_name(m->reason));
+    ch_jw_kint(w, "turns", m->turns);
+    ch_jw_kint(w, "tool_calls", m->tool_calls);
+    write_below(w, m, &live);
+    ch_jw_kint(w, "errors", m->errors);
+    if (m->pauses)
+        ch_jw_kint(w, "pauses", m->pauses);
+    if (m->nudged)
+        ch_jw_kbool(w, "nudged", true);
+    if (m->closing != CH_REASON_NONE)
+        ch_jw_kcstr(w, "closing", ch_reason_name(m->closing));
+    if (m->model)
+        ch_jw_kint(w, "model", m->model);
+    if (m->cost - live.cost > 0) {
+        ch_jw_key(w, "cost");
+        ch_jw_double(w, m->cost - live.cost);
+    }
+    ch_jw_kint(w, "seq", (int64_t)m->seq);
+    if (run->acting)
+        ch_jw_kbool(w, "acting", true);
+    if (run->recoveries)
+        ch_jw_kint(w, "recoveries", run->recoveries);
+    if (run->nchildren)
+        ch_jw_kint(w, "called", run->nchildren);
+    if (run->handoffs)
+        ch_jw_kint(w, "handoffs", run->handoffs);
+    if (run->plan.n)
+        ch_jw_kraw(w, "plan", ch_buf_sv(&run->plan));
+    struct ch_usage own = {.input = m->usage.input - live.usage.input,
+                           .output = m->usage.output - live.usage.output,
+                           .cache_read = m->usage.cache_read - live.usage.cache_read,
+                           .cache_write = m->usage.cache_write - live.usage.cache_write,
+                           .reasoning = m->usage.reasoning - live.usage.reasoning};
+    write_usage(w, &own);
+}
+
+uint64_t ch_keep_state(chela_run *run, enum ch_past_status status, enum ch_sync sync) {
+    struct ch_keep *k = ch_kept(run);
+
+    if (!k)
+        return 0;
+    const char *word = status == CH_PAST_IDLE ? ch_status_name(ch_reason_status(run->m.reason))
+                                              : ch_past_status_name(status);
+    struct ch_jw w = begin(k, run);
+    ch_jw_kcstr(&w, "status", word);
+    if (run->session->handed)
+        ch_jw_kcstr(&w, "agent", run->session->agent->id);
+    ch_jw_kcstr(&w, "mode", ch_mode_name(run->mode));
+    if (ch_mode_asks(run))
+        ch_jw_kbool(&w, "asks_plans", true);
+    ch_behalf_write(&run->behalf, &w);
+    write_machine(&w, run);
+    ch_course_write(&run->course, &w);
+    if (run->error[0])
+        ch_jw_kcstr(&w, "error", run->error);
+    run->stored_events = run->m.seq;
+    if (status != run->told) {
+        run->told = status;
+        ops(run->session)
+            ->note(k->log, &(struct chela_store_head){.status = ch_past_status_name(status)});
+    }
+    return end(run->session, &w, CH_REC_STATE, sync);
+}
+
+void ch_keep_acting(chela_run *run, enum ch_sync sync) {
+    run->acting = true;
+    ch_keep_state(run, CH_PAST_RUNNING, sync);
+    run->acting = false;
+}
+
+uint64_t ch_keep_end(chela_run *run, enum ch_past_status status) {
+    return ch_kept(run) ? ch_keep_state(run, status, run->session->agent->rt->journal->end) : 0;
+}
+
+/* --- rewriting ---------------------------------------------------------------------------- */
+
+static uint64_t older(uint64_t a, uint64_t b) {
+    return !a ? b : !b ? a : CH_MIN(a, b);
+}
+
+/* Reading begins with what says on whose behalf the run works, or with what
+ * waits, whichever came first; 0: neither. */
+static uint64_t first_needed(const chela_run *run) {
+    uint64_t seq = older(ch_queue_seq(&run->steering), ch_queue_seq(&run->follow_ups));
+
+    return older(run->start_seq, older(seq, ch_inflow_oldest(run->session)));
+}
+
+/* What the records that need not be read any more would have told as well. */
+static void write_lasting(struct ch_jw *w, const chela_session *s) {
+    const struct ch_memory *m = &s->memory;
+    const struct ch_seen *seen = &s->keep->seen;
+    size_t oldest = m->next + CH_LIMIT_REMEMBERED - m->n;
+
+    ch_jw_key(w, "allowed");
+    ch_jw_begin(w, '[');
+    for (size_t i = 0; i < m->n; i++)
+        write_digest(w, m->digests[(oldest + i) % CH_LIMIT_REMEMBERED]);
+    ch_jw_end(w, ']');
+    ch_jw_key(w, "seen");
+    ch_jw_begin(w, '[');
+    for (size_t i = 0; i < CH_LIMIT_SEEN; i++) {
+        const char *id = seen->ids[(seen->next + i) % CH_LIMIT_SEEN];
+        if (id)
+            ch_jw_str(w, ch_sv_str(id));
+    }
+    ch_jw_end(w, ']');
+}
+
+void ch_keep_dropped(chela_run *run) {
+    struct ch_keep *k = ch_kept(run);
+
+    if (!k)
+        return;
+    struct ch_jw w = begin(k, run);
+    end(run->session, &w, CH_REC_DROPPED, CH_SYNC_LATER); /* with the end of the run */
+}
+
+void ch_keep_rewritten(chela_run *run, const struct ch_keep_rewrite *how) {
+    struct ch_keep *k = ch_kept(run);
+    const struct ch_transcript *t = &run->session->transcript;
+
+    if (!k)
+        return;
+    bool known = run->start_seq || run->m.by_hand; /* else another process began it */
+    uint64_t needed = first_needed(run);
+    struct ch_jw w = begin(k, run);
+    ch_jw_kcstr(&w, "strategy", how->strategy);
+    ch_jw_kint(&w, "tokens_before", (int64_t)how->tokens_before);
+    ch_jw_kint(&w, "tokens_after", (int64_t)how->tokens_after);
+    ch_jw_kint(&w, "keep", known ? (int64_t)needed : 1);
+    write_usage(&w, &how->usage);
+    write_lasting(&w, run->session);
+    ch_jw_key(&w, "messages");
+    ch_jw_begin(&w, '[');
+    for (size_t i = 0; i < t->n; i++)
+        ch_msg_write(t->msgs[i], &w);
+    ch_jw_end(&w, ']');
+    uint64_t seq = end(run->session, &w, CH_REC_COMPACTION, CH_SYNC_COMMIT);
+    if (known)
+        ops(run->session)
+            ->note(k->log, &(struct chela_store_head){.window = needed ? needed : seq});
+    if (!run->m.by_hand)
+        ch_keep_state(run, CH_PAST_RUNNING, CH_SYNC_COMMIT);
+}

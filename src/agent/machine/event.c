@@ -1,0 +1,247 @@
+/* event.c -- events as JSON lines.
+ *
+ * One writer per union member; the table of event.h says which member an
+ * event carries. Fields that an event type does not have are left out. */
+#include "agent/machine/event.h"
+
+#include "base/mem.h"
+#include "json/writer.h"
+
+const char *chela_event_name(enum chela_event_type type) {
+    static const char *const names[] = {
+#define NAME(name, text, member) text,
+        CHELA_EVENTS(NAME)
+#undef NAME
+    };
+    return type < CHELA_EV_COUNT ? names[type] : "?";
+}
+
+static struct ch_sv sv(struct chela_str s) {
+    return ch_sv(s.p, s.n);
+}
+
+static void kstr(struct ch_jw *w, const char *key, struct chela_str s) {
+    ch_jw_kstr(w, key, sv(s));
+}
+
+/* Optional texts are left out when empty. */
+static void kstr_opt(struct ch_jw *w, const char *key, struct chela_str s) {
+    if (s.n)
+        kstr(w, key, s);
+}
+
+static void write_usage(struct ch_jw *w, const struct chela_usage *u) {
+    ch_jw_key(w, "usage");
+    ch_jw_begin(w, '{');
+    ch_jw_kint(w, "input", u->input);
+    ch_jw_kint(w, "output", u->output);
+    ch_jw_kint(w, "cache_read", u->cache_read);
+    ch_jw_kint(w, "cache_write", u->cache_write);
+    ch_jw_kint(w, "reasoning", u->reasoning);
+    ch_jw_kint(w, "total", u->input + u->output);
+    ch_jw_key(w, "cost_usd");
+    if (u->cost_usd < 0)
+        ch_jw_null(w);
+    else
+        ch_jw_double(w, u->cost_usd);
+    ch_jw_end(w, '}');
+}
+
+static void write_start(struct ch_jw *w, const struct chela_event *ev) {
+    ch_jw_kcstr(w, "session", ev->start.session);
+    ch_jw_kcstr(w, "agent", ev->start.agent);
+    ch_jw_kcstr(w, "model", ev->start.model);
+    ch_jw_kcstr(w, "mode", ev->start.mode);
+    if (ev->start.prompt)
+        ch_jw_kcstr(w, "prompt", ev->start.prompt);
+}
+
+static void write_state(struct ch_jw *w, const struct chela_event *ev) {
+    ch_jw_kcstr(w, "from", ev->state.from);
+    ch_jw_kcstr(w, "to", ev->state.to);
+}
+
+static void write_turn(struct ch_jw *w, const struct chela_event *ev) {
+    ch_jw_kint(w, "turn", ev->turn.turn);
+    if (ev->type == CHELA_EV_TURN_START)
+        return;
+    ch_jw_kcstr(w, "stop_reason", ev->turn.stop_reason);
+    write_usage(w, &ev->turn.usage);
+}
+
+static void write_request(struct ch_jw *w, const struct chela_event *ev) {
+    ch_jw_kint(w, "turn", ev->request.turn);
+    ch_jw_kcstr(w, "model", ev->request.model);
+    ch_jw_kint(w, "messages", (int64_t)ev->request.messages);
+    ch_jw_kint(w, "tools", (int64_t)ev->request.tools);
+    ch_jw_kint(w, "bytes", (int64_t)ev->request.bytes);
+    if (ev->request.role)
+        ch_jw_kcstr(w, "role", ev->request.role);
+}
+
+static void write_plan(struct ch_jw *w, const struct chela_event *ev) {
+    ch_jw_kraw(w, "steps", sv(ev->plan.steps));
+}
+
+static void write_beat(struct ch_jw *w, const struct chela_event *ev) {
+    ch_jw_kint(w, "n", ev->beat.n);
+    ch_jw_key(w, "willingness");
+    if (ev->beat.willingness < 0)
+        ch_jw_null(w);
+    else
+        ch_jw_double(w, ev->beat.willingness);
+    ch_jw_kcstr(w, "protocol", ev->beat.protocol);
+}
+
+static void write_reflection(struct ch_jw *w, const struct chela_event *ev) {
+    ch_jw_kcstr(w, "action", ev->reflection.action);
+    ch_jw_kcstr(w, "proposed", ev->reflection.proposed);
+    ch_jw_key(w, "scores");
+    ch_jw_begin(w, '{');
+    ch_jw_kint(w, "completeness", ev->reflection.completeness);
+    ch_jw_kint(w, "correctness", ev->reflection.correctness);
+    ch_jw_kint(w, "format", ev->reflection.format);
+    ch_jw_end(w, '}');
+    if (ev->reflection.step)
+        ch_jw_kint(w, "step", ev->reflection.step);
+    kstr_opt(w, "note", ev->reflection.note);
+}
+
+static void write_delta(struct ch_jw *w, const struct chela_event *ev) {
+    kstr(w, "text", ev->delta.text);
+}
+
+/* Arguments of a whole call are JSON already and go in as they are. */
+static void write_call(struct ch_jw *w, const struct chela_event *ev) {
+    if (ev->type == CHELA_EV_TOOL_CALL_DELTA) {
+        ch_jw_kint(w, "index", ev->call.index);
+        kstr_opt(w, "id", ev->call.id);
+        kstr_opt(w, "name", ev->call.name);
+        kstr(w, "arguments_delta", ev->call.arguments);
+        return;
+    }
+    kstr(w, "id", ev->call.id);
+    kstr(w, "name", ev->call.name);
+    if (ev->type != CHELA_EV_TOOL_START)
+        ch_jw_kraw(w, "arguments", sv(ev->call.arguments));
+}
+
+static void write_result(struct ch_jw *w, const struct chela_event *ev) {
+    kstr(w, "id", ev->result.id);
+    kstr(w, "name", ev->result.name);
+    ch_jw_kbool(w, "is_error", ev->result.is_error);
+    if (ev->result.is_error) {
+        ch_jw_kcstr(w, "error_type", ev->result.error_type);
+        ch_jw_kbool(w, "retryable", ev->result.retryable);
+    }
+    kstr(w, "content", ev->result.content);
+    if (ev->result.details.n)
+        ch_jw_kraw(w, "details", sv(ev->result.details));
+    ch_jw_kbool(w, "truncated", ev->result.truncated);
+    if (ev->result.attempts > 1)
+        ch_jw_kint(w, "attempts", ev->result.attempts);
+    ch_jw_kint(w, "duration_ms", ev->result.duration_ms);
+}
+
+static void write_approval(struct ch_jw *w, const struct chela_event *ev) {
+    kstr(w, "approval_id", ev->approval.approval_id);
+    kstr(w, "id", ev->approval.id);
+    kstr(w, "name", ev->approval.name);
+    ch_jw_kraw(w, "arguments", sv(ev->approval.arguments));
+    kstr(w, "summary", ev->approval.summary);
+    ch_jw_kbool(w, "can_remember", ev->approval.can_remember);
+}
+
+static void write_note(struct ch_jw *w, const struct chela_event *ev) {
+    kstr_opt(w, "id", ev->note.id);
+    kstr(w, "text", ev->note.text);
+}
+
+static void write_retry(struct ch_jw *w, const struct chela_event *ev) {
+    ch_jw_kint(w, "attempt", ev->retry.attempt);
+    ch_jw_kint(w, "delay_ms", ev->retry.delay_ms);
+    kstr(w, "reason", ev->retry.reason);
+}
+
+static void write_fallback(struct ch_jw *w, const struct chela_event *ev) {
+    ch_jw_kcstr(w, "from", ev->fallback.from);
+    ch_jw_kcstr(w, "to", ev->fallback.to);
+    kstr(w, "reason", ev->fallback.reason);
+}
+
+static void write_directives(struct ch_jw *w, const struct chela_event *ev) {
+    kstr_opt(w, "reply_to", ev->end.reply_to);
+    if (ev->end.nmedia) {
+        ch_jw_key(w, "media");
+        ch_jw_begin(w, '[');
+        for (size_t i = 0; i < ev->end.nmedia; i++)
+            ch_jw_str(w, sv(ev->end.media[i]));
+        ch_jw_end(w, ']');
+    }
+    if (ev->end.voice)
+        ch_jw_kbool(w, "voice", true);
+    if (ev->end.silent)
+        ch_jw_kbool(w, "silent", true);
+}
+
+static void write_compaction(struct ch_jw *w, const struct chela_event *ev) {
+    ch_jw_kcstr(w, "strategy", ev->compaction.strategy);
+    ch_jw_kint(w, "tokens_before", (int64_t)ev->compaction.tokens_before);
+    ch_jw_kint(w, "tokens_after", (int64_t)ev->compaction.tokens_after);
+}
+
+static void write_end(struct ch_jw *w, const struct chela_event *ev) {
+    ch_jw_kcstr(w, "status", ev->end.status);
+    ch_jw_kcstr(w, "reason", ev->end.reason);
+    kstr(w, "text", ev->end.text);
+    kstr_opt(w, "error", ev->end.error);
+    ch_jw_kint(w, "turns", ev->end.turns);
+    ch_jw_kint(w, "tool_calls", ev->end.tool_calls);
+    if (ev->end.delivered)
+        ch_jw_kbool(w, "delivered", true);
+    write_directives(w, ev);
+    write_usage(w, &ev->end.usage);
+}
+
+/* Who it is, before what happened there. */
+static void write_child(struct ch_jw *w, const struct chela_event *ev) {
+    ch_jw_kcstr(w, "parent", ev->child.parent);
+    ch_jw_kint(w, "depth", ev->child.depth);
+    if (ev->child.event->type == CHELA_EV_RUN_START)
+        ch_jw_kcstr(w, "call", ev->child.call);
+}
+
+static void (*const writers[])(struct ch_jw *w, const struct chela_event *ev) = {
+#define WRITER(name, text, member) write_##member,
+    CHELA_EVENTS(WRITER)
+#undef WRITER
+};
+
+/* A reader of lines goes by run_start and run_end: there is one run of theirs. */
+static const char *name_of(const struct chela_event *ev) {
+    if (ev->type != CHELA_EV_CHILD)
+        return chela_event_name(ev->type);
+    enum chela_event_type inner = ev->child.event->type;
+    return inner == CHELA_EV_RUN_START ? "child_start"
+           : inner == CHELA_EV_RUN_END ? "child_end"
+                                       : chela_event_name(inner);
+}
+
+void ch_event_write(const struct chela_event *ev, struct ch_buf *out) {
+    struct ch_jw w = ch_jw(out);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "type", name_of(ev));
+    ch_jw_kcstr(&w, "run", ev->run);
+    ch_jw_kint(&w, "seq", (int64_t)ev->seq);
+    ch_jw_kint(&w, "ts", ev->ts);
+    writers[ev->type](&w, ev);
+    if (ev->type == CHELA_EV_CHILD)
+        writers[ev->child.event->type](&w, ev->child.event);
+    ch_jw_end(&w, '}');
+}
+
+char *chela_event_json(const struct chela_event *ev) {
+    struct ch_buf out = {0};
+    ch_event_write(ev, &out);
+    return ch_buf_take(&out);
+}

@@ -1,0 +1,119 @@
+/* media.c -- see media.h.
+ *
+ * What a file is, is told by its first bytes, not by its name: a service
+ * refuses the whole request, and with it the conversation, over one picture
+ * that is not what it is said to be. */
+#include "agent/machine/media.h"
+
+#include "base/arena.h"
+#include "base/base64.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/mem.h"
+
+static const struct kind {
+    const char *type, *magic;
+    size_t n;
+    enum ch_block_type block;
+    size_t most;
+} kinds[] = {
+    {"image/png", "\x89PNG\r\n\x1a\n", 8, CH_BLOCK_IMAGE, CH_LIMIT_IMAGE_READ},
+    {"image/jpeg", "\xff\xd8\xff", 3, CH_BLOCK_IMAGE, CH_LIMIT_IMAGE_READ},
+    {"image/gif", "GIF8", 4, CH_BLOCK_IMAGE, CH_LIMIT_IMAGE_READ},
+    {"image/webp", "RIFF", 4, CH_BLOCK_IMAGE, CH_LIMIT_IMAGE_READ},
+    {"application/pdf", "%PDF-", 5, CH_BLOCK_DOCUMENT, CH_LIMIT_DOCUMENT},
+};
+
+static const struct kind *kind_of(struct ch_sv data) {
+    for (size_t i = 0; i < CH_LEN(kinds); i++) {
+        bool begins = data.n >= kinds[i].n && memcmp(data.p, kinds[i].magic, kinds[i].n) == 0;
+        bool riff = strcmp(kinds[i].magic, "RIFF") == 0;
+        if (begins && (!riff || (data.n >= 12 && memcmp(data.p + 8, "WEBP", 4) == 0)))
+            return &kinds[i];
+    }
+    return NULL;
+}
+
+static const char *name_of(const struct chela_media *m) {
+    return m->name ? m->name : m->url && strncmp(m->url, "data:", 5) != 0 ? m->url : "media";
+}
+
+static int add_data(const struct chela_media *m, struct ch_sv data, struct ch_arena *a,
+                    struct ch_block *out, struct chela_error *err) {
+    CH_BUF_AUTO text = {0};
+    const struct kind *k = kind_of(data);
+    if (!k)
+        return ch_fail(err, CHELA_EINVAL, "%s: neither a PNG, JPEG, GIF or WebP image nor a PDF",
+                       name_of(m));
+    if (m->media_type && strcmp(m->media_type, k->type) != 0)
+        return ch_fail(err, CHELA_EINVAL, "%s: it is %s, not %s", name_of(m), k->type,
+                       m->media_type);
+    if (data.n > k->most)
+        return ch_fail(err, CHELA_ELIMIT, "%s: %zu bytes, and services take no more than %zu",
+                       name_of(m), data.n, k->most);
+    ch_base64_add(&text, data);
+    *out = (struct ch_block){.type = (uint8_t)k->block,
+                             .text = ch_arena_sv(a, ch_buf_sv(&text)),
+                             .name = ch_sv_str(k->type),
+                             .id = ch_sv_str(m->name)};
+    return 0;
+}
+
+/* "data:image/png;base64,..." */
+static int add_data_url(const struct chela_media *m, struct ch_arena *a, struct ch_block *out,
+                        struct chela_error *err) {
+    CH_BUF_AUTO data = {.max = CH_LIMIT_DOCUMENT + 1};
+    struct ch_sv rest = ch_sv_str(m->url);
+    struct ch_sv head = ch_sv_split(&rest, ',');
+    bool is_base64 = head.n > 7 && ch_sv_is(ch_sv(head.p + head.n - 7, 7), ";base64");
+    if (!is_base64 || !rest.n || !ch_base64_read(rest, &data))
+        return ch_fail(err, CHELA_EINVAL, "expected data:TYPE;base64,DATA");
+    return add_data(m, ch_buf_sv(&data), a, out, err);
+}
+
+static int add_one(const struct chela_media *m, struct ch_arena *a, struct ch_block *out,
+                   struct chela_error *err) {
+    if (!m->url)
+        return add_data(m, ch_sv(m->data, m->len), a, out, err);
+    if (strncmp(m->url, "data:", 5) == 0)
+        return add_data_url(m, a, out, err);
+    if (strncmp(m->url, "https://", 8) != 0 && strncmp(m->url, "http://", 7) != 0)
+        return ch_fail(err, CHELA_EINVAL, "%s: expected an http(s) or data URL", m->url);
+    if (strlen(m->url) > CH_LIMIT_URL)
+        return ch_fail(err, CHELA_ELIMIT, "the URL of an image has more than %zu bytes",
+                       CH_LIMIT_URL);
+    bool pdf = m->media_type && strcmp(m->media_type, "application/pdf") == 0;
+    *out = (struct ch_block){.type = pdf ? CH_BLOCK_DOCUMENT : CH_BLOCK_IMAGE,
+                             .flags = CH_F_URL,
+                             .text = ch_sv_str(m->url),
+                             .name = ch_sv_str(m->media_type),
+                             .id = ch_sv_str(m->name)};
+    return 0;
+}
+
+void ch_media_shown(const struct ch_msg *m, struct ch_shown *sum) {
+    for (uint32_t i = 0; i < m->nblocks; i++) {
+        const struct ch_block *b = &m->blocks[i];
+        if (b->type != CH_BLOCK_IMAGE && b->type != CH_BLOCK_DOCUMENT)
+            continue;
+        sum->n++;
+        sum->bytes += b->text.n;
+    }
+}
+
+int ch_media_message(enum ch_msg_kind kind, struct ch_sv text, const struct chela_media *media,
+                     size_t n, int64_t ts, struct ch_msg **out, struct chela_error *err) {
+    CH_ARENA_AUTO arena = {0};
+    if (n > CH_LIMIT_INPUT_MEDIA)
+        return ch_fail(err, CHELA_ELIMIT, "more than %d images and documents",
+                       CH_LIMIT_INPUT_MEDIA);
+    struct ch_block *blocks = ch_arena_zalloc(&arena, (n + 1) * sizeof(*blocks));
+    blocks[0] = (struct ch_block){.type = CH_BLOCK_TEXT, .text = text};
+    for (size_t i = 0; i < n; i++) {
+        int rc = add_one(&media[i], &arena, &blocks[i + 1], err);
+        if (rc < 0)
+            return rc;
+    }
+    *out = ch_msg_new(kind, blocks, n + 1, NULL, CH_SV(""), ts);
+    return 0;
+}

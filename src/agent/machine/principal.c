@@ -1,0 +1,95 @@
+/* principal.c -- see principal.h. */
+#include "agent/machine/principal.h"
+
+#include "base/mem.h"
+
+static const char *const permissions[] = {"admin", "write", "read"};
+
+static char *copy(const char *s) {
+    return s ? ch_strdup(s) : NULL;
+}
+
+struct ch_behalf ch_behalf_of(const struct chela_run_opts *o) {
+    return (struct ch_behalf){.channel = copy(o->channel),
+                              .sender = copy(o->sender),
+                              .allow = copy(o->allow),
+                              .deny = copy(o->deny),
+                              .approve = copy(o->approve),
+                              .permission = o->permission};
+}
+
+void ch_behalf_release(struct ch_behalf *b) {
+    ch_free(b->channel);
+    ch_free(b->sender);
+    ch_free(b->allow);
+    ch_free(b->deny);
+    ch_free(b->approve);
+    *b = (struct ch_behalf){0};
+}
+
+void ch_behalf_apply(const struct ch_behalf *b, struct chela_run_opts *o) {
+    o->channel = b->channel;
+    o->sender = b->sender;
+    o->allow = b->allow;
+    o->deny = b->deny;
+    o->approve = b->approve;
+    o->permission = b->permission;
+}
+
+static bool same_text(const char *a, const char *b) {
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+bool ch_behalf_same(const struct ch_behalf *a, const struct ch_behalf *b,
+                    const struct ch_policies *ps) {
+    return same_text(a->allow, b->allow) && same_text(a->deny, b->deny) &&
+           same_text(a->approve, b->approve) && a->permission == b->permission &&
+           ch_policies_same(ps, (struct ch_who){a->channel, a->sender},
+                            (struct ch_who){b->channel, b->sender});
+}
+
+void ch_behalf_write(const struct ch_behalf *b, struct ch_jw *w) {
+    const struct {
+        const char *key, *value;
+    } texts[] = {{"channel", b->channel},
+                 {"sender", b->sender},
+                 {"allow", b->allow},
+                 {"deny", b->deny},
+                 {"approve", b->approve},
+                 {"permission", b->permission ? permissions[b->permission] : NULL}};
+    bool any = false;
+
+    for (size_t i = 0; i < CH_LEN(texts); i++) {
+        if (!texts[i].value)
+            continue;
+        if (!any) {
+            ch_jw_key(w, "for");
+            ch_jw_begin(w, '{');
+        }
+        any = true;
+        ch_jw_kcstr(w, texts[i].key, texts[i].value);
+    }
+    if (any)
+        ch_jw_end(w, '}');
+}
+
+static char *read_text(const struct ch_json *v, const char *key) {
+    const struct ch_json *text = ch_json_get(v, key);
+    struct ch_sv s = ch_json_str(text);
+
+    return ch_json_is(text, CH_JSON_STRING) ? ch_strndup(s.p ? s.p : "", s.n) : NULL;
+}
+
+struct ch_behalf ch_behalf_read(const struct ch_json *record) {
+    const struct ch_json *v = ch_json_get(record, "for");
+    struct ch_sv permission = ch_json_get_str(v, "permission");
+
+    return (struct ch_behalf){.channel = read_text(v, "channel"),
+                              .sender = read_text(v, "sender"),
+                              .allow = read_text(v, "allow"),
+                              .deny = read_text(v, "deny"),
+                              .approve = read_text(v, "approve"),
+                              .permission = ch_sv_is(permission, "read")    ? CHELA_PERM_READ
+                                            : ch_sv_is(permission, "write") ? CHELA_PERM_WRITE
+                                                                            : CHELA_PERM_ADMIN};
+}

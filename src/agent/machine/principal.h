@@ -1,0 +1,33 @@
+/* principal.h -- on whose behalf a run works: who wrote its input, and the bounds
+ * that the host put on it.
+ *
+ * It goes where the input goes: with a message that waits, into the journal and
+ * out of it, so that nothing is ever done for somebody with the rights of
+ * somebody else. */
+#ifndef CH_AGENT_PRINCIPAL_H
+#define CH_AGENT_PRINCIPAL_H
+#include "chela/session.h"
+#include "json/json.h"
+#include "json/writer.h"
+#include "tool/registry/policies.h"
+
+struct ch_behalf {
+    char *channel, *sender, *allow, *deny, *approve; /* owned, may be NULL */
+    enum chela_permission permission;
+};
+
+struct ch_behalf ch_behalf_of(const struct chela_run_opts *o); /* copies; yours to release */
+void ch_behalf_release(struct ch_behalf *b);
+
+/* Put it into the options of a run; borrowed. */
+void ch_behalf_apply(const struct ch_behalf *b, struct chela_run_opts *o);
+
+/* Have both the same bounds, by these policies? */
+bool ch_behalf_same(const struct ch_behalf *a, const struct ch_behalf *b,
+                    const struct ch_policies *ps);
+
+/* As the member "for" of a record; nothing if there is nothing to say. */
+void ch_behalf_write(const struct ch_behalf *b, struct ch_jw *w);
+struct ch_behalf ch_behalf_read(const struct ch_json *record); /* yours to release */
+
+#endif

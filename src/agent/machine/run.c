@@ -1,0 +1,383 @@
+/* run.c -- the run machine; see run.h.
+ *
+ *             input                 reply with calls         calls left to the host,
+ *   OBSERVE ---------> THINK -----------------------------> ACT ---- or to approve ---> WAITING
+ *      ^               |  ^ \--- retry, pause, nudge --/     | ^                          |
+ *      |               |  |                                  | `--------- resumed --------'
+ *      |               |  `---------- continue ----------.   v every call has one result
+ *      |               |                                REFLECT
+ *      `- follow-up ---+--- reply without calls --> DONE    |
+ *                      |                                    |
+ *   any --- cancel, deadline, limit, failure ---> ERROR <---'
+ *
+ * The content of a reply decides, not its stop reason: complete calls are run
+ * whatever the vendor called the end. The exceptions are a refusal, whose
+ * calls are not looked at, and a failed reply, which is never used.
+ *
+ * Costs are known or not, never assumed: a budget counts what is known. */
+#include "agent/machine/run.h"
+
+#include <assert.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+
+#define FIRST_DELAY_MS 500
+#define LONGEST_DELAY_MS 8000
+#define LONGEST_WITH_SUBSTITUTE_MS 10000
+
+const char *ch_run_state_name(enum ch_run_state s) {
+    static const char *const names[] = {
+#define NAME(name) #name,
+        CH_RUN_STATES(NAME)
+#undef NAME
+    };
+    return names[s];
+}
+
+static const struct {
+    const char *name;
+    enum ch_status status;
+} reasons[] = {
+#define ROW(name, text, status) {text, CH_STATUS_##status},
+    CH_REASONS(ROW)
+#undef ROW
+};
+
+const char *ch_reason_name(enum ch_reason r) {
+    return reasons[r].name;
+}
+
+enum ch_reason ch_reason_of(struct ch_sv name) {
+    for (size_t i = 0; i < CH_LEN(reasons); i++)
+        if (ch_sv_is(name, reasons[i].name))
+            return (enum ch_reason)i;
+    return CH_REASON_NONE;
+}
+
+enum ch_status ch_reason_status(enum ch_reason r) {
+    return reasons[r].status;
+}
+
+const char *ch_status_name(enum ch_status s) {
+    static const char *const names[] = {"running", "done",      "stopped",
+                                        "error",   "cancelled", "paused"};
+    return names[s];
+}
+
+void ch_run_init(struct ch_run *r, const struct ch_run_limits *limits) {
+    *r = (struct ch_run){.limits = *limits};
+}
+
+size_t ch_run_calls_left(const struct ch_run *r) {
+    if (r->closing != CH_REASON_NONE)
+        return 0;
+    if (r->limits.max_tool_calls < 0)
+        return SIZE_MAX;
+    size_t max = (size_t)r->limits.max_tool_calls;
+    size_t made = (size_t)r->tool_calls + r->below.tool_calls;
+    return max > made ? max - made : 0;
+}
+
+static void enter(struct ch_run *r, enum ch_run_state next) {
+    assert(r->npath < CH_LEN(r->path));
+    r->path[r->npath++] = next;
+    r->state = next; /* the only write */
+}
+
+static enum ch_do finish(struct ch_run *r, enum ch_reason reason) {
+    r->reason = reason;
+    enter(r, ch_reason_status(reason) == CH_STATUS_DONE ? CH_RUN_DONE : CH_RUN_ERROR);
+    return CH_DO_FINISH;
+}
+
+static bool reached(int64_t limit, int64_t value) {
+    return limit >= 0 && value >= limit;
+}
+
+/* The limit that forbids another model call, if any. */
+static enum ch_reason exhausted(const struct ch_run *r) {
+    if (reached(r->limits.max_errors, r->errors))
+        return CH_REASON_TOO_MANY_ERRORS;
+    if (reached(r->limits.max_turns, (int64_t)r->turns + r->below.turns))
+        return CH_REASON_MAX_TURNS;
+    if (reached(r->limits.token_budget, r->usage.input + r->usage.output))
+        return CH_REASON_TOKEN_BUDGET;
+    if (r->limits.cost_budget >= 0 && r->cost >= r->limits.cost_budget)
+        return CH_REASON_COST_BUDGET;
+    return CH_REASON_NONE;
+}
+
+static void use_model(struct ch_run *r, unsigned next) {
+    r->before = r->model;
+    r->model = next;
+    r->attempt = 0;
+    r->fell_back = true;
+}
+
+/* The first model from here on that does not cool down; `from` if all do. */
+static unsigned next_cool(const struct ch_run *r, const struct ch_input *in, unsigned from) {
+    for (unsigned i = from; i < r->limits.models; i++)
+        if (!(in->cooling >> i & 1))
+            return i;
+    return from;
+}
+
+/* Last words cost a model call, so they are not for what was spent or late. */
+static bool may_sum_up(const struct ch_run *r, enum ch_reason limit) {
+    return r->limits.sums_up && r->turns > 0 &&
+           (limit == CH_REASON_MAX_TURNS || limit == CH_REASON_MAX_TOOL_CALLS ||
+            limit == CH_REASON_TOO_MANY_ERRORS || limit == CH_REASON_LOOP);
+}
+
+/* A new model call, unless a limit stands against it: then one for the last
+ * words, or none. */
+static enum ch_do think_unless(struct ch_run *r, const struct ch_input *in, enum ch_reason limit) {
+    if (limit != CH_REASON_NONE && !may_sum_up(r, limit))
+        return finish(r, limit);
+    r->closing = limit;
+    r->turns++;
+    r->attempt = 0;
+    unsigned model = next_cool(r, in, r->model);
+    if (model != r->model) {
+        use_model(r, model);
+        r->passed_over = true;
+    }
+    enter(r, CH_RUN_THINK);
+    return CH_DO_CALL_MODEL;
+}
+
+static enum ch_do think(struct ch_run *r, const struct ch_input *in) {
+    return think_unless(r, in, r->closing != CH_REASON_NONE ? r->closing : exhausted(r));
+}
+
+static enum ch_do observe_and_think(struct ch_run *r, const struct ch_input *in) {
+    enter(r, CH_RUN_OBSERVE);
+    return think(r, in);
+}
+
+void ch_run_spend(struct ch_run *r, const struct ch_usage *usage, double cost) {
+    r->usage.input += usage->input;
+    r->usage.output += usage->output;
+    r->usage.cache_read += usage->cache_read;
+    r->usage.cache_write += usage->cache_write;
+    r->usage.reasoning += usage->reasoning;
+    if (cost < 0)
+        r->cost_unknown = true;
+    else
+        r->cost += cost;
+}
+
+/* What was used is paid for, whatever became of it. */
+static void count(struct ch_run *r, const struct ch_input *in) {
+    ch_run_spend(r, &in->usage, in->cost);
+}
+
+static int64_t backoff(unsigned attempt, int64_t retry_after_ms) {
+    if (retry_after_ms > 0)
+        return CH_MIN(retry_after_ms, CH_LIMIT_RETRY_AFTER);
+    int64_t delay = FIRST_DELAY_MS;
+    while (attempt-- && delay < LONGEST_DELAY_MS)
+        delay *= 2;
+    return CH_MIN(delay, LONGEST_DELAY_MS);
+}
+
+/* Same call again, then the next model of the chain, then the end. A reply of
+ * which something was shown is not tried again: the reader would see it twice.
+ * A history that does not fit is made shorter first, once. */
+static enum ch_do on_failed(struct ch_run *r, const struct ch_input *in) {
+    count(r, in);
+    if (in->cls == CH_ERR_OVERFLOW && r->limits.compacts && !r->compacted && !in->output_shown) {
+        r->compacted = true;
+        return CH_DO_COMPACT;
+    }
+    if (in->mended && !in->output_shown)
+        return CH_DO_CALL_MODEL;
+    bool may_repeat = in->retryable && !in->output_shown;
+    bool substitute = r->model + 1 < r->limits.models &&
+                      !(in->cooling >> next_cool(r, in, r->model + 1) & 1);
+    bool waits_too_long = in->retry_after_ms > (substitute ? LONGEST_WITH_SUBSTITUTE_MS
+                                                           : CH_LIMIT_RETRY_AFTER);
+    if (may_repeat && !waits_too_long && (int)r->attempt < r->limits.retries) {
+        r->delay_ms = backoff(r->attempt, in->retry_after_ms);
+        r->attempt++;
+        return CH_DO_CALL_MODEL;
+    }
+    r->errors++;
+    bool other_model_may_do = in->cls != CH_ERR_REFUSED && !in->output_shown;
+    if (other_model_may_do && r->model + 1 < r->limits.models &&
+        !reached(r->limits.max_errors, r->errors)) {
+        use_model(r, next_cool(r, in, r->model + 1));
+        return CH_DO_CALL_MODEL;
+    }
+    if (r->closing != CH_REASON_NONE)
+        return finish(r, r->closing);
+    return finish(r,
+                  in->cls == CH_ERR_OVERFLOW ? CH_REASON_CONTEXT_OVERFLOW : CH_REASON_MODEL_ERROR);
+}
+
+static enum ch_do on_compacted(struct ch_run *r, const struct ch_input *in) {
+    count(r, in);
+    if (r->by_hand)
+        return finish(r, CH_REASON_COMPLETED);
+    if (in->shorter)
+        return CH_DO_CALL_MODEL;
+    r->compacted = true;
+    struct ch_input overflow = {
+        .kind = CH_IN_FAILED, .cls = CH_ERR_OVERFLOW, .cooling = in->cooling};
+    return on_failed(r, &overflow);
+}
+
+static enum ch_do begin(struct ch_run *r, const struct ch_input *in) {
+    if (!in->compact)
+        return think(r, in);
+    r->by_hand = true;
+    enter(r, CH_RUN_THINK);
+    return CH_DO_COMPACT;
+}
+
+/* The answer is not of the form that was asked for: one more try. */
+static enum ch_do on_unfit(struct ch_run *r, const struct ch_input *in) {
+    if (r->reasked)
+        return finish(r, CH_REASON_MODEL_ERROR);
+    r->reasked = r->reask = true;
+    return observe_and_think(r, in);
+}
+
+static enum ch_do on_empty_reply(struct ch_run *r, const struct ch_input *in) {
+    if (r->nudged && in->unfit)
+        return finish(r, CH_REASON_MODEL_ERROR);
+    if (r->nudged) {
+        r->warn_empty = true;
+        return finish(r, CH_REASON_COMPLETED);
+    }
+    r->nudged = r->nudge = true;
+    return observe_and_think(r, in);
+}
+
+static enum ch_do on_reply(struct ch_run *r, const struct ch_input *in) {
+    count(r, in);
+    r->compacted = false;
+    if (in->has_text)
+        r->errors = 0;
+    r->pauses = in->stop == CH_STOP_PAUSE ? r->pauses + 1 : 0;
+
+    if (in->stop == CH_STOP_REFUSAL)
+        return finish(r, CH_REASON_REFUSED);
+    if (in->stop == CH_STOP_PAUSE)
+        return r->pauses > CH_LIMIT_PAUSES ? finish(r, CH_REASON_COMPLETED) : think(r, in);
+    if (in->calls > 0) {
+        enter(r, CH_RUN_ACT);
+        return CH_DO_CALL_TOOLS;
+    }
+    if (r->closing != CH_REASON_NONE)
+        return finish(r, r->closing);
+    if (!in->has_text)
+        return on_empty_reply(r, in);
+    if (in->unfit)
+        return on_unfit(r, in);
+    if (in->stop == CH_STOP_LENGTH)
+        return finish(r, CH_REASON_LENGTH);
+    r->nudged = false;
+    return in->follow_ups || in->review ? observe_and_think(r, in)
+                                        : finish(r, CH_REASON_COMPLETED);
+}
+
+static enum ch_do on_role(struct ch_run *r, const struct ch_input *in) {
+    count(r, in);
+    r->errors = 0;
+    return observe_and_think(r, in);
+}
+
+static enum ch_do stop_at(struct ch_run *r, const struct ch_input *in, enum ch_reason limit) {
+    if (may_sum_up(r, limit))
+        enter(r, CH_RUN_OBSERVE);
+    return think_unless(r, in, limit);
+}
+
+static enum ch_do on_results(struct ch_run *r, const struct ch_input *in) {
+    r->tool_calls += in->calls;
+    r->errors = in->any_ok ? in->trailing_errors : r->errors + in->trailing_errors;
+    if (in->terminated)
+        return finish(r, CH_REASON_COMPLETED);
+    enter(r, CH_RUN_REFLECT);
+    if (r->closing != CH_REASON_NONE)
+        return finish(r, r->closing);
+    if (in->over_limit)
+        return stop_at(r, in, CH_REASON_MAX_TOOL_CALLS);
+    if (in->unfit && r->reasked)
+        return finish(r, CH_REASON_MODEL_ERROR);
+    r->reasked |= in->unfit; /* the result of the call says what is wrong */
+    if (in->loop == CH_GUARD_END && exhausted(r) == CH_REASON_NONE)
+        return stop_at(r, in, CH_REASON_LOOP);
+    r->caution = in->loop == CH_GUARD_NOTE;
+    return observe_and_think(r, in);
+}
+
+static enum ch_do on_unanswered(struct ch_run *r, const struct ch_input *in) {
+    r->reason = in->approvals   ? CH_REASON_APPROVAL
+                : in->questions ? CH_REASON_HUMAN
+                                : CH_REASON_CLIENT_TOOL;
+    enter(r, CH_RUN_WAITING);
+    return CH_DO_ASK_HOST;
+}
+
+static enum ch_do on_resumed(struct ch_run *r) {
+    r->reason = CH_REASON_NONE;
+    enter(r, CH_RUN_ACT);
+    return CH_DO_RESUME_TOOLS;
+}
+
+/* What may end a run from outside, whatever it is doing. */
+static enum ch_reason interruption(enum ch_in kind) {
+    switch (kind) {
+    case CH_IN_CANCEL:
+        return CH_REASON_CANCELLED;
+    case CH_IN_DEADLINE:
+        return CH_REASON_DEADLINE;
+    case CH_IN_BROKEN:
+        return CH_REASON_INTERNAL;
+    case CH_IN_LOST:
+        return CH_REASON_STORE;
+    default:
+        return CH_REASON_NONE;
+    }
+}
+
+enum ch_do ch_run_step(struct ch_run *r, const struct ch_input *in) {
+    r->npath = 0;
+    r->delay_ms = 0;
+    r->nudge = r->reask = r->caution = r->fell_back = r->passed_over = false;
+    if (ch_run_over(r))
+        return CH_DO_NOTHING;
+    enum ch_reason stop = interruption(in->kind);
+    if (stop != CH_REASON_NONE)
+        return finish(r, stop);
+
+    if (in->kind == CH_IN_DECIDED)
+        return finish(r, in->reason);
+
+    switch (r->state) {
+    case CH_RUN_OBSERVE:
+        assert(in->kind == CH_IN_INPUT);
+        return begin(r, in);
+    case CH_RUN_THINK:
+        assert(in->kind == CH_IN_REPLY || in->kind == CH_IN_FAILED ||
+               in->kind == CH_IN_COMPACTED || in->kind == CH_IN_ROLE);
+        return in->kind == CH_IN_REPLY    ? on_reply(r, in)
+               : in->kind == CH_IN_ROLE   ? on_role(r, in)
+               : in->kind == CH_IN_FAILED ? on_failed(r, in)
+                                          : on_compacted(r, in);
+    case CH_RUN_ACT:
+        assert(in->kind == CH_IN_RESULTS || in->kind == CH_IN_UNANSWERED);
+        return in->kind == CH_IN_RESULTS ? on_results(r, in) : on_unanswered(r, in);
+    case CH_RUN_WAITING:
+        assert(in->kind == CH_IN_RESUMED);
+        return on_resumed(r);
+    case CH_RUN_REFLECT:
+    case CH_RUN_DONE:
+    case CH_RUN_ERROR:
+        break;
+    }
+    CH_UNREACHABLE();
+}

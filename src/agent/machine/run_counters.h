@@ -1,0 +1,35 @@
+/* run_counters.h -- what a run was asked for, and what went wrong on its way.
+ *
+ * Stored with the machine in every STATE, so it is short: the first line of
+ * what it was asked, and the newest errors of tools and models. */
+#ifndef CH_AGENT_RUN_COUNTERS_H
+#define CH_AGENT_RUN_COUNTERS_H
+#include "base/limits.h"
+#include "base/sv.h"
+#include "json/json.h"
+#include "json/writer.h"
+#include "model/message/message.h"
+
+struct ch_mishap { /* texts are owned */
+    unsigned turn;
+    char *of; /* the tool, or the model */
+    char *cls; /* "timeout", "rate_limit" */
+    char *text;
+};
+
+struct ch_course {
+    char *goal; /* owned; NULL: none is known */
+    struct ch_mishap errors[CH_LIMIT_ERROR_LOG];
+    size_t n; /* that there were; the newest are kept */
+};
+
+void ch_course_aim(struct ch_course *c, const struct ch_msg *asked);
+/* text: plain, or the result of a tool that failed. */
+void ch_course_failed(struct ch_course *c, unsigned turn, struct ch_sv of, const char *cls,
+                      struct ch_sv text);
+/* "goal" and "error_log" of the object that is being written or was read. */
+void ch_course_write(const struct ch_course *c, struct ch_jw *w);
+struct ch_course ch_course_read(const struct ch_json *v);
+void ch_course_release(struct ch_course *c);
+
+#endif

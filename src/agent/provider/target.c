@@ -1,0 +1,434 @@
+/* target.c -- from "provider/model" to where requests go.
+ *
+ * Order for each field: what the agent says, then what was configured for the
+ * provider, then the built-in table. A key is looked for in the same order;
+ * a server on this machine, or one whose address was given by hand, may do
+ * without. Every key that is found is registered for redaction. */
+#include "agent/handle/agent.h"
+#include "agent/provider/server_query.h"
+#include "agent/provider/context_window.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/opts.h"
+#include "model/catalog/provider.h"
+#include "model/scripted/scripted.h"
+#include "json/json.h"
+
+#define PROMPTED "prompted+" /* before a provider: tools go into the prompt */
+
+static int parse_quirks(const char *list, struct ch_provider_conf *c, struct chela_error *err) {
+    struct ch_sv rest = ch_sv_str(list);
+    while (rest.n) {
+        struct ch_sv name = ch_sv_trim(ch_sv_split(&rest, ','));
+        bool off = name.n && name.p[0] == '-';
+        if (off)
+            name = ch_sv(name.p + 1, name.n - 1);
+        unsigned bit = ch_quirk_find(name);
+        if (!bit && name.n)
+            return ch_fail(err, CHELA_ECONFIG, "provider %s: unknown quirk '%.*s'", c->name,
+                           CH_SV_FMT(name));
+        *(off ? &c->quirks_off : &c->quirks_on) |= bit;
+    }
+    return 0;
+}
+
+static int parse_headers(const char *const *lines, struct ch_provider_conf *c,
+                         struct chela_error *err) {
+    size_t n = 0;
+    while (lines[n])
+        n++;
+    c->headers = ch_alloc((n + 1) * sizeof(*c->headers));
+    for (size_t i = 0; i < n; i++) {
+        struct ch_sv rest = ch_sv_str(lines[i]);
+        struct ch_sv name = ch_sv_trim(ch_sv_split(&rest, ':'));
+        struct ch_sv value = ch_sv_trim(rest);
+        if (!name.n || !rest.p)
+            return ch_fail(err, CHELA_ECONFIG, "provider %s: a header needs the form 'Name: value'",
+                           c->name);
+        c->headers[c->nheaders++] =
+            (struct ch_header){ch_sv(ch_strndup(name.p, name.n), name.n),
+                               ch_sv(ch_strndup(value.p, value.n), value.n)};
+    }
+    return 0;
+}
+
+/* `{"a":1}` is kept as `"a":1`, ready to be put among other members. */
+static int parse_extra_body(const char *json, struct ch_provider_conf *c, struct chela_error *err) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v;
+    struct ch_sv text = ch_sv_trim(ch_sv_str(json));
+    if (ch_json_parse(&arena, text, CH_JSON_STRICT, &v, NULL, NULL) < 0 ||
+        v->type != CH_JSON_OBJECT)
+        return ch_fail(err, CHELA_ECONFIG, "provider %s: extra body is no JSON object", c->name);
+    struct ch_sv inner = ch_sv_trim(ch_sv(text.p + 1, text.n - 2));
+    c->extra_body = ch_strndup(inner.p, inner.n);
+    return 0;
+}
+
+static void conf_free(struct ch_provider_conf *c) {
+    ch_free(c->name);
+    ch_free(c->api);
+    ch_free(c->base_url);
+    ch_free(c->api_key);
+    ch_free(c->api_key_env);
+    ch_free(c->extra_body);
+    for (size_t i = 0; i < c->nheaders; i++) {
+        ch_free((char *)c->headers[i].name.p);
+        ch_free((char *)c->headers[i].value.p);
+    }
+    ch_free(c->headers);
+    ch_free(c);
+}
+
+void ch_provider_conf_free(struct ch_provider_conf *list) {
+    while (list) {
+        struct ch_provider_conf *next = list->next;
+        conf_free(list);
+        list = next;
+    }
+}
+
+void ch_price_conf_free(struct ch_price_conf *list) {
+    while (list) {
+        struct ch_price_conf *next = list->next;
+        ch_free(list->provider);
+        ch_free(list->model);
+        ch_free(list);
+        list = next;
+    }
+}
+
+int chela_runtime_price(chela_runtime *rt, const char *provider, const char *model,
+                        const struct chela_price *given, struct chela_error *err) {
+    struct chela_price p;
+    int rc = CH_OPTS_NEED(chela_price, &p, given, err);
+    if (rc < 0)
+        return rc;
+    if (!provider || !model || !*provider || !*model)
+        return ch_fail(err, CHELA_EINVAL, "a price needs a provider and a model");
+    double read = p.cache_read ? *p.cache_read : -1, write = p.cache_write ? *p.cache_write : -1;
+    bool bad_cache = (p.cache_read && !(read >= 0)) || (p.cache_write && !(write >= 0));
+    if (!(p.input >= 0) || !(p.output >= 0) || bad_cache)
+        return ch_fail(err, CHELA_EINVAL, "%s/%s: a price is a number from 0 on", provider, model);
+    struct ch_price_conf *c = ch_alloc(sizeof(*c));
+    c->provider = ch_strdup(provider);
+    c->model = ch_strdup(model);
+    c->price = (struct ch_price){
+        .input = p.input, .output = p.output, .cache_read = read, .cache_write = write};
+    c->next = rt->prices; /* the newest wins */
+    rt->prices = c;
+    return 0;
+}
+
+void ch_window_conf_free(struct ch_window_conf *list) {
+    while (list) {
+        struct ch_window_conf *next = list->next;
+        ch_free(list->provider);
+        ch_free(list->model);
+        ch_free(list);
+        list = next;
+    }
+}
+
+int chela_runtime_context_window(chela_runtime *rt, const char *provider, const char *model,
+                                 int64_t tokens, struct chela_error *err) {
+    if (!provider || !model || !*provider || !*model)
+        return ch_fail(err, CHELA_EINVAL, "a context window needs a provider and a model");
+    if (tokens < 1)
+        return ch_fail(err, CHELA_EINVAL, "%s/%s: a context window has at least 1 token", provider,
+                       model);
+    struct ch_window_conf *c = ch_alloc(sizeof(*c));
+    c->provider = ch_strdup(provider);
+    c->model = ch_strdup(model);
+    c->tokens = tokens;
+    c->next = rt->windows; /* the newest wins */
+    rt->windows = c;
+    return 0;
+}
+
+/* Is this what was configured for the model: under the name that was asked for
+ * or the one it stands for? */
+static bool is_about(const char *provider, const char *model, const struct ch_target *t,
+                     struct ch_sv asked) {
+    return strcmp(provider, t->provider) == 0 &&
+           (strcmp(model, t->model) == 0 || ch_sv_is(asked, model));
+}
+
+static int64_t find_window(const chela_runtime *rt, const struct ch_target *t, struct ch_sv asked) {
+    for (const struct ch_window_conf *c = rt->windows; c; c = c->next)
+        if (is_about(c->provider, c->model, t, asked))
+            return c->tokens;
+    return 0;
+}
+
+/* What was configured, else the vendor's list. */
+static bool find_price(const chela_runtime *rt, const struct ch_target *t, struct ch_sv asked,
+                       struct ch_price *out) {
+    for (const struct ch_price_conf *c = rt->prices; c; c = c->next)
+        if (is_about(c->provider, c->model, t, asked)) {
+            *out = c->price;
+            return true;
+        }
+    return ch_price_find(t->provider, ch_sv_str(t->model), out);
+}
+
+static char *dup_opt(const char *s) {
+    return s ? ch_strdup(s) : NULL;
+}
+
+int chela_runtime_provider(chela_runtime *rt, const struct chela_provider_opts *given,
+                           struct chela_error *err) {
+    struct chela_provider_opts opts;
+    int rc = CH_OPTS_NEED(chela_provider_opts, &opts, given, err);
+    if (rc < 0)
+        return rc;
+    if (!opts.name || !*opts.name)
+        return ch_fail(err, CHELA_EINVAL, "a provider needs a name");
+    if (opts.api && strcmp(opts.api, "scripted") != 0 && !ch_codec_find(ch_sv_str(opts.api)))
+        return ch_fail(err, CHELA_ECONFIG, "provider %s: unknown api '%s' (known: %s)", opts.name,
+                       opts.api, ch_codec_names());
+    struct ch_provider_conf *c = ch_alloc(sizeof(*c));
+    c->name = ch_strdup(opts.name);
+    c->api = dup_opt(opts.api);
+    c->base_url = dup_opt(opts.base_url);
+    c->api_key = dup_opt(opts.api_key);
+    c->api_key_env = dup_opt(opts.api_key_env);
+    rc = opts.quirks ? parse_quirks(opts.quirks, c, err) : 0;
+    if (rc == 0 && opts.headers)
+        rc = parse_headers(opts.headers, c, err);
+    if (rc == 0 && opts.extra_body)
+        rc = parse_extra_body(opts.extra_body, c, err);
+    if (rc < 0) {
+        conf_free(c);
+        return rc;
+    }
+    c->next = rt->providers; /* the newest wins */
+    rt->providers = c;
+    return 0;
+}
+
+static const struct ch_provider_conf *find_conf(const chela_runtime *rt, struct ch_sv name) {
+    for (const struct ch_provider_conf *c = rt->providers; c; c = c->next)
+        if (ch_sv_is(name, c->name))
+            return c;
+    return NULL;
+}
+
+static const char *first_of(const char *a, const char *b, const char *c) {
+    return a ? a : b ? b : c;
+}
+
+/* --- keys */
+
+static void add_key(struct ch_target *t, const char *key) {
+    t->keys = ch_realloc(t->keys, (t->nkeys + 1) * sizeof(*t->keys));
+    t->keys[t->nkeys++] = ch_strdup(key);
+    ch_redact_add(key);
+}
+
+/* What the next variable of a comma list holds; NULL: nothing. */
+static const char *next_key(const chela_runtime *rt, struct ch_sv *names) {
+    struct ch_sv name = ch_sv_trim(ch_sv_split(names, ','));
+    CH_AUTOFREE char *variable = ch_strndup(name.p, name.n);
+    const char *v = ch_runtime_env(rt, variable);
+    return v && *v ? v : NULL;
+}
+
+bool ch_target_has_key(const chela_runtime *rt, const char *names) {
+    struct ch_sv rest = ch_sv_str(names);
+    while (rest.n)
+        if (next_key(rt, &rest))
+            return true;
+    return false;
+}
+
+static void add_keys(struct ch_target *t, const chela_runtime *rt, const char *names) {
+    struct ch_sv rest = ch_sv_str(names);
+    while (rest.n) {
+        const char *key = next_key(rt, &rest);
+        if (key)
+            add_key(t, key);
+    }
+}
+
+static int find_key(struct ch_target *t, const chela_runtime *rt,
+                    const struct chela_agent_opts *opts, const struct ch_provider_conf *conf,
+                    const struct ch_provider *known, struct chela_error *err) {
+    const char *named = opts->api_key_env ? opts->api_key_env : conf ? conf->api_key_env : NULL;
+    const char *key = opts->api_key            ? opts->api_key
+                      : conf && !opts->api_key_env ? conf->api_key
+                                                   : NULL;
+    if (key)
+        add_key(t, key);
+    else
+        add_keys(t, rt, named);
+    if (!t->nkeys && !opts->api_key_env && known)
+        add_keys(t, rt, known->key_env);
+    if (t->nkeys)
+        return 0;
+    if (ch_cassette_plays(rt->cassette))
+        return 0; /* nobody will ask for it */
+    if (named)
+        return ch_fail(err, CHELA_EAUTH,
+                       strchr(named, ',') ? "no API key for %s: none of %s is set"
+                                          : "no API key for %s: %s is not set",
+                       t->provider, named);
+    bool by_hand = opts->base_url || (conf && conf->base_url);
+    if (by_hand || !known || known->local || !known->key_env || ch_target_is_aws(t))
+        return 0;
+    return ch_fail(err, CHELA_EAUTH, "no API key for %s: set %s", t->provider, known->key_env);
+}
+
+struct ch_endpoint ch_target_with_key(const struct ch_target *t, const char *key) {
+    struct ch_endpoint ep = t->ep;
+    ep.api_key = key;
+    return ep;
+}
+
+struct ch_cooling ch_target_cooling(const struct ch_target *t, const struct ch_cooldowns *c,
+                                    int64_t now, const char **key) {
+    struct ch_cooling least = {0};
+    *key = NULL;
+    for (size_t i = 0; i < CH_MAX(t->nkeys, 1); i++) {
+        struct ch_endpoint ep = ch_target_with_key(t, t->nkeys ? t->keys[i] : NULL);
+        struct ch_cooling one = ch_cooldown_of(c, &ep, ch_sv_str(t->model), now);
+        if (i > 0 && one.ms >= least.ms)
+            continue;
+        least = one;
+        *key = ep.api_key;
+    }
+    return least;
+}
+
+static char *without_trailing_slash(const char *url) {
+    size_t n = strlen(url);
+    while (n && url[n - 1] == '/')
+        n--;
+    return ch_strndup(url, n);
+}
+
+static int connect_script(struct ch_target *t, chela_runtime *rt, struct chela_error *err) {
+    t->ep.codec = &ch_codec_anthropic;
+    t->base_url = ch_strdup("scripted:");
+    int rc = ch_scripted_new(rt->loop, t->model, &t->scripted, err);
+    t->transport = rc == 0 ? ch_scripted_transport(t->scripted) : NULL;
+    if (rc == 0 && rt->cassette && !ch_cassette_plays(rt->cassette))
+        ch_log(CH_LOG_WARN, "cassette",
+               "%s is not recorded: it needs no service, and runs the same without a cassette",
+               t->spec);
+    return rc;
+}
+
+static int connect_target(struct ch_target *t, chela_runtime *rt,
+                          const struct chela_agent_opts *opts, const struct ch_provider_conf *conf,
+                          const struct ch_provider *known, struct chela_error *err) {
+    const char *api = first_of(conf ? conf->api : NULL, known ? known->api : NULL, NULL);
+    if (!api)
+        return ch_fail(err, CHELA_ECONFIG, "provider %s: its api is not configured", t->provider);
+    if (strcmp(api, "scripted") == 0)
+        return connect_script(t, rt, err);
+    t->ep.codec = ch_codec_find(ch_sv_str(api));
+    if (!t->ep.codec)
+        return ch_fail(err, CHELA_ECONFIG, "provider %s: unknown api '%s' (known: %s)", t->provider,
+                       api, ch_codec_names());
+    const char *url =
+        first_of(opts->base_url, conf ? conf->base_url : NULL, known ? known->base_url : NULL);
+    if (!url)
+        return ch_fail(err, CHELA_ECONFIG, "provider %s needs a base URL", t->provider);
+    t->base_url = without_trailing_slash(url);
+    t->transport = rt->transport;
+    int rc = find_key(t, rt, opts, conf, known, err);
+    if (rc == 0 && ch_target_is_aws(t))
+        rc = ch_target_aws(t, rt, opts->base_url || (conf && conf->base_url), err);
+    return rc;
+}
+
+/* The address tells more than a name that somebody chose. */
+static unsigned find_quirks(const struct ch_target *t, const struct ch_provider *known) {
+    const struct ch_codec *codec = t->ep.codec->inner ? t->ep.codec->inner : t->ep.codec;
+    struct ch_sv api = ch_sv_str(codec->name);
+    const struct ch_provider *there = ch_provider_of_url(api, t->base_url);
+    if (there)
+        return there->quirks;
+    return known ? known->quirks : ch_quirks_of_api(api);
+}
+
+static int unknown_provider(struct ch_sv name, struct chela_error *err) {
+    CH_BUF_AUTO known = {0};
+    for (const struct ch_provider *p = ch_providers; p->name; p++)
+        ch_buf_addf(&known, " %s", p->name);
+    return ch_fail(err, CHELA_ECONFIG,
+                   "unknown provider '%.*s' (known:%s; others go into the configuration)",
+                   CH_SV_FMT(name), ch_buf_str(&known));
+}
+
+/* A name that stands for another is asked for by that, so that what answers is
+ * what was tried. Resellers have names of their own. */
+static char *resolve_alias(const char *provider, struct ch_sv model) {
+    struct ch_model_info info = ch_model_info(provider, model);
+    bool sellers_own = strcmp(provider, "anthropic") == 0;
+    return info.resolved && sellers_own ? ch_strdup(info.resolved) : ch_strndup(model.p, model.n);
+}
+
+int ch_target_new(chela_runtime *rt, const char *spec, const struct chela_agent_opts *opts,
+                  struct ch_target **out, struct chela_error *err) {
+    struct ch_sv model = ch_sv_str(spec);
+    struct ch_sv provider = ch_sv_split(&model, '/');
+    bool prompted = ch_sv_starts(provider, PROMPTED);
+    if (prompted)
+        provider = ch_sv(provider.p + strlen(PROMPTED), provider.n - strlen(PROMPTED));
+    if (!provider.n || !model.n)
+        return ch_fail(err, CHELA_ECONFIG, "model '%s' is not of the form provider/model", spec);
+    const struct ch_provider_conf *conf = find_conf(rt, provider);
+    const struct ch_provider *known = ch_provider_find(provider);
+    if (!conf && !known)
+        return unknown_provider(provider, err);
+
+    CH_AUTO(ch_target) t = ch_alloc(sizeof(*t));
+    t->spec = ch_strdup(spec);
+    t->provider = ch_strndup(provider.p, provider.n);
+    t->model = resolve_alias(t->provider, model);
+    int rc = connect_target(t, rt, opts, conf, known, err);
+    if (rc < 0)
+        return rc;
+    t->ep.provider = t->provider;
+    t->ep.base_url = t->base_url;
+    t->ep.api_key = t->nkeys ? t->keys[0] : NULL;
+    t->ep.quirks = find_quirks(t, known);
+    if (conf) {
+        t->ep.quirks = (t->ep.quirks | conf->quirks_on) & ~conf->quirks_off;
+        t->ep.headers = conf->headers;
+        t->ep.nheaders = conf->nheaders;
+        t->ep.extra_body = ch_sv_str(conf->extra_body);
+    }
+    if (prompted || t->ep.quirks & CH_Q_PROMPTED)
+        t->ep.codec = ch_codec_prompted(t->ep.codec);
+    t->has_price = find_price(rt, t, model, &t->price);
+    t->window = find_window(rt, t, model);
+    t->listed = ch_model_info(t->provider, ch_sv_str(t->model)).context_window;
+    t->local = ch_inquire_is_local(t);
+    *out = CH_TAKE(t);
+    return 0;
+}
+
+int64_t ch_target_window(const struct ch_target *t) {
+    if (t->window)
+        return t->window;
+    return t->listed ? t->listed : ch_window_of(t->heard);
+}
+
+void ch_target_free(struct ch_target *t) {
+    if (!t)
+        return;
+    ch_scripted_close(t->scripted);
+    ch_target_aws_free(t->aws);
+    ch_free(t->spec);
+    ch_free(t->model);
+    ch_free(t->provider);
+    ch_free(t->base_url);
+    for (size_t i = 0; i < t->nkeys; i++)
+        ch_free(t->keys[i]);
+    ch_free(t->keys);
+    ch_free(t);
+}

@@ -1,0 +1,229 @@
+/* parent.c -- what passes between a run and those above it: see delegate.h. */
+#include "agent/feature/team/delegate.h"
+#include "agent/journal/run_journal.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "tool/call/call.h"
+
+/* --- limits ------------------------------------------------------------------------ */
+
+/* What a run may reach in all: its own limit, and what those above were told that
+ * it used, with what is left to them. Negative: no limit. */
+static int64_t tighter(int64_t own, int64_t told, int64_t above, int64_t used_above) {
+    if (above < 0)
+        return own;
+    int64_t most = told + CH_MAX(above - used_above, 0);
+    return own < 0 ? most : CH_MIN(own, most);
+}
+
+static double tighter_cost(double own, double told, double above, double used_above) {
+    if (above < 0)
+        return own;
+    double most = told + CH_MAX(above - used_above, 0);
+    return own < 0 ? most : CH_MIN(own, most);
+}
+
+static int64_t tokens(const struct ch_usage *u) {
+    return u->input + u->output;
+}
+
+void ch_child_bound(chela_run *run) {
+    chela_run *above = ch_run_above(run);
+    const struct ch_run_limits *own = &run->session->agent->limits;
+    struct ch_run *m = &run->m;
+    if (!above)
+        return;
+    ch_child_bound(above); /* twice CH_LIMIT_DELEGATE_DEPTH deep at most */
+    const struct ch_run *up = &above->m;
+    const struct ch_spent *told = &run->session->child->spent;
+    m->limits.token_budget = tighter(own->token_budget, tokens(&told->usage),
+                                     up->limits.token_budget, tokens(&up->usage));
+    m->limits.cost_budget =
+        tighter_cost(own->cost_budget, told->cost, up->limits.cost_budget, up->cost);
+    m->limits.max_turns = tighter(own->max_turns, told->turns, up->limits.max_turns,
+                                  (int64_t)up->turns + up->below.turns);
+    m->limits.max_tool_calls = tighter(own->max_tool_calls, told->tool_calls,
+                                       up->limits.max_tool_calls,
+                                       (int64_t)up->tool_calls + up->below.tool_calls);
+}
+
+static void add_usage(struct ch_usage *to, const struct ch_usage *u) {
+    to->input += u->input;
+    to->output += u->output;
+    to->cache_read += u->cache_read;
+    to->cache_write += u->cache_write;
+    to->reasoning += u->reasoning;
+}
+
+static void add_spent(struct ch_spent *to, const struct ch_spent *s) {
+    add_usage(&to->usage, &s->usage);
+    to->cost += CH_MAX(s->cost, 0);
+    to->turns += s->turns;
+    to->tool_calls += s->tool_calls;
+}
+
+static void charge(chela_run *run, const struct ch_spent *s) {
+    ch_run_spend(&run->m, &s->usage, s->cost);
+    run->m.below.turns += s->turns;
+    run->m.below.tool_calls += s->tool_calls;
+}
+
+void ch_child_charge(struct ch_child *c, const struct ch_spent *s) {
+    for (; c && c->run; c = c->run->session->child) {
+        charge(c->run, s);
+        add_spent(&c->spent, s);
+    }
+}
+
+bool ch_child_used(const struct chela_event *ev, struct ch_spent *out) {
+    const struct chela_usage *u = &ev->turn.usage;
+    *out = (struct ch_spent){0};
+    if (ev->type == CHELA_EV_TOOL_RESULT)
+        out->tool_calls = 1;
+    else if (ev->type == CHELA_EV_TURN_END)
+        *out = (struct ch_spent){.usage = {.input = u->input,
+                                           .output = u->output,
+                                           .cache_read = u->cache_read,
+                                           .cache_write = u->cache_write,
+                                           .reasoning = u->reasoning},
+                                 .cost = u->cost_usd,
+                                 .turns = 1};
+    return out->turns || out->tool_calls;
+}
+
+struct ch_spent ch_children_spent(const chela_run *run) {
+    struct ch_spent all = {0};
+    for (CH_LIST_EACH(k, &run->children))
+        add_spent(&all, &CH_CONTAINER(k, struct ch_child, link)->spent);
+    return all;
+}
+
+/* --- progress ---------------------------------------------------------------------- */
+
+void ch_child_moved_on(chela_run *run) {
+    run->recoveries = 0;
+    while ((run = ch_run_above(run))) {
+        if (!run->recoveries || run->m.state != CH_RUN_ACT || run->dead)
+            continue;
+        run->recoveries = 0;
+        ch_keep_acting(run, CH_SYNC_COMMIT); /* it may be long until it stores more */
+    }
+}
+
+/* --- events ------------------------------------------------------------------------ */
+
+void ch_child_tell(chela_run *run, const struct chela_event *ev) {
+    if (!run->dead && run->on_event)
+        run->on_event(ev, run->user);
+}
+
+/* --- questions ---------------------------------------------------------------------- */
+
+static size_t index_of(const struct ch_child *c) {
+    return ch_act_index(c->run, c->call->block);
+}
+
+/* Somebody decided before the run above went on. */
+static bool recall_decision(const chela_run *above, struct chela_approval *a) {
+    const struct ch_past_below *b =
+        above->past ? ch_past_asked(above->past, ch_unstr(a->approval_id)) : NULL;
+    if (!b || b->decision == CHELA_UNDECIDED)
+        return false;
+    a->decision = b->decision;
+    a->reason = b->reason;
+    return true;
+}
+
+static void settle_above(const chela_run *run, const struct chela_approval *a) {
+    CH_AUTOFREE char *id = ch_strndup(a->approval_id.p, a->approval_id.n);
+    for (const chela_run *r = ch_run_above(run); r; r = ch_run_above(r))
+        ch_keep_answered(r->session, id, a->decision, a->reason);
+}
+
+/* A step of a plan has the hooks of its plan's agent: they were asked. */
+static bool hooks_asked(const struct ch_child *c) {
+    return c->session->agent->base == c->run->session->agent;
+}
+
+void ch_child_ask(chela_run *run, struct chela_approval *a,
+                  const unsigned char digest[CH_SHA256_SIZE]) {
+    for (struct ch_child *c = run->session->child; c; c = c->run->session->child) {
+        chela_run *above = c->run;
+        if (above->dead || recall_decision(above, a))
+            return;
+        ch_keep_asked_below(above, index_of(c), c->session->key, a, digest);
+        if (!ch_emit_approval(above, a))
+            return;
+        if (!hooks_asked(c) && !ch_hook_approve(above, a)) {
+            ch_interrupt(above, CH_IN_CANCEL, "stopped by a hook");
+            return;
+        }
+        if (a->decision != CHELA_UNDECIDED) {
+            settle_above(run, a);
+            return;
+        }
+    }
+}
+
+void ch_child_left(chela_run *run, const struct ch_block *call) {
+    for (struct ch_child *c = run->session->child; c; c = c->run->session->child) {
+        chela_run *above = c->run;
+        CH_AUTOFREE char *id = ch_strndup(call->id.p, call->id.n);
+        const struct ch_past_below *b = above->past ? ch_past_left(above->past, call->id) : NULL;
+        if (b && b->answer) {
+            chela_session_answer(run->session, id, b->answer, strlen(b->answer), b->is_error,
+                                 NULL);
+            return;
+        }
+        ch_keep_left_below(above, index_of(c), c->session->key, call);
+        ch_act_tell(above, CHELA_EV_CLIENT_TOOL_REQUIRED, call);
+        if (above->dead)
+            return;
+    }
+}
+
+/* --- answers -------------------------------------------------------------------------- */
+
+struct ch_batch_waits ch_run_waits(const chela_run *run) {
+    struct ch_batch_waits all = {0};
+    if (run->batch)
+        all = ch_batch_waits(run->batch);
+    for (CH_LIST_EACH(k, &run->children)) {
+        const struct ch_child *c = CH_CONTAINER(k, struct ch_child, link);
+        if (!c->session->run)
+            continue;
+        struct ch_batch_waits w = ch_run_waits(c->session->run);
+        all.answers += w.answers;
+        all.approvals += w.approvals;
+        all.questions += w.questions;
+    }
+    return all;
+}
+
+int ch_children_approve(chela_run *run, const char *approval_id, enum chela_decision decision,
+                        const char *reason, struct chela_error *err) {
+    for (CH_LIST_EACH(k, &run->children)) {
+        chela_session *s = CH_CONTAINER(k, struct ch_child, link)->session;
+        int rc = chela_session_approve(s, approval_id, decision, reason, err);
+        if (rc == CHELA_ENOENT)
+            continue;
+        if (rc == 0)
+            ch_keep_answered(run->session, approval_id, decision, reason);
+        return rc;
+    }
+    return ch_fail(err, CHELA_ENOENT, "nobody asked for approval %s", approval_id);
+}
+
+int ch_children_answer(chela_run *run, const char *call_id, struct ch_sv content, bool is_error,
+                       struct chela_error *err) {
+    for (CH_LIST_EACH(k, &run->children)) {
+        chela_session *s = CH_CONTAINER(k, struct ch_child, link)->session;
+        int rc = chela_session_answer(s, call_id, content.p, content.n, is_error, err);
+        if (rc == CHELA_ENOENT)
+            continue;
+        if (rc == 0)
+            ch_keep_answered_below(run->session, call_id, content, is_error);
+        return rc;
+    }
+    return ch_fail(err, CHELA_ENOENT, "no call %s waits for a result", call_id);
+}

@@ -1,0 +1,669 @@
+/* think.c -- one model call: build the request, send it, fold the reply.
+ *
+ *   deliver queued messages -> hooks may patch the turn -> encode what is new
+ *   -> transport -> decoder -> events as they come -> reply into transcript
+ *
+ * The reply joins the transcript only if it is good: a failed, cut off or
+ * refused reply leaves no trace in the history that is sent again. */
+#include <stdio.h>
+
+#include "agent/feature/heartbeat/beat.h"
+#include "agent/context/compaction.h"
+#include "agent/context/context.h"
+#include "agent/feature/team/delegate.h"
+#include "agent/journal/run_journal.h"
+#include "agent/feature/mode/mode.h"
+#include "agent/context/recall.h"
+#include "agent/context/reply_directives.h"
+#include "agent/provider/context_window.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "model/codec/errors.h"
+#include "model/message/ids.h"
+
+static const char nudge_text[] =
+    "Your last reply was empty. Answer the request, or say what you need to go on.";
+
+static const char caution_text[] =
+    "This leads nowhere. Do something else, or say what stands in the way.";
+static const char closing_text[] =
+    "No tool can be called any more. Say what was done and found so far, and what is left to do.";
+
+/* --- messages that wait for this moment */
+
+/* m is taken. seq: of the record that it was accepted by; 0: there is none. */
+static bool deliver(chela_run *run, struct ch_msg *m, uint64_t seq) {
+    if (seq)
+        ch_keep_delivered(run, seq, false);
+    else
+        ch_keep_message(run, m);
+    if (ch_transcript_add(&run->session->transcript, m) == 0)
+        return true;
+    struct chela_error err = {0};
+    ch_fail(&err, CHELA_ELIMIT, "the session's history is full");
+    ch_break(run, &err);
+    return false;
+}
+
+bool ch_think_note(chela_run *run, struct ch_sv text) {
+    return deliver(run, ch_msg_text(CH_MSG_EVENT, text, ch_run_now(run)), 0);
+}
+
+static bool deliver_next(chela_run *run, struct ch_queue *q, enum chela_event_type type) {
+    uint64_t seq = ch_queue_seq(q);
+    char *to = ch_queue_take_to(q);
+    ch_queue_take_about(q, &run->about); /* what is known of the newest message */
+    struct ch_msg *m = ch_queue_pop(q);
+    struct ch_sv text = m->blocks[0].text;
+    if (to) { /* the answer from here on is one to this */
+        ch_free(run->answer_to);
+        run->answer_to = to;
+    }
+    if (!deliver(run, m, seq))
+        return false;
+    struct chela_event ev = {.type = type, .note.text = ch_str(text)};
+    return ch_emit(run, &ev);
+}
+
+/* It is the first try at the last words. */
+static bool closes(const chela_run *run) {
+    return run->m.closing != CH_REASON_NONE && run->m.attempt == 0 && !run->m.fell_back;
+}
+
+/* A word of the runtime's own to the model, about something that happened. */
+static bool remark(chela_run *run, const char *what, const char *so) {
+    CH_BUF_AUTO text = {0};
+    ch_buf_addf(&text, "%s. %s", what, so);
+    return ch_think_note(run, ch_buf_sv(&text));
+}
+
+/* All that steers, then all that happened; a follow-up only when the run would
+ * have ended, one at a time. */
+bool ch_think_deliver(chela_run *run) {
+    bool had_ended = run->deliver_follow_up;
+    run->deliver_follow_up = false;
+    if (run->m.nudge && !ch_think_note(run, ch_sv_str(nudge_text)))
+        return false;
+    if (run->m.reask && !ch_think_note(run, ch_buf_sv(&run->complaint)))
+        return false;
+    if (run->m.caution && !remark(run, ch_buf_str(&run->complaint), caution_text))
+        return false;
+    if (closes(run) && !remark(run, ch_reason_name(run->m.closing), closing_text))
+        return false;
+    bool steered = run->steering.n > 0;
+    if (steered || (had_ended && run->follow_ups.n > 0))
+        ch_guard_reset(&run->guard);
+    while (run->steering.n > 0)
+        if (!deliver_next(run, &run->steering, CHELA_EV_STEERING))
+            return false;
+    while (run->session->events.n > 0)
+        if (!deliver_next(run, &run->session->events, CHELA_EV_SYSTEM_EVENT))
+            return false;
+    if (had_ended && !steered && run->follow_ups.n > 0)
+        return deliver_next(run, &run->follow_ups, CHELA_EV_FOLLOW_UP);
+    return true;
+}
+
+/* --- the request */
+
+/* The model this turn uses: what a hook asked for, else the chain's. Targets
+ * that hooks name are kept: the same name is usually asked for again. */
+static struct ch_target *find_target(chela_run *run, const char *spec, struct chela_error *err) {
+    static const struct chela_agent_opts none = CHELA_AGENT_OPTS(.id = NULL);
+    chela_agent *a = run->session->agent;
+    if (!spec)
+        return a->targets[run->m.model];
+    for (size_t i = 0; i < a->ntargets; i++)
+        if (strcmp(a->targets[i]->spec, spec) == 0)
+            return a->targets[i];
+    for (size_t i = 0; i < a->npatched; i++)
+        if (strcmp(a->patched[i]->spec, spec) == 0)
+            return a->patched[i];
+    struct ch_target *t;
+    if (ch_target_new(a->rt, spec, &none, &t, err) < 0)
+        return NULL;
+    a->patched = ch_realloc(a->patched, (a->npatched + 1) * sizeof(struct ch_target *));
+    a->patched[a->npatched++] = t;
+    return t;
+}
+
+/* Tools for what a message says, or has called. */
+static void select_for(chela_run *run, const struct ch_msg *m) {
+    struct ch_selection *s = run->session->selection;
+    for (uint32_t i = 0; i < m->nblocks; i++) {
+        const struct ch_block *b = &m->blocks[i];
+        if (m->kind == CH_MSG_ASSISTANT && b->type == CH_BLOCK_TOOL_CALL)
+            ch_selection_offer(s, b->name);
+        else if (m->kind != CH_MSG_ASSISTANT && b->type == CH_BLOCK_TEXT)
+            ch_selection_input(s, &run->policy, b->text);
+    }
+}
+
+struct ch_selection *ch_session_selection(chela_session *s) {
+    const chela_agent *a = s->agent;
+    if (!s->selection)
+        s->selection = ch_selection_new(&(struct ch_selection_opts){
+            .registry = &a->registry,
+            .ranking = &s->agent->ranking,
+            .mode = a->selection,
+            .k = a->selection_size,
+            .vectors = a->meaning ? ch_meaning_vectors(a->meaning) : NULL});
+    return s->selection;
+}
+
+/* Each run's input may add tools to those that its session has. One that begins
+ * with a history gets what that would have led to. */
+static void select_tools(chela_run *run) {
+    chela_session *s = run->session;
+    const struct ch_transcript *t = &s->transcript;
+    if (run->selected)
+        return;
+    run->selected = true;
+    size_t i = t->n;
+    if (ch_selection_is_new(ch_session_selection(s))) {
+        i = 0;
+    } else {
+        while (i > 0 && t->msgs[i - 1]->kind != CH_MSG_USER)
+            i--;
+        i -= i > 0;
+    }
+    for (; i < t->n; i++)
+        select_for(run, t->msgs[i]);
+}
+
+static size_t list_tools(const chela_run *run, const char *only, struct ch_tool_def *out) {
+    const struct ch_registry *r = &run->session->agent->registry;
+    size_t n = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        struct ch_sv name = ch_sv_str(r->tools[i]->name);
+        if (ch_policy_allows(&run->policy, name, r->tools[i]->permission) &&
+            ch_policy_listed(ch_sv_str(only), name))
+            out[n++] = ch_tool_def(r->tools[i]);
+    }
+    return n;
+}
+
+/* What a hook asked for by name, else what was selected; and the tool for the
+ * final answer, in turns that have one, at the end. */
+static void choose_tools(chela_run *run, const char *only, struct ch_model_request *req) {
+    const chela_agent *a = run->session->agent;
+    const struct ch_policy *p = &run->policy;
+    struct ch_tool_def *defs = ch_arena_alloc(&run->arena, (a->registry.n + 2) * sizeof(*defs));
+    size_t found =
+        only ? list_tools(run, only, defs) : ch_selection_defs(run->session->selection, p, defs);
+    size_t n = 0;
+    for (size_t i = 0; i < found; i++)
+        if (!(p->always && ch_sv_is(defs[i].name, p->always)) &&
+            !(p->own && ch_policy_listed(ch_sv_str(p->own), defs[i].name)))
+            defs[n++] = defs[i];
+    if (p->always && run->output_way == CH_OUTPUT_BY_TOOL)
+        defs[n++] = ch_tool_def(ch_registry_find(&a->registry, ch_sv_str(p->always)));
+    for (size_t i = 0; i < n; i++) {
+        defs[i].strict |= a->strict;
+        defs[i].strict &= !(run->target->ep.quirks & CH_Q_NO_STRICT);
+        run->held |= defs[i].strict ? CH_Q_NO_STRICT : 0;
+    }
+    req->tools = defs;
+    req->ntools = n;
+}
+
+static void choose_choice(const char *choice, struct ch_model_request *req) {
+    static const struct {
+        const char *name;
+        enum ch_tool_choice value;
+    } known[] = {{"auto", CH_CHOICE_AUTO}, {"any", CH_CHOICE_ANY}, {"none", CH_CHOICE_NONE}};
+    if (!choice)
+        return;
+    req->choice = CH_CHOICE_ONE;
+    req->choice_name = ch_sv_str(choice);
+    for (size_t i = 0; i < CH_LEN(known); i++)
+        if (strcmp(choice, known[i].name) == 0)
+            req->choice = known[i].value;
+}
+
+/* Conversations that begin alike share what a service keeps of them, so the
+ * agent and the beginning are the key: the same in every turn, on every
+ * machine, and in a replay. */
+static struct ch_sv cache_key(chela_run *run) {
+    const struct ch_transcript *t = &run->session->transcript;
+    struct ch_sv first = t->n && t->msgs[0]->nblocks ? t->msgs[0]->blocks[0].text : CH_SV("");
+    uint64_t h = ch_hash(0, ch_sv_str(run->session->agent->id));
+    h = ch_hash(h, ch_sv(first.p, CH_MIN(first.n, 4 * CH_KB)));
+    return ch_sv_str(ch_arena_printf(&run->arena, "chela-%016llx", (unsigned long long)h));
+}
+
+/* The form of the answer: how it is asked for, and whether its tool must be
+ * called now, because nothing else is left to do or the last answer did not
+ * fit. */
+static int choose_output(chela_run *run, struct ch_model_request *req, struct chela_error *err) {
+    const struct ch_output *o = run->session->agent->output;
+    if (!o)
+        return 0;
+    int rc = ch_output_way(o, req, &run->output_way, err);
+    if (rc < 0)
+        return rc;
+    ch_output_ask(o, run->output_way, req, &run->arena);
+    if (run->output_way == CH_OUTPUT_NATIVE && !ch_output_must_be_native(o))
+        run->held |= CH_Q_NO_OUTPUT_SCHEMA;
+    return 0;
+}
+
+static void force_output(chela_run *run, struct ch_model_request *req) {
+    bool alone = req->ntools == 1;
+    if (run->output_way != CH_OUTPUT_BY_TOOL || !(alone || run->m.reasked))
+        return;
+    req->choice = CH_CHOICE_ONE;
+    req->choice_name = CH_SV(CH_OUTPUT_TOOL);
+}
+
+static bool is_patched(const struct chela_turn_patch *p) {
+    return p->system || p->tools || p->tool_choice || p->temperature || p->max_output_tokens;
+}
+
+/* Head and tail of the body are encoded again only when this moves on. */
+static uint64_t revision(chela_run *run, const struct chela_turn_patch *patch) {
+    chela_session *s = run->session;
+    uint64_t tools = s->agent->registry.revision, selected = ch_selection_revision(s->selection);
+    bool patched = is_patched(patch) || run->own_policy || run->m.reasked;
+    if (patched || s->patched || tools != s->registry_revision ||
+        selected != s->selection_revision || s->revision == 0)
+        s->revision++;
+    s->patched = patched;
+    s->registry_revision = tools;
+    s->selection_revision = selected;
+    return s->revision;
+}
+
+/* What this request alone says: what the input came with, what is known of it. */
+static struct ch_sv note(chela_run *run) {
+    struct ch_sv about = ch_context_note(run), known = ch_buf_sv(&run->recalled);
+    if (!about.n || !known.n)
+        return about.n ? about : known;
+    return ch_sv_str(ch_arena_printf(&run->arena, "%.*s\n%.*s", CH_SV_FMT(about),
+                                     CH_SV_FMT(known)));
+}
+
+static int describe(chela_run *run, const struct chela_turn_patch *patch,
+                    struct ch_model_request *req, struct chela_error *err) {
+    const chela_session *s = run->session;
+    const chela_agent *a = s->agent;
+    const char *choice = patch->tool_choice ? patch->tool_choice : a->tool_choice;
+    const char *system = s->system ? s->system : ch_context_system(run);
+    if (!system)
+        return ch_fail(err, CHELA_ECANCELED, "the session was closed");
+    select_tools(run);
+    if (choice) /* a vendor refuses a choice that was not described */
+        ch_selection_offer(s->selection, ch_sv_str(choice));
+    const double *temperature = patch->temperature   ? patch->temperature
+                                : a->has_temperature ? &a->temperature
+                                                     : NULL;
+    *req = (struct ch_model_request){
+        .endpoint = &run->target->ep,
+        .model = ch_sv_str(run->target->model),
+        .system = ch_sv_str(patch->system ? patch->system : system),
+        .messages = (const struct ch_msg *const *)s->transcript.msgs,
+        .nmessages = s->transcript.n,
+        .no_parallel = a->parallel == 1,
+        .no_stream = a->no_stream,
+        .max_output_tokens =
+            patch->max_output_tokens ? patch->max_output_tokens : a->max_output_tokens,
+        .kept_free = (int64_t)ch_fill_reply(run),
+        .has_temperature = temperature != NULL,
+        .temperature = temperature ? *temperature : 0,
+        .has_top_p = a->has_top_p,
+        .top_p = a->top_p,
+        .top_k = a->top_k,
+        .has_seed = a->has_seed,
+        .seed = a->seed,
+        .stop = a->stop,
+        .nstop = a->nstop,
+        .cache = a->cache,
+        .effort = (enum ch_effort)a->reasoning,
+        .note = s->system ? CH_SV("") : note(run),
+        .revision = revision(run, patch),
+    };
+    req->cache_key = cache_key(run);
+    run->output_way = CH_OUTPUT_AUTO;
+    run->held = 0;
+    choose_tools(run, patch->tools, req);
+    int rc = choose_output(run, req, err); /* not every model has tools and a schema at once */
+    if (run->output_way == CH_OUTPUT_BY_TOOL)
+        choose_tools(run, patch->tools, req);
+    choose_choice(choice, req);
+    force_output(run, req);
+    return rc == 0 && ch_beat_is(run) ? ch_beat_request(run, req, err) : rc;
+}
+
+#define TOO_LARGE 1
+
+/* TOO_LARGE: the history has to be made shorter first. */
+static int encode(chela_run *run, const struct chela_turn_patch *patch, size_t *ntools,
+                  struct chela_error *err) {
+    struct ch_encoder *e = &run->session->encoder;
+    struct ch_model_request req;
+    run->target = find_target(run, patch->model, err);
+    if (!run->target)
+        return err->code;
+    ch_window_ask(run->session->agent->rt, run->target);
+    ch_target_cooling(run->target, &run->session->agent->rt->cooldowns,
+                      ch_mono_ms(ch_loop_clock(run->loop)), &run->key);
+    run->target->ep.api_key = run->key;
+    int rc = describe(run, patch, &req, err);
+    *ntools = req.ntools;
+    if (rc == 0 && !ch_compact_fits(run, &req))
+        return TOO_LARGE;
+    if (rc == 0)
+        rc = ch_encoder_update(e, &req, err);
+    if (rc == 0)
+        rc = req.endpoint->codec->http(&req, &run->arena, &run->http, err);
+    if (rc < 0)
+        return rc;
+    ch_encoder_body(e, run->body);
+    run->http.body = run->body;
+    run->http.nbody = CH_LEN(run->body);
+    run->http.timeouts = run->session->agent->timeouts;
+    return ch_target_sign(run->target, ch_run_now(run), &run->arena, &run->http, err);
+}
+
+/* --- the reply */
+
+static void on_model_event(const struct ch_model_event *mev, void *user) {
+    chela_run *run = user;
+    struct chela_event ev;
+    if (run->halt || run->dead)
+        return;
+    if (mev->type == CH_MEV_CALL_DELTA) {
+        ev.type = CHELA_EV_TOOL_CALL_DELTA;
+        ev.call.index = mev->index;
+        ev.call.id = ch_str(mev->id);
+        ev.call.name = ch_str(mev->name);
+        ev.call.arguments = ch_str(mev->text);
+    } else {
+        bool text = mev->type == CH_MEV_TEXT && !ch_beat_is(run); /* else it is a thought */
+        ev.type = text ? CHELA_EV_TEXT_DELTA : CHELA_EV_REASONING_DELTA;
+        ev.delta.text = ch_str(mev->text);
+        ev.delta.so_far = ch_str(mev->so_far);
+        if (text && !ch_said_piece(run, &ev))
+            return;
+        run->output_shown |= text;
+    }
+    if (ch_hook_delta(run, &ev))
+        ch_emit(run, &ev);
+}
+
+static bool is_call(const struct ch_block *b) {
+    return b->type == CH_BLOCK_TOOL_CALL;
+}
+
+/* The text a person sees, into run->text; a refusal's words if there is no
+ * other. Returns whether there was any. */
+static bool take_text(chela_run *run, const struct ch_msg *m) {
+    static const enum ch_block_type kinds[] = {CH_BLOCK_TEXT, CH_BLOCK_REFUSAL};
+    for (size_t k = 0; m && k < CH_LEN(kinds); k++) {
+        bool any = false;
+        for (uint32_t i = 0; i < m->nblocks; i++)
+            any |= m->blocks[i].type == kinds[k] && ch_sv_trim(m->blocks[i].text).n > 0;
+        if (!any)
+            continue;
+        ch_buf_clear(&run->text);
+        for (uint32_t i = 0; i < m->nblocks; i++)
+            if (m->blocks[i].type == kinds[k])
+                ch_buf_add_sv(&run->text, m->blocks[i].text);
+        return true;
+    }
+    return false;
+}
+
+static bool emit_calls(chela_run *run, const struct ch_msg *m, unsigned *calls) {
+    for (uint32_t i = 0; i < m->nblocks; i++) {
+        const struct ch_block *b = &m->blocks[i];
+        if (!is_call(b))
+            continue;
+        ++*calls;
+        bool whole = !(b->flags & (CH_F_CUT | CH_F_INVALID));
+        struct chela_event ev = {.type = CHELA_EV_TOOL_CALL,
+                                 .call = {.index = *calls - 1,
+                                          .id = ch_str(b->id),
+                                          .name = ch_str(b->name),
+                                          .arguments = ch_str(whole ? b->text : CH_SV("{}"))}};
+        if (!ch_emit(run, &ev))
+            return false;
+    }
+    return true;
+}
+
+static bool used_nothing(const struct ch_usage *u) {
+    return !u->input && !u->output;
+}
+
+/* What the reply used goes to the turn's account. Returns its cost; negative:
+ * unknown. */
+static double account(chela_run *run, const struct ch_usage *u) {
+    const struct ch_target *t = run->target;
+    double cost = used_nothing(u) ? 0
+                  : !t->has_price ? -1
+                                  : ch_price_cost(&t->price, u, run->session->agent->cache);
+    run->turn_usage.input += u->input;
+    run->turn_usage.output += u->output;
+    run->turn_usage.cache_read += u->cache_read;
+    run->turn_usage.cache_write += u->cache_write;
+    run->turn_usage.reasoning += u->reasoning;
+    run->turn_cost = cost < 0 || run->turn_cost < 0 ? -1 : run->turn_cost + cost;
+    return cost;
+}
+
+/* What people can do about it, where the vendor's words do not say. */
+static const char *advice(enum ch_error_class cls) {
+    return cls == CH_ERR_OVERFLOW ? " (the conversation no longer fits the model: start a new "
+                                    "session, or choose a model with a larger context)"
+                                  : "";
+}
+
+/* A service may find schemas too much for its strict mode. Then it gets them
+ * without, now and from now on: the answer and the calls are checked here. */
+static bool ask_for_less(chela_run *run, const struct ch_reply *r) {
+    if (!run->held || r->error.cls != CH_ERR_FORMAT || !ch_error_names_schema(r->error.message))
+        return false;
+    run->target->ep.quirks |= run->held;
+    ch_warn(run, "%s does not take these schemas in strict mode, so they go without: %.*s",
+            run->target->spec, CH_SV_FMT(r->error.message));
+    return true;
+}
+
+static void on_failure(chela_run *run, const struct ch_reply *r) {
+    snprintf(run->error, sizeof(run->error), "%s: %.*s%s", run->target->spec,
+             CH_SV_FMT(r->error.message), advice(r->error.cls));
+    ch_redact(run->error);
+    run->stop_reason = "error";
+    bool mended = ask_for_less(run, r);
+    if (run->dead)
+        return;
+    ch_drive(run, &(struct ch_input){.kind = CH_IN_FAILED,
+                                     .usage = r->usage,
+                                     .cost = account(run, &r->usage),
+                                     .cls = r->error.cls,
+                                     .retryable = r->error.retryable,
+                                     .retry_after_ms = r->error.retry_after_ms,
+                                     .mended = mended,
+                                     .output_shown = run->output_shown && !run->may_redo});
+}
+
+/* Keep the reply; a refused one does not become history. */
+static const struct ch_msg *keep_reply(chela_run *run, struct ch_reply *r) {
+    struct ch_msg *m = CH_TAKE(r->msg);
+    ch_child_moved_on(run);
+    if (!m || r->stop == CH_STOP_REFUSAL) {
+        ch_msg_free(m);
+        return NULL;
+    }
+    ch_keep_reply(run, m, r);
+    return ch_transcript_add(&run->session->transcript, m) == 0 ? m : NULL;
+}
+
+/* An answer that fits replaces the words it came in. */
+static bool answer_fits(chela_run *run, bool has_text) {
+    const struct ch_output *o = run->session->agent->output;
+    CH_BUF_AUTO json = {0};
+    CH_BUF_AUTO why = {0};
+    if (!o)
+        return true;
+    struct ch_sv answer = has_text ? ch_buf_sv(&run->text) : CH_SV("");
+    if (ch_output_check(o, answer, &json, &why)) {
+        ch_buf_clear(&run->text);
+        ch_buf_add_sv(&run->text, ch_buf_sv(&json));
+        return true;
+    }
+    ch_buf_clear(&run->complaint);
+    ch_output_complain(run->output_way, ch_buf_sv(&why), &run->complaint);
+    snprintf(run->error, sizeof(run->error), "%s: the answer does not fit its schema: %s",
+             run->target->spec, ch_buf_str(&why));
+    ch_redact_line(run->error);
+    return false;
+}
+
+void ch_think_reply(chela_run *run, struct ch_reply *r) {
+    bool beats = ch_beat_is(run), of_use = !beats || ch_beat_reply(run, r);
+    if (run->dead)
+        return;
+    struct ch_input in = {.kind = CH_IN_REPLY,
+                          .stop = r->stop,
+                          .has_text = beats || take_text(run, r->msg), /* or meant to be silent */
+                          .usage = r->usage,
+                          .cost = account(run, &r->usage)};
+    run->stop_reason = ch_stop_name(r->stop);
+    run->error[0] = '\0';
+    if (!beats) /* its request was no history */
+        ch_fill_learn(run, &r->usage);
+    run->reply = keep_reply(run, r);
+    if (in.has_text && !beats && r->stop != CH_STOP_REFUSAL)
+        ch_said_end(run);
+    if (run->dead)
+        return;
+    if (run->reply && !emit_calls(run, run->reply, &in.calls))
+        return;
+    in.follow_ups = (unsigned)(run->steering.n + run->follow_ups.n + run->session->events.n);
+    bool is_answer =
+        !in.calls && r->stop != CH_STOP_REFUSAL && r->stop != CH_STOP_PAUSE && !in.follow_ups;
+    in.unfit = is_answer && (!of_use || !answer_fits(run, in.has_text));
+    if (!of_use)
+        snprintf(run->error, sizeof(run->error), "%s: %s", run->target->spec,
+                 ch_buf_str(&run->complaint));
+    in.review = is_answer && !in.unfit && ch_mode_reviews(run);
+    run->deliver_follow_up = in.calls == 0 && !in.unfit;
+    ch_drive(run, &in);
+}
+
+/* --- the transport's callbacks */
+
+static void on_head(const struct ch_http_head *head, void *user) {
+    ch_decoder_head(&((chela_run *)user)->decoder, head);
+}
+
+static void end_call(chela_run *run, const struct chela_error *err) {
+    run->call = NULL;
+    ch_decoder_end(&run->decoder, err, ch_run_now(run));
+    struct ch_reply *r = &run->decoder.reply;
+    if (run->halt)
+        ch_interrupt(run, CH_IN_CANCEL, "stopped by a hook");
+    else if (r->error.cls != CH_ERR_NONE)
+        on_failure(run, r);
+    else
+        ch_think_reply(run, r);
+}
+
+static void on_data(struct ch_sv data, void *user) {
+    chela_run *run = user;
+    run->stamp = ch_run_now(run); /* one look at the clock for all its events */
+    ch_decoder_feed(&run->decoder, data);
+    run->stamp = 0;
+    if (run->halt && !run->dead)
+        ch_interrupt(run, CH_IN_CANCEL, "stopped by a hook");
+}
+
+static void on_done(const struct chela_error *err, void *user) {
+    end_call(user, err);
+}
+
+static const struct ch_http_handler handler = {on_head, on_data, on_done};
+
+/* A budget that cannot be kept is worth a word, once a run. */
+static bool mind_budget(chela_run *run) {
+    if (run->m.limits.cost_budget < 0 || run->target->has_price || run->warned_price)
+        return true;
+    run->warned_price = true;
+    ch_warn(run,
+            "the price of %s is not known, so the cost budget cannot be kept (set it under "
+            "providers.%s.models)",
+            run->target->spec, run->target->provider);
+    return !run->dead;
+}
+
+bool ch_think_open(chela_run *run) {
+    struct chela_event ev = {.type = CHELA_EV_TURN_START, .turn.turn = run->m.turns};
+    if (run->turn_open)
+        return true;
+    run->turn_open = run->m.turns;
+    return ch_emit(run, &ev);
+}
+
+static bool announce(chela_run *run, size_t ntools) {
+    struct chela_event ev;
+    if (!mind_budget(run) || !ch_think_open(run))
+        return false;
+    ev = (struct chela_event){
+        .type = CHELA_EV_MODEL_REQUEST,
+        .request = {.turn = run->m.turns,
+                    .model = run->target->spec,
+                    .messages = ch_beat_is(run) ? 1 : run->session->transcript.n,
+                    .tools = ntools,
+                    .bytes = run->body[0].n + run->body[1].n + run->body[2].n}};
+    return ch_emit(run, &ev);
+}
+
+void ch_think(chela_run *run) {
+    struct chela_turn_patch patch = {.turn = run->m.turns};
+    struct chela_error err = {0};
+    size_t ntools = 0;
+    ch_arena_clear(&run->arena);
+    run->output_shown = false;
+    ch_said_begin(run);
+    if (!ch_think_deliver(run) || ch_ponder(run))
+        return;
+    if (!run->session->system && !ch_recall_ready(run))
+        return;
+    bool go = ch_hook_before_model(run, &patch);
+    if (run->dead)
+        return;
+    if (!go) {
+        ch_interrupt(run, CH_IN_CANCEL, "stopped by a hook");
+        return;
+    }
+    if (run->m.closing != CH_REASON_NONE || ch_mode_answers(run))
+        patch.tool_choice = "none"; /* described all the same: the prefix stays */
+    int rc = encode(run, &patch, &ntools, &err);
+    if (rc < 0 && !run->dead)
+        ch_break(run, &err);
+    else if (rc == TOO_LARGE && !run->dead)
+        ch_compact(run);
+    if (rc != 0 || run->dead)
+        return;
+    if (!announce(run, ntools))
+        return;
+    if (run->decoding)
+        ch_decoder_release(&run->decoder);
+    ch_decoder_init_for(&run->decoder, &run->target->ep, on_model_event, run);
+    run->decoder.reply.model = ch_sv_str(run->target->model); /* until the vendor names it */
+    run->decoding = true;
+    run->call = ch_transport_start(run->target->transport, &run->http, &handler, run);
+}
+
+void ch_think_abort(chela_run *run) {
+    ch_mode_abort(run);
+    ch_ponder_abort(run);
+    struct ch_http_call *call = CH_TAKE(run->call);
+    if (call)
+        ch_transport_cancel(run->target->transport, call);
+    ch_compact_abort(run);
+    ch_recall_abort(run);
+}

@@ -1,0 +1,163 @@
+/* agent_override.c -- an agent for one conversation: another one's, with changes.
+ *
+ * A request that comes in from outside may bring tools that its sender runs,
+ * words for the system prompt, a temperature. They hold for that conversation
+ * alone, so it gets an agent of its own that borrows everything it does not
+ * change: making one costs a copy of the list of tools. The agent it was made
+ * from must outlive it. */
+#include <assert.h>
+
+#include "agent/handle/agent.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "tool/builtin/builtin.h"
+
+static void copy_tools(chela_agent *a, const struct ch_registry *from) {
+    a->registry = (struct ch_registry){.n = from->n, .cap = from->n, .revision = from->revision};
+    a->registry.tools = from->n ? ch_memdup(from->tools, from->n * sizeof(*from->tools)) : NULL;
+    for (size_t i = 0; i < from->n; i++)
+        ch_tool_ref(from->tools[i]);
+}
+
+static void copy_stop(chela_agent *a, const char *const *stop) {
+    size_t n = 0;
+    while (stop[n])
+        n++;
+    a->stop = ch_arena_alloc(&a->arena, (n + 1) * sizeof(*a->stop));
+    for (a->nstop = 0; a->nstop < n; a->nstop++)
+        a->stop[a->nstop] = ch_arena_sv(&a->arena, ch_sv_str(stop[a->nstop]));
+}
+
+/* Negative: there is none. */
+static void bound(int64_t *limit, int64_t most) {
+    if (most > 0 && (*limit < 0 || *limit > most))
+        *limit = most;
+}
+
+void ch_bounds_apply(const struct ch_bounds *b, struct ch_run_limits *limits) {
+    bound(&limits->max_turns, b->turns);
+    if (b->cost_usd > 0 && (limits->cost_budget < 0 || limits->cost_budget > b->cost_usd))
+        limits->cost_budget = b->cost_usd;
+}
+
+static void apply(chela_agent *a, const struct ch_agent_patch *p) {
+    a->bounds = p->bounds;
+    ch_bounds_apply(&p->bounds, &a->limits);
+    bound(&a->timeout_ms, p->bounds.timeout_ms);
+    if (p->system && *p->system)
+        a->context.added = ch_arena_str(&a->arena, ch_sv_str(p->system));
+    if (p->tool_choice)
+        a->tool_choice = ch_arena_str(&a->arena, ch_sv_str(p->tool_choice));
+    if (p->max_output_tokens)
+        a->max_output_tokens = p->max_output_tokens;
+    if (p->temperature) {
+        a->has_temperature = true;
+        a->temperature = *p->temperature;
+    }
+    if (p->top_p) {
+        a->has_top_p = true;
+        a->top_p = *p->top_p;
+    }
+    if (p->seed) {
+        a->has_seed = true;
+        a->seed = *p->seed;
+    }
+    if (p->reasoning != CHELA_REASONING_DEFAULT)
+        a->reasoning = p->reasoning;
+    if (p->stop)
+        copy_stop(a, p->stop);
+}
+
+/* A model of its own is among `patched`, which is freed with it. */
+static int add_model(chela_agent *a, const char *spec, struct chela_error *err) {
+    static const struct chela_agent_opts none = CHELA_AGENT_OPTS(.id = NULL);
+    struct ch_target *t, **all;
+    if (!spec)
+        return 0;
+    int rc = ch_target_new(a->rt, spec, &none, &t, err);
+    if (rc < 0)
+        return rc;
+    a->patched = ch_malloc(sizeof(struct ch_target *));
+    a->patched[a->npatched++] = t;
+    all = ch_arena_alloc(&a->arena, (a->ntargets + 1) * sizeof(*all));
+    all[0] = t;
+    memcpy(all + 1, a->targets, a->ntargets * sizeof(*all));
+    a->targets = all;
+    a->ntargets = CH_MIN(a->ntargets + 1, CH_LIMIT_MODELS);
+    a->limits.models = (unsigned)a->ntargets;
+    return 0;
+}
+
+int ch_agent_derive(chela_agent *base, const struct ch_agent_patch *p, chela_agent **out,
+                    struct chela_error *err) {
+    chela_agent *a = ch_memdup(base, sizeof(*a));
+    a->base = base;
+    a->link = (struct ch_link){0};
+    a->arena = (struct ch_arena){0};
+    a->ranking = (struct ch_ranking){0};
+    a->context.index = (struct ch_bm25){0};
+    a->context.printed = a->context.fingerprint = NULL;
+    a->patched = NULL;
+    a->npatched = 0;
+    a->own = NULL;
+    a->roles = NULL;
+    a->hooks = base->nhooks ? ch_memdup(base->hooks, base->nhooks * sizeof(*a->hooks)) : NULL;
+    ch_list_init(&a->sessions);
+    ch_list_add(&a->rt->agents, &a->link);
+    copy_tools(a, &base->registry);
+    int rc = ch_policy_init(&a->policy, base->policy.allow, base->policy.deny,
+                            base->policy.permission, err);
+    a->policy.absent = ch_channel_tool(&a->registry);
+    if (rc == 0)
+        rc = add_model(a, p->model, err);
+    if (rc == 0)
+        apply(a, p);
+    if (rc == 0 && p->output_schema) {
+        a->output = NULL;
+        rc = ch_agent_output(a, p->output_schema, NULL, err);
+    }
+    if (rc < 0)
+        ch_agent_free(a);
+    else
+        *out = a;
+    return rc;
+}
+
+chela_agent *ch_agent_find(const chela_runtime *rt, const char *id) {
+    chela_agent *found = NULL;
+    for (CH_LIST_EACH(i, &rt->agents)) {
+        chela_agent *a = CH_CONTAINER(i, chela_agent, link);
+        if (!a->base && strcmp(a->id, id) == 0)
+            found = a;
+    }
+    return found;
+}
+
+chela_agent *ch_agent_root(chela_agent *a) {
+    while (a->base)
+        a = a->base;
+    return a;
+}
+
+int ch_agent_client_tool(chela_agent *a, const struct chela_tool_opts *tool,
+                         struct chela_error *err) {
+    struct chela_tool_opts opts = *tool;
+    struct ch_policy policy;
+    CH_BUF_AUTO allow = {0};
+    assert(a->base);
+    opts.flags = CHELA_TOOL_CLIENT;
+    opts.permission = CHELA_PERM_READ; /* it does nothing here */
+    ch_registry_remove(&a->registry, opts.name);
+    int rc = ch_registry_add(&a->registry, &opts, NULL, NULL, err);
+    if (rc < 0 || !a->policy.allow)
+        return rc;
+    ch_buf_addf(&allow, "%s%s%s", a->policy.allow, *a->policy.allow ? "," : "", opts.name);
+    rc = ch_policy_init(&policy, ch_buf_str(&allow), a->policy.deny, a->policy.permission, err);
+    if (rc < 0)
+        return rc;
+    policy.absent = a->policy.absent;
+    ch_policy_release(&a->policy);
+    a->policy = policy;
+    return 0;
+}

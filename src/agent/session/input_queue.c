@@ -1,0 +1,385 @@
+/* input_queue.c -- messages that come while a session is busy.
+ *
+ * A session runs one thing at a time. What comes meanwhile is steered into the
+ * run, follows it, is collected until there is quiet and then begins one run of
+ * its own, or interrupts. What waits here, outside of any run, is stored when
+ * it comes; when a run begins with it, that is stored in the same transaction.
+ * Nothing is dropped without a word in what the model and the reader see. */
+#include "agent/journal/run_journal.h"
+#include "agent/journal/mailbox.h"
+#include "agent/machine/media.h"
+#include "agent/context/reply_directives.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/opts.h"
+
+struct ch_inflow {
+    chela_session *session;
+    struct chela_queue_opts opts;
+    struct ch_queue waiting;
+    unsigned dropped; /* of those that waited */
+    struct ch_timer timer;
+    bool held; /* the runtime is kept from being idle */
+    chela_event_fn *on_event;
+    void *user;
+};
+
+#define DEFAULT_CAP 20
+#define DEFAULT_DEBOUNCE_MS 1000
+#define NOTES 256 /* bytes between joined messages, and about what was left out */
+
+static struct ch_loop *loop_of(const struct ch_inflow *f) {
+    return f->session->agent->rt->loop;
+}
+
+/* While something waits, the runtime has work. */
+static void hold(struct ch_inflow *f, bool held) {
+    if (f->held == held)
+        return;
+    f->held = held;
+    ch_runtime_busy(f->session->agent->rt, held);
+}
+
+static struct ch_inflow *inflow(chela_session *s) {
+    if (s->inflow)
+        return s->inflow;
+    struct ch_inflow *f = ch_alloc(sizeof(*f));
+    f->session = s;
+    f->opts = s->agent->queue;
+    ch_queue_init(&f->waiting);
+    return s->inflow = f;
+}
+
+void ch_inflow_free(chela_session *s) {
+    struct ch_inflow *f = CH_TAKE(s->inflow);
+
+    if (!f)
+        return;
+    ch_timer_stop(loop_of(f), &f->timer);
+    hold(f, false);
+    ch_queue_release(&f->waiting);
+    ch_free(f);
+}
+
+int ch_queue_opts_fill(struct chela_queue_opts *o, struct chela_error *err) {
+    if (o->mode < CHELA_QUEUE_STEER || o->mode > CHELA_QUEUE_INTERRUPT ||
+        o->overflow < CHELA_OVERFLOW_REFUSE || o->overflow > CHELA_OVERFLOW_DROP_OLDEST ||
+        o->cap > CH_LIMIT_QUEUE || o->debounce_ms < 0)
+        return ch_fail(err, CHELA_EINVAL, "queue: unknown mode or overflow, or a cap above %d",
+                       CH_LIMIT_QUEUE);
+    o->cap = o->cap ? o->cap : DEFAULT_CAP;
+    o->debounce_ms = o->debounce_ms ? o->debounce_ms : DEFAULT_DEBOUNCE_MS;
+    return 0;
+}
+
+uint64_t ch_inflow_oldest(const chela_session *s) {
+    return s->inflow ? ch_queue_seq(&s->inflow->waiting) : 0;
+}
+
+size_t ch_inflow_waiting(const chela_session *s) {
+    return s->inflow ? s->inflow->waiting.n : 0;
+}
+
+struct ch_shown ch_session_shown(const chela_session *s) {
+    struct ch_shown sum = {0};
+    for (size_t i = 0; i < s->transcript.n; i++)
+        ch_media_shown(s->transcript.msgs[i], &sum);
+    if (s->inflow)
+        ch_queue_shown(&s->inflow->waiting, &sum);
+    if (!s->run)
+        return sum;
+    if (s->run->input)
+        ch_media_shown(s->run->input, &sum);
+    ch_queue_shown(&s->run->steering, &sum);
+    ch_queue_shown(&s->run->follow_ups, &sum);
+    return sum;
+}
+
+int chela_session_queue(chela_session *s, const struct chela_queue_opts *given,
+                        struct chela_error *err) {
+    struct ch_inflow *f = inflow(s);
+    struct chela_queue_opts opts;
+    int rc = CH_OPTS_NEED(chela_queue_opts, &opts, given, err);
+    if (rc == 0)
+        rc = ch_queue_opts_fill(&opts, err);
+    if (rc == 0)
+        f->opts = opts;
+    return rc;
+}
+
+/* --- beginning with what waits ------------------------------------------------------ */
+
+static bool same(const struct ch_inflow *f, const struct ch_behalf *a, const struct ch_behalf *b) {
+    return ch_behalf_same(a, b, f->session->agent->policies);
+}
+
+/* Messages that become one. */
+struct joined {
+    struct ch_buf text, seqs; /* the latter: their records, uint64_t */
+    struct ch_arena arena;
+    struct ch_block blocks[1 + CH_LIMIT_INPUT_MEDIA]; /* the text first; in the arena */
+    size_t n;
+    char *to; /* where the answer goes, by the newest that says so */
+    struct ch_about about; /* what is known of the newest */
+};
+
+static void release(struct joined *j) {
+    ch_buf_release(&j->text);
+    ch_buf_release(&j->seqs);
+    ch_arena_release(&j->arena);
+    ch_free(j->to);
+    ch_about_release(&j->about);
+}
+
+static void add_media(struct joined *j, const struct ch_msg *m) {
+    uint32_t i = 1;
+    for (; i < m->nblocks && j->n < CH_LEN(j->blocks); i++) {
+        struct ch_block *b = &j->blocks[j->n++];
+        *b = m->blocks[i];
+        b->text = ch_arena_sv(&j->arena, b->text);
+        b->name = ch_arena_sv(&j->arena, b->name);
+        b->id = ch_arena_sv(&j->arena, b->id);
+        b->extra = ch_arena_sv(&j->arena, b->extra);
+    }
+    if (i < m->nblocks)
+        ch_buf_addf(&j->text, "\n[%u left out: too many pictures came at once]", m->nblocks - i);
+}
+
+/* One alone always does. */
+static bool has_room(const struct ch_inflow *f, const struct joined *j) {
+    return !j->seqs.n || j->text.n + ch_queue_text(&f->waiting).n + NOTES <= CH_LIMIT_INPUT;
+}
+
+/* Those at the front that have the same bounds, as many as one input may hold. */
+static void join(struct ch_inflow *f, const struct ch_behalf *whose, struct joined *j) {
+    j->n = 1;
+    if (f->dropped)
+        ch_buf_addf(&j->text, "[%u earlier message%s dropped: too many came at once]", f->dropped,
+                    f->dropped == 1 ? " was" : "s were");
+    f->dropped = 0;
+    while (f->waiting.n > 0 && same(f, whose, ch_queue_whose(&f->waiting)) && has_room(f, j)) {
+        uint64_t seq = ch_queue_seq(&f->waiting);
+        char *to = ch_queue_take_to(&f->waiting);
+        ch_queue_take_about(&f->waiting, &j->about);
+        struct ch_msg *one = ch_queue_pop(&f->waiting);
+        if (to) {
+            ch_free(j->to);
+            j->to = to;
+        }
+        ch_buf_add_str(&j->text, j->text.n ? "\n\n" : "");
+        ch_buf_add_sv(&j->text, one->blocks[0].text);
+        add_media(j, one);
+        ch_buf_add(&j->seqs, &seq, sizeof(seq));
+        ch_msg_free(one);
+    }
+    j->blocks[0] = (struct ch_block){.type = CH_BLOCK_TEXT, .text = ch_buf_sv(&j->text)};
+}
+
+static int begin_with(chela_session *s, const struct joined *j, const struct chela_run_opts *opts,
+                      struct chela_error *err) {
+    int64_t now = ch_now_ms(ch_loop_clock(s->agent->rt->loop));
+    return ch_run_start(s, ch_msg_new(CH_MSG_USER, j->blocks, j->n, NULL, CH_SV(""), now), opts,
+                        NULL, err);
+}
+
+static bool is_busy(const chela_session *s) {
+    return s->run && !s->run->over;
+}
+
+static void start_soon(struct ch_inflow *f);
+
+static void start_waiting(struct ch_inflow *f) {
+    chela_session *s = f->session;
+    struct chela_error err = {0};
+    struct joined j = {0};
+
+    if (f->waiting.n == 0 || is_busy(s) || strcmp(chela_session_status(s), "paused") == 0) {
+        hold(f, false);
+        return;
+    }
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = f->on_event, .user = f->user);
+    ch_behalf_apply(ch_queue_whose(&f->waiting), &opts);
+    struct ch_behalf whose = ch_behalf_of(&opts); /* the queue's goes with its message */
+    ch_behalf_apply(&whose, &opts);
+    join(f, &whose, &j);
+    opts.answer_to = s->channel.name ? j.to : NULL;
+    hold(f, false);
+    int rc = begin_with(s, &j, &opts, &err);
+    if (rc < 0)
+        ch_log(CH_LOG_ERROR, "session", "%s: what waited cannot begin: %s", s->key, err.message);
+    if (rc == 0)
+        ch_about_move(&s->run->about, &j.about); /* it begins on the loop */
+    for (size_t i = 0; rc == 0 && i < j.seqs.n / sizeof(uint64_t); i++) {
+        uint64_t seq;
+        memcpy(&seq, j.seqs.p + i * sizeof(seq), sizeof(seq));
+        ch_keep_delivered(s->run, seq, true); /* as a part of the message that begins it */
+    }
+    release(&j);
+    ch_behalf_release(&whose);
+    if (rc < 0 && f->waiting.n > 0)
+        start_soon(f); /* what others wrote has its own chance */
+}
+
+static void on_timer(struct ch_timer *t) {
+    start_waiting(CH_CONTAINER(t, struct ch_inflow, timer));
+}
+
+static void start_soon(struct ch_inflow *f) {
+    bool collects = f->opts.mode == CHELA_QUEUE_COLLECT;
+
+    hold(f, true);
+    ch_timer_start(loop_of(f), &f->timer, collects ? f->opts.debounce_ms : 0, on_timer);
+}
+
+void ch_inflow_rested(chela_session *s) {
+    if (s->inflow && s->inflow->waiting.n > 0)
+        start_soon(s->inflow);
+}
+
+/* --- what comes in --------------------------------------------------------------------- */
+
+static bool is_full(const struct ch_inflow *f, const struct ch_msg *m) {
+    return f->waiting.n >= f->opts.cap || (f->waiting.n && !ch_queue_fits(&f->waiting, m));
+}
+
+static int put_aside(struct ch_inflow *f, struct ch_msg *m, const struct chela_run_opts *opts,
+                     struct chela_error *err) {
+    if (is_full(f, m) && f->opts.overflow == CHELA_OVERFLOW_REFUSE)
+        return ch_fail(err, CHELA_ELIMIT, "%zu messages wait in session '%s' already, %zu kB",
+                       f->waiting.n, f->session->key, f->waiting.bytes / CH_KB);
+    while (is_full(f, m)) {
+        ch_keep_forgotten(f->session, ch_queue_seq(&f->waiting));
+        ch_msg_free(ch_queue_pop(&f->waiting));
+        f->dropped++;
+    }
+    struct ch_behalf behalf = ch_behalf_of(opts);
+    ch_queue_push(&f->waiting, m);
+    struct ch_about about = {0};
+    ch_about_set(&about, f->session, opts->inbound);
+    ch_queue_about(&f->waiting, &about);
+    struct ch_origin from = {opts->event_id, opts->answer_to, &about};
+    ch_queue_mark(&f->waiting, ch_keep_waiting(f->session, m, &behalf, &from));
+    ch_queue_for(&f->waiting, behalf);
+    ch_queue_keep(&f->waiting, opts->answer_to);
+    ch_about_release(&about);
+    return 0;
+}
+
+/* Into the run, if it still takes it, and works within the same bounds. */
+static bool into_run(const struct ch_inflow *f, const struct chela_run_opts *opts,
+                     struct ch_msg *m) {
+    chela_session *s = f->session;
+    bool follow_up = f->opts.mode == CHELA_QUEUE_FOLLOW_UP;
+    struct ch_about about = {0};
+    struct ch_origin from = {opts->event_id, opts->answer_to, &about};
+
+    if (!is_busy(s) || (f->opts.mode != CHELA_QUEUE_STEER && !follow_up))
+        return false;
+    struct ch_behalf behalf = ch_behalf_of(opts);
+    bool fits = same(f, &behalf, &s->run->behalf);
+    ch_behalf_release(&behalf);
+    if (!fits)
+        return false;
+    ch_about_set(&about, s, opts->inbound);
+    int rc = ch_run_enqueue(s->run, follow_up, m, &from);
+    ch_about_release(&about);
+    return rc == 0;
+}
+
+/* What waits since an earlier process. */
+static int begin_waiting(struct ch_inflow *f, struct chela_error *err) {
+    if (f->waiting.n == 0)
+        return ch_fail(err, CHELA_ENOENT, "nothing waits in session '%s'", f->session->key);
+    if (!is_busy(f->session))
+        start_soon(f);
+    return 0;
+}
+
+static int make_message(const chela_session *s, struct ch_sv text,
+                        const struct chela_run_opts *opts, struct ch_msg **out,
+                        struct chela_error *err) {
+    CH_AUTOFREE char *line =
+        opts->inbound ? chela_inbound_line(opts->inbound, text.p, text.n, NULL) : NULL;
+    if (text.n > CH_LIMIT_INPUT || (line && strlen(line) > CH_LIMIT_INPUT))
+        return ch_fail(err, CHELA_ELIMIT, "the input is larger than %zu MB",
+                       CH_LIMIT_INPUT / CH_MB);
+    return ch_media_message(CH_MSG_USER, line ? ch_sv_str(line) : text, opts->media, opts->nmedia,
+                            ch_now_ms(ch_loop_clock(s->agent->rt->loop)), out, err);
+}
+
+/* It joins the run, or waits. */
+static int take_in(struct ch_inflow *f, struct ch_sv text, const struct chela_run_opts *opts,
+                   struct chela_error *err) {
+    struct ch_msg *m;
+    int rc = ch_inbox_check(f->session, opts, err);
+    if (rc == 0)
+        rc = make_message(f->session, text, opts, &m, err);
+    if (rc < 0 || into_run(f, opts, m))
+        return rc;
+    rc = put_aside(f, m, opts, err);
+    if (rc < 0)
+        ch_msg_free(m);
+    return rc;
+}
+
+int chela_session_send(chela_session *s, const char *text, size_t len,
+                       const struct chela_run_opts *given, struct chela_error *err) {
+    struct ch_inflow *f = inflow(s);
+    struct chela_run_opts opts;
+    int rc = ch_run_opts_read(given, &opts, err);
+    if (rc < 0)
+        return rc;
+    if (!opts.channel)
+        opts.channel = s->channel.name;
+    f->on_event = opts.on_event;
+    f->user = opts.user;
+    if (!text)
+        return begin_waiting(f, err);
+    bool rests = !is_busy(s) && strcmp(chela_session_status(s), "paused") != 0;
+    bool begins = rests && f->waiting.n == 0 && f->opts.mode != CHELA_QUEUE_COLLECT;
+    if (begins)
+        return chela_run_start(s, text, len, given, NULL, err);
+    rc = take_in(f, ch_sv(text, len), &opts, err);
+    if (rc < 0)
+        return rc;
+    if (rests)
+        start_soon(f);
+    else if (is_busy(s) && f->opts.mode == CHELA_QUEUE_INTERRUPT)
+        chela_cancel(s->run, "a new message came");
+    return 0;
+}
+
+/* m and behalf are taken. */
+static void wait_again(struct ch_inflow *f, struct ch_msg *m, uint64_t seq,
+                       struct ch_behalf behalf, const struct ch_origin *from) {
+    if (ch_queue_push(&f->waiting, m) < 0) {
+        ch_behalf_release(&behalf);
+        ch_msg_free(m);
+        return; /* it waits in the journal */
+    }
+    ch_queue_mark(&f->waiting, seq);
+    ch_queue_for(&f->waiting, behalf);
+    ch_queue_keep(&f->waiting, from->to);
+    ch_queue_about(&f->waiting, from->about);
+}
+
+void ch_inflow_recall(chela_session *s, struct ch_past_note *n) {
+    wait_again(inflow(s), CH_TAKE(n->msg), n->seq, n->behalf,
+               &(struct ch_origin){.to = n->answer_to, .about = &n->about});
+    n->behalf = (struct ch_behalf){0};
+}
+
+void ch_inflow_return(chela_run *run, struct ch_queue *q) {
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = NULL);
+    uint64_t seq = ch_queue_seq(q);
+    struct ch_about about = {0};
+    ch_queue_take_about(q, &about);
+    CH_AUTOFREE char *to = ch_queue_take_to(q);
+    struct ch_msg *m = ch_queue_pop(q);
+
+    ch_behalf_apply(&run->behalf, &opts);
+    wait_again(inflow(run->session), m, seq, ch_behalf_of(&opts),
+               &(struct ch_origin){.to = to, .about = &about});
+    ch_about_release(&about);
+}

@@ -1,0 +1,587 @@
+/* session.c -- a conversation: its transcript, its one run at a time. */
+#include "agent/context/context.h"
+#include "agent/feature/team/delegate.h"
+#include "agent/journal/run_journal.h"
+#include "agent/journal/mailbox.h"
+#include "agent/machine/media.h"
+#include "agent/context/reply_directives.h"
+#include "chela/channel.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/opts.h"
+#include "json/writer.h"
+#include "tool/process/jobs.h"
+
+chela_session *ch_session_find(const chela_runtime *rt, const char *key) {
+    for (CH_LIST_EACH(i, &rt->agents)) {
+        const chela_agent *a = CH_CONTAINER(i, chela_agent, link);
+        for (CH_LIST_EACH(j, &a->sessions)) {
+            chela_session *s = CH_CONTAINER(j, chela_session, link);
+            if (strcmp(s->key, key) == 0)
+                return s;
+        }
+    }
+    return NULL;
+}
+
+/* --- what happens by itself */
+
+/* A run in progress asks for events itself; one that is paused has its calls
+ * answered first. */
+static void on_job_end(const struct ch_job_end *end, void *user) {
+    chela_session *s = user;
+    CH_BUF_AUTO text = {0};
+    if (s->closed || end->killed) /* who killed it knows */
+        return;
+    ch_job_end_text(end, &text);
+    struct ch_msg *m = ch_msg_text(CH_MSG_EVENT, ch_buf_sv(&text),
+                                   ch_now_ms(ch_loop_clock(s->agent->rt->loop)));
+    if (ch_queue_push(&s->events, m) < 0) {
+        ch_msg_free(m);
+        ch_log(CH_LOG_WARN, "session", "%s: too many events wait: one is lost", s->key);
+        return;
+    }
+    if (s->on_wake && (!s->run || s->run->over))
+        s->on_wake(s, s->wake_user);
+}
+
+void chela_session_on_wake(chela_session *s, chela_wake_fn *fn, void *user) {
+    s->on_wake = fn;
+    s->wake_user = user;
+}
+
+/* --- life */
+
+int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_session **out,
+                    struct chela_error *err) {
+    char fresh[24];
+    if (key && ch_session_find(agent->rt, key))
+        return ch_fail(err, CHELA_EEXIST, "session '%s' is open already", key);
+    if (!key)
+        ch_random_id("s_", fresh);
+    chela_session *s = ch_alloc(sizeof(*s));
+    s->agent = agent;
+    s->key = ch_strdup(key ? key : fresh);
+    s->jobs = ch_jobs_new(agent->rt->loop, agent->rt->workers, on_job_end, s);
+    ch_queue_init(&s->events);
+    ch_list_add(&agent->sessions, &s->link);
+    if (kept)
+        ch_keep_open(s);
+    *out = s;
+    return 0;
+}
+
+int chela_session_new(chela_agent *agent, const char *key, chela_session **out,
+                      struct chela_error *err) {
+    return ch_session_open(agent, key, true, out, err);
+}
+
+/* --- being stored */
+
+/* What was said to a run that is left behind was said before what comes now; but
+ * nobody's words are acted on within another's bounds. */
+static void deliver_notes(chela_session *s, const chela_run *run) {
+    for (CH_LIST_EACH(i, &s->keep->past->notes)) {
+        struct ch_past_note *n = CH_CONTAINER(i, struct ch_past_note, link);
+        if (n->alone || !n->msg || n->msg->nblocks == 0)
+            continue;
+        if (!ch_behalf_same(&n->behalf, &run->behalf, s->agent->policies)) {
+            ch_inflow_recall(s, n);
+            continue;
+        }
+        ch_keep_taken(s, n->seq);
+        ch_transcript_add(&s->transcript, CH_TAKE(n->msg));
+    }
+}
+
+/* A new run takes the place of one that an earlier process left unfinished; a
+ * journal that failed is opened again. */
+static void supersede(chela_session *s, const chela_run *run) {
+    struct ch_keep *k = s->keep;
+    struct ch_msg *results =
+        k && k->past ? ch_past_close(k->past, ch_now_ms(ch_loop_clock(s->agent->rt->loop))) : NULL;
+    if (results)
+        ch_transcript_add(&s->transcript, results);
+    if (k && k->past)
+        deliver_notes(s, run);
+    ch_keep_forget(s);
+    if (k && k->state == CH_KEEP_FAILED)
+        ch_keep_open(s);
+}
+
+/* A run was started before anybody could know that another one waits. */
+static bool may_begin(chela_session *s) {
+    struct chela_error err = {0};
+    if (!s->keep->past || (!s->run->input && !s->run->compacts))
+        return true;
+    if (s->run->compacts) {
+        ch_fail(&err, CHELA_ESTATE, "session '%s' has an unfinished run", s->key);
+        ch_run_lost(s->run, &err);
+        return false;
+    }
+    if (s->keep->past->status != CH_PAST_PAUSED) {
+        supersede(s, s->run);
+        return true;
+    }
+    ch_fail(&err, CHELA_ESTATE, "session '%s' waits for answers to its tool calls", s->key);
+    ch_run_lost(s->run, &err);
+    return false;
+}
+
+void ch_session_opened(chela_session *s) {
+    bool waits = s->run && !s->run->over && !s->run->begun;
+    if (waits && may_begin(s))
+        ch_run_admit(s->run);
+    if (s->on_ready)
+        s->on_ready(s, s->keep->log ? NULL : &s->keep->err, s->ready_user);
+}
+
+void chela_session_on_ready(chela_session *s, chela_ready_fn *fn, void *user) {
+    s->on_ready = fn;
+    s->ready_user = user;
+}
+
+int chela_session_wait(chela_session *s, struct chela_error *err) {
+    struct ch_keep *k = s->keep;
+    if (!k)
+        return 0;
+    if (!k->opened && !s->agent->rt->own_loop)
+        return ch_fail(err, CHELA_ESTATE, "session '%s' is still being opened", s->key);
+    int rc = k->opened ? 0 : ch_loop_run(s->agent->rt->loop, &k->opened);
+    if (rc < 0)
+        return ch_fail(err, rc, "session '%s' could not be opened: %s", s->key,
+                       chela_error_text(rc));
+    if (k->state == CH_KEEP_FAILED && err)
+        *err = k->err;
+    return k->state == CH_KEEP_FAILED ? k->err.code : 0;
+}
+
+const char *chela_session_status(const chela_session *s) {
+    const struct ch_past *past = s->keep ? s->keep->past : NULL;
+    if (s->run && (!s->run->over || s->run->m.reason == CH_REASON_INTERRUPTED))
+        return "running";
+    if (s->run && s->run->m.state == CH_RUN_WAITING)
+        return "paused";
+    return ch_past_status_name(past ? past->status : CH_PAST_IDLE);
+}
+
+/* May be called from inside one of the session's own callbacks: everything
+ * stops now, memory goes when the stack is clear. */
+void chela_session_close(chela_session *s) {
+    if (!s)
+        return;
+    chela_runtime *rt = s->agent->rt;
+    if (s->agent->own == s)
+        s->agent->own = NULL;
+    if (s->run)
+        ch_run_close(s->run);
+    ch_inflow_free(s);
+    ch_keep_close(s);
+    s->closed = true;
+    ch_list_del(&s->link);
+    ch_list_add(&rt->closed, &s->link);
+    ch_task_defer(rt->loop, &rt->bury);
+}
+
+static void free_channel(struct chela_channel *c) {
+    ch_free((char *)c->name);
+    ch_free((char *)c->conversation);
+    *c = (struct chela_channel){0};
+}
+
+void ch_sessions_bury(chela_runtime *rt) {
+    for (chela_session *s; (s = CH_LIST_FIRST(&rt->closed, chela_session, link));) {
+        ch_list_del(&s->link);
+        if (s->run)
+            ch_run_bury(s->run);
+        ch_jobs_close(s->jobs);
+        ch_queue_release(&s->events);
+        ch_transcript_release(&s->transcript);
+        ch_encoder_release(&s->encoder);
+        ch_free(s->answers_to);
+        ch_memory_release(&s->memory);
+        ch_selection_free(s->selection);
+        ch_session_state_release(&s->state);
+        free_channel(&s->channel);
+        ch_context_release(&s->context);
+        ch_child_free(s);
+        ch_keep_free(s);
+        ch_free(s->key);
+        ch_free(s->system);
+        ch_free(s);
+    }
+}
+
+const char *chela_session_key(const chela_session *s) {
+    return s->key;
+}
+
+char *chela_session_last_text(const chela_session *s) {
+    struct ch_buf out = {0};
+    size_t n = s->transcript.n;
+    while (n > 0 && s->transcript.msgs[n - 1]->kind != CH_MSG_ASSISTANT)
+        n--;
+    const struct ch_msg *m = n ? s->transcript.msgs[n - 1] : NULL;
+    for (uint32_t i = 0; m && i < m->nblocks; i++)
+        if (m->blocks[i].type == CH_BLOCK_TEXT)
+            ch_buf_add_sv(&out, m->blocks[i].text);
+    return out.p ? ch_buf_take(&out) : ch_strdup("");
+}
+
+char *chela_session_messages_json(const chela_session *s) {
+    struct ch_buf out = {0};
+    struct ch_jw w = ch_jw(&out);
+    ch_jw_begin(&w, '[');
+    for (size_t i = 0; i < s->transcript.n; i++)
+        ch_msg_write(s->transcript.msgs[i], &w);
+    ch_jw_end(&w, ']');
+    return ch_buf_take(&out);
+}
+
+/* --- runs */
+
+static bool is_paused(const chela_run *run) {
+    return run && run->over && run->m.state == CH_RUN_WAITING;
+}
+
+int chela_session_channel(chela_session *s, const struct chela_channel *given,
+                          struct chela_error *err) {
+    struct chela_channel c;
+    int rc = CH_OPTS_READ(chela_channel, &c, given, err);
+    if (rc < 0)
+        return rc;
+    if (s->run && (!s->run->over || is_paused(s->run)))
+        return ch_fail(err, CHELA_EBUSY, "session '%s' is busy with a run", s->key);
+    if (given && (!c.name || !*c.name))
+        return ch_fail(err, CHELA_EINVAL, "a channel needs a name");
+    if (given && !c.send && !c.reply && !c.react)
+        return ch_fail(err, CHELA_EINVAL, "channel %s can do nothing", c.name);
+    if (!c.name != !s->channel.name)
+        s->revision++; /* a request describes other tools */
+    c.name = c.name ? ch_strdup(c.name) : NULL;
+    c.conversation = c.conversation ? ch_strdup(c.conversation) : NULL;
+    free_channel(&s->channel);
+    s->channel = c;
+    return 0;
+}
+
+int ch_run_opts_read(const struct chela_run_opts *given, struct chela_run_opts *out,
+                     struct chela_error *err) {
+    struct chela_inbound in;
+    int rc = CH_OPTS_READ(chela_run_opts, out, given, err);
+    if (rc == 0)
+        rc = CH_OPTS_READ(chela_inbound, &in, out->inbound, err);
+    if (rc == 0 && !out->sender)
+        out->sender = in.sender_id; /* the same one: policies go by it */
+    return rc;
+}
+
+static char *dup_opt(const char *text) {
+    return text ? ch_strdup(text) : NULL;
+}
+
+static void hand_out(chela_run *run, chela_run **out) {
+    if (!out)
+        return;
+    atomic_fetch_add(&run->refs, 1);
+    *out = run;
+}
+
+static enum ch_msg_kind message_kind(enum chela_input_kind kind) {
+    switch (kind) {
+    case CHELA_INPUT_EVENT:
+        return CH_MSG_EVENT;
+    case CHELA_INPUT_TIMER:
+        return CH_MSG_TIMER;
+    case CHELA_INPUT_WEBHOOK:
+        return CH_MSG_WEBHOOK;
+    case CHELA_INPUT_USER:
+        break;
+    }
+    return CH_MSG_USER;
+}
+
+static int check_idle(const chela_session *s, struct chela_error *err) {
+    if (s->run && !s->run->over)
+        return ch_fail(err, CHELA_EBUSY, "session '%s' is busy with a run", s->key);
+    if (strcmp(chela_session_status(s), "paused") == 0)
+        return ch_fail(err, CHELA_ESTATE, "session '%s' waits for answers to its tool calls",
+                       s->key);
+    return 0;
+}
+
+int ch_run_start(chela_session *s, struct ch_msg *input, const struct chela_run_opts *given,
+                 chela_run **out, struct chela_error *err) {
+    struct chela_run_opts opts;
+    chela_run *run = NULL;
+    int rc = ch_run_opts_read(given, &opts, err);
+    if (rc == 0)
+        rc = check_idle(s, err);
+    if (rc == 0 && s->transcript.bytes + input->size > CH_LIMIT_HISTORY)
+        rc = ch_fail(err, CHELA_ELIMIT, "session '%s' is full", s->key);
+    if (rc == 0)
+        rc = ch_inbox_check(s, &opts, err);
+    if (rc == 0)
+        rc = ch_run_new(s, &opts, &run, err);
+    if (rc < 0) {
+        ch_msg_free(input);
+        return rc;
+    }
+    run->input = input;
+    run->event = dup_opt(opts.event_id);
+    run->answer_to = dup_opt(opts.answer_to);
+    run->drop_if = dup_opt(opts.drop_if);
+    if (opts.answer_to) { /* it may be the same text */
+        char *to = ch_strdup(opts.answer_to);
+        ch_free(s->answers_to);
+        s->answers_to = to;
+    }
+    ch_about_set(&run->about, s, opts.inbound);
+    supersede(s, run);
+    if (s->run)
+        ch_run_bury(s->run);
+    s->run = run;
+    hand_out(run, out);
+    ch_run_begin(run);
+    return 0;
+}
+
+int chela_run_start(chela_session *s, const char *text, size_t len,
+                    const struct chela_run_opts *given, chela_run **out, struct chela_error *err) {
+    struct chela_run_opts opts;
+    int64_t now = ch_now_ms(ch_loop_clock(s->agent->rt->loop));
+    struct ch_msg *input;
+    int rc = ch_run_opts_read(given, &opts, err);
+    if (rc == 0)
+        rc = check_idle(s, err);
+    if (rc < 0)
+        return rc;
+    if (len > CH_LIMIT_INPUT)
+        return ch_fail(err, CHELA_ELIMIT, "the input is larger than %zu MB",
+                       CH_LIMIT_INPUT / CH_MB);
+    CH_AUTOFREE char *line =
+        opts.inbound ? chela_inbound_line(opts.inbound, text, len, NULL) : NULL;
+    rc = ch_media_message(message_kind(opts.kind), line ? ch_sv_str(line) : ch_sv(text, len),
+                          opts.media, opts.nmedia, now, &input, err);
+    return rc < 0 ? rc : ch_run_start(s, input, given, out, err);
+}
+
+int chela_session_compact(chela_session *s, const char *focus, const struct chela_run_opts *given,
+                          chela_run **out, struct chela_error *err) {
+    struct chela_run_opts opts;
+    const char *status = chela_session_status(s);
+    int rc = ch_run_opts_read(given, &opts, err);
+    if (rc < 0)
+        return rc;
+    if (s->run && !s->run->over)
+        return ch_fail(err, CHELA_EBUSY, "session '%s' is busy with a run", s->key);
+    if (strcmp(status, "idle") != 0)
+        return ch_fail(err, CHELA_ESTATE, "session '%s' has an unfinished run (%s)", s->key,
+                       status);
+    chela_run *run;
+    rc = ch_run_new(s, &opts, &run, err);
+    if (rc < 0)
+        return rc;
+    run->compacts = true;
+    run->focus = focus && *focus ? ch_strdup(focus) : NULL;
+    if (s->keep && s->keep->state == CH_KEEP_FAILED)
+        ch_keep_open(s);
+    if (s->run)
+        ch_run_bury(s->run);
+    s->run = run;
+    hand_out(run, out);
+    ch_run_begin(run);
+    return 0;
+}
+
+int chela_run_wake(chela_session *s, const struct chela_run_opts *given, chela_run **out,
+                   struct chela_error *err) {
+    struct chela_run_opts opts;
+    int rc = ch_run_opts_read(given, &opts, err);
+    if (rc < 0)
+        return rc;
+    if (!s->events.n)
+        return ch_fail(err, CHELA_ENOENT, "nothing happened in session '%s'", s->key);
+    opts.kind = CHELA_INPUT_EVENT;
+    struct ch_msg *m = ch_queue_pop(&s->events);
+    rc = chela_run_start(s, m->blocks[0].text.p, m->blocks[0].text.n, &opts, out, err);
+    if (rc == 0 || ch_queue_push(&s->events, m) < 0)
+        ch_msg_free(m);
+    return rc;
+}
+
+int chela_run_resume(chela_session *s, const struct chela_run_opts *given, chela_run **out,
+                     struct chela_error *err) {
+    struct chela_run_opts opts;
+    int rc = ch_run_opts_read(given, &opts, err);
+    if (rc < 0)
+        return rc;
+    if (s->keep && s->keep->past) {
+        chela_run *run;
+        rc = ch_recover_new(s, &opts, &run, err);
+        if (rc < 0)
+            return rc;
+        if (s->run)
+            ch_run_bury(s->run);
+        s->run = run;
+        hand_out(run, out);
+        ch_run_begin(run);
+        return 0;
+    }
+    if (!is_paused(s->run))
+        return ch_fail(err, CHELA_ESTATE, "session '%s' has no paused run", s->key);
+    struct ch_batch_waits waits = ch_run_waits(s->run);
+    if (waits.answers + waits.approvals > 0 && !s->run->taken_over)
+        return ch_fail(err, CHELA_ESTATE, "session '%s' still waits for %s", s->key,
+                       waits.approvals ? "approval" : "answers");
+    if (given) {
+        s->run->on_event = opts.on_event;
+        s->run->user = opts.user;
+    }
+    hand_out(s->run, out);
+    ch_run_begin(s->run);
+    return 0;
+}
+
+int chela_session_answer(chela_session *s, const char *call_id, const char *content, size_t len,
+                         int is_error, struct chela_error *err) {
+    if (s->keep && s->keep->past)
+        return ch_recover_answer(s, ch_sv_str(call_id), ch_sv(content, len), is_error, err);
+    if (!s->run || !s->run->batch)
+        return ch_fail(err, CHELA_ENOENT, "no call '%s' waits for an answer", call_id);
+    int rc = ch_batch_answer(s->run->batch, ch_sv_str(call_id), ch_sv(content, len), is_error, err);
+    if (rc == CHELA_ENOENT && !ch_list_empty(&s->run->children))
+        rc = ch_children_answer(s->run, call_id, ch_sv(content, len), is_error, err);
+    return rc;
+}
+
+int chela_session_approve(chela_session *s, const char *approval_id, enum chela_decision decision,
+                          const char *reason, struct chela_error *err) {
+    if (decision < CHELA_DENY || decision > CHELA_TAKE_OVER)
+        return ch_fail(err, CHELA_EINVAL, "approval %s: no decision", approval_id);
+    if (decision >= CHELA_EDIT && !(reason && *reason))
+        return ch_fail(err, CHELA_EINVAL, "approval %s: to %s takes a text", approval_id,
+                       ch_decision_name(decision));
+    if (s->keep && s->keep->past)
+        return ch_recover_approve(s, approval_id, decision, reason, err);
+    if (!s->run || !s->run->batch)
+        return ch_fail(err, CHELA_ENOENT, "nobody asked for approval %s", approval_id);
+    int rc = ch_batch_approve(s->run->batch, ch_sv_str(approval_id), decision, reason, err);
+    if (rc == 0)
+        ch_keep_answered(s, approval_id, decision, reason);
+    if (rc == 0 && decision == CHELA_TAKE_OVER)
+        ch_take_over(s->run, reason);
+    else if (rc == CHELA_ENOENT && !ch_list_empty(&s->run->children))
+        rc = ch_children_approve(s->run, approval_id, decision, reason, err);
+    return rc;
+}
+
+int ch_run_enqueue(chela_run *run, bool follow_up, struct ch_msg *m,
+                   const struct ch_origin *from) {
+    struct ch_queue *q = follow_up ? &run->follow_ups : &run->steering;
+    if (run->over || run->dead || ch_run_over(&run->m))
+        return CHELA_ESTATE;
+    int rc = ch_queue_push(q, m);
+    if (rc < 0)
+        return rc;
+    if (from) {
+        ch_queue_keep(q, from->to);
+        ch_queue_about(q, from->about);
+    }
+    if (run->session->keep && !run->input) { /* else it is stored when it is delivered */
+        static const struct ch_origin nowhere;
+        ch_queue_mark(q, ch_keep_queued(run, m, follow_up, from ? from : &nowhere));
+    }
+    if (!follow_up && run->batch)
+        ch_batch_skip(run->batch, "Skipped: a new message from the user came first.");
+    return 0;
+}
+
+static int enqueue_text(chela_run *run, bool follow_up, struct ch_sv text) {
+    if (text.n > CH_LIMIT_INPUT)
+        return CHELA_ELIMIT;
+    struct ch_msg *m = ch_msg_text(CH_MSG_USER, text, ch_run_now(run));
+    int rc = ch_run_enqueue(run, follow_up, m, NULL);
+    if (rc < 0)
+        ch_msg_free(m);
+    return rc;
+}
+
+int chela_run_steer(chela_run *run, const char *text, size_t len) {
+    return enqueue_text(run, false, ch_sv(text, len));
+}
+
+int chela_run_follow_up(chela_run *run, const char *text, size_t len) {
+    return enqueue_text(run, true, ch_sv(text, len));
+}
+
+int chela_run_wait(chela_run *run) {
+    if (run->over || run->dead)
+        return 0;
+    if (!run->session->agent->rt->own_loop)
+        return CHELA_ESTATE;
+    return ch_loop_run(run->loop, &run->over);
+}
+
+static bool has_ended(const chela_run *run) {
+    return run->over || run->dead;
+}
+
+const char *chela_run_status(const chela_run *run) {
+    if (run->dead && !run->over)
+        return ch_status_name(CH_STATUS_CANCELLED);
+    return run->over ? ch_status_name(ch_reason_status(run->m.reason)) : NULL;
+}
+
+const char *chela_run_reason(const chela_run *run) {
+    if (run->dead && !run->over)
+        return ch_reason_name(CH_REASON_CANCELLED);
+    return run->over ? ch_reason_name(run->m.reason) : NULL;
+}
+
+const char *chela_run_text(const chela_run *run) {
+    return has_ended(run) ? ch_buf_str(&run->text) : NULL;
+}
+
+const char *chela_run_error(const chela_run *run) {
+    return has_ended(run) ? run->error : NULL;
+}
+
+/* --- one question, one answer */
+
+static int code_of(const chela_run *run) {
+    switch (ch_reason_status(run->m.reason)) {
+    case CH_STATUS_STOPPED:
+        return CHELA_ELIMIT;
+    case CH_STATUS_CANCELLED:
+        return CHELA_ECANCELED;
+    case CH_STATUS_PAUSED:
+        return CHELA_ESTATE;
+    default:
+        return CHELA_EMODEL;
+    }
+}
+
+char *chela_ask(chela_agent *agent, const char *text, struct chela_error *err) {
+    chela_run *run;
+    if (!agent) { /* what went wrong when it was made is in err already */
+        if (err && err->code == CHELA_OK)
+            ch_fail(err, CHELA_EINVAL, "there is no agent to ask");
+        return NULL;
+    }
+    if (!agent->own && chela_session_new(agent, NULL, &agent->own, err) < 0)
+        return NULL;
+    if (chela_run_start(agent->own, text, strlen(text), NULL, &run, err) < 0)
+        return NULL;
+    int rc = chela_run_wait(run);
+    char *answer = NULL;
+    if (rc < 0)
+        ch_fail(err, rc, "chela_ask needs a loop of its own");
+    else if (ch_reason_status(run->m.reason) == CH_STATUS_DONE)
+        answer = ch_strndup(ch_buf_str(&run->text), run->text.n);
+    else
+        ch_fail(err, code_of(run), "%s: %s", ch_reason_name(run->m.reason), run->error);
+    chela_run_free(run);
+    return answer;
+}

@@ -1,0 +1,465 @@
+/* chat_show.c -- what a conversation looks like: events become lines above the
+ * prompt, and what is under way becomes the foot of the screen. See chat.h. */
+#include <math.h>
+#include <string.h>
+
+#include "chela/json.h"
+#include "cli/term/ask.h"
+#include "cli/chat/chat.h"
+#include "cli/chat/chat_call.h"
+#include "cli/support/mem.h"
+#include "cli/report/out.h"
+
+#define STR(s) (int)(s).n, (s).p
+#define DIM "\033[2m"
+#define PLAIN "\033[0m"
+
+/* --- text ---------------------------------------------------------------------------- */
+
+static const char *style(const struct ch_chat *c, const char *sequence) {
+    return c->console->out.color ? sequence : "";
+}
+
+FILE *ch_chat_part(struct ch_chat *c, enum ch_chat_kind kind) {
+    FILE *out = ch_screen_above(&c->screen);
+    if (c->last != CH_CHAT_NOTHING && (c->last != kind || kind == CH_CHAT_USER))
+        fputc('\n', out);
+    c->last = kind;
+    c->dirty = true;
+    return out;
+}
+
+/* One stretch of text, safe. */
+static void put(const struct ch_chat *c, FILE *out, const char *sequence, const char *text,
+                size_t n) {
+    struct ch_escape safe = {.mode = CH_ESCAPE_TEXT};
+
+    fputs(style(c, sequence), out);
+    ch_escape_feed(&safe, out, text, n);
+    ch_escape_finish(&safe, out);
+    fputs(*sequence ? style(c, PLAIN) : "", out);
+}
+
+void ch_chat_print(struct ch_chat *c, const char *sequence, const char *text, size_t n) {
+    FILE *out = ch_chat_part(c, CH_CHAT_NOTE);
+
+    put(c, out, sequence, text, n);
+    if (n == 0 || text[n - 1] != '\n')
+        fputc('\n', out);
+}
+
+void ch_chat_user(struct ch_chat *c, const char *text, size_t n) {
+    FILE *out = ch_chat_part(c, CH_CHAT_USER);
+    const char *lead = "> ";
+
+    while (n > 0 && text[n - 1] == '\n')
+        n--;
+    for (size_t i = 0; i < n;) {
+        const char *end = memchr(text + i, '\n', n - i);
+        size_t len = end ? (size_t)(end - text) - i : n - i;
+        put(c, out, "\033[1;36m", lead, 2);
+        put(c, out, "\033[1;36m", text + i, len);
+        fputc('\n', out);
+        i += len + 1;
+        lead = "  ";
+    }
+}
+
+static unsigned width(const struct ch_chat *c) {
+    return c->screen.columns > 20 ? c->screen.columns - 1 : 20;
+}
+
+/* --- the answer ---------------------------------------------------------------------- */
+
+/* What is final of the answer: often nothing yet, and then no new part begins. */
+static void put_answer(struct ch_chat *c, struct ch_draft *d) {
+    ch_draft_finish(d);
+    if (d->n > 0)
+        fwrite(d->p, 1, d->n, ch_chat_part(c, CH_CHAT_ANSWER));
+    free(d->p);
+}
+
+static void end_answer(struct ch_chat *c) {
+    struct ch_draft d;
+
+    if (!c->saying)
+        return;
+    ch_draft_init(&d);
+    ch_markdown_finish(c->answer, d.f, width(c));
+    put_answer(c, &d);
+    c->saying = false;
+}
+
+static void on_text(struct ch_chat *c, struct chela_str piece) {
+    struct ch_draft d;
+
+    free(c->thought);
+    c->thought = NULL;
+    c->saying = c->said = true;
+    ch_draft_init(&d);
+    ch_markdown_feed(c->answer, d.f, width(c), piece.p, piece.n);
+    put_answer(c, &d);
+    c->dirty = true;
+}
+
+/* The last line of what the model thinks is enough to see that it does. */
+static void on_reasoning(struct ch_chat *c, struct chela_str so_far) {
+    struct ch_escape safe = {.mode = CH_ESCAPE_LINE};
+    struct ch_draft d;
+    size_t n = so_far.n;
+
+    while (n > 0 && so_far.p[n - 1] == '\n')
+        n--;
+    const char *line = n ? memrchr(so_far.p, '\n', n) : NULL;
+    size_t from = line ? (size_t)(line + 1 - so_far.p) : 0;
+    if (n - from > width(c)) { /* its end, from a character's beginning */
+        from = n - width(c);
+        while (from < n && ((unsigned char)so_far.p[from] & 0xC0) == 0x80)
+            from++;
+    }
+    ch_draft_init(&d);
+    ch_escape_feed(&safe, d.f, so_far.p + from, n - from);
+    ch_draft_finish(&d);
+    free(c->thought);
+    c->thought = d.p;
+}
+
+/* --- tool calls ---------------------------------------------------------------------- */
+
+static struct ch_chat_call *find(struct ch_chat *c, struct chela_str id) {
+    for (size_t i = 0; i < c->ncalls; i++)
+        if (strlen(c->calls[i].id) == id.n && memcmp(c->calls[i].id, id.p, id.n) == 0)
+            return &c->calls[i];
+    return NULL;
+}
+
+static void on_call(struct ch_chat *c, const struct chela_event *ev) {
+    end_answer(c);
+    c->said = false;
+    if (c->ncalls == CH_CHAT_CALLS || find(c, ev->call.id))
+        return; /* it is shown when it has ended */
+    c->calls[c->ncalls++] = (struct ch_chat_call){
+        .id = ch_format("%.*s", STR(ev->call.id)),
+        .name = ch_format("%.*s", STR(ev->call.name)),
+        .label = ch_call_label(ev->call.name, ev->call.arguments),
+        .arguments = ch_format("%.*s", STR(ev->call.arguments)),
+    };
+}
+
+static void drop_call(struct ch_chat *c, struct ch_chat_call *call) {
+    free(call->id);
+    free(call->name);
+    free(call->label);
+    free(call->arguments);
+    free(call->progress);
+    size_t i = (size_t)(call - c->calls);
+    memmove(call, call + 1, (c->ncalls - i - 1) * sizeof(*call));
+    c->ncalls--;
+}
+
+static void on_progress(struct ch_chat *c, const struct chela_event *ev) {
+    struct ch_chat_call *call = find(c, ev->note.id);
+    if (!call)
+        return;
+    free(call->progress);
+    call->progress = ch_call_safe(ev->note.text.p, ev->note.text.n);
+}
+
+static void fold(struct ch_chat *c, const struct ch_chat_call *call, struct chela_str content) {
+    size_t n = content.n < CH_CHAT_UNFOLD ? content.n : CH_CHAT_UNFOLD;
+    free(c->folded);
+    c->folded = ch_format("%s %s\n%.*s%s", call ? call->name : "", call ? call->arguments : "",
+                          (int)n, content.p, n < content.n ? "\n..." : "");
+}
+
+static void on_result(struct ch_chat *c, const struct chela_event *ev) {
+    struct ch_chat_call *call = find(c, ev->result.id);
+    struct ch_call_look look = {.columns = width(c), .color = c->console->out.color};
+
+    end_answer(c);
+    FILE *out = ch_chat_part(c, CH_CHAT_CALL);
+    ch_call_print(out, &look, call ? call->label : NULL, ev);
+    ch_call_details(out, &look, call ? call->arguments : NULL, ev);
+    fold(c, call, ev->result.content);
+    c->tool_calls++;
+    if (call)
+        drop_call(c, call);
+}
+
+void ch_chat_unfold(struct ch_chat *c) {
+    if (c->folded)
+        ch_chat_print(c, DIM, c->folded, strlen(c->folded));
+    else
+        ch_console_note(c->console, "there is no result to unfold");
+}
+
+/* --- questions ----------------------------------------------------------------------- */
+
+static struct ch_chat_ask *add_ask(struct ch_chat *c) {
+    struct ch_chat_ask **at = &c->asks;
+    while (*at)
+        at = &(*at)->next;
+    return *at = ch_must(calloc(1, sizeof(**at)));
+}
+
+static void on_approval(struct ch_chat *c, const struct chela_event *ev) {
+    struct ch_chat_ask *a = add_ask(c);
+    a->id = ch_format("%.*s", STR(ev->approval.approval_id));
+    a->can_remember = ev->approval.can_remember;
+    a->text = ch_format("The agent asks to run\n%.*s", STR(ev->approval.summary));
+}
+
+static void on_handed_over(struct ch_chat *c, const struct chela_event *ev) {
+    struct ch_draft d;
+
+    if (ev->call.name.n != 8 || memcmp(ev->call.name.p, "ask_user", 8) != 0) {
+        ch_console_note(c->console, "%.*s is for a program to run, not for this one",
+                        STR(ev->call.name));
+        return;
+    }
+    struct ch_chat_ask *a = add_ask(c);
+    a->id = ch_format("%.*s", STR(ev->call.id));
+    a->arguments = ch_format("%.*s", STR(ev->call.arguments));
+    ch_draft_init(&d);
+    ch_question_write(d.f, ev->call.arguments.p, ev->call.arguments.n);
+    ch_draft_finish(&d);
+    a->text = d.p;
+}
+
+/* --- the run ------------------------------------------------------------------------- */
+
+static void add_usage(struct chela_usage *sum, const struct chela_usage *u) {
+    sum->input += u->input;
+    sum->output += u->output;
+    sum->cache_read += u->cache_read;
+    sum->cache_write += u->cache_write;
+    sum->reasoning += u->reasoning;
+    sum->cost_usd += u->cost_usd > 0 ? u->cost_usd : 0;
+}
+
+static void on_turn_end(struct ch_chat *c, const struct chela_event *ev) {
+    add_usage(&c->used, &ev->turn.usage);
+    add_usage(&c->spent, &ev->turn.usage);
+    c->turns++;
+}
+
+void ch_chat_clear(struct ch_chat *c) {
+    while (c->ncalls > 0)
+        drop_call(c, &c->calls[c->ncalls - 1]);
+    free(c->thought);
+    c->thought = NULL;
+}
+
+static void on_end(struct ch_chat *c, const struct chela_event *ev) {
+    bool paused = strcmp(ev->end.status, "paused") == 0;
+    if (!c->said && !paused && ev->end.text.n > 0 && !ev->end.delivered)
+        on_text(c, ev->end.text);
+    end_answer(c);
+    c->said = false;
+    if (paused)
+        return; /* its calls go on, and what it said with them was shown */
+    c->runs++;
+    ch_chat_clear(c);
+    if (strcmp(ev->end.status, "cancelled") == 0)
+        ch_console_note(c->console, "cancelled");
+    else
+        ch_text_outcome(c->console, ev);
+}
+
+static void note(struct ch_chat *c, const char *lead, struct chela_str text) {
+    end_answer(c);
+    ch_console_note(c->console, "%s%.*s", lead, STR(text));
+}
+
+/* Of an agent that was called: what it calls in turn. */
+static void on_child(struct ch_chat *c, const struct chela_event *ev) {
+    const struct chela_event *in = ev->child.event;
+    if (in->type != CHELA_EV_TOOL_CALL)
+        return;
+    end_answer(c);
+    ch_console_note(c->console, "[%s] %.*s", ev->child.agent, STR(in->call.name));
+}
+
+void ch_chat_event(struct ch_chat *c, const struct chela_event *ev) {
+    switch (ev->type) {
+    case CHELA_EV_TURN_START:
+        end_answer(c);
+        c->turn = ev->turn.turn;
+        c->said = false;
+        break;
+    case CHELA_EV_MODEL_REQUEST:
+        free(c->asked_model);
+        c->asked_model = ch_call_safe(ev->request.model, strlen(ev->request.model));
+        break;
+    case CHELA_EV_TEXT_DELTA:
+        on_text(c, ev->delta.text);
+        break;
+    case CHELA_EV_REASONING_DELTA:
+        on_reasoning(c, ev->delta.so_far);
+        break;
+    case CHELA_EV_TOOL_CALL:
+        on_call(c, ev);
+        break;
+    case CHELA_EV_TOOL_PROGRESS:
+        on_progress(c, ev);
+        break;
+    case CHELA_EV_TOOL_RESULT:
+        on_result(c, ev);
+        break;
+    case CHELA_EV_APPROVAL_REQUIRED:
+        on_approval(c, ev);
+        break;
+    case CHELA_EV_CLIENT_TOOL_REQUIRED:
+        on_handed_over(c, ev);
+        break;
+    case CHELA_EV_STEERING:
+    case CHELA_EV_FOLLOW_UP:
+        end_answer(c);
+        ch_chat_user(c, ev->note.text.p, ev->note.text.n);
+        break;
+    case CHELA_EV_SYSTEM_EVENT:
+        note(c, "", ev->note.text);
+        break;
+    case CHELA_EV_WARNING:
+        note(c, "warning: ", ev->note.text);
+        break;
+    case CHELA_EV_RETRY:
+        note(c, "trying again: ", ev->retry.reason);
+        break;
+    case CHELA_EV_CHILD:
+        on_child(c, ev);
+        break;
+    case CHELA_EV_HANDOFF:
+    case CHELA_EV_FALLBACK:
+        end_answer(c);
+        ch_console_note(c->console, "%s -> %s: %.*s", ev->fallback.from, ev->fallback.to,
+                        STR(ev->fallback.reason));
+        break;
+    case CHELA_EV_COMPACTION:
+        end_answer(c);
+        ch_console_note(c->console, "the conversation was condensed (%s): %zu tokens to %zu",
+                        ev->compaction.strategy, ev->compaction.tokens_before,
+                        ev->compaction.tokens_after);
+        break;
+    case CHELA_EV_TURN_END:
+        on_turn_end(c, ev);
+        break;
+    case CHELA_EV_RUN_END:
+        on_end(c, ev);
+        break;
+    default:
+        break;
+    }
+}
+
+/* --- the foot ------------------------------------------------------------------------ */
+
+struct foot {
+    char **lines; /* owned, and each of them */
+    size_t n;
+};
+
+static void add_line(struct foot *f, char *line) {
+    f->lines = ch_must(realloc(f->lines, (f->n + 1) * sizeof(*f->lines)));
+    f->lines[f->n++] = line;
+}
+
+/* Safe text, cut to the screen, dim. */
+static void add_dim(const struct ch_chat *c, struct foot *f, char *text) {
+    size_t fit = ch_term_fit(text, strlen(text), width(c));
+    add_line(f, ch_format("%s%.*s%s", style(c, DIM), (int)fit, text, style(c, PLAIN)));
+    free(text);
+}
+
+static const char *spinner(const struct ch_chat *c) {
+    static const char *const frames[] = {"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"};
+    return frames[(uv_now(&c->loop) - c->started) / 100 % 10];
+}
+
+static void add_calls(const struct ch_chat *c, struct foot *f) {
+    enum { SHOWN = 4 };
+    for (size_t i = 0; i < c->ncalls && i < SHOWN; i++) {
+        const struct ch_chat_call *call = &c->calls[i];
+        add_dim(c, f, ch_format("%s %s%s%s", spinner(c), call->label,
+                                call->progress ? ": " : "", call->progress ? call->progress : ""));
+    }
+    if (c->ncalls > SHOWN)
+        add_dim(c, f, ch_format("  and %zu more", c->ncalls - SHOWN));
+}
+
+static void put_count(FILE *out, const char *lead, int64_t n) {
+    if (n < 10000)
+        fprintf(out, "%s%lld", lead, (long long)n);
+    else
+        fprintf(out, "%s%.1fk", lead, (double)n / 1000);
+}
+
+static void add_status(const struct ch_chat *c, struct foot *f) {
+    struct ch_draft d;
+    double seconds = (double)(uv_now(&c->loop) - c->started) / 1000;
+
+    ch_draft_init(&d);
+    fprintf(d.f, "%s turn %u", spinner(c), c->turn);
+    if (c->asked_model && c->ncalls == 0)
+        fprintf(d.f, " · %s", c->asked_model);
+    if (c->used.input + c->used.output > 0) {
+        put_count(d.f, " · ", c->used.input);
+        put_count(d.f, " in, ", c->used.output);
+        fputs(" out", d.f);
+    }
+    if (c->used.cost_usd > 0)
+        fprintf(d.f, " · $%.4f", c->used.cost_usd);
+    if (seconds < 60)
+        fprintf(d.f, " · %.1fs", floor(seconds * 10) / 10);
+    else
+        fprintf(d.f, " · %um%02us", (unsigned)seconds / 60, (unsigned)seconds % 60);
+    fputs(" · Ctrl-C cancels", d.f);
+    ch_draft_finish(&d);
+    add_dim(c, f, d.p);
+}
+
+static void add_under_way(const struct ch_chat *c, struct foot *f, size_t rows) {
+    char **rest;
+    size_t n = c->saying && rows > 9 ? ch_markdown_rest(c->answer, width(c), rows - 8, &rest) : 0;
+    if (n > 0 && c->last != CH_CHAT_NOTHING && c->last != CH_CHAT_ANSWER)
+        add_line(f, ch_dup("")); /* as there will be above it when it is final */
+    for (size_t i = 0; i < n; i++)
+        add_line(f, rest[i]);
+    if (n > 0)
+        free(rest);
+    if (c->thought)
+        add_dim(c, f, ch_format("thinking: %s", c->thought));
+    if (c->last != CH_CHAT_NOTHING || f->n > 0)
+        add_line(f, ch_dup(""));
+    if (c->run) {
+        add_calls(c, f);
+        add_status(c, f);
+    }
+}
+
+static const char *prompt(const struct ch_chat *c) {
+    if (!c->asks || c->run)
+        return "> ";
+    if (c->asks->arguments)
+        return "your answer > ";
+    return c->asks->can_remember ? "allow? [o]nce, [a]lways exactly this, [n]o, or no and why > "
+                                 : "allow? [o]nce, [n]o, or no and why > ";
+}
+
+void ch_chat_draw(struct ch_chat *c) {
+    struct foot f = {0};
+    struct ch_edit_view view;
+    size_t rows = c->screen.rows > 2 ? c->screen.rows - 1 : 2;
+
+    add_under_way(c, &f, rows);
+    ch_edit_view(&c->edit, prompt(c), width(c), rows > f.n + 1 ? rows - f.n : 1, &view);
+    size_t row = f.n + view.row;
+    unsigned column = view.column;
+    for (size_t i = 0; i < view.n; i++)
+        add_line(&f, view.lines[i]);
+    free(view.lines);
+    ch_screen_draw(&c->screen, f.lines, f.n, row, column);
+    for (size_t i = 0; i < f.n; i++)
+        free(f.lines[i]);
+    free(f.lines);
+}

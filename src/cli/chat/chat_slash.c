@@ -1,0 +1,383 @@
+/* chat_slash.c -- the commands of a conversation: a table, and a function each.
+ * See chat.h. What they change holds from the next message on. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "chela/json.h"
+#include "cli/chat/chat.h"
+#include "cli/support/draft.h"
+#include "cli/support/mem.h"
+#include "cli/support/suggest.h"
+#include "cli/term/table.h"
+
+struct command {
+    const char *name, *args, *help;
+    enum { ALWAYS, AGENT, IDLE } when; /* with an agent; and while no run is in progress */
+    void (*run)(struct ch_chat *c, const char *args);
+};
+
+static void complain(struct ch_chat *c, const struct chela_error *err) {
+    ch_console_error(c->console, "%s", err->message);
+}
+
+/* --- looking ------------------------------------------------------------------------- */
+
+static void show_table(struct ch_chat *c, const char *json, const char *const *heads,
+                       const char *const *members) {
+    struct ch_table t = {.heads = heads, .columns = c->screen.columns};
+    struct ch_draft d;
+
+    ch_table_fill(&t, json, members);
+    ch_draft_init(&d);
+    ch_table_print(&t, d.f);
+    ch_draft_finish(&d);
+    ch_chat_print(c, "", d.p, d.n);
+    free(d.p);
+    ch_table_release(&t);
+}
+
+static void tools(struct ch_chat *c, const char *args) {
+    static const char *const heads[] = {"TOOL", "PERMISSION", "WHAT IT DOES", NULL};
+    static const char *const members[] = {"name", "permission", "summary", NULL};
+    char *json = chela_agent_tools_json(c->agent);
+    (void)args;
+    show_table(c, json, heads, members);
+    chela_free(json);
+}
+
+static void skills(struct ch_chat *c, const char *args) {
+    static const char *const heads[] = {"SKILL", "WHAT IT IS FOR", "PROBLEM", NULL};
+    static const char *const members[] = {"name", "description", "problem", NULL};
+    char *json = chela_agent_skills_json(c->agent);
+    (void)args;
+    if (strcmp(json, "[]") == 0)
+        ch_console_note(c->console, "the workspace has no skills (skills/NAME/SKILL.md)");
+    else
+        show_table(c, json, heads, members);
+    chela_free(json);
+}
+
+static void usage(struct ch_chat *c, const char *args) {
+    const struct chela_usage *u = &c->spent;
+    char cost[40] = "cost unknown";
+    (void)args;
+    if (u->cost_usd > 0)
+        snprintf(cost, sizeof(cost), "$%.4f", u->cost_usd);
+    ch_console_note(c->console,
+                    "%u run%s, %u turn%s, %u tool call%s: %lld tokens in (%lld cached), %lld out, "
+                    "%s",
+                    c->runs, c->runs == 1 ? "" : "s", c->turns, c->turns == 1 ? "" : "s",
+                    c->tool_calls, c->tool_calls == 1 ? "" : "s", (long long)u->input,
+                    (long long)u->cache_read, (long long)u->output, cost);
+}
+
+/* Another runtime, for asking blocks and ours lives in the chat's loop. */
+static void list_models(struct ch_chat *c) {
+    static const char *const heads[] = {"PROVIDER", "MODEL", "CONTEXT", NULL};
+    static const char *const members[] = {"provider", "model", "context_window", NULL};
+    struct ch_setup other = {
+        .env = c->setup->env, .flags = c->setup->flags, .console = c->console};
+    struct chela_error err = {0};
+    char *json = NULL, *models = NULL;
+
+    if (ch_setup_config(&other, &err) == 0 && ch_setup_runtime(&other, &err) == 0)
+        json = chela_models_json(other.rt, NULL, &err);
+    if (json)
+        models = chela_json_get(json, strlen(json), "/models", NULL);
+    if (models)
+        show_table(c, models, heads, members);
+    else
+        complain(c, &err);
+    chela_free(models);
+    chela_free(json);
+    ch_setup_release(&other);
+}
+
+static void model(struct ch_chat *c, const char *args) {
+    if (!*args) {
+        list_models(c);
+        const char *name = c->model ? c->model : c->asked_model;
+        ch_console_note(c->console, "in use: %s; /model PROVIDER/MODEL takes another",
+                        name ? name : "the configured one");
+        return;
+    }
+    if (!strchr(args, '/')) {
+        ch_console_error(c->console, "a model is named PROVIDER/MODEL, not '%s'", args);
+        return;
+    }
+    free(c->model);
+    c->model = ch_dup(args);
+    ch_console_note(c->console, "the next message goes to %s", args);
+}
+
+static void approve(struct ch_chat *c, const char *args) {
+    static const char *const words[] = {"ask", "auto", "deny"};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcmp(words[i], args) == 0)
+            c->approve = words[i];
+    if (*args && (!c->approve || strcmp(c->approve, args) != 0))
+        ch_console_error(c->console, "/approve takes ask, auto or deny, not '%s'", args);
+    else
+        ch_console_note(c->console, "calls that need consent: %s",
+                        c->approve ? c->approve : "as configured");
+}
+
+/* --- sessions ------------------------------------------------------------------------- */
+
+static bool is_kept(struct ch_chat *c) {
+    if (!c->setup->store)
+        ch_console_error(c->console, "this session is not kept, so there is nothing to copy");
+    return c->setup->store != NULL;
+}
+
+/* A copy of the session up to `turn` (negative: all) under `name`, or under its
+ * own with a number; the copy is what goes on. */
+static bool go_on_with_copy(struct ch_chat *c, int64_t turn, const char *name) {
+    const char *from = chela_session_key(c->session);
+    struct chela_error err = {0};
+    char *to = *name ? ch_dup(name) : NULL;
+    int rc = to ? chela_store_fork(c->setup->store, from, turn, to, &err) : CHELA_EEXIST;
+
+    for (int i = 2; !*name && rc == CHELA_EEXIST; i++) {
+        free(to);
+        to = ch_format("%s-%d", from, i);
+        err = (struct chela_error){0};
+        rc = chela_store_fork(c->setup->store, from, turn, to, &err);
+    }
+    if (rc < 0) {
+        complain(c, &err);
+    } else {
+        ch_chat_switch(c, to);
+        ch_console_note(c->console, "going on as session %s", to);
+    }
+    free(to);
+    return rc == 0;
+}
+
+static void fork_session(struct ch_chat *c, const char *args) {
+    if (is_kept(c))
+        go_on_with_copy(c, -1, args);
+}
+
+static void undo(struct ch_chat *c, const char *args) {
+    (void)args;
+    if (!is_kept(c))
+        return;
+    if (c->nundo == 0) {
+        ch_console_error(c->console, "nothing was said here that could be taken back");
+        return;
+    }
+    struct ch_chat_undo *last = &c->undo[c->nundo - 1];
+    bool done = true;
+    if (last->turns == 0)
+        ch_chat_switch(c, NULL);
+    else
+        done = go_on_with_copy(c, last->turns, "");
+    if (!done)
+        return;
+    ch_edit_set(&c->edit, last->text);
+    free(last->text);
+    c->nundo--;
+    ch_console_note(c->console, "your last message was taken back: edit it, or write another. "
+                                "Files are as the agent left them.");
+}
+
+static void new_session(struct ch_chat *c, const char *args) {
+    ch_chat_forget_undo(c);
+    ch_chat_switch(c, *args ? args : NULL);
+    ch_console_note(c->console, "session %s", chela_session_key(c->session));
+}
+
+static void resume(struct ch_chat *c, const char *args) {
+    (void)args;
+    ch_chat_resume(c);
+}
+
+static void take_over(struct ch_chat *c, const char *args) {
+    if (!*args)
+        ch_console_error(c->console, "/take needs the words that are the answer");
+    else if (!c->run || chela_run_take_over(c->run, args, strlen(args)) < 0)
+        ch_console_error(c->console, "nothing is under way that could be taken over");
+}
+
+/* --- export --------------------------------------------------------------------------- */
+
+static char *block(const char *json, size_t message, size_t i, const char *member) {
+    char pointer[80];
+    snprintf(pointer, sizeof(pointer), "/%zu/content/%zu/%s", message, i, member);
+    return chela_json_get(json, strlen(json), pointer, NULL);
+}
+
+static void write_block(FILE *out, const char *json, size_t message, size_t i, const char *type) {
+    bool call = strcmp(type, "tool_call") == 0, result = strcmp(type, "tool_result") == 0;
+    char *text = block(json, message, i, call ? "arguments" : result ? "content" : "text");
+    char *name = call || result ? block(json, message, i, "name") : NULL;
+
+    if (text && call)
+        fprintf(out, "*calls `%s`*\n\n~~~~json\n%s\n~~~~\n\n", name ? name : "?", text);
+    else if (text && result)
+        fprintf(out, "*`%s` gave*\n\n~~~~\n%s\n~~~~\n\n", name ? name : "?", text);
+    else if (text && strcmp(type, "text") == 0)
+        fprintf(out, "%s\n\n", text);
+    chela_free(text);
+    chela_free(name);
+}
+
+/* The conversation as Markdown. */
+static void write_messages(FILE *out, const char *json) {
+    char pointer[40], *role, *type;
+    for (size_t m = 0;; m++) {
+        snprintf(pointer, sizeof(pointer), "/%zu/role", m);
+        role = chela_json_get(json, strlen(json), pointer, NULL);
+        if (!role)
+            return;
+        if (strcmp(role, "tool") != 0)
+            fprintf(out, "## %s\n\n", role);
+        for (size_t i = 0; (type = block(json, m, i, "type")); i++) {
+            write_block(out, json, m, i, type);
+            chela_free(type);
+        }
+        chela_free(role);
+    }
+}
+
+static int write_line(const char *p, size_t n, void *user) {
+    return fwrite(p, 1, n, user) == n ? 0 : -1;
+}
+
+static int write_export(struct ch_chat *c, FILE *out, const char *path, struct chela_error *err) {
+    size_t n = strlen(path);
+    if (n > 6 && strcmp(path + n - 6, ".jsonl") == 0 && c->setup->store)
+        return chela_store_export(c->setup->store, chela_session_key(c->session), write_line, out,
+                                  err);
+    char *json = chela_session_messages_json(c->session);
+    write_messages(out, json);
+    chela_free(json);
+    return CHELA_OK;
+}
+
+static void export_session(struct ch_chat *c, const char *args) {
+    struct chela_error err = {0};
+    char *path = *args ? ch_dup(args) : ch_format("%s.md", chela_session_key(c->session));
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+
+    if (!out) {
+        ch_console_error(c->console, "%s: %s", path, strerror(errno));
+    } else {
+        int rc = write_export(c, out, path, &err);
+        bool failed = fclose(out) != 0;
+        if (rc < 0)
+            complain(c, &err);
+        else if (failed)
+            ch_console_error(c->console, "%s: %s", path, strerror(errno));
+        else
+            ch_console_note(c->console, "written to %s", path);
+    }
+    free(path);
+}
+
+/* --- the table ------------------------------------------------------------------------- */
+
+static void help(struct ch_chat *c, const char *args);
+
+static void quit(struct ch_chat *c, const char *args) {
+    (void)args;
+    ch_chat_leave(c);
+}
+
+static const struct command commands[] = {
+    {"help", "", "this list", ALWAYS, help},
+    {"model", "[PROVIDER/MODEL]", "the models there are; take another", ALWAYS, model},
+    {"tools", "", "what the agent can do", AGENT, tools},
+    {"skills", "", "the instructions that the workspace has for it", AGENT, skills},
+    {"usage", "", "tokens and cost of this conversation", ALWAYS, usage},
+    {"approve", "[ask|auto|deny]", "what becomes of calls that need consent", ALWAYS, approve},
+    {"compact", "[FOCUS]", "condense the conversation, keeping what concerns FOCUS", IDLE,
+     ch_chat_compact},
+    {"new", "[KEY]", "begin another session", IDLE, new_session},
+    {"fork", "[KEY]", "go on with a copy of the session", IDLE, fork_session},
+    {"undo", "", "take the last message back, and what came of it", IDLE, undo},
+    {"resume", "", "go on with a run that was cut off", IDLE, resume},
+    {"take", "TEXT", "take over: end the run here, with this as its answer", ALWAYS, take_over},
+    {"export", "[FILE]", "write the conversation as Markdown, or its journal (.jsonl)", IDLE,
+     export_session},
+    {"quit", "", "leave (Ctrl-D)", ALWAYS, quit},
+};
+enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
+
+static void help(struct ch_chat *c, const char *args) {
+    struct ch_draft d;
+    (void)args;
+
+    ch_draft_init(&d);
+    for (size_t i = 0; i < COMMANDS; i++)
+        fprintf(d.f, "  /%-8s%-18s%s\n", commands[i].name, commands[i].args, commands[i].help);
+    fputs("\n  Enter sends; Alt-Enter, or a backslash at the end, breaks the line.\n"
+          "  While the agent works, what you send steers it. Ctrl-C cancels the run.\n"
+          "  Tab completes /commands, /skills and @files; Ctrl-R searches what you wrote;\n"
+          "  Ctrl-O unfolds the last result.\n",
+          d.f);
+    ch_draft_finish(&d);
+    ch_chat_print(c, "", d.p, d.n);
+    free(d.p);
+}
+
+const char *ch_chat_command_name(size_t i) {
+    return i < COMMANDS ? commands[i].name : NULL;
+}
+
+/* "/skill NAME rest", or "/NAME rest" with the name of a skill that people may
+ * call, is a message with its instructions. NULL: there is none, and err says
+ * so. */
+static char *skill_message(struct ch_chat *c, const char *line, struct chela_error *err) {
+    bool named = strncmp(line, "/skill", 6) == 0 && (!line[6] || strchr(" \t\n", line[6]));
+    char *call = named ? ch_dup(line) : ch_format("/skill %s", line + 1);
+    char *text = chela_agent_expand(c->agent, call, strlen(call), err);
+    free(call);
+    return text;
+}
+
+static void unknown(struct ch_chat *c, const char *name, size_t n) {
+    struct ch_suggest near;
+    ch_suggest_init(&near, name, n);
+    for (size_t i = 0; i < COMMANDS; i++)
+        ch_suggest_try(&near, commands[i].name, strlen(commands[i].name));
+    if (near.best)
+        ch_console_error(c->console, "there is no /%.*s (did you mean /%s?)", (int)n, name,
+                         near.best);
+    else
+        ch_console_error(c->console, "there is no /%.*s (/help lists the commands)", (int)n, name);
+}
+
+void ch_chat_command(struct ch_chat *c, const char *line) {
+    const char *name = line + 1;
+    size_t n = strcspn(name, " \t\n");
+    const char *args = name + n + strspn(name + n, " \t\n");
+    char *rest = ch_dup(args), *message;
+    struct chela_error err = {0};
+
+    for (size_t len = strlen(rest); len > 0 && strchr(" \t\n", rest[len - 1]); len--)
+        rest[len - 1] = '\0';
+    for (size_t i = 0; i < COMMANDS; i++) {
+        if (strlen(commands[i].name) != n || memcmp(commands[i].name, name, n) != 0)
+            continue;
+        if (commands[i].when == IDLE && (c->run || c->asks))
+            ch_console_error(c->console, "/%s has to wait until the run has ended",
+                             commands[i].name);
+        else if (commands[i].when == ALWAYS || ch_chat_ready(c))
+            commands[i].run(c, rest);
+        free(rest);
+        return;
+    }
+    if ((message = ch_chat_ready(c) ? skill_message(c, line, &err) : NULL))
+        ch_chat_say(c, message, line);
+    else if (n == 5 && memcmp(name, "skill", n) == 0 && c->agent)
+        complain(c, &err);
+    else
+        unknown(c, name, n);
+    chela_free(message);
+    free(rest);
+}

@@ -1,0 +1,341 @@
+/* cmd_chat.c -- `chela chat`: a conversation at a terminal, or line by line.
+ *
+ * On a terminal the runtime lives in the loop of chat.c. Where input or output
+ * is none, or the terminal cannot rewrite its lines, each line of standard input
+ * is a message and output is that of `chela run`. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/term/ask.h"
+#include "cli/chat/chat.h"
+#include "cli/command/cmd.h"
+#include "cli/support/mem.h"
+#include "cli/report/out.h"
+#include "cli/support/problem.h"
+#include "cli/setup/run_opts.h"
+#include "cli/support/signal.h"
+#include "cli/term/status.h"
+
+struct flags {
+    struct ch_setup_flags setup;
+    const char *model, *base_url, *api_key_env, *ca_file, *record, *replay;
+    const char *session, *system, *mode, *reasoning, *approve;
+    int64_t max_turns, max_tool_calls, token_budget;
+    struct ch_real timeout, cost_budget;
+    bool no_session, resume_last, no_stream;
+};
+
+#define AT(field) offsetof(struct flags, field)
+
+static const struct ch_opt opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    CH_SETUP_OPTS_STORE(struct flags),
+    CH_RUN_OPTS_SESSION(struct flags),
+    CH_RUN_OPTS_SERVICE(struct flags),
+    CH_RUN_OPTS_WIRE(struct flags),
+    CH_RUN_OPT_SYSTEM(struct flags),
+    CH_RUN_OPT_REASONING(struct flags),
+    CH_RUN_OPT_MODE(struct flags),
+    CH_RUN_OPT_NO_STREAM(struct flags),
+    CH_SETUP_OPTS_TOOLS(struct flags),
+    CH_RUN_OPT_APPROVE(struct flags,
+                       "what becomes of calls that need consent: ask (the default on a "
+                       "terminal), let them run, or do not (the default elsewhere)"),
+    CH_RUN_OPTS_CALLS(struct flags, "model calls for one message (25)",
+                      "tool calls for one message (200)"),
+    CH_RUN_OPTS_BUDGETS(struct flags, "tokens in and out for one message (no limit)",
+                        "US dollars for one message, where prices are known (no limit)"),
+    CH_RUN_OPT_TIMEOUT(struct flags, "time for one message in seconds (1800)"),
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+struct talk {
+    struct flags flags;
+    struct ch_console console;
+    struct ch_setup setup;
+    struct ch_input system;     /* owned */
+    struct ch_signals *signals; /* owned; line by line alone */
+    struct ch_asker asker;      /* likewise */
+    struct ch_status *status;   /* likewise */
+    struct ch_text text;
+    chela_agent *agent;
+    char *key; /* owned: of the session; NULL: a fresh one */
+    int code;
+};
+
+/* --- set-up --------------------------------------------------------------------------- */
+
+static int keep_key(const struct chela_store_session *s, void *user) {
+    struct talk *t = user;
+    t->key = ch_format("%.*s", (int)chela_session_root(s->key), s->key);
+    return 1;
+}
+
+static int choose_session(struct talk *t, struct chela_error *err) {
+    struct chela_store_filter newest = {.limit = 1};
+    if (t->flags.session)
+        t->key = ch_dup(t->flags.session);
+    if (!t->flags.resume_last)
+        return CHELA_OK;
+    if (t->key)
+        return ch_problem(err, CHELA_EINVAL, "--session and --continue say the same: use one");
+    int rc = chela_store_list(t->setup.store, &newest, keep_key, t, err);
+    if (rc == 0 && !t->key)
+        return ch_problem(err, CHELA_EINVAL, "there is no session to continue");
+    return rc;
+}
+
+/* A conversation is kept if it can be; it has to be only if that was asked for. */
+static int open_store(struct talk *t, struct chela_error *err) {
+    struct chela_error why = {0};
+    bool asked = t->flags.session || t->flags.resume_last || t->flags.setup.store;
+
+    if (t->flags.no_session && asked && !t->flags.setup.store)
+        return ch_problem(err, CHELA_EINVAL, "--no-session keeps nothing that could be continued");
+    if (t->flags.no_session)
+        return CHELA_OK;
+    int rc = ch_setup_store(&t->setup, CH_STORE_WANTED, asked ? err : &why);
+    if (rc < 0 && !asked) {
+        ch_console_note(&t->console, "warning: this conversation is not kept: %s", why.message);
+        return CHELA_OK;
+    }
+    return rc;
+}
+
+/* All but the agent. */
+static int set_up(struct talk *t, struct chela_error *err) {
+    const struct flags *f = &t->flags;
+    int rc = f->system ? ch_input_text(f->system, CH_INPUT_SYSTEM, &t->system, err) : 0;
+
+    if (rc == 0)
+        rc = ch_setup_config(&t->setup, err);
+    if (rc == 0)
+        rc = ch_setup_runtime(&t->setup, err);
+    if (rc == 0)
+        rc = open_store(t, err);
+    return rc < 0 ? rc : choose_session(t, err);
+}
+
+static int make_agent(struct talk *t, const char *model, struct chela_error *err) {
+    const struct flags *f = &t->flags;
+    const char *approve = t->setup.nobody ? "deny" : "ask";
+    struct chela_agent_opts opt = CHELA_AGENT_OPTS(
+            .model = model, .base_url = f->base_url, .api_key_env = f->api_key_env,
+            .system = t->system.p, .mode = f->mode, .reasoning = ch_run_reasoning(f->reasoning),
+            .no_stream = f->no_stream, .approve = f->approve ? f->approve : approve,
+            .limits = {.max_turns = f->max_turns,
+                       .max_tool_calls = f->max_tool_calls,
+                       .token_budget = f->token_budget,
+                       .cost_budget_usd = f->cost_budget.value,
+                       .timeout_ms = f->timeout.set ? (int64_t)(f->timeout.value * 1000) : 0});
+    return ch_setup_agent(&t->setup, &opt, &t->agent, err);
+}
+
+/* --- on a terminal --------------------------------------------------------------------- */
+
+static enum chela_flow before_model(chela_run *run, struct chela_turn_patch *patch, void *user) {
+    const struct ch_chat *c = user;
+    (void)run;
+    patch->model = c->model;
+    return CHELA_GO;
+}
+
+/* A description of our own: the loop makes it non-blocking, and the one of
+ * standard input is shared with the shell. */
+static int open_terminal(const struct ch_console *console) {
+    if (!console->out.live || isatty(STDIN_FILENO) != 1)
+        return -1;
+    return open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+}
+
+struct host { /* what the chat's callbacks need */
+    struct talk *talk;
+    struct ch_chat chat;
+};
+
+static int set_up_chat(void *user, const char **key, struct chela_error *err) {
+    struct host *h = user;
+    int rc = set_up(h->talk, err);
+    *key = h->talk->key;
+    return rc;
+}
+
+static int make_chat_agent(void *user, const char *model, chela_agent **out,
+                           struct chela_error *err) {
+    struct host *h = user;
+    struct chela_hooks hooks = CHELA_HOOKS(.user = &h->chat, .before_model = before_model);
+    int rc = make_agent(h->talk, model ? model : h->talk->flags.model, err);
+    if (rc == 0)
+        rc = chela_agent_hooks(h->talk->agent, &hooks, err);
+    if (rc == 0)
+        *out = h->talk->agent;
+    return rc;
+}
+
+static int on_terminal(struct talk *t, int tty, struct chela_error *err) {
+    struct host *h = ch_must(calloc(1, sizeof(*h)));
+
+    h->talk = t;
+    h->chat.console = &t->console;
+    h->chat.setup = &t->setup;
+    h->chat.set_up = set_up_chat;
+    h->chat.make_agent = make_chat_agent;
+    h->chat.user = h;
+    h->chat.tty = tty;
+    uv_loop_init(&h->chat.loop);
+    t->setup.uv_loop = &h->chat.loop;
+    int rc = ch_chat_run(&h->chat, err);
+    uv_loop_close(&h->chat.loop);
+    t->code = rc > 0 ? rc : 0;
+    free(h);
+    return rc < 0 ? rc : CHELA_OK;
+}
+
+/* --- line by line ---------------------------------------------------------------------- */
+
+static void on_event(const struct chela_event *ev, void *user) {
+    struct talk *t = user;
+    ch_status_event(t->status, ev);
+    if (ev->type == CHELA_EV_RUN_END) {
+        ch_status_free(t->status);
+        t->status = NULL;
+    }
+    ch_text_event(&t->text, ev);
+    if (ev->type == CHELA_EV_RUN_END) {
+        ch_text_outcome(&t->console, ev);
+        t->code = ch_text_exit(ev->end.status);
+    }
+}
+
+static int send_line(struct talk *t, chela_session *session, const char *line, size_t n,
+                     struct chela_error *err) {
+    struct chela_run_opts how = CHELA_RUN_OPTS(.on_event = on_event, .user = t,
+                                               .may_redo = !ch_text_streams(&t->text));
+    chela_run *run;
+
+    t->text.fresh = true;
+    t->text.said_n = 0; /* what was said before is no part of this */
+    int rc = chela_run_start(session, line, n, &how, &run, err);
+    if (rc < 0)
+        return rc;
+    t->status = ch_status_new(&t->console);
+    ch_signals_attach(t->signals, run);
+    rc = chela_run_wait(run);
+    ch_signals_attach(t->signals, NULL);
+    chela_run_free(run);
+    return rc < 0 ? ch_problem(err, rc, "the run was lost: %s", chela_error_text(rc)) : CHELA_OK;
+}
+
+/* A terminal hands over whole lines, so nothing is in stdio's buffer when this
+ * waits. False: a signal came first. */
+static bool wait_for_line(struct talk *t) {
+    struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
+                           {.fd = ch_signals_fd(t->signals), .events = POLLIN}};
+    while (poll(fds, 2, -1) < 0 && errno == EINTR)
+        continue;
+    return !fds[1].revents;
+}
+
+/* The next message; what is no more than white space is none. */
+static ssize_t read_message(struct talk *t, char **line, size_t *cap) {
+    bool ask = isatty(STDIN_FILENO) == 1 && t->console.out.tty;
+    ssize_t n;
+    do {
+        if (ask)
+            ch_console_ask(&t->console, "> ", 2);
+        if (ask && !wait_for_line(t))
+            return -1;
+        n = getline(line, cap, stdin);
+        if (ask)
+            ch_console_asked(&t->console, n > 0);
+        while (n > 0 && strchr("\r\n", (*line)[n - 1]))
+            (*line)[--n] = '\0';
+    } while (n >= 0 && strspn(*line, " \t") == (size_t)n);
+    return n;
+}
+
+static int line_by_line(struct talk *t, struct chela_error *err) {
+    char *line = NULL;
+    size_t cap = 0;
+    ssize_t n;
+    chela_session *session;
+    struct chela_hooks hooks = CHELA_HOOKS(.user = &t->asker, .approve = ch_asker_approve);
+
+    t->signals = ch_signals_new();
+    ch_asker_open(&t->asker, &t->console, t->signals);
+    t->setup.nobody = !ch_asker_there(&t->asker);
+    int rc = set_up(t, err);
+    if (rc == 0)
+        rc = make_agent(t, t->flags.model, err);
+    if (rc == 0 && ch_asker_there(&t->asker))
+        rc = chela_agent_hooks(t->agent, &hooks, err);
+    if (rc == 0)
+        rc = chela_session_new(t->agent, t->key, &session, err);
+    if (rc == 0 && t->setup.store)
+        rc = chela_session_wait(session, err);
+    while (rc == 0 && !ch_signals_caught(t->signals) && !ch_console_failure(&t->console) &&
+           (n = read_message(t, &line, &cap)) >= 0 && strcmp(line, "/quit") != 0)
+        rc = send_line(t, session, line, (size_t)n, err);
+    free(line);
+    ch_setup_release(&t->setup);
+    ch_asker_close(&t->asker);
+    ch_signals_free(t->signals);
+    return rc;
+}
+
+/* --- the command ------------------------------------------------------------------------ */
+
+static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    struct talk t = {0};
+    struct ch_args args;
+    struct chela_error err = {0};
+    int code = ch_cmd_parse(cmd, env, argc, argv, &t.flags, &args);
+
+    if (code < 0) {
+        ch_console_init(&t.console, env, ch_setup_verbosity(&t.flags.setup),
+                        t.flags.setup.no_color);
+        t.setup = (struct ch_setup){.env = env,
+                                    .flags = &t.flags.setup,
+                                    .console = &t.console,
+                                    .ca_file = t.flags.ca_file,
+                                    .record = t.flags.record,
+                                    .replay = t.flags.replay};
+        t.text = (struct ch_text){.console = &t.console, .fresh = true};
+        int tty = args.n == 0 ? open_terminal(&t.console) : -1;
+        int rc = args.n > 0 ? ch_problem(&err, CHELA_EINVAL,
+                                         "chat takes no words; 'chela run' gives an agent one task")
+                 : tty >= 0 ? on_terminal(&t, tty, &err)
+                            : line_by_line(&t, &err);
+        if (rc < 0)
+            ch_console_error(&t.console, "%s", err.message);
+        code = ch_console_exit(&t.console, rc < 0 ? ch_problem_exit(&err) : t.code);
+        if (tty >= 0)
+            close(tty);
+        ch_text_release(&t.text);
+        ch_input_release(&t.system);
+        ch_console_release(&t.console);
+        free(t.key);
+    }
+    ch_args_release(&args);
+    return code;
+}
+
+const struct ch_cmd ch_cmd_chat = {
+    .name = "chat",
+    .args = "",
+    .summary = "talk with an agent",
+    .about =
+        "A conversation with an agent at the terminal. Enter sends a message; Alt-Enter, or a "
+        "backslash at the end, breaks the line. Answers are shown as they are written. While the "
+        "agent works, what you send steers it; Ctrl-C cancels the run and keeps the conversation; "
+        "Ctrl-D leaves. /help lists the commands.\n\n"
+        "The conversation is kept, if a store can be opened, and --continue goes on with it.\n\n"
+        "When standard input or output is no terminal, or TERM is \"dumb\", each line of standard "
+        "input is a message, and answers go to standard output as with 'chela run'.",
+    .opts = opts,
+    .run = run,
+};

@@ -1,0 +1,260 @@
+/* cmd_config.c -- `chela config`: the configuration file by itself. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command/cmd.h"
+#include "cli/support/draft.h"
+#include "cli/support/mem.h"
+#include "cli/report/out.h"
+#include "cli/support/problem.h"
+#include "cli/setup/setup.h"
+#include "cli/term/table.h"
+
+#define WIDEST 60 /* of a value in the table */
+
+struct flags {
+    struct ch_setup_flags setup;
+    bool all, json;
+};
+
+#define AT(field) offsetof(struct flags, field)
+
+static const struct ch_opt check_opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+static const struct ch_opt show_opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    {"all", 0, CH_OPT_SWITCH, AT(all), NULL, 0, 0, "Output",
+     "also what the file says nothing about"},
+    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "a JSON array"},
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+static const struct ch_opt schema_opts[] = {{.name = NULL}};
+
+/* --- check ---------------------------------------------------------------------- */
+
+/* Are the models known? A key that is missing is not the file's fault. */
+static int check_models(struct ch_setup *s, struct chela_error *err) {
+    struct chela_agent_opts opt = CHELA_AGENT_OPTS(.id = NULL);
+    struct chela_error why = {0};
+    chela_agent *agent;
+
+    int rc = chela_config_agent(s->config, s->flags->agent, &opt, err);
+    if (rc < 0 || !opt.model)
+        return rc;
+    if (chela_agent_new(s->rt, &opt, &agent, &why) == 0)
+        return CHELA_OK;
+    if (why.code != CHELA_EAUTH)
+        return ch_problem(err, CHELA_ECONFIG, "%s: %s", s->config_path, why.message);
+    ch_console_note(s->console, "warning: %s", why.message);
+    s->warnings++;
+    return CHELA_OK;
+}
+
+/* As far as `run` would go without asking a model. */
+static int check_file(struct ch_setup *s, struct chela_error *err) {
+    static const char *const none[] = {NULL};
+    struct chela_agent_opts opt = CHELA_AGENT_OPTS(.model = "scripted/demo", .fallbacks = none);
+    chela_agent *agent;
+
+    int rc = ch_setup_config(s, err);
+    if (rc == 0 && !s->config)
+        return ch_problem(
+            err, CHELA_ECONFIG,
+            "there is no configuration file to check (./chela.yaml or --config FILE)");
+    if (rc == 0)
+        rc = ch_setup_runtime(s, err);
+    if (rc == 0)
+        rc = check_models(s, err);
+    if (rc == 0)
+        rc = ch_setup_agent(s, &opt, &agent, err);
+    return rc;
+}
+
+static void report(struct ch_console *c, const struct ch_setup *s) {
+    char *line = s->warnings ? ch_format("%s: ok, %u warning%s\n", s->config_path, s->warnings,
+                                         s->warnings == 1 ? "" : "s")
+                             : ch_format("%s: ok\n", s->config_path);
+    ch_console_print(c, line, strlen(line));
+    free(line);
+}
+
+static int check(const struct flags *f, struct ch_console *c, const struct ch_env *env,
+                 struct chela_error *err) {
+    struct ch_setup setup = {.env = env, .flags = &f->setup, .console = c};
+    int rc = check_file(&setup, err);
+    if (rc == 0)
+        report(c, &setup);
+    ch_setup_release(&setup);
+    return rc;
+}
+
+/* --- show ----------------------------------------------------------------------- */
+
+struct showing {
+    const struct flags *flags;
+    struct ch_table table;
+    FILE *out;
+    size_t n;
+};
+
+static void show_json(FILE *out, const char *name, const char *text) {
+    fprintf(out, "\"%s\":\"", name);
+    for (; *text; text++) {
+        if ((unsigned char)*text < 0x20)
+            fprintf(out, "\\u%04x", (unsigned)*text);
+        else
+            fprintf(out, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+    }
+    fputc('"', out);
+}
+
+static void show_option(const char *key, const char *value, int from_file, void *user) {
+    struct showing *s = user;
+    if (!from_file && !s->flags->all)
+        return;
+    if (s->flags->json) {
+        fputs(s->n++ ? ",\n {" : "{", s->out);
+        show_json(s->out, "key", key);
+        fputc(',', s->out);
+        show_json(s->out, "value", value);
+        fprintf(s->out, ",\"from\":\"%s\"}", from_file ? "file" : "default");
+        return;
+    }
+    char **row = ch_table_row(&s->table);
+    bool whole = strlen(value) <= WIDEST && !strchr(value, '\n');
+    row[0] = ch_dup(key);
+    row[1] = ch_dup(from_file ? "file" : "default");
+    row[2] =
+        whole ? ch_dup(value)
+              : ch_format("%.*s...",
+                          (int)strcspn(value, "\n") < WIDEST ? (int)strcspn(value, "\n") : WIDEST,
+                          value);
+}
+
+static int show(const struct flags *f, struct ch_console *c, const struct ch_env *env,
+                struct chela_error *err) {
+    static const char *const heads[] = {"KEY", "FROM", "VALUE", NULL};
+    struct ch_setup setup = {.env = env, .flags = &f->setup, .console = c};
+    struct showing s = {.flags = f, .table = {heads, ch_console_columns(c), NULL, 0}};
+    struct ch_draft d;
+    int rc = ch_setup_config(&setup, err);
+    if (rc == 0) {
+        ch_draft_init(&d);
+        s.out = d.f;
+        fputs(f->json ? "[" : "", d.f);
+        chela_config_show(setup.config, show_option, &s);
+        fputs(f->json ? "]\n" : "", d.f);
+        if (s.table.n)
+            ch_table_print(&s.table, d.f);
+        ch_draft_finish(&d);
+        ch_console_note(c, "%s", setup.config_path ? setup.config_path : "no configuration file");
+        ch_console_page(c, d.p, d.n);
+        free(d.p);
+    }
+    ch_table_release(&s.table);
+    ch_setup_release(&setup);
+    return rc;
+}
+
+/* --- both ----------------------------------------------------------------------- */
+
+static int with_file(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv,
+                     int (*body)(const struct flags *f, struct ch_console *c,
+                                 const struct ch_env *env, struct chela_error *err)) {
+    struct flags f = {0};
+    struct ch_args args;
+    struct ch_console console;
+    struct chela_error err = {0};
+    int code = ch_cmd_parse(cmd, env, argc, argv, &f, &args);
+
+    if (code < 0) {
+        ch_console_init(&console, env, ch_setup_verbosity(&f.setup), f.setup.no_color);
+        if (args.n)
+            f.setup.config = args.words[0];
+        int rc = args.n > 1 ? ch_problem(&err, CHELA_EINVAL, "%s takes one FILE", cmd->name)
+                            : body(&f, &console, env, &err);
+        if (rc < 0)
+            ch_console_error(&console, "%s", err.message);
+        code = ch_console_exit(&console, rc < 0 ? ch_problem_exit(&err) : CH_EXIT_DONE);
+        ch_console_release(&console);
+    }
+    ch_args_release(&args);
+    return code;
+}
+
+static int run_check(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return with_file(cmd, env, argc, argv, check);
+}
+
+static int run_show(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return with_file(cmd, env, argc, argv, show);
+}
+
+/* --- schema --------------------------------------------------------------------- */
+
+static void print_schema(struct ch_console *c) {
+    char *schema = chela_config_schema();
+    struct ch_draft d;
+    ch_draft_init(&d);
+    ch_json_pretty(d.f, schema, strlen(schema));
+    ch_draft_finish(&d);
+    ch_console_print(c, d.p, d.n);
+    chela_free(schema);
+    free(d.p);
+}
+
+static int run_schema(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    struct ch_args args;
+    struct ch_console console;
+    int code = ch_cmd_parse(cmd, env, argc, argv, NULL, &args);
+
+    if (code < 0) {
+        ch_console_init(&console, env, CH_NORMAL, false);
+        if (args.n > 0) {
+            ch_console_error(&console, "config schema takes no words");
+            code = CH_EXIT_USAGE;
+        } else {
+            print_schema(&console);
+            code = ch_console_exit(&console, CH_EXIT_DONE);
+        }
+        ch_console_release(&console);
+    }
+    ch_args_release(&args);
+    return code;
+}
+
+const struct ch_cmd ch_cmd_config_check = {
+    .name = "config check",
+    .args = "[FILE]",
+    .summary = "is the configuration file right?",
+    .about = "Reads the configuration file that 'chela run' would use and says what is wrong with "
+             "it, with line and column; FILE is the same as --config FILE. Unknown keys are "
+             "warnings.",
+    .opts = check_opts,
+    .run = run_check,
+};
+
+const struct ch_cmd ch_cmd_config_show = {
+    .name = "config show",
+    .args = "[FILE]",
+    .summary = "the configuration as it was understood",
+    .about = "Every option of the configuration file with its value, one a line; with --all also "
+             "the defaults of those it says nothing about. What may be secret is not shown.",
+    .opts = show_opts,
+    .run = run_show,
+};
+
+const struct ch_cmd ch_cmd_config_schema = {
+    .name = "config schema",
+    .args = "",
+    .summary = "JSON Schema of the configuration",
+    .about = "Prints the JSON Schema of chela.yaml, for editors that complete and check YAML.",
+    .opts = schema_opts,
+    .run = run_schema,
+};

@@ -1,0 +1,271 @@
+/* cmd_doctor.c -- `chela doctor`: will it work here, and what helps if not.
+ *
+ * A list of findings, each ok, warn or fail: those of the library (survey.h)
+ * between our own about the configuration, the store and the model. Keys are
+ * never shown, and no model is asked. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chela/gateway.h"
+#include "cli/command/cmd.h"
+#include "cli/command/doctor.h"
+#include "cli/support/draft.h"
+#include "cli/support/mem.h"
+#include "cli/report/out.h"
+#include "cli/support/problem.h"
+#include "cli/setup/setup.h"
+
+struct flags {
+    struct ch_setup_flags setup;
+    const char *url, *ca_file;
+    bool json;
+};
+
+static const struct ch_opt opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    CH_SETUP_OPTS_STORE(struct flags),
+    CH_SETUP_OPTS_TOOLS(struct flags),
+    {"url", 0, CH_OPT_TEXT, offsetof(struct flags, url), "URL", 0, 0, "Gateway",
+     "ask the gateway that runs there instead, with the token that chela serve would use here"},
+    {"ca-file", 0, CH_OPT_TEXT, offsetof(struct flags, ca_file), "FILE", 0, 0, "Gateway",
+     "certificates to trust (PEM) instead of the system's"},
+    {"json", 0, CH_OPT_SWITCH, offsetof(struct flags, json), NULL, 0, 0, "Output",
+     "a JSON array of {area, name, status, detail, mend}"},
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+/* --- looking ------------------------------------------------------------------------ */
+
+/* A file that cannot be read stops here; one with warnings does not. */
+static bool look_at_config(struct ch_findings *f, struct ch_setup *s) {
+    struct chela_error err = {0};
+    if (ch_setup_config(s, &err) < 0) {
+        ch_findings_tell(f, "config", "file", "fail", ch_dup(err.message),
+                         "mend it, or name another: --config");
+        return false;
+    }
+    if (!s->config)
+        ch_findings_tell(f, "config", "file", "ok", ch_dup("none: the defaults hold"), NULL);
+    else if (s->warnings)
+        ch_findings_tell(f, "config", "file", "warn",
+                         ch_format("%s: %u warnings", s->config_path, s->warnings),
+                         "chela config check shows them");
+    else
+        ch_findings_tell(f, "config", "file", "ok", ch_dup(s->config_path), NULL);
+    return true;
+}
+
+/* Opened as a reader: nothing is made, and a server is asked how it keeps its
+ * data. */
+static void look_at_store(struct ch_findings *f, struct ch_setup *s) {
+    struct chela_error err = {0};
+    char *kind = ch_setup_store_kind(s);
+    bool chosen = s->flags->store || (s->config && chela_config_store(s->config));
+    int rc = ch_setup_store(s, CH_STORE_READ, &err);
+    const char *note = s->store ? chela_store_note(s->store) : NULL;
+
+    if (rc == 0)
+        ch_findings_tell(f, "store", kind, note ? "warn" : "ok", ch_dup(note ? note : "it opens"),
+                         "docs/promises.md has what rests on it");
+    else if (rc == CHELA_ENOENT)
+        ch_findings_tell(f, "store", kind, "ok", ch_format("none yet: %s", err.message), NULL);
+    else
+        ch_findings_tell(f, "store", kind, chosen ? "fail" : "warn", ch_dup(err.message), NULL);
+    chela_store_close(s->store);
+    s->store = NULL;
+    free(kind);
+}
+
+static bool look_at_providers(struct ch_findings *f, struct ch_setup *s) {
+    struct chela_error err = {0};
+    if (ch_setup_runtime(s, &err) == 0)
+        return true;
+    ch_findings_tell(f, "config", "providers", "fail", ch_dup(err.message), NULL);
+    return false;
+}
+
+static char *text(const char *json, size_t i, const char *member) {
+    char *pointer = ch_format("/%zu/%s", i, member);
+    char *value = chela_json_get(json, strlen(json), pointer, NULL);
+    char *copy = value ? ch_dup(value) : NULL;
+    free(pointer);
+    chela_free(value);
+    return copy;
+}
+
+void ch_findings_survey(struct ch_findings *f, const char *json) {
+    char *area;
+    for (size_t i = 0; (area = text(json, i, "area")); i++)
+        ch_findings_add(f, (struct ch_finding){.area = area,
+                                               .name = ch_must(text(json, i, "name")),
+                                               .status = ch_must(text(json, i, "status")),
+                                               .detail = ch_must(text(json, i, "detail")),
+                                               .mend = text(json, i, "mend")});
+}
+
+/* What `chela run` would do before its first request. */
+static void look_at_agent(struct ch_findings *f, struct ch_setup *s, struct chela_agent_opts *opt) {
+    struct chela_error err = {0};
+    chela_agent *agent;
+    if (ch_setup_agent(s, opt, &agent, &err) < 0) {
+        bool key = err.code == CHELA_EAUTH;
+        ch_findings_tell(f, key ? "model" : "agent", key ? "key" : "setup", "fail",
+                         ch_dup(err.message), NULL);
+        return;
+    }
+    bool demo = strncmp(opt->model, "scripted/", 9) == 0;
+    ch_findings_tell(f, "model", "choice", demo ? "warn" : "ok", ch_dup(opt->model),
+                     "it is offline and plays from a file: set a key or pass --model");
+}
+
+/* One that runs, as its callers find it. */
+static void look_at_gateway(struct ch_findings *f, struct ch_setup *s, const char *url) {
+    struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.listen = NULL);
+    struct chela_error err = {0};
+    const char *env = "CHELA_TOKEN";
+    if (!look_at_config(f, s) || !look_at_providers(f, s))
+        return;
+    if (s->config)
+        chela_config_gateway(s->config, &o, &env, NULL, NULL);
+    if (s->config && chela_config_token(s->config, &o.token, &err) < 0)
+        ch_findings_tell(f, "gateway", "token", "fail", ch_dup(err.message), NULL);
+    char *json = chela_gateway_survey(s->rt, url, o.token ? o.token : getenv(env));
+    ch_findings_survey(f, json);
+    chela_free(json);
+}
+
+static void look(struct ch_findings *f, struct ch_setup *s) {
+    struct chela_agent_opts opt = CHELA_AGENT_OPTS(.id = NULL);
+    struct chela_agent_opts bounds = CHELA_AGENT_OPTS(.id = NULL);
+    struct chela_error err = {0};
+
+    ch_doctor_machine(f);
+    ch_doctor_clock(f);
+    if (!look_at_config(f, s))
+        return;
+    look_at_store(f, s);
+    if (!look_at_providers(f, s))
+        return;
+    if (s->config)
+        chela_config_agent(s->config, s->flags->agent, &bounds, &err);
+    struct chela_sandbox_opts sandbox = CHELA_SANDBOX_OPTS(.mode = NULL);
+    ch_setup_sandbox(s, &bounds, &sandbox);
+    char *json = chela_runtime_survey(s->rt, bounds.sandbox);
+    ch_findings_survey(f, json);
+    chela_free(json);
+    ch_doctor_disks(f, s->env, bounds.workspace);
+    ch_doctor_channels(f, s->config, s->rt);
+    look_at_agent(f, s, &opt);
+}
+
+/* --- telling ------------------------------------------------------------------------- */
+
+static void print_text(FILE *out, const struct ch_findings *f, bool quiet) {
+    for (size_t i = 0; i < f->n; i++) {
+        const struct ch_finding *one = &f->p[i];
+        bool ok = strcmp(one->status, "ok") == 0;
+        if (quiet && ok)
+            continue;
+        fprintf(out, "%-4s  %-8s %-21s %s\n", one->status, one->area, one->name, one->detail);
+        if (!ok && one->mend)
+            fprintf(out, "%37s-> %s\n", "", one->mend);
+    }
+    if (!quiet)
+        fprintf(out, "%zu checks: %zu warnings, %zu failures\n", f->n, f->warned, f->failed);
+}
+
+static void print_string(FILE *out, const char *s) {
+    fputc('"', out);
+    for (; *s; s++)
+        if (*s == '"' || *s == '\\')
+            fprintf(out, "\\%c", *s);
+        else if ((unsigned char)*s < 0x20)
+            fprintf(out, "\\u%04x", *s);
+        else
+            fputc(*s, out);
+    fputc('"', out);
+}
+
+static void print_member(FILE *out, const char *name, const char *value) {
+    if (!value)
+        return;
+    fprintf(out, "%s\"%s\":", strcmp(name, "area") == 0 ? "" : ",", name);
+    print_string(out, value);
+}
+
+static void print_json(FILE *out, const struct ch_findings *f) {
+    for (size_t i = 0; i < f->n; i++) {
+        fputs(i ? ",\n {" : "[{", out);
+        print_member(out, "area", f->p[i].area);
+        print_member(out, "name", f->p[i].name);
+        print_member(out, "status", f->p[i].status);
+        print_member(out, "detail", f->p[i].detail);
+        print_member(out, "mend", f->p[i].mend);
+        fputc('}', out);
+    }
+    fputs("]\n", out);
+}
+
+static int examine(const struct flags *flags, struct ch_console *c, const struct ch_env *env) {
+    struct ch_setup setup = {
+        .env = env, .flags = &flags->setup, .console = c, .ca_file = flags->ca_file};
+    struct ch_findings f = {0};
+    struct ch_draft d;
+
+    if (flags->url)
+        look_at_gateway(&f, &setup, flags->url);
+    else
+        look(&f, &setup);
+    ch_draft_init(&d);
+    if (flags->json)
+        print_json(d.f, &f);
+    else
+        print_text(d.f, &f, flags->setup.quiet);
+    ch_draft_finish(&d);
+    ch_console_print(c, d.p, d.n);
+    free(d.p);
+    int code = f.failed ? CH_EXIT_ERROR : CH_EXIT_DONE;
+    ch_findings_release(&f);
+    ch_setup_release(&setup);
+    return code;
+}
+
+static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    struct flags f = {0};
+    struct ch_args args;
+    struct ch_console console;
+    int code = ch_cmd_parse(cmd, env, argc, argv, &f, &args);
+
+    if (code < 0) {
+        ch_console_init(&console, env, ch_setup_verbosity(&f.setup), f.setup.no_color);
+        if (args.n > 0) {
+            ch_console_error(&console, "doctor takes no words");
+            code = CH_EXIT_USAGE;
+        } else {
+            code = ch_console_exit(&console, examine(&f, &console, env));
+        }
+        ch_console_release(&console);
+    }
+    ch_args_release(&args);
+    return code;
+}
+
+const struct ch_cmd ch_cmd_doctor = {
+    .name = "doctor",
+    .args = "",
+    .summary = "will it work on this machine?",
+    .about = "Looks at the configuration, the store (that it opens, and how a server keeps its "
+             "data), the modules, the keys in the environment (that they are there, not what they "
+             "are), the layers of the sandbox, the clock, room on the disks, the channels (that "
+             "their secrets are there; Feishu is asked whether they are right, and whether the app "
+             "has the permissions it needs) and the model that 'chela run' would use. Each line is "
+             "ok, warn (it works with less) or fail (what was asked for will not work), with "
+             "what helps. No model is asked for a reply.\n\n"
+             "With --url a gateway that runs is asked instead, as its callers would: is it there, "
+             "does the token open it, which of the things it depends on fails.\n\n"
+             "The exit status is 1 if something failed, 0 otherwise.",
+    .opts = opts,
+    .run = run,
+};

@@ -1,0 +1,236 @@
+/* cmd_init.c -- `chela init`: the first configuration file.
+ *
+ * Looks for a model (a key in the environment, a local server), asks for it
+ * where there is somebody to ask, writes a file in which every line is
+ * explained, and makes one small call to see whether it works. A file that is
+ * there is never written over without being told to. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "chela/json.h"
+#include "cli/term/ask.h"
+#include "cli/command/cmd.h"
+#include "cli/support/draft.h"
+#include "cli/support/mem.h"
+#include "cli/support/problem.h"
+#include "cli/setup/setup.h"
+
+struct flags {
+    struct ch_setup_flags setup;
+    const char *model;
+    bool force, yes, no_test;
+};
+
+#define AT(field) offsetof(struct flags, field)
+
+static const struct ch_opt opts[] = {
+    {"config", 0, CH_OPT_TEXT, AT(setup.config), "FILE", 0, 0, "Configuration",
+     "the file to write instead of ./chela.yaml"},
+    {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Configuration",
+     "the model to use; without it the one that is found, or asked for"},
+    {"force", 0, CH_OPT_SWITCH, AT(force), NULL, 0, 0, "Configuration",
+     "write over a file that is there"},
+    {"yes", 0, CH_OPT_SWITCH, AT(yes), NULL, 0, 0, "Configuration", "ask nothing"},
+    {"no-test", 0, CH_OPT_SWITCH, AT(no_test), NULL, 0, 0, "Configuration",
+     "do not call the model"},
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+struct init {
+    struct flags flags;
+    struct ch_console console;
+    chela_runtime *rt;
+    const char *path;
+    char *model; /* owned */
+    struct chela_error err;
+};
+
+/* --- the model */
+
+/* One more question costs less than a model that was not meant. */
+static int choose_model(struct init *in) {
+    const char *why = NULL, *found = chela_default_model(in->rt, &why);
+    struct ch_asker asker;
+
+    if (in->flags.model) {
+        in->model = ch_dup(in->flags.model);
+        return CHELA_OK;
+    }
+    ch_console_note(&in->console, "model: %s (%s)", found, why ? why : "found");
+    in->model = ch_dup(found);
+    if (in->flags.yes)
+        return CHELA_OK;
+    ch_asker_open(&asker, &in->console, NULL);
+    if (ch_asker_there(&asker)) {
+        const char *answer = ch_asker_line(&asker, "Model to use, or Enter for this one: ");
+        if (!answer) {
+            ch_asker_close(&asker);
+            return ch_problem(&in->err, CHELA_ECANCELED, "nothing was written");
+        }
+        if (answer[0]) {
+            free(in->model);
+            in->model = ch_dup(answer);
+        }
+    }
+    ch_asker_close(&asker);
+    return CHELA_OK;
+}
+
+/* Is it one that there can be? A key that is missing may be set later. */
+static int check_model(struct init *in) {
+    struct chela_agent_opts opt = CHELA_AGENT_OPTS(.model = in->model);
+    chela_agent *agent;
+    int rc = chela_agent_new(in->rt, &opt, &agent, &in->err);
+    if (rc == CHELA_EAUTH) {
+        ch_console_note(&in->console, "%s", in->err.message);
+        rc = CHELA_OK;
+    }
+    return rc;
+}
+
+/* --- the file */
+
+static void write_file(FILE *out, const char *model) {
+    fprintf(out,
+            "# chela.yaml: what `chela` uses in this directory. Every key:\n"
+            "# docs/configuration.md, or `chela config show --all`. Keys of services do not\n"
+            "# belong here: they are taken from the environment.\n"
+            "\n"
+            "agents:\n"
+            "  defaults:\n"
+            "    model: %s\n"
+            "    # A list is tried in turn when one fails:\n"
+            "    # model: [%s, ollama/qwen3]\n"
+            "\n"
+            "    # What every conversation begins with, beside what chela says of its tools:\n"
+            "    # systemPrompt: |\n"
+            "    #   You look after this project. Answer briefly.\n"
+            "\n"
+            "    # A run ends at the first of these; `chela run --help` has their flags.\n"
+            "    limits: { maxTurns: 25, maxToolCalls: 200, timeoutSec: 1800 }\n"
+            "\n"
+            "    # All tools are offered; name some to have those alone.\n"
+            "    # tools: { allow: [read, ls, grep, edit, exec], permission: write }\n"
+            "\n"
+            "# Which calls a person is asked about: ask, auto or deny by tool, and patterns\n"
+            "# that need no question. See docs/policy.md.\n"
+            "approvals: { exec: ask, allow: [\"exec: git status\", \"exec: ls\"] }\n"
+            "\n"
+            "# Programs of tools run in a sandbox without a network, as far as this machine\n"
+            "# can do that (`chela doctor` says how far); `required` refuses to do with less.\n"
+            "sandbox: { mode: auto, network: none }\n"
+            "\n"
+            "# Conversations are kept here: `chela sessions list`.\n"
+            "store: sqlite:./chela.db\n",
+            model, model);
+}
+
+static int store_file(struct init *in) {
+    int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (in->flags.force ? O_TRUNC : O_EXCL);
+    int fd = open(in->path, flags, 0644);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+
+    if (!f) {
+        int why = errno;
+        if (fd >= 0)
+            close(fd);
+        return why == EEXIST
+                   ? ch_problem(&in->err, CHELA_EEXIST,
+                                "%s is there already (--force writes over it)", in->path)
+                   : ch_problem(&in->err, CHELA_ECONFIG, "%s: %s", in->path, strerror(why));
+    }
+    write_file(f, in->model);
+    bool failed = ferror(f);
+    if (fclose(f) != 0 || failed)
+        return ch_problem(&in->err, CHELA_ECONFIG, "%s: %s", in->path, strerror(errno));
+    ch_console_note(&in->console, "wrote %s", in->path);
+    return CHELA_OK;
+}
+
+/* --- the test */
+
+static int try_model(struct init *in) {
+    struct chela_agent_opts opt = CHELA_AGENT_OPTS(.model = in->model);
+    char *json = chela_model_probe(in->rt, &opt, &in->err);
+    if (!json)
+        return in->err.code;
+    size_t n = strlen(json);
+    char *problem = chela_json_get(json, n, "/error", NULL);
+    char *ms = chela_json_get(json, n, "/total_ms", NULL);
+    char *tools = chela_json_get(json, n, "/tools", NULL);
+    bool answered = !problem || strcmp(problem, "null") == 0 || !problem[0];
+    bool calls = tools && strcmp(tools, "true") == 0;
+    bool demo = strncmp(in->model, "scripted/", 9) == 0; /* it calls tools by its rules alone */
+    int rc = CHELA_OK;
+    if (!answered)
+        rc = ch_problem(&in->err, CHELA_ENET, "%s does not answer: %s", in->model, problem);
+    else
+        ch_console_note(&in->console, "%s answers, in %s ms%s", in->model, ms ? ms : "?",
+                        calls || demo ? ""
+                                      : "; it called no tool, prompted+PROVIDER/MODEL may help");
+    chela_free(problem);
+    chela_free(ms);
+    chela_free(tools);
+    chela_free(json);
+    return rc;
+}
+
+static void say_next(struct init *in) {
+    static const char next[] = "Next: chela run \"what is in this directory?\"\n";
+    ch_console_print(&in->console, next, sizeof(next) - 1);
+}
+
+static int set_up(struct init *in) {
+    if (access(in->path, F_OK) == 0 && !in->flags.force)
+        return ch_problem(&in->err, CHELA_EEXIST, "%s is there already (--force writes over it)",
+                          in->path);
+    int rc = chela_runtime_new(NULL, &in->rt, &in->err);
+    if (rc == 0)
+        rc = choose_model(in);
+    if (rc == 0)
+        rc = check_model(in);
+    if (rc == 0)
+        rc = store_file(in);
+    if (rc == 0 && !in->flags.no_test)
+        rc = try_model(in);
+    if (rc == 0)
+        say_next(in);
+    return rc;
+}
+
+static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    struct init in = {0};
+    struct ch_args args;
+    int code = ch_cmd_parse(cmd, env, argc, argv, &in.flags, &args);
+
+    if (code < 0) {
+        ch_console_init(&in.console, env, ch_setup_verbosity(&in.flags.setup),
+                        in.flags.setup.no_color);
+        in.path = in.flags.setup.config ? in.flags.setup.config : "chela.yaml";
+        int rc = args.n ? ch_problem(&in.err, CHELA_EINVAL, "init takes no words") : set_up(&in);
+        if (rc < 0)
+            ch_console_error(&in.console, "%s", in.err.message);
+        code = rc < 0 ? ch_problem_exit(&in.err) : CH_EXIT_DONE;
+        chela_runtime_close(in.rt);
+        free(in.model);
+        code = ch_console_exit(&in.console, code);
+        ch_console_release(&in.console);
+    }
+    ch_args_release(&args);
+    return code;
+}
+
+const struct ch_cmd ch_cmd_init = {
+    .name = "init",
+    .args = "",
+    .summary = "write a first chela.yaml and try it",
+    .about = "Finds a model (a key in the environment, else a server on this machine, else the "
+             "offline demo), asks which to use if there is a terminal, writes ./chela.yaml with a "
+             "comment on every part of it, and calls the model once to see that it works.\n\n"
+             "The exit status is 1 if the model does not answer; the file is there all the same.",
+    .opts = opts,
+    .run = run,
+};

@@ -1,0 +1,302 @@
+/* cmd_models.c -- `chela models`: which models there are, and what one can do.
+ *
+ * `list` asks nobody unless a provider is named; `probe` makes one small call. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "chela/models.h"
+#include "cli/command/cmd.h"
+#include "cli/support/draft.h"
+#include "cli/support/mem.h"
+#include "cli/report/out.h"
+#include "cli/support/problem.h"
+#include "cli/setup/setup.h"
+#include "cli/term/table.h"
+
+struct flags {
+    struct ch_setup_flags setup;
+    const char *model, *base_url, *api_key_env;
+    bool json, no_stream;
+};
+
+#define AT(field) offsetof(struct flags, field)
+
+static const struct ch_opt list_opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output",
+     "a JSON object of providers and models"},
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+static const struct ch_opt probe_opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",
+     "the model to try; it can also be given as a word"},
+    {"base-url", 0, CH_OPT_TEXT, AT(base_url), "URL", 0, 0, "Model",
+     "address of the service instead of the provider's own"},
+    {"api-key-env", 0, CH_OPT_TEXT, AT(api_key_env), "NAME", 0, 0, "Model",
+     "environment variable that holds the key"},
+    {"no-stream", 0, CH_OPT_SWITCH, AT(no_stream), NULL, 0, 0, "Model",
+     "ask for a whole reply instead of a stream"},
+    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "a JSON object"},
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+struct models {
+    struct flags flags;
+    struct ch_args args;
+    struct ch_console console;
+    struct ch_setup setup;
+};
+
+/* --- a member of the JSON, as text; "" for null and what is not there */
+
+static char *member(const char *json, const char *list, size_t i, const char *name) {
+    char *pointer = list ? ch_format("/%s/%zu/%s", list, i, name) : ch_format("/%s", name);
+    char *value = chela_json_get(json, strlen(json), pointer, NULL);
+    char *copy = ch_dup(value && strcmp(value, "null") != 0 ? value : "");
+    chela_free(value);
+    free(pointer);
+    return copy;
+}
+
+/* --- list */
+
+static const char *const model_heads[] = {"MODEL",  "CONTEXT", "OUTPUT", "IMAGES",
+                                          "$/M IN", "$/M OUT", "ID",     NULL};
+static const char *const provider_heads[] = {"PROVIDER", "PROTOCOL", "KEY", "ADDRESS", NULL};
+
+static char *or_dash(char *text) {
+    if (*text)
+        return text;
+    free(text);
+    return ch_dup("-");
+}
+
+static void list_models(const char *json, unsigned columns, FILE *out) {
+    static const char *const rest[] = {"context_window", "max_output",   "images",
+                                       "price/input",    "price/output", "resolved"};
+    struct ch_table t = {.heads = model_heads, .columns = columns};
+    for (size_t i = 0;; i++) {
+        char *provider = member(json, "models", i, "provider");
+        char *name = member(json, "models", i, "model");
+        if (*provider) {
+            char **row = ch_table_row(&t);
+            row[0] = ch_format("%s/%s", provider, name);
+            for (size_t c = 0; c < sizeof(rest) / sizeof(rest[0]); c++)
+                row[c + 1] = or_dash(member(json, "models", i, rest[c]));
+            if (strcmp(row[3], "true") == 0)
+                memcpy(row[3], "yes", 4);
+            else if (strcmp(row[3], "false") == 0)
+                memcpy(row[3], "no", 3);
+        }
+        bool last = !*provider;
+        free(provider);
+        free(name);
+        if (last)
+            break;
+    }
+    if (t.n)
+        ch_table_print(&t, out);
+    ch_table_release(&t);
+}
+
+static void list_providers(const char *json, unsigned columns, FILE *out) {
+    struct ch_table t = {.heads = provider_heads, .columns = columns};
+    for (size_t i = 0;; i++) {
+        char *name = member(json, "providers", i, "name");
+        if (!*name) {
+            free(name);
+            break;
+        }
+        char *key = member(json, "providers", i, "key");
+        char *env = member(json, "providers", i, "key_env");
+        char **row = ch_table_row(&t);
+        row[0] = name;
+        row[1] = or_dash(member(json, "providers", i, "api"));
+        row[2] = *env ? ch_format("%s%s", env, strcmp(key, "true") == 0 ? " (set)" : "")
+                      : ch_dup(strcmp(key, "true") == 0 ? "(set)" : "-");
+        row[3] = or_dash(member(json, "providers", i, "base_url"));
+        free(key);
+        free(env);
+    }
+    ch_table_print(&t, out);
+    ch_table_release(&t);
+}
+
+static int print_list(struct models *m, const char *json, bool one) {
+    struct ch_draft d;
+    if (m->flags.json) {
+        ch_json_line(&m->console, json);
+        return CH_EXIT_DONE;
+    }
+    ch_draft_init(&d);
+    list_models(json, ch_console_columns(&m->console), d.f);
+    if (!one) {
+        fputc('\n', d.f);
+        list_providers(json, ch_console_columns(&m->console), d.f);
+    }
+    ch_draft_finish(&d);
+    ch_console_page(&m->console, d.p, d.n);
+    free(d.p);
+    return CH_EXIT_DONE;
+}
+
+static int list(struct models *m) {
+    struct chela_error err = {0};
+    if (m->args.n > 1) {
+        ch_console_error(&m->console, "one provider at a time: chela models list [PROVIDER]");
+        return CH_EXIT_USAGE;
+    }
+    const char *only = m->args.n ? m->args.words[0] : NULL;
+    char *json = chela_models_json(m->setup.rt, only, &err);
+    if (!json) {
+        ch_console_error(&m->console, "%s%s%s", only ? only : "", only ? ": " : "", err.message);
+        return err.code == CHELA_ENOENT ? CH_EXIT_USAGE : ch_problem_exit(&err);
+    }
+    int code = print_list(m, json, only != NULL);
+    chela_free(json);
+    return code;
+}
+
+/* --- probe */
+
+static const char *yes_no(const char *json_bool) {
+    return strcmp(json_bool, "true") == 0 ? "yes" : strcmp(json_bool, "false") == 0 ? "no" : "?";
+}
+
+static void print_fact(FILE *out, const char *name, const char *value, const char *more) {
+    fprintf(out, "%-10s %s%s\n", name, value, more);
+}
+
+static void print_probe(const char *json, FILE *out) {
+    static const char *const names[] = {
+        "model",  "resolved", "api",      "base_url", "context_window", "context_source",
+        "stream", "tools",    "parallel", "first_ms", "total_ms",       "tools_error"};
+    enum { MODEL, ID, API, URL, WINDOW, SOURCE, STREAM, TOOLS, PARALLEL, FIRST, TOTAL, WHY, N };
+    char *v[N];
+    for (size_t i = 0; i < N; i++)
+        v[i] = member(json, NULL, 0, names[i]);
+    char *source = *v[SOURCE] ? ch_format(" tokens (%s)", strcmp(v[SOURCE], "server") == 0
+                                                              ? "the server says"
+                                                              : "known of this model")
+                              : ch_dup("");
+    char *why = *v[WHY] ? ch_format(" (%s; prompted+%s may work)", v[WHY], v[MODEL]) : ch_dup("");
+    char *time = ch_format("%s ms to the first piece, %s ms in all", v[FIRST], v[TOTAL]);
+    print_fact(out, "model", v[MODEL], "");
+    print_fact(out, "id", v[ID], "");
+    print_fact(out, "protocol", v[API], "");
+    print_fact(out, "address", v[URL], "");
+    print_fact(out, "context", *v[WINDOW] ? v[WINDOW] : "?", source);
+    print_fact(out, "stream", yes_no(v[STREAM]), "");
+    print_fact(out, "tools", yes_no(v[TOOLS]), why);
+    print_fact(out, "parallel", yes_no(v[PARALLEL]), "");
+    print_fact(out, "time", time, "");
+    for (size_t i = 0; i < N; i++)
+        free(v[i]);
+    free(source);
+    free(why);
+    free(time);
+}
+
+static int print_probed(struct models *m, const char *json) {
+    char *error = member(json, NULL, 0, "error");
+    int code = *error ? CH_EXIT_ERROR : CH_EXIT_DONE;
+    if (m->flags.json) {
+        ch_json_line(&m->console, json);
+    } else if (*error) {
+        ch_console_error(&m->console, "%s", error);
+    } else {
+        struct ch_draft d;
+        ch_draft_init(&d);
+        print_probe(json, d.f);
+        ch_draft_finish(&d);
+        ch_console_print(&m->console, d.p, d.n);
+        free(d.p);
+    }
+    free(error);
+    return code;
+}
+
+static int probe(struct models *m) {
+    struct chela_error err = {0};
+    struct chela_agent_opts opts =
+        CHELA_AGENT_OPTS(.base_url = m->flags.base_url, .api_key_env = m->flags.api_key_env,
+                         .no_stream = m->flags.no_stream);
+    opts.model = m->args.n ? m->args.words[0] : m->flags.model;
+    int rc = m->args.n > 1 ? ch_problem(&err, CHELA_ECONFIG, "one model at a time") : 0;
+    if (rc == 0 && !opts.model && m->setup.config)
+        rc = chela_config_agent(m->setup.config, m->flags.setup.agent, &opts, &err);
+    char *json = rc == 0 ? chela_model_probe(m->setup.rt, &opts, &err) : NULL;
+    if (!json) {
+        ch_console_error(&m->console, "%s", err.message);
+        return ch_problem_exit(&err);
+    }
+    int code = print_probed(m, json);
+    chela_free(json);
+    return code;
+}
+
+/* --- commands */
+
+static int with_runtime(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv,
+                        int (*body)(struct models *m)) {
+    struct models m = {0};
+    struct chela_error err = {0};
+    int code = ch_cmd_parse(cmd, env, argc, argv, &m.flags, &m.args);
+
+    if (code < 0) {
+        ch_console_init(&m.console, env, ch_setup_verbosity(&m.flags.setup),
+                        m.flags.setup.no_color);
+        m.setup = (struct ch_setup){.env = env, .flags = &m.flags.setup, .console = &m.console};
+        int rc = ch_setup_config(&m.setup, &err);
+        if (rc == 0)
+            rc = ch_setup_runtime(&m.setup, &err);
+        if (rc == 0) {
+            code = body(&m);
+        } else {
+            ch_console_error(&m.console, "%s", err.message);
+            code = ch_problem_exit(&err);
+        }
+        ch_setup_release(&m.setup);
+        code = ch_console_exit(&m.console, code);
+        ch_console_release(&m.console);
+    }
+    ch_args_release(&m.args);
+    return code;
+}
+
+static int run_list(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return with_runtime(cmd, env, argc, argv, list);
+}
+
+static int run_probe(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return with_runtime(cmd, env, argc, argv, probe);
+}
+
+const struct ch_cmd ch_cmd_models_list = {
+    .name = "models list",
+    .args = "[PROVIDER]",
+    .summary = "known models, or those a provider offers",
+    .about = "Without a word: the models whose sizes and prices are known, and the providers, with "
+             "the variable each takes its key from. With a provider: what its server offers right "
+             "now. A dash stands for what is not known; the last column is the id that a name "
+             "stands for.",
+    .opts = list_opts,
+    .run = run_list,
+};
+
+const struct ch_cmd ch_cmd_models_probe = {
+    .name = "models probe",
+    .args = "[PROVIDER/MODEL]",
+    .summary = "ask a model one small thing, say what works",
+    .about = "Makes one small call, with two tools that do nothing, and reports whether the reply "
+             "streamed, whether tools were called, both at once, how long it took, and how large "
+             "the context is. If the call fails with tools, it is made once more without. Without "
+             "a model, the one that 'chela run' would use.\n\n"
+             "The exit status is 1 if the model did not answer.",
+    .opts = probe_opts,
+    .run = run_probe,
+};

@@ -1,0 +1,178 @@
+/* cmd_pairing.c -- `chela pairing`: strangers who may write to the gateway's
+ * channels. */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chela/pairing.h"
+#include "cli/command/cmd.h"
+#include "cli/support/draft.h"
+#include "cli/support/mem.h"
+#include "cli/support/problem.h"
+#include "cli/setup/setup.h"
+#include "cli/term/table.h"
+
+struct flags {
+    struct ch_setup_flags setup;
+    bool json;
+};
+
+static const struct ch_opt list_opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    CH_SETUP_OPTS_STORE(struct flags),
+    {"json", 0, CH_OPT_SWITCH, offsetof(struct flags, json), NULL, 0, 0, "Output", "a JSON array"},
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+static const struct ch_opt pairing_opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    CH_SETUP_OPTS_STORE(struct flags),
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+struct pairing {
+    struct flags flags;
+    struct ch_args args;
+    struct ch_console console;
+    struct ch_setup setup;
+    struct ch_table table;
+    struct ch_draft out;
+    size_t n; /* rows in out */
+    struct chela_error err;
+};
+
+static int with_store(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv,
+                      enum ch_setup_store how, int (*body)(struct pairing *s)) {
+    struct pairing s = {0};
+    int code = ch_cmd_parse(cmd, env, argc, argv, &s.flags, &s.args);
+
+    if (code < 0) {
+        ch_setup_begin(&s.setup, env, &s.flags.setup, &s.console);
+        int rc = ch_setup_config(&s.setup, &s.err);
+        if (rc == 0)
+            rc = ch_setup_store(&s.setup, how, &s.err);
+        if (rc == 0)
+            rc = body(&s);
+        code = ch_setup_finish(&s.setup, rc, &s.err);
+    }
+    ch_args_release(&s.args);
+    return code;
+}
+
+static int need_words(struct pairing *s, size_t n, const char *usage) {
+    if (s->args.n == n)
+        return CHELA_OK;
+    return ch_problem(&s->err, CHELA_EINVAL, "usage: chela pairing %s", usage);
+}
+
+/* --- list -------------------------------------------------------------------------- */
+
+static int list_row(const struct chela_pairing *p, void *user) {
+    struct pairing *s = user;
+    char **cells = ch_table_row(&s->table);
+    cells[0] = ch_dup(p->channel);
+    cells[1] = ch_dup(p->sender);
+    cells[2] = ch_dup(p->code ? p->code : "approved");
+    return 0;
+}
+
+static int list_json(const struct chela_pairing *p, void *user) {
+    struct pairing *s = user;
+    fputs(s->n++ ? ",\n {\"channel\":" : "{\"channel\":", s->out.f);
+    ch_draft_quote(&s->out, p->channel);
+    fputs(",\"sender\":", s->out.f);
+    ch_draft_quote(&s->out, p->sender);
+    fprintf(s->out.f, ",\"approved\":%s", p->code ? "false,\"code\":" : "true");
+    if (p->code)
+        ch_draft_quote(&s->out, p->code);
+    fputc('}', s->out.f);
+    return 0;
+}
+
+static int list(struct pairing *s) {
+    static const char *const heads[] = {"CHANNEL", "SENDER", "CODE", NULL};
+    bool json = s->flags.json;
+    int rc = need_words(s, 0, "list [flags]");
+    if (rc < 0)
+        return rc;
+    s->table = (struct ch_table){.heads = heads};
+    ch_draft_init(&s->out);
+    fputs(json ? "[" : "", s->out.f);
+    rc = chela_pairing_list(s->setup.store, json ? list_json : list_row, s, &s->err);
+    fputs(json ? "]\n" : "", s->out.f);
+    if (s->table.n)
+        ch_table_print(&s->table, s->out.f);
+    ch_draft_finish(&s->out);
+    ch_console_print(&s->console, s->out.p, s->out.n);
+    if (rc == 0 && !json && !s->table.n)
+        ch_console_note(&s->console, "nobody waits, and nobody was approved");
+    free(s->out.p);
+    ch_table_release(&s->table);
+    return rc;
+}
+
+/* --- approve, remove --------------------------------------------------------------- */
+
+static int tell(const struct chela_pairing *p, void *user) {
+    struct pairing *s = user;
+    ch_console_note(&s->console, "%s of channel %s may write from now on", p->sender, p->channel);
+    return 0;
+}
+
+static int approve(struct pairing *s) {
+    int rc = need_words(s, 1, "approve [flags] CODE");
+    return rc < 0 ? rc
+                  : chela_pairing_approve(s->setup.store, s->args.words[0], tell, s, &s->err);
+}
+
+static int remove_one(struct pairing *s) {
+    int rc = need_words(s, 2, "remove [flags] CHANNEL SENDER");
+    return rc < 0 ? rc
+                  : chela_pairing_remove(s->setup.store, s->args.words[0], s->args.words[1],
+                                         &s->err);
+}
+
+/* --- commands ---------------------------------------------------------------------- */
+
+static int run_list(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return with_store(cmd, env, argc, argv, CH_STORE_READ, list);
+}
+
+static int run_approve(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return with_store(cmd, env, argc, argv, CH_STORE_WANTED, approve);
+}
+
+static int run_remove(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return with_store(cmd, env, argc, argv, CH_STORE_WANTED, remove_one);
+}
+
+const struct ch_cmd ch_cmd_pairing_list = {
+    .name = "pairing list",
+    .args = "",
+    .summary = "who wrote to a channel, and who was approved",
+    .about = "Lists who wrote to a channel whose dmPolicy is pairing and has a code that is still "
+             "good, and who was approved.",
+    .opts = list_opts,
+    .run = run_list,
+};
+
+const struct ch_cmd ch_cmd_pairing_approve = {
+    .name = "pairing approve",
+    .args = "CODE",
+    .summary = "let a stranger write to the agent",
+    .about = "Lets the one who was given this code write to the agent, from now on. A running "
+             "gateway need not be told.",
+    .opts = pairing_opts,
+    .run = run_approve,
+};
+
+const struct ch_cmd ch_cmd_pairing_remove = {
+    .name = "pairing remove",
+    .args = "CHANNEL SENDER",
+    .summary = "make somebody a stranger again",
+    .about = "Takes back what 'chela pairing approve' allowed, at once.",
+    .opts = pairing_opts,
+    .run = run_remove,
+};

@@ -1,0 +1,865 @@
+/* cmd_run.c -- `chela run`: one task, one answer.
+ *
+ * Whatever happens, a reader of json or jsonl gets exactly one run_end as the
+ * last line: the run's own, or one made here when no run came about. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/term/ask.h"
+#include "cli/command/cmd.h"
+#include "cli/support/draft.h"
+#include "cli/support/mem.h"
+#include "cli/report/out.h"
+#include "cli/support/problem.h"
+#include "cli/setup/run_opts.h"
+#include "cli/setup/setup.h"
+#include "cli/support/signal.h"
+#include "cli/term/status.h"
+
+struct flags {
+    struct ch_setup_flags setup;
+    const char *model, *base_url, *api_key_env, *ca_file, *record, *replay;
+    const char *session, *system, *mode, *tool_choice, *reasoning, *approve, *output;
+    int64_t max_turns, max_tool_calls, max_errors, max_output_tokens, token_budget;
+    struct ch_real temperature, top_p, timeout, cost_budget;
+    struct ch_texts stop, images;
+    const char *schema, *output_by;
+    struct ch_texts allow, refuse, edit, answer;
+    const char *take_over;
+    int64_t from_turn;
+    bool no_stream, sum_up, review_plan, no_session, resume_last, force;
+    const char *focus;
+};
+
+#define AT(field) offsetof(struct flags, field)
+
+static const struct ch_opt opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    CH_SETUP_OPTS_STORE(struct flags),
+    CH_RUN_OPTS_SESSION(struct flags),
+    CH_RUN_OPTS_SERVICE(struct flags),
+    CH_RUN_OPTS_WIRE(struct flags),
+    {"image", 0, CH_OPT_TEXTS, AT(images), "FILE|URL", 0, 0, "Model",
+     "an image or a PDF to show beside the prompt; may be given several times"},
+    CH_RUN_OPT_SYSTEM(struct flags),
+    CH_RUN_OPT_REASONING(struct flags),
+    {"temperature", 0, CH_OPT_REAL, AT(temperature), "X", 0, 2, "Model",
+     "0 to 2; without it the model's own default"},
+    {"top-p", 0, CH_OPT_REAL, AT(top_p), "X", 0, 1, "Model",
+     "0 to 1; without it the model's own default"},
+    {"stop", 0, CH_OPT_TEXTS, AT(stop), "TEXT", 0, 0, "Model",
+     "a text that ends a reply; may be given several times"},
+    {"max-output-tokens", 0, CH_OPT_INT, AT(max_output_tokens), "N", 1, CH_MANY, "Model",
+     "longest reply of the model"},
+    {"schema", 0, CH_OPT_TEXT, AT(schema), "FILE", 0, 0, "Model",
+     "JSON Schema of the final answer: it is then JSON and checked"},
+    {"schema-by", 0, CH_OPT_CHOICE, AT(output_by), "auto|native|tool|prompt", 0, 0, "Model",
+     "how the model is told of it (auto: the best way it has)"},
+    CH_RUN_OPT_NO_STREAM(struct flags),
+    CH_RUN_OPT_MODE(struct flags),
+    {"review-plan", 0, CH_OPT_SWITCH, AT(review_plan), NULL, 0, 0, "Model",
+     "ask before a plan is carried out; --approve says what that comes to"},
+    CH_SETUP_OPTS_TOOLS(struct flags),
+    {"tool-choice", 0, CH_OPT_TEXT, AT(tool_choice), "auto|any|none|NAME", 0, 0, "Tools",
+     "whether the model may, must or must not call tools, or which"},
+    CH_RUN_OPT_APPROVE(struct flags,
+                       "what becomes of calls that need consent: ask (the default on a "
+                       "terminal; elsewhere the run pauses), let them run, or do not (the default "
+                       "elsewhere)"),
+    CH_RUN_OPTS_CALLS(struct flags, "model calls in the run (25)", "tool calls in the run (200)"),
+    {"max-errors", 0, CH_OPT_INT, AT(max_errors), "N", 1, CH_MANY, "Limits",
+     "failures in a row (3)"},
+    CH_RUN_OPTS_BUDGETS(struct flags, "tokens in and out of the run together (no limit)",
+                        "US dollars of the run, where prices are known (no limit)"),
+    CH_RUN_OPT_TIMEOUT(struct flags, "time for the whole run in seconds (1800)"),
+    {"sum-up", 0, CH_OPT_SWITCH, AT(sum_up), NULL, 0, 0, "Limits",
+     "at a limit of turns, calls or errors, have the model sum up: one call more, without tools"},
+    CH_RUN_OPT_OUTPUT(struct flags),
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+/* What a run needs that goes on from somewhere. */
+/* clang-format off */
+#define GO_ON_OPTS                                                                                 \
+    CH_RUN_OPTS_SERVICE(struct flags),                                                             \
+    CH_RUN_OPT_SYSTEM(struct flags),                                                               \
+    CH_RUN_OPT_MODE(struct flags),                                                                 \
+    CH_RUN_OPT_NO_STREAM(struct flags),                                                            \
+    CH_SETUP_OPTS_TOOLS(struct flags),                                                             \
+    CH_RUN_OPT_APPROVE(struct flags,                                                               \
+     "what becomes of calls that need consent from now on"),                                       \
+    CH_RUN_OPTS_CALLS(struct flags,                                                                \
+     "model calls in the run, those before included (25)",                                         \
+     "tool calls in the run, likewise (200)"),                                                     \
+    CH_RUN_OPT_TIMEOUT(struct flags,                                                               \
+     "time for the rest of the run in seconds (1800)"),                                            \
+    CH_RUN_OPT_OUTPUT(struct flags),                                                               \
+    CH_SETUP_OPTS_OUTPUT(struct flags),                                                            \
+    {.name = NULL}
+/* clang-format on */
+
+static const struct ch_opt resume_opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    CH_SETUP_OPTS_STORE(struct flags),
+    {"allow", 0, CH_OPT_TEXTS, AT(allow), "ID|all", 0, 0, "Decisions",
+     "let this call run, which waits for consent; may be given several times"},
+    {"refuse", 0, CH_OPT_TEXTS, AT(refuse), "ID|all", 0, 0, "Decisions",
+     "do not let it run; the model is told"},
+    {"edit", 0, CH_OPT_TEXTS, AT(edit), "ID=JSON", 0, 0, "Decisions",
+     "let it run with these arguments; the model is told"},
+    {"answer", 0, CH_OPT_TEXTS, AT(answer), "ID=TEXT", 0, 0, "Decisions",
+     "give its result instead; ID may also be that of a question or of a call that is left to "
+     "others"},
+    {"take-over", 0, CH_OPT_TEXT, AT(take_over), "TEXT", 0, 0, "Decisions",
+     "end the run here with this as its answer"},
+    {"force", 0, CH_OPT_SWITCH, AT(force), NULL, 0, 0, "Decisions",
+     "also a run that was parked because it was cut off again and again"},
+    GO_ON_OPTS,
+};
+
+static const struct ch_opt compact_opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    CH_SETUP_OPTS_STORE(struct flags),
+    {"focus", 0, CH_OPT_TEXT, AT(focus), "TEXT", 0, 0, "Summary", "what to keep above all"},
+    GO_ON_OPTS,
+};
+
+static const struct ch_opt replay_opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    CH_SETUP_OPTS_STORE(struct flags),
+    {"from-turn", 0, CH_OPT_INT, AT(from_turn), "N", 1, 1e9, "Replay",
+     "copy the session up to the model call of this turn, counted over the session, and go on "
+     "from there with a real model"},
+    GO_ON_OPTS,
+};
+
+enum format { TEXT, JSON, JSONL };
+
+struct run {
+    struct flags flags;
+    struct ch_args args;
+    struct ch_console console;
+    struct ch_text text;
+    struct ch_signals *signals; /* owned */
+    struct ch_status *status;   /* owned */
+    struct ch_asker asker;      /* owned */
+    chela_run *handle;          /* owned; NULL before the start */
+    chela_session *session;     /* owned by the runtime */
+    char *key;                  /* owned: the session's; NULL: a fresh one */
+    char *agent;                /* owned: the one it belongs to; NULL: not known */
+    bool resume;                /* go on with what is unfinished there */
+    bool compact;               /* make it shorter, and nothing else */
+    bool replay;                /* the same with a copy, or look whether it would go the same */
+    unsigned differences;       /* of a replay */
+    bool no_store;              /* that is what went wrong */
+    enum format format;
+    char *id;     /* owned: of the run, NULL before its first event */
+    uint64_t seq; /* of the next event */
+    bool ended;   /* run_end has come */
+    int code;     /* the exit code it stands for */
+};
+
+/* --- events ------------------------------------------------------------------- */
+
+static void on_end(struct run *r, const struct chela_event *ev) {
+    r->ended = true;
+    r->code = ch_text_exit(ev->end.status);
+    ch_status_free(r->status);
+    r->status = NULL;
+    if (r->format == JSON)
+        ch_json_event(&r->console, ev);
+    if (!ch_console_failure(&r->console) && !ch_signals_left(r->signals))
+        ch_text_outcome(&r->console, ev);
+}
+
+/* A question that somebody here can answer need not pause the run. */
+static void put_question(struct run *r, const struct chela_event *ev) {
+    bool interrupted, asks = ev->call.name.n == 8 && memcmp(ev->call.name.p, "ask_user", 8) == 0;
+    if (!asks || !ch_asker_there(&r->asker))
+        return;
+    const char *answer =
+        ch_asker_question(&r->asker, ev->call.arguments.p, ev->call.arguments.n, &interrupted);
+    char *id = ch_format("%.*s", (int)ev->call.id.n, ev->call.id.p);
+    if (answer)
+        chela_session_answer(r->session, id, answer, strlen(answer), false, NULL);
+    else if (interrupted)
+        chela_cancel(r->handle, "interrupted");
+    free(id);
+}
+
+static void on_start(struct run *r, const struct chela_event *ev) {
+    if (r->resume && r->flags.mode && strcmp(r->flags.mode, ev->start.mode) != 0)
+        ch_console_note(&r->console, "note: the run goes on in mode %s, in which it began",
+                        ev->start.mode);
+}
+
+static void on_event(const struct chela_event *ev, void *user) {
+    struct run *r = user;
+    if (!r->id)
+        r->id = ch_dup(ev->run);
+    r->seq = ev->seq + 1;
+    ch_status_event(r->status, ev);
+    if (ev->type == CHELA_EV_RUN_START)
+        on_start(r, ev);
+    if (r->format == JSONL)
+        ch_json_event(&r->console, ev);
+    else
+        ch_text_event(&r->text, ev);
+    if (ev->type == CHELA_EV_CLIENT_TOOL_REQUIRED)
+        put_question(r, ev);
+    if (ev->type == CHELA_EV_RUN_END)
+        on_end(r, ev);
+    else if (ch_console_failure(&r->console))
+        chela_cancel(r->handle, "nobody reads the output");
+}
+
+/* --- failures before and around the run ------------------------------------------ */
+
+/* The run_end that no run will send. */
+static void send_end(struct run *r, const struct chela_error *err) {
+    bool cancelled = err->code == CHELA_ECANCELED;
+    struct chela_event ev = {
+        .type = CHELA_EV_RUN_END, .run = r->id ? r->id : "", .seq = r->seq, .ts = ch_wall_ms()};
+    ev.end.status = cancelled ? "cancelled" : "error";
+    ev.end.reason = cancelled ? "cancelled" : r->no_store ? "store_error" : "internal_error";
+    ev.end.text = (struct chela_str){"", 0};
+    ev.end.error = (struct chela_str){err->message, strlen(err->message)};
+    ev.end.usage.cost_usd = -1;
+    ch_json_event(&r->console, &ev);
+}
+
+static int fail(struct run *r, const struct chela_error *err) {
+    ch_status_free(r->status);
+    r->status = NULL;
+    ch_console_error(&r->console, "%s", err->message);
+    if (r->format != TEXT && !r->ended)
+        send_end(r, err);
+    return ch_problem_exit(err);
+}
+
+/* --- prompt ------------------------------------------------------------------------ */
+
+static void say_waiting(void *user) {
+    ch_console_note(user, "reading the prompt from standard input; end it with Ctrl-D, or start "
+                          "with </dev/null if there is none");
+}
+
+static bool asks_for_stdin(const struct ch_args *args) {
+    for (size_t i = 0; i < args->n; i++)
+        if (strcmp(args->words[i], "-") == 0)
+            return true;
+    return false;
+}
+
+/* The words joined by spaces, a blank line, standard input. */
+static struct ch_input join(const struct ch_args *args, const struct ch_input *in) {
+    struct ch_draft d;
+    const char *gap = "";
+
+    ch_draft_init(&d);
+    for (size_t i = 0; i < args->n; i++) {
+        if (strcmp(args->words[i], "-") == 0)
+            continue;
+        fprintf(d.f, "%s%s", gap, args->words[i]);
+        gap = " ";
+    }
+    if (in->n > 0) {
+        fputs(*gap ? "\n\n" : "", d.f);
+        fwrite(in->p, 1, in->n, d.f);
+    }
+    ch_draft_finish(&d);
+    return (struct ch_input){.p = d.p, .n = d.n};
+}
+
+static int read_prompt(struct run *r, struct ch_input *prompt, struct chela_error *err) {
+    struct ch_input in = {0};
+    bool asked = asks_for_stdin(&r->args);
+    if (asked || ch_input_piped()) {
+        int rc = ch_input_stdin(CH_INPUT_PROMPT, ch_signals_fd(r->signals), say_waiting,
+                                &r->console, &in, err);
+        if (rc < 0)
+            return rc;
+    }
+    *prompt = join(&r->args, &in);
+    ch_input_release(&in);
+    if (prompt->n > CH_INPUT_PROMPT)
+        return ch_problem(err, CHELA_ELIMIT, "the prompt is larger than %d MB",
+                          CH_INPUT_PROMPT >> 20);
+    if (strspn(prompt->p, " \t\r\n") == prompt->n)
+        return ch_problem(err, CHELA_EINVAL,
+                          "there is no prompt; usage: chela run [flags] PROMPT... ('chela run "
+                          "--help')");
+    return CHELA_OK;
+}
+
+/* --- the run ------------------------------------------------------------------------- */
+
+/* Without a word about it: whoever can be asked is asked, and nobody else
+ * decides in their place. */
+static const char *consent(const struct run *r) {
+    if (r->flags.approve)
+        return r->flags.approve;
+    if (r->resume)
+        return "ask";
+    return ch_asker_there(&r->asker) ? "ask" : "deny";
+}
+
+/* Texts of the command line and of files it names, as the agent takes them. */
+struct texts {
+    struct ch_input prompt, system, schema;
+    struct ch_input files[sizeof(((struct ch_texts *)0)->list) / sizeof(char *)];
+    struct chela_media images[sizeof(((struct ch_texts *)0)->list) / sizeof(char *)];
+    const char *stop[sizeof(((struct ch_texts *)0)->list) / sizeof(char *) + 1];
+};
+
+static struct chela_agent_opts agent_opts(const struct flags *f, const struct texts *texts) {
+    return (struct chela_agent_opts)CHELA_AGENT_OPTS(
+            .model = f->model, .base_url = f->base_url, .api_key_env = f->api_key_env,
+            .system = texts->system.p, .tool_choice = f->tool_choice, .mode = f->mode,
+            .reasoning = ch_run_reasoning(f->reasoning), .max_output_tokens = f->max_output_tokens,
+            .temperature = f->temperature.set ? &f->temperature.value : NULL,
+            .top_p = f->top_p.set ? &f->top_p.value : NULL, .stop = f->stop.n ? texts->stop : NULL,
+            .output_schema = texts->schema.p, .output_by = f->output_by, .no_stream = f->no_stream,
+            .sum_up = f->sum_up, .review_plan = f->review_plan,
+            .limits = {.max_turns = f->max_turns,
+                       .max_tool_calls = f->max_tool_calls,
+                       .max_consecutive_errors = f->max_errors,
+                       .token_budget = f->token_budget,
+                       .cost_budget_usd = f->cost_budget.value,
+                       .timeout_ms = f->timeout.set ? (int64_t)(f->timeout.value * 1000) : 0});
+}
+
+static const char *waits_for(const char *reason) {
+    if (strcmp(reason, "approval_required") == 0)
+        return "approval";
+    if (strcmp(reason, "human_required") == 0)
+        return "a person's answer to its question";
+    return "an answer that only a program using the library can give";
+}
+
+/* For the command that goes on. A run keeps its mode, but a companion needs its
+ * agent to be one. */
+static const char *mode_again(const struct run *r) {
+    bool companion = r->flags.mode && strcmp(r->flags.mode, "heartbeat") == 0;
+    return companion ? " --mode heartbeat" : "";
+}
+
+static void say_left(struct run *r) {
+    ch_console_error(&r->console, "told to end; 'chela sessions resume%s %s' goes on",
+                     mode_again(r), chela_session_key(r->session));
+}
+
+static void say_paused(struct run *r, const chela_store *store, const char *session) {
+    const char *what = waits_for(chela_run_reason(r->handle));
+    if (store)
+        ch_console_error(&r->console,
+                         "session %s waits for %s; 'chela sessions resume%s %s' goes on", session,
+                         what, mode_again(r), session);
+    else
+        ch_console_error(&r->console,
+                         "session %s waits for %s (on a terminal you would be asked; --session "
+                         "keeps it for 'chela sessions resume')",
+                         session, what);
+}
+
+/* A limit ends the run, not the conversation. */
+static void say_stopped(struct run *r) {
+    ch_console_note(&r->console, "'chela run --session %s \"go on\"' goes on from there",
+                    chela_session_key(r->session));
+}
+
+/* Where only the end of the run is printed, half a reply was shown to nobody. */
+static bool can_take_back(const struct run *r) {
+    return r->format == JSON || (r->format == TEXT && !ch_text_streams(&r->text));
+}
+
+/* --- decisions about calls that wait ------------------------------------------------- */
+
+static bool is_named(const struct ch_texts *list, const struct chela_str *id) {
+    for (size_t i = 0; i < list->n; i++)
+        if (strcmp(list->list[i], "all") == 0 ||
+            (strlen(list->list[i]) == id->n && memcmp(list->list[i], id->p, id->n) == 0))
+            return true;
+    return false;
+}
+
+static bool asks_for(const char *json, const char *id, size_t n) {
+    char pointer[64], *got;
+    bool same = n == 3 && memcmp(id, "all", 3) == 0;
+    for (size_t i = 0; !same; i++) {
+        snprintf(pointer, sizeof(pointer), "/waiting/%zu", i);
+        if (!(got = chela_json_get(json, strlen(json), pointer, NULL)))
+            return false;
+        chela_free(got);
+        for (int k = 0; k < 2 && !same; k++) {
+            snprintf(pointer, sizeof(pointer), "/waiting/%zu/%s", i, k ? "id" : "approval_id");
+            got = chela_json_get(json, strlen(json), pointer, NULL);
+            same = got && strlen(got) == n && memcmp(got, id, n) == 0;
+            chela_free(got);
+        }
+    }
+    return true;
+}
+
+/* A decision about what nobody asks is a mistake, not something to pass over. */
+static int check_decisions(const struct run *r, chela_store *store, struct chela_error *err) {
+    const struct ch_texts *lists[] = {&r->flags.allow, &r->flags.refuse, &r->flags.edit,
+                                      &r->flags.answer};
+    char *json;
+    int rc = 0;
+    size_t given = 0;
+    for (size_t i = 0; i < 4; i++)
+        given += lists[i]->n;
+    if (!r->resume || given == 0)
+        return CHELA_OK;
+    if ((rc = chela_store_show(store, r->key, &json, err)) < 0)
+        return rc;
+    for (size_t i = 0; i < 4; i++)
+        for (size_t k = 0; rc == 0 && k < lists[i]->n; k++) {
+            size_t n = i < 2 ? strlen(lists[i]->list[k]) : strcspn(lists[i]->list[k], "=");
+            if (i >= 2 && !lists[i]->list[k][n])
+                rc = ch_problem(err, CHELA_EINVAL, "--%s wants ID=%s, not '%s'",
+                                i == 2 ? "edit" : "answer", i == 2 ? "JSON" : "TEXT",
+                                lists[i]->list[k]);
+            else if (!asks_for(json, lists[i]->list[k], n))
+                rc = ch_problem(err, CHELA_EINVAL,
+                                "session %s does not ask for approval %s; 'chela sessions show "
+                                "--json %s' has what it waits for",
+                                r->key, lists[i]->list[k], r->key);
+        }
+    chela_free(json);
+    return rc;
+}
+
+/* "ID=WORDS" -> WORDS; NULL: it is about another. */
+static const char *words_for(const struct ch_texts *list, const struct chela_str *id) {
+    for (size_t i = 0; i < list->n; i++) {
+        size_t n = strcspn(list->list[i], "=");
+        if (n == id->n && memcmp(list->list[i], id->p, n) == 0 && list->list[i][n])
+            return list->list[i] + n + 1;
+    }
+    return NULL;
+}
+
+/* Results that were given for calls that nobody here runs. */
+static int give_answers(struct run *r, struct chela_error *err) {
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && r->resume && i < r->flags.answer.n; i++) {
+        const char *given = r->flags.answer.list[i], *words = strchr(given, '=') + 1;
+        if (strncmp(given, "ap_", 3) == 0)
+            continue; /* about consent: asked for later */
+        char *id = ch_format("%.*s", (int)strcspn(given, "="), given);
+        rc = chela_session_answer(r->session, id, words, strlen(words), 0, err);
+        free(id);
+    }
+    return rc;
+}
+
+/* What the flags leave open is for the terminal, if there is one. */
+static enum chela_flow decide(chela_run *run, struct chela_approval *a, void *user) {
+    struct run *r = user;
+    if (is_named(&r->flags.refuse, &a->approval_id))
+        a->decision = CHELA_DENY;
+    else if (is_named(&r->flags.allow, &a->approval_id))
+        a->decision = CHELA_ALLOW_ONCE;
+    else if ((a->reason = words_for(&r->flags.edit, &a->approval_id)))
+        a->decision = CHELA_EDIT;
+    else if ((a->reason = words_for(&r->flags.answer, &a->approval_id)))
+        a->decision = CHELA_ANSWER;
+    else if (ch_asker_there(&r->asker))
+        return ch_asker_approve(run, a, &r->asker);
+    return CHELA_GO;
+}
+
+/* --- the session ---------------------------------------------------------------------- */
+
+static int keep_key(const struct chela_store_session *s, void *user) {
+    struct run *r = user;
+    free(r->key);
+    size_t n = r->resume ? strlen(s->key) : chela_session_root(s->key); /* not one below it */
+    r->key = ch_format("%.*s", (int)n, s->key);
+    if (r->resume && !r->flags.setup.agent && *s->agent && strcmp(s->agent, "main") != 0)
+        r->agent = ch_dup(s->agent);
+    return 1;
+}
+
+/* A copy up to that turn is what goes on. */
+static int choose_copy(struct run *r, chela_store *store, struct chela_error *err) {
+    int rc = CHELA_EEXIST;
+    for (int i = 2; rc == CHELA_EEXIST; i++) {
+        free(r->key);
+        r->key = ch_format("%s-%d", r->args.words[0], i);
+        *err = (struct chela_error){0};
+        rc = chela_store_fork_before(store, r->args.words[0], r->flags.from_turn, r->key, err);
+    }
+    if (rc == 0)
+        ch_console_note(&r->console, "going on as session %s", r->key);
+    return rc;
+}
+
+static int choose_session(struct run *r, chela_store *store, struct chela_error *err) {
+    struct chela_store_filter newest = {.limit = 1};
+    int found = r->resume ? chela_store_session(store, r->args.words[0], keep_key, r, err) : 0;
+    if (r->resume)
+        return found == 0 && r->flags.from_turn ? choose_copy(r, store, err) : found;
+    if (r->flags.session)
+        r->key = ch_dup(r->flags.session);
+    if (!r->flags.resume_last)
+        return CHELA_OK;
+    if (r->key)
+        return ch_problem(err, CHELA_EINVAL, "--session and --continue say the same: use one");
+    int rc = chela_store_list(store, &newest, keep_key, r, err);
+    if (rc == 0 && !r->key)
+        return ch_problem(err, CHELA_EINVAL, "there is no session to continue");
+    return rc;
+}
+
+/* Nothing is unfinished: say again what was said last. */
+static int show_last(struct run *r, chela_session *session) {
+    char *text = chela_session_last_text(session);
+    ch_console_note(&r->console, "session %s has nothing to resume; its last answer was:", r->key);
+    ch_console_answer(&r->console, text, strlen(text));
+    ch_console_answer_end(&r->console);
+    chela_free(text);
+    r->ended = true;
+    return CHELA_OK;
+}
+
+/* Who is refused because it is parked has two ways to go on. */
+static int take_up(struct run *r, chela_session *session, const struct chela_run_opts *opt,
+                   struct chela_error *err) {
+    int rc = chela_run_resume(session, opt, &r->handle, err);
+    if (rc < 0 && strcmp(chela_session_status(session), "parked") == 0)
+        ch_console_note(&r->console,
+                        "'chela sessions resume --force %s' tries once more; a new message, 'chela "
+                        "run --session %s', leaves that run behind",
+                        r->key, r->key);
+    return rc;
+}
+
+static int begin(struct run *r, chela_session *session, const struct texts *texts,
+                 struct chela_error *err) {
+    struct chela_run_opts opt =
+        CHELA_RUN_OPTS(.on_event = on_event, .user = r, .may_redo = can_take_back(r),
+                       .media = texts->images, .nmedia = r->flags.images.n,
+                       .insist = r->flags.force);
+    const char *status = chela_session_status(session);
+    if (r->compact)
+        return chela_session_compact(session, r->flags.focus, &opt, &r->handle, err);
+    if (r->resume)
+        return take_up(r, session, &opt, err);
+    if (strcmp(status, "paused") == 0)
+        return ch_problem(err, CHELA_ESTATE,
+                          "session %s waits for an answer or approval: 'chela sessions resume %s'",
+                          r->key, r->key);
+    if (strcmp(status, "idle") != 0)
+        ch_console_note(&r->console,
+                        "note: the run that was cut off in this session is not taken up again "
+                        "('chela sessions resume%s' would)",
+                        strcmp(status, "parked") == 0 ? " --force" : "");
+    return chela_run_start(session, texts->prompt.p, texts->prompt.n, &opt, &r->handle, err);
+}
+
+static int converse(struct run *r, const struct ch_setup *setup, chela_agent *agent,
+                    const struct texts *texts, struct chela_error *err) {
+    int rc = chela_session_new(agent, r->key, &r->session, err);
+    if (rc == 0 && setup->store) {
+        rc = chela_session_wait(r->session, err);
+        r->no_store = rc < 0;
+        if (rc < 0)
+            err->code = rc = CHELA_EINTERNAL; /* whatever is wrong with it: exit 1 */
+    }
+    if (rc == 0)
+        rc = check_decisions(r, setup->store, err);
+    if (rc == 0)
+        rc = give_answers(r, err);
+    if (rc < 0)
+        return rc;
+    if (r->resume && !r->compact && strcmp(chela_session_status(r->session), "idle") == 0)
+        return show_last(r, r->session);
+    r->status = r->format == JSONL ? NULL : ch_status_new(&r->console);
+    rc = begin(r, r->session, texts, err);
+    if (rc == 0 && r->flags.take_over)
+        rc = chela_run_take_over(r->handle, r->flags.take_over, strlen(r->flags.take_over));
+    if (rc < 0)
+        return rc;
+    if (setup->store)
+        ch_signals_drain(r->signals, chela_session_key(r->session));
+    ch_signals_attach(r->signals, r->handle);
+    rc = chela_run_wait(r->handle);
+    ch_signals_detach(r->signals);
+    bool left = r->code == CH_EXIT_PAUSED && ch_signals_left(r->signals);
+    if (left)
+        say_left(r);
+    else if (r->code == CH_EXIT_PAUSED)
+        say_paused(r, setup->store, chela_session_key(r->session));
+    else if (r->code == CH_EXIT_STOPPED && setup->store)
+        say_stopped(r);
+    r->code = left ? CH_EXIT_DONE : r->code;
+    chela_run_free(r->handle);
+    r->handle = NULL;
+    if (!r->ended)
+        return ch_problem(err, rc < 0 ? rc : CHELA_EINTERNAL, "the run was lost: %s",
+                          chela_error_text(rc < 0 ? rc : CHELA_EINTERNAL));
+    return CHELA_OK;
+}
+
+/* --- replay ---------------------------------------------------------------------------- */
+
+static void on_step(const struct chela_replay_step *step, void *user) {
+    struct run *r = user;
+    if (step->same) {
+        ch_console_verbose(&r->console, "[replay] record %llu: %s", (unsigned long long)step->seq,
+                           step->now);
+        return;
+    }
+    r->differences++;
+    char *line = ch_format("record %llu: then %s; now %s\n", (unsigned long long)step->seq,
+                           step->then, step->now);
+    ch_console_print(&r->console, line, strlen(line));
+    free(line);
+}
+
+static int compare(struct run *r, const struct ch_setup *setup, chela_agent *agent,
+                   struct chela_error *err) {
+    int rc = chela_replay(agent, setup->store, r->key, on_step, r, err);
+    if (rc < 0)
+        return rc;
+    if (r->differences == 0)
+        ch_console_note(&r->console, "session %s goes the same way", r->key);
+    r->code = r->differences ? CH_EXIT_ERROR : CH_EXIT_DONE;
+    r->ended = true;
+    return CHELA_OK;
+}
+
+static int check_ca_file(const char *path, struct chela_error *err) {
+    if (path && access(path, R_OK) < 0)
+        return ch_problem(err, CHELA_EINVAL, "--ca-file %s: %s", path, strerror(errno));
+    return CHELA_OK;
+}
+
+static bool is_url(const char *s) {
+    return strncmp(s, "http://", 7) == 0 || strncmp(s, "https://", 8) == 0 ||
+           strncmp(s, "data:", 5) == 0;
+}
+
+static int read_images(const struct ch_texts *given, struct texts *t, struct chela_error *err) {
+    for (size_t i = 0; i < given->n; i++) {
+        struct chela_media *m = &t->images[i];
+        if (is_url(given->list[i])) {
+            m->url = given->list[i];
+            continue;
+        }
+        int rc = ch_input_file(given->list[i], CH_INPUT_BODY, &t->files[i], err);
+        if (rc < 0)
+            return rc;
+        const char *slash = strrchr(given->list[i], '/');
+        *m = (struct chela_media){.data = t->files[i].p,
+                                  .len = t->files[i].n,
+                                  .name = slash ? slash + 1 : given->list[i]};
+    }
+    return CHELA_OK;
+}
+
+static int read_texts(struct run *r, struct texts *t, struct chela_error *err) {
+    const struct flags *f = &r->flags;
+    int rc = f->system ? ch_input_text(f->system, CH_INPUT_SYSTEM, &t->system, err) : 0;
+    if (rc == 0 && f->schema)
+        rc = ch_input_file(f->schema, CH_INPUT_SYSTEM, &t->schema, err);
+    if (rc == 0)
+        rc = read_images(&f->images, t, err);
+    if (rc == 0 && !r->resume)
+        rc = read_prompt(r, &t->prompt, err);
+    for (size_t i = 0; i < f->stop.n; i++)
+        t->stop[i] = f->stop.list[i];
+    return rc;
+}
+
+static void release_texts(struct texts *t) {
+    for (size_t i = 0; i < sizeof(t->files) / sizeof(t->files[0]); i++)
+        ch_input_release(&t->files[i]);
+    ch_input_release(&t->prompt);
+    ch_input_release(&t->system);
+    ch_input_release(&t->schema);
+}
+
+/* "/skill NAME ..." becomes what the model is sent. */
+static int expand(const chela_agent *agent, struct ch_input *prompt, struct chela_error *err) {
+    if (strncmp(prompt->p, "/skill", strlen("/skill")) != 0)
+        return CHELA_OK;
+    char *text = chela_agent_expand(agent, prompt->p, prompt->n, err);
+    if (!text)
+        return err->code = CHELA_EINVAL;
+    ch_input_release(prompt);
+    *prompt = (struct ch_input){.p = ch_dup(text), .n = strlen(text)};
+    chela_free(text);
+    return CHELA_OK;
+}
+
+static int perform(struct run *r, const struct ch_env *env, struct chela_error *err) {
+    struct texts texts = {0};
+    struct ch_setup setup = {.env = env,
+                             .flags = &r->flags.setup,
+                             .console = &r->console,
+                             .ca_file = r->flags.ca_file,
+                             .record = r->flags.record,
+                             .replay = r->flags.replay};
+    setup.nobody = !ch_asker_there(&r->asker);
+    chela_agent *agent;
+    bool wanted = r->resume || r->flags.session || r->flags.resume_last;
+    int rc = check_ca_file(r->flags.ca_file, err);
+
+    if (rc == 0)
+        rc = read_texts(r, &texts, err);
+    if (rc == 0)
+        rc = ch_setup_config(&setup, err);
+    if (rc == 0)
+        rc = ch_setup_runtime(&setup, err);
+    if (rc == 0 && !r->flags.no_session)
+        rc = ch_setup_store(&setup, wanted ? CH_STORE_WANTED : CH_STORE_IF_CHOSEN, err);
+    r->no_store = rc == CHELA_EINTERNAL && !setup.store;
+    if (rc == 0)
+        rc = choose_session(r, setup.store, err);
+    if (rc == 0 && r->agent)
+        r->flags.setup.agent = r->agent;
+    if (rc == 0) {
+        struct chela_agent_opts opt = agent_opts(&r->flags, &texts);
+        opt.approve = consent(r);
+        rc = ch_setup_agent(&setup, &opt, &agent, err);
+    }
+    if (rc == 0 && (r->resume || ch_asker_there(&r->asker))) {
+        struct chela_hooks hooks = CHELA_HOOKS(.user = r, .approve = decide);
+        rc = ch_setup_hooks(&setup, agent, &hooks, err);
+    }
+    if (rc == 0 && !r->resume)
+        rc = expand(agent, &texts.prompt, err);
+    if (rc == 0 && r->replay && !r->flags.from_turn)
+        rc = compare(r, &setup, agent, err);
+    else if (rc == 0)
+        rc = converse(r, &setup, agent, &texts, err);
+    ch_status_free(r->status);
+    r->status = NULL;
+    ch_setup_release(&setup);
+    release_texts(&texts);
+    return rc;
+}
+
+/* --- the command --------------------------------------------------------------------- */
+
+static enum format format_of(const char *output) {
+    if (!output || strcmp(output, "text") == 0)
+        return TEXT;
+    return strcmp(output, "json") == 0 ? JSON : JSONL;
+}
+
+static int check_words(const struct run *r, struct chela_error *err) {
+    if (r->flags.no_session && (r->flags.session || r->flags.resume_last))
+        return ch_problem(err, CHELA_EINVAL, "--no-session keeps nothing that could be continued");
+    if (!r->resume || r->args.n == 1)
+        return CHELA_OK;
+    return ch_problem(err, CHELA_EINVAL, "expected one session key; usage: chela %s [flags] KEY",
+                      r->replay    ? "replay"
+                      : r->compact ? "sessions compact"
+                                   : "sessions resume");
+}
+
+static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    bool replay = cmd == &ch_cmd_replay;
+    bool compact = cmd == &ch_cmd_sessions_compact;
+    struct run r = {.resume = replay || compact || cmd == &ch_cmd_sessions_resume,
+                    .compact = compact,
+                    .replay = replay};
+    struct chela_error err = {0};
+
+    int rc = ch_args_parse(cmd->opts, NULL, argc, argv, &r.flags, &r.args, &err);
+    ch_console_init(&r.console, env, ch_setup_verbosity(&r.flags.setup), r.flags.setup.no_color);
+    r.format = format_of(r.flags.output);
+    r.text = (struct ch_text){.console = &r.console, .no_answer = r.format != TEXT, .fresh = true};
+    if (r.args.help) {
+        ch_help_print(&r.console, cmd->name);
+        rc = CH_EXIT_DONE;
+    } else {
+        r.signals = ch_signals_new();
+        ch_asker_open(&r.asker, &r.console, r.signals);
+        if (rc == 0)
+            rc = check_words(&r, &err);
+        if (rc == 0)
+            rc = perform(&r, env, &err);
+        rc = rc == 0 ? r.code : fail(&r, &err);
+        ch_asker_close(&r.asker);
+    }
+    ch_signals_free(r.signals);
+    rc = ch_console_exit(&r.console, rc);
+    ch_text_release(&r.text);
+    ch_console_release(&r.console);
+    ch_args_release(&r.args);
+    free(r.id);
+    free(r.key);
+    free(r.agent);
+    return rc;
+}
+
+const struct ch_cmd ch_cmd_run = {
+    .name = "run",
+    .args = "PROMPT...",
+    .summary = "give an agent one task",
+    .about =
+        "Gives an agent one task and waits for its answer. The words of PROMPT are joined by "
+        "spaces. When standard input is a pipe or a file, or one of the words is '-', what it "
+        "holds follows the prompt after a blank line; without words it is the prompt.\n\n"
+        "The answer goes to standard output; reasoning, tool calls, retries and warnings go to "
+        "standard error. On a terminal text appears as it is written. Elsewhere standard output "
+        "holds the final answer alone, so that it can be piped. Ctrl-C cancels the run, a second "
+        "Ctrl-C leaves at once.\n\n"
+        "Without --model and without a configuration file the model is chosen by the environment: "
+        "the first key found there, else a local server, else the built-in scripted/demo, which "
+        "needs neither key nor network.",
+    .opts = opts,
+    .run = run,
+};
+
+const struct ch_cmd ch_cmd_sessions_resume = {
+    .name = "sessions resume",
+    .args = "KEY",
+    .summary = "go on with a run that was cut off or waits",
+    .about =
+        "Goes on with the unfinished run of a session: one whose process was killed, or one that "
+        "waits for consent. Tool calls that change nothing are made again; calls that may have "
+        "taken effect are not, and the model is told that their outcome is unknown. Calls that "
+        "wait for consent are decided by --allow, --refuse, --edit and --answer, else they are "
+        "asked about on the terminal; without one the run pauses again. --take-over ends it "
+        "instead.\n\n"
+        "A run that was cut off four times without a reply of the model in between is parked: it "
+        "is resumed with --force alone. If nothing is unfinished, the last answer is shown.",
+    .opts = resume_opts,
+    .run = run,
+};
+
+const struct ch_cmd ch_cmd_sessions_compact = {
+    .name = "sessions compact",
+    .args = "KEY",
+    .summary = "condense a session's conversation",
+    .about =
+        "Condenses the conversation of a session: all but its last messages give way to a summary "
+        "that a model writes, with what the user said and the identifiers in it. The next run "
+        "sends that much less. Nothing is lost: 'chela sessions show' has all of it.",
+    .opts = compact_opts,
+    .run = run,
+};
+
+const struct ch_cmd ch_cmd_replay = {
+    .name = "replay",
+    .args = "KEY",
+    .summary = "drive a session again, or from a turn on",
+    .about =
+        "Without --from-turn: drives the session's journal through chela's own decisions again, "
+        "with what the model said and the tools gave then, and shows every decision that would be "
+        "another one now, because chela was changed or its limits are others. No model and no "
+        "tool is called. Exit code 1 if there is a difference.\n\n"
+        "With --from-turn N: copies the session up to the model call of turn N and goes on from "
+        "there with a real model and real tools; --model chooses another one.",
+    .opts = replay_opts,
+    .run = run,
+};

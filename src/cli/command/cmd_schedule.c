@@ -1,0 +1,440 @@
+/* cmd_schedule.c -- `chela schedule`: runs that begin by the clock.
+ *
+ * Those of the configuration file are shown, and can be run; added and removed
+ * are those of the store, which `chela serve` sees to as well. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command/cmd.h"
+#include "cli/support/draft.h"
+#include "cli/support/mem.h"
+#include "cli/support/problem.h"
+#include "cli/setup/setup.h"
+#include "cli/term/table.h"
+#include "cli/term/term.h"
+
+#define PROMPT_COLUMNS 40
+#define SHOWN 5 /* times of `next` */
+
+struct flags {
+    struct ch_setup_flags setup;
+    const char *when, *timezone, *session, *missed, *quiet_hours, *model, *base_url, *api_key_env;
+    int64_t max_runs, max_turns, count;
+    struct ch_real cost_budget, timeout;
+    bool fresh, json;
+};
+
+#define AT(field) offsetof(struct flags, field)
+#define WHERE CH_SETUP_OPTS_CONFIG(struct flags), CH_SETUP_OPTS_STORE(struct flags)
+#define JSON_OPT(help) \
+    { "json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", help }
+#define WHEN_OPT                                                                            \
+    {"when", 0, CH_OPT_TEXT, AT(when), "TIME", 0, 0, "Schedule",                            \
+     "a line of cron (0 9 * * mon-fri), @daily and the like, 'every 30m', or once: 'at "    \
+     "2027-03-01T09:00'"},                                                                  \
+    {"timezone", 0, CH_OPT_TEXT, AT(timezone), "ZONE", 0, 0, "Schedule",                    \
+     "of its times, such as Europe/Berlin or +08:00; without it the machine's"}
+
+static const struct ch_opt list_opts[] = {
+    WHERE,
+    JSON_OPT("a JSON array"),
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+static const struct ch_opt add_opts[] = {
+    WHEN_OPT,
+    {"session", 0, CH_OPT_TEXT, AT(session), "KEY", 0, 0, "Schedule",
+     "the session that its runs are in; without it schedule:NAME"},
+    {"fresh", 0, CH_OPT_SWITCH, AT(fresh), NULL, 0, 0, "Schedule",
+     "each run has a session of its own: that key, and the time"},
+    {"missed", 0, CH_OPT_CHOICE, AT(missed), "once|skip|all", 0, 0, "Schedule",
+     "times at which nobody was there: the last is made up for (the default), none is, or all are"},
+    {"quiet-hours", 0, CH_OPT_TEXT, AT(quiet_hours), "HH:MM-HH:MM", 0, 0, "Schedule",
+     "it is not due then"},
+    {"max-runs-per-day", 0, CH_OPT_INT, AT(max_runs), "N", 1, 100000, "Limits",
+     "what is due beyond that is left out"},
+    {"cost-budget", 0, CH_OPT_REAL, AT(cost_budget), "USD", 0, 1e6, "Limits",
+     "of each run, within the agent's"},
+    {"max-turns", 0, CH_OPT_INT, AT(max_turns), "N", 1, 1e6, "Limits", "likewise"},
+    {"timeout", 0, CH_OPT_REAL, AT(timeout), "SEC", 0, 1e7, "Limits", "likewise"},
+    WHERE,
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+static const struct ch_opt plain_opts[] = {
+    WHERE,
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+static const struct ch_opt next_opts[] = {
+    WHEN_OPT,
+    {"count", 0, CH_OPT_INT, AT(count), "N", 1, 1000, "Schedule", "so many times (5)"},
+    JSON_OPT("a JSON array"),
+    WHERE,
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+static const struct ch_opt run_opts[] = {
+    JSON_OPT("the end of each run as a JSON object, one a line"),
+    WHERE,
+    {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",
+     "such as anthropic/claude-sonnet-4-6 or ollama/qwen3"},
+    {"base-url", 0, CH_OPT_TEXT, AT(base_url), "URL", 0, 0, "Model",
+     "address of the service instead of the provider's own"},
+    {"api-key-env", 0, CH_OPT_TEXT, AT(api_key_env), "NAME", 0, 0, "Model",
+     "environment variable that holds the key"},
+    CH_SETUP_OPTS_TOOLS(struct flags),
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+struct schedule {
+    struct flags flags;
+    struct ch_args args;
+    struct ch_console console;
+    struct ch_setup setup;
+    struct ch_setup_schedules own;
+    struct ch_draft out;
+    struct ch_table table;
+    const char *name; /* that is looked for */
+    char *session;    /* owned: whose run is told about */
+    size_t n, failed;
+    struct chela_error err;
+};
+
+/* --- the same for all ------------------------------------------------------------ */
+
+static int prepare(struct schedule *s, enum ch_setup_store how, bool runtime) {
+    int rc = ch_setup_config(&s->setup, &s->err);
+    if (rc == 0)
+        rc = ch_setup_schedules(&s->setup, &s->own, &s->err);
+    if (rc == 0 && runtime)
+        rc = ch_setup_runtime(&s->setup, &s->err);
+    return rc < 0 ? rc : ch_setup_store(&s->setup, how, &s->err);
+}
+
+static int with_store(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv,
+                      bool runtime, int (*body)(struct schedule *s)) {
+    struct schedule s = {0};
+    int code = ch_cmd_parse(cmd, env, argc, argv, &s.flags, &s.args);
+
+    if (code < 0) {
+        ch_setup_begin(&s.setup, env, &s.flags.setup, &s.console);
+        s.setup.nobody = true;
+        int rc = prepare(&s, CH_STORE_WANTED, runtime);
+        if (rc == 0)
+            rc = body(&s);
+        ch_setup_schedules_release(&s.own);
+        code = ch_setup_finish(&s.setup, rc, &s.err);
+        if (code == CH_EXIT_DONE && s.failed)
+            code = CH_EXIT_ERROR;
+        free(s.session);
+    }
+    ch_args_release(&s.args);
+    return code;
+}
+
+static void print_draft(struct schedule *s) {
+    ch_draft_finish(&s->out);
+    ch_console_print(&s->console, s->out.p, s->out.n);
+    free(s->out.p);
+}
+
+static int usage(struct schedule *s, const char *text) {
+    return ch_problem(&s->err, CHELA_EINVAL, "usage: chela schedule %s", text);
+}
+
+/* --- list -------------------------------------------------------------------------- */
+
+static int list_json(const struct chela_schedule_row *row, void *user) {
+    struct schedule *s = user;
+    char *json = chela_schedule_row_json(row);
+    fprintf(s->out.f, "%s%s", s->n++ ? ",\n " : "", json);
+    chela_free(json);
+    return 0;
+}
+
+static char *time_cell(const struct chela_schedule *s, int64_t ms) {
+    if (ms <= 0 || ms == INT64_MAX)
+        return ch_dup(ms ? "never" : "-");
+    char *text = chela_schedule_time(s, ms), *cell = ch_dup(text);
+    chela_free(text);
+    return cell;
+}
+
+static int list_row(const struct chela_schedule_row *row, void *user) {
+    struct schedule *s = user;
+    const struct chela_schedule *is = row->schedule;
+    const char *prompt = is->wake_file ? is->wake_file : is->prompt;
+    char **cells = ch_table_row(&s->table);
+    size_t fit = strcspn(prompt, "\n");
+    s->n++;
+    cells[0] = ch_dup(is->name);
+    cells[1] = ch_dup(!row->of_session ? "file" : *row->of_session ? "session" : "store");
+    cells[2] = ch_dup(is->when);
+    cells[3] = time_cell(is, row->next);
+    cells[4] = time_cell(is, row->last);
+    cells[5] = ch_dup(row->waiting ? "waits" : "");
+    cells[6] = ch_format("%.*s", (int)ch_term_fit(prompt, fit, PROMPT_COLUMNS), prompt);
+    return 0;
+}
+
+static int list(struct schedule *s) {
+    static const char *const heads[] = {"NAME", "FROM", "WHEN", "NEXT", "LAST", "", "PROMPT", NULL};
+    bool json = s->flags.json;
+    s->table = (struct ch_table){.heads = heads};
+    ch_draft_init(&s->out);
+    if (json)
+        fputc('[', s->out.f);
+    int rc = chela_schedule_list(s->setup.store, s->own.list, json ? list_json : list_row, s,
+                                 &s->err);
+    if (json)
+        fputs("]\n", s->out.f);
+    else if (s->n)
+        ch_table_print(&s->table, s->out.f);
+    ch_table_release(&s->table);
+    print_draft(s);
+    if (rc == 0 && s->n == 0 && !json)
+        ch_console_note(&s->console, "there are no schedules");
+    return rc;
+}
+
+static int run_list(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return with_store(cmd, env, argc, argv, false, list);
+}
+
+/* --- add and remove ------------------------------------------------------------------- */
+
+static bool is_own(const struct schedule *s, const char *name) {
+    for (size_t i = 0; i < s->own.n; i++)
+        if (strcmp(s->own.items[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static char *join_words(const struct ch_args *args, size_t from) {
+    char *text = ch_dup("");
+    for (size_t i = from; i < args->n; i++) {
+        char *longer = ch_format("%s%s%s", text, i > from ? " " : "", args->words[i]);
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
+static int add_it(struct schedule *s, const struct chela_schedule *one) {
+    int64_t next = INT64_MAX;
+    int rc = chela_schedule_add(s->setup.store, one, NULL, &s->err);
+    if (rc == 0)
+        rc = chela_schedule_next(one, ch_wall_ms(), &next, &s->err);
+    if (rc < 0)
+        return rc;
+    char *time = chela_schedule_time(one, next);
+    ch_console_note(&s->console, "%s: the first time is %s", one->name, time);
+    chela_free(time);
+    return 0;
+}
+
+static int add(struct schedule *s) {
+    const struct flags *f = &s->flags;
+    if (s->args.n < 2 || !f->when)
+        return usage(s, "add NAME --when TIME PROMPT...");
+    if (is_own(s, s->args.words[0]))
+        return ch_problem(&s->err, CHELA_EINVAL, "%s has a schedule '%s' already",
+                          s->setup.config_path, s->args.words[0]);
+    char *prompt = join_words(&s->args, 1);
+    struct chela_schedule one = CHELA_SCHEDULE(
+        .name = s->args.words[0], .when = f->when, .timezone = f->timezone,
+        .agent = f->setup.agent, .session = f->session, .prompt = prompt, .missed = f->missed,
+        .quiet_hours = f->quiet_hours, .fresh = f->fresh, .max_turns = f->max_turns,
+        .max_runs_per_day = f->max_runs,
+        .cost_budget_usd = f->cost_budget.set ? f->cost_budget.value : 0,
+        .timeout_ms = f->timeout.set ? (int64_t)(f->timeout.value * 1000) : 0);
+    int rc = add_it(s, &one);
+    free(prompt);
+    return rc;
+}
+
+static int run_add(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return with_store(cmd, env, argc, argv, false, add);
+}
+
+static int remove_them(struct schedule *s) {
+    int rc = s->args.n ? CHELA_OK : usage(s, "remove NAME...");
+    for (size_t i = 0; rc == CHELA_OK && i < s->args.n; i++) {
+        const char *name = s->args.words[i];
+        if (is_own(s, name))
+            return ch_problem(&s->err, CHELA_EINVAL, "schedule '%s' is one of %s: remove it there",
+                              name, s->setup.config_path);
+        rc = chela_schedule_remove(s->setup.store, name, &s->err);
+    }
+    return rc;
+}
+
+static int run_remove(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return with_store(cmd, env, argc, argv, false, remove_them);
+}
+
+/* --- next -------------------------------------------------------------------------------- */
+
+static int show_times(struct schedule *s, const struct chela_schedule *one) {
+    int64_t at = ch_wall_ms(), count = s->flags.count ? s->flags.count : SHOWN;
+    bool json = s->flags.json;
+    ch_draft_init(&s->out);
+    fputs(json ? "[" : "", s->out.f);
+    int rc = CHELA_OK;
+    for (int64_t i = 0; rc == CHELA_OK && i < count; i++) {
+        rc = chela_schedule_next(one, at, &at, &s->err);
+        if (rc < 0 || at == INT64_MAX)
+            break;
+        char *text = chela_schedule_time(one, at);
+        if (json)
+            fprintf(s->out.f, "%s\"%s\"", i ? "," : "", text);
+        else
+            fprintf(s->out.f, "%s\n", text);
+        chela_free(text);
+    }
+    fputs(json ? "]\n" : "", s->out.f);
+    print_draft(s);
+    return rc;
+}
+
+static int show_next(const struct chela_schedule_row *row, void *user) {
+    struct schedule *s = user;
+    if (strcmp(row->schedule->name, s->name) != 0)
+        return 0;
+    s->n++;
+    show_times(s, row->schedule);
+    return 1;
+}
+
+static int next(struct schedule *s) {
+    if (s->flags.when && s->args.n == 0) {
+        struct chela_schedule one = CHELA_SCHEDULE(
+            .name = "next", .when = s->flags.when, .timezone = s->flags.timezone, .prompt = "-");
+        return show_times(s, &one);
+    }
+    if (s->args.n != 1 || s->flags.when)
+        return usage(s, "next NAME, or next --when TIME");
+    s->name = s->args.words[0];
+    int rc = chela_schedule_list(s->setup.store, s->own.list, show_next, s, &s->err);
+    return rc == 0 && !s->n
+               ? ch_problem(&s->err, CHELA_EINVAL, "there is no schedule '%s'", s->name)
+               : rc;
+}
+
+static int run_next(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return with_store(cmd, env, argc, argv, false, next);
+}
+
+/* --- run ----------------------------------------------------------------------------------- */
+
+static void on_event(const struct chela_event *ev, void *user) {
+    struct schedule *s = user;
+    if (ev->type == CHELA_EV_RUN_START) {
+        free(s->session);
+        s->session = ch_dup(ev->start.session);
+    }
+    if (ev->type != CHELA_EV_RUN_END)
+        return;
+    s->failed += strcmp(ev->end.status, "error") == 0;
+    if (s->flags.json) {
+        char *json = chela_event_json(ev);
+        char *line = ch_format("%s\n", json);
+        ch_console_print(&s->console, line, strlen(line));
+        free(line);
+        chela_free(json);
+        return;
+    }
+    char *line = ch_format("%s: %s (%s)\n", s->session ? s->session : "?", ev->end.status,
+                           ev->end.reason);
+    ch_console_print(&s->console, line, strlen(line));
+    free(line);
+}
+
+static int run_pass(struct schedule *s) {
+    struct flags *f = &s->flags;
+    struct chela_agent_opts opt = CHELA_AGENT_OPTS(.model = f->model, .base_url = f->base_url,
+                                                   .api_key_env = f->api_key_env);
+    struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.listen = NULL);
+    chela_agent **agents = NULL;
+    size_t n = 0;
+    if (s->args.n > 1)
+        return usage(s, "run [NAME]");
+    int rc = ch_setup_agents(&s->setup, &f->setup, &opt, &agents, &s->err);
+    if (rc < 0)
+        return rc;
+    o.agents = agents;
+    o.store = s->setup.store;
+    o.schedules = s->own.list;
+    rc = chela_schedule_run(s->setup.rt, &o, s->args.n ? s->args.words[0] : NULL, on_event, s, &n,
+                            &s->err);
+    free(agents);
+    if (rc == CHELA_ENOENT)
+        s->err.code = rc = CHELA_EINVAL;
+    if (rc == 0 && n == 0)
+        ch_console_note(&s->console, "nothing is due");
+    return rc;
+}
+
+static int run_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return with_store(cmd, env, argc, argv, true, run_pass);
+}
+
+/* --- the commands ---------------------------------------------------------------------------- */
+
+const struct ch_cmd ch_cmd_schedule_list = {
+    .name = "schedule list",
+    .args = "",
+    .summary = "list the runs that begin by the clock",
+    .about = "Shows the schedules of the configuration file and of the store: when each is due "
+             "next, and when it was last.",
+    .opts = list_opts,
+    .run = run_list,
+};
+
+const struct ch_cmd ch_cmd_schedule_add = {
+    .name = "schedule add",
+    .args = "NAME --when TIME PROMPT...",
+    .summary = "keep a schedule in the store",
+    .about = "Keeps a schedule in the store: whenever it is due, 'chela serve' or 'chela schedule "
+             "run' begins a run with the prompt. --agent says whose.",
+    .opts = add_opts,
+    .run = run_add,
+};
+
+const struct ch_cmd ch_cmd_schedule_remove = {
+    .name = "schedule remove",
+    .args = "NAME...",
+    .summary = "remove schedules from the store",
+    .about = "Removes schedules that were added, by 'chela schedule add' or by a model. What is in "
+             "the configuration file is removed there.",
+    .opts = plain_opts,
+    .run = run_remove,
+};
+
+const struct ch_cmd ch_cmd_schedule_next = {
+    .name = "schedule next",
+    .args = "NAME",
+    .summary = "show when a schedule is due",
+    .about = "Prints the next times of a schedule, or, with --when, of one that there is not yet.",
+    .opts = next_opts,
+    .run = run_next,
+};
+
+const struct ch_cmd ch_cmd_schedule_run = {
+    .name = "schedule run",
+    .args = "[NAME]",
+    .summary = "run what is due now, without a gateway",
+    .about = "Looks once at all schedules, runs what has become due since somebody looked last, "
+             "and ends: for the system's own cron. With a name it runs that one now, whatever its "
+             "time. What a gateway or another 'chela schedule run' has begun is not begun again."
+             "\n\n"
+             "The exit code is 1 if a run ended in an error.",
+    .opts = run_opts,
+    .run = run_run,
+};

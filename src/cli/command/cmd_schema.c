@@ -1,0 +1,372 @@
+/* cmd_schema.c -- `chela schema`: JSON Schema by itself.
+ *
+ * check looks at tool definitions as a careful reader would, validate checks a
+ * value, clean rewrites a schema for one vendor. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chela.h"
+#include "cli/command/cmd.h"
+#include "cli/support/draft.h"
+#include "cli/support/input.h"
+#include "cli/report/out.h"
+#include "cli/support/problem.h"
+
+struct flags {
+    const char *schema, *data, *vendor;
+    struct ch_texts maps;
+    bool formats, json;
+};
+
+#define AT(field) offsetof(struct flags, field)
+
+static const struct ch_opt check_opts[] = {
+    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Flags", "a JSON object for each finding"},
+    {.name = NULL},
+};
+
+static const struct ch_opt validate_opts[] = {
+    {"schema", 0, CH_OPT_TEXT, AT(schema), "FILE", 0, 0, "Flags", "the schema"},
+    {"data", 0, CH_OPT_TEXT, AT(data), "FILE|-", 0, 0, "Flags",
+     "the value to check; without it, or with -, standard input"},
+    {"map", 0, CH_OPT_TEXTS, AT(maps), "URL=DIR", 0, 0, "Flags",
+     "documents below URL are read from DIR; can be given several times, and nothing is fetched"},
+    {"assert-format", 0, CH_OPT_SWITCH, AT(formats), NULL, 0, 0, "Flags",
+     "check 'format' too, which is otherwise a remark"},
+    {.name = NULL},
+};
+
+static const struct ch_opt clean_opts[] = {
+    {"for", 0, CH_OPT_CHOICE, AT(vendor),
+     "gemini|gemini-json|openai-strict|anthropic-strict", 0, 0, "Flags",
+     "the vendor: Gemini's 'parameters' or 'parametersJsonSchema', or OpenAI's strict mode"},
+    {.name = NULL},
+};
+
+/* --- documents that are referred to ------------------------------------------------ */
+
+struct documents {
+    const struct flags *flags;
+    struct ch_input text; /* owned: the last one asked for */
+};
+
+/* What follows URL in uri, or NULL; "." and ".." lead nowhere. */
+static const char *below(const char *uri, const char *url, size_t n) {
+    while (n && url[n - 1] == '/')
+        n--;
+    if (strncmp(uri, url, n) != 0 || uri[n] != '/')
+        return NULL;
+    const char *rest = uri + n + 1;
+    for (const char *at = rest; *at; at += strcspn(at, "/"), at += *at == '/') {
+        size_t part = strcspn(at, "/");
+        if (part <= 2 && strspn(at, ".") >= part)
+            return NULL;
+    }
+    return rest;
+}
+
+static const char *load(const char *uri, size_t *len, void *user) {
+    struct documents *d = user;
+    for (size_t i = 0; i < d->flags->maps.n; i++) {
+        const char *map = d->flags->maps.list[i], *equals = strrchr(map, '=');
+        const char *rest = below(uri, map, (size_t)(equals - map));
+        struct chela_error err = {0};
+        if (!rest)
+            continue;
+        char *path = ch_format("%s/%s", equals + 1, rest);
+        ch_input_release(&d->text);
+        int rc = ch_input_file(path, CH_INPUT_BODY, &d->text, &err);
+        free(path);
+        if (rc < 0)
+            continue;
+        *len = d->text.n;
+        return d->text.p;
+    }
+    return NULL;
+}
+
+/* --- validate ------------------------------------------------------------------------ */
+
+static int check_flags(const struct flags *f, const struct ch_args *args, struct chela_error *err) {
+    if (!f->schema)
+        return ch_problem(err, CHELA_EINVAL, "schema validate needs --schema FILE");
+    if (args->n > 0)
+        return ch_problem(err, CHELA_EINVAL, "schema validate takes no words (--data FILE)");
+    for (size_t i = 0; i < f->maps.n; i++)
+        if (!strchr(f->maps.list[i], '='))
+            return ch_problem(err, CHELA_EINVAL, "--map must be URL=DIR, not '%s'",
+                              f->maps.list[i]);
+    return 0;
+}
+
+static int compile(const struct flags *f, chela_schema **out, struct chela_error *err) {
+    struct documents documents = {.flags = f};
+    struct ch_input text = {0};
+    struct chela_schema_opts opts =
+        CHELA_SCHEMA_OPTS(.load = load, .user = &documents, .assert_format = f->formats);
+    struct chela_error why = {0};
+    int rc = ch_input_file(f->schema, CH_INPUT_BODY, &text, err);
+    if (rc < 0)
+        return rc;
+    rc = chela_schema_new(text.p, text.n, &opts, out, &why);
+    if (rc < 0)
+        ch_problem(err, rc, "%s: %s", f->schema, why.message);
+    ch_input_release(&text);
+    ch_input_release(&documents.text);
+    return rc;
+}
+
+/* A text that is no JSON is one violation. */
+static void print_unreadable(struct ch_console *c, const char *why) {
+    struct ch_draft d;
+    ch_draft_init(&d);
+    fputs("{\"path\":\"\",\"schema\":null,\"keyword\":null,\"expected\":\"a JSON text\","
+          "\"received\":\"something else\",\"message\":\"the value is no JSON: ",
+          d.f);
+    for (; *why; why++)
+        fprintf(d.f, *why == '"' || *why == '\\' ? "\\%c" : "%c", *why);
+    fputs("\"}", d.f);
+    ch_draft_finish(&d);
+    ch_json_line(c, d.p);
+    free(d.p);
+}
+
+/* The elements of a JSON array, a line each. Returns how many there are. */
+static size_t print_lines(struct ch_console *c, const char *array) {
+    char *line;
+    size_t n = 0;
+    for (;; n++) {
+        char *pointer = ch_format("/%zu", n);
+        line = chela_json_get(array, strlen(array), pointer, NULL);
+        free(pointer);
+        if (!line)
+            return n;
+        ch_json_line(c, line);
+        chela_free(line);
+    }
+}
+
+static int validate(const struct flags *f, struct ch_console *c) {
+    chela_schema *schema;
+    struct chela_error err = {0};
+    struct ch_input data = {0};
+    int code = CH_EXIT_USAGE;
+    if (compile(f, &schema, &err) < 0) {
+        ch_console_error(c, "%s", err.message);
+        return code;
+    }
+    if (ch_input_file(f->data ? f->data : "-", CH_INPUT_BODY, &data, &err) < 0) {
+        ch_console_error(c, "%s", err.message);
+    } else {
+        char *report = chela_schema_report(schema, data.p, data.n, &err);
+        if (!report)
+            print_unreadable(c, err.message);
+        code = report && print_lines(c, report) == 0 ? CH_EXIT_DONE : CH_EXIT_ERROR;
+        chela_free(report);
+    }
+    ch_input_release(&data);
+    chela_schema_free(schema);
+    return code;
+}
+
+/* --- check --------------------------------------------------------------------------- */
+
+/* "warning: tool /path: message (vendors)" */
+static void print_finding(struct ch_console *c, const char *json) {
+    static const char *const keys[] = {"/level", "/tool", "/path", "/message", "/vendors"};
+    char *part[5];
+    struct ch_draft d;
+    for (size_t i = 0; i < 5; i++)
+        part[i] = chela_json_get(json, strlen(json), keys[i], NULL);
+    ch_draft_init(&d);
+    fprintf(d.f, "%s:", part[0]);
+    for (size_t i = 1; i < 3; i++)
+        if (part[i] && *part[i])
+            fprintf(d.f, " %s", part[i]);
+    fprintf(d.f, "%s %s", part[1] || (part[2] && *part[2]) ? ":" : "", part[3]);
+    if (part[4])
+        fprintf(d.f, " (%s)", part[4]);
+    fputc('\n', d.f);
+    ch_draft_finish(&d);
+    ch_console_print(c, d.p, d.n);
+    free(d.p);
+    for (size_t i = 0; i < 5; i++)
+        chela_free(part[i]);
+}
+
+static bool is_error(const char *finding) {
+    char *level = chela_json_get(finding, strlen(finding), "/level", NULL);
+    bool error = level && strcmp(level, "error") == 0;
+    chela_free(level);
+    return error;
+}
+
+static int print_findings(struct ch_console *c, const char *findings, bool json) {
+    int code = CH_EXIT_DONE;
+    for (size_t i = 0;; i++) {
+        char *pointer = ch_format("/%zu", i);
+        char *one = chela_json_get(findings, strlen(findings), pointer, NULL);
+        free(pointer);
+        if (!one)
+            return code;
+        if (json)
+            ch_json_line(c, one);
+        else
+            print_finding(c, one);
+        if (is_error(one))
+            code = CH_EXIT_ERROR;
+        chela_free(one);
+    }
+}
+
+static int check(const struct flags *f, struct ch_console *c, const char *path) {
+    struct chela_error err = {0};
+    struct ch_input text = {0};
+    int code = CH_EXIT_USAGE;
+    if (ch_input_file(path, CH_INPUT_BODY, &text, &err) < 0) {
+        ch_console_error(c, "%s", err.message);
+        return code;
+    }
+    char *findings = chela_schema_lint(text.p, text.n, &err);
+    if (findings)
+        code = print_findings(c, findings, f->json);
+    else
+        ch_console_error(c, "%s: %s", path, err.message);
+    chela_free(findings);
+    ch_input_release(&text);
+    return code;
+}
+
+/* --- clean ---------------------------------------------------------------------------- */
+
+static void print_notes(struct ch_console *c, const char *notes) {
+    while (*notes) {
+        size_t n = strcspn(notes, "\n");
+        ch_console_note(c, "%.*s", (int)n, notes);
+        notes += n + (notes[n] == '\n');
+    }
+}
+
+static void print_pretty(struct ch_console *c, const char *json) {
+    struct ch_draft d;
+    ch_draft_init(&d);
+    ch_json_pretty(d.f, json, strlen(json));
+    ch_draft_finish(&d);
+    ch_console_print(c, d.p, d.n);
+    free(d.p);
+}
+
+static int clean(const struct flags *f, struct ch_console *c, const char *path) {
+    struct chela_error err = {0};
+    struct ch_input text = {0};
+    char *notes = NULL;
+    if (ch_input_file(path, CH_INPUT_BODY, &text, &err) < 0) {
+        ch_console_error(c, "%s", err.message);
+        return CH_EXIT_USAGE;
+    }
+    char *cleaned = chela_schema_clean(text.p, text.n, f->vendor, &notes, &err);
+    if (cleaned) {
+        print_pretty(c, cleaned);
+        print_notes(c, notes);
+    } else {
+        ch_console_error(c, "%s: %s", path, err.message);
+    }
+    int code = cleaned ? CH_EXIT_DONE : err.code == CHELA_EPARSE ? CH_EXIT_USAGE : CH_EXIT_ERROR;
+    chela_free(cleaned);
+    chela_free(notes);
+    ch_input_release(&text);
+    return code;
+}
+
+/* --- commands --------------------------------------------------------------------------- */
+
+/* What a command does once its flags are read. */
+typedef int body_fn(const struct flags *f, const struct ch_args *args, struct ch_console *c);
+
+static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv,
+               body_fn *body) {
+    struct flags f = {0};
+    struct ch_args args;
+    struct ch_console console;
+    int code = ch_cmd_parse(cmd, env, argc, argv, &f, &args);
+    if (code < 0) {
+        ch_console_init(&console, env, CH_NORMAL, false);
+        code = ch_console_exit(&console, body(&f, &args, &console));
+        ch_console_release(&console);
+    }
+    ch_args_release(&args);
+    return code;
+}
+
+static int bad_usage(struct ch_console *c, const char *problem) {
+    ch_console_error(c, "%s", problem);
+    return CH_EXIT_USAGE;
+}
+
+static int check_body(const struct flags *f, const struct ch_args *args, struct ch_console *c) {
+    if (args->n != 1)
+        return bad_usage(c, "schema check takes one FILE, or - for standard input");
+    return check(f, c, args->words[0]);
+}
+
+static int validate_body(const struct flags *f, const struct ch_args *args, struct ch_console *c) {
+    struct chela_error err = {0};
+    return check_flags(f, args, &err) < 0 ? bad_usage(c, err.message) : validate(f, c);
+}
+
+static int clean_body(const struct flags *f, const struct ch_args *args, struct ch_console *c) {
+    if (!f->vendor)
+        return bad_usage(c, "schema clean needs --for gemini, gemini-json, openai-strict or "
+                             "anthropic-strict");
+    if (args->n != 1)
+        return bad_usage(c, "schema clean takes one FILE, or - for standard input");
+    return clean(f, c, args->words[0]);
+}
+
+static int run_check(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return run(cmd, env, argc, argv, check_body);
+}
+
+static int run_validate(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return run(cmd, env, argc, argv, validate_body);
+}
+
+static int run_clean(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return run(cmd, env, argc, argv, clean_body);
+}
+
+const struct ch_cmd ch_cmd_schema_check = {
+    .name = "schema check",
+    .args = "FILE|-",
+    .summary = "advice on a schema or a tool's definition",
+    .about = "Reads a JSON Schema, a tool's definition (name, description, parameters) or a list "
+             "of them, and says what models or vendors would stumble over: too many parameters, "
+             "deep nesting, descriptions that say little, keywords that not all vendors take. The "
+             "exit status is 0 when nothing is wrong beyond taste, 1 when some vendor would refuse "
+             "it, 2 when it is no schema.",
+    .opts = check_opts,
+    .run = run_check,
+};
+
+const struct ch_cmd ch_cmd_schema_validate = {
+    .name = "schema validate",
+    .args = "",
+    .summary = "check a value against a schema",
+    .about = "Checks a JSON value against a JSON Schema (draft 2020-12; 2019-09 and 7 where "
+             "$schema says so) and prints each violation as a JSON object on a line of its own. "
+             "The exit status is 0 when the value is valid, 1 when it is not, 2 when the schema is "
+             "none or refers to documents that are not there.",
+    .opts = validate_opts,
+    .run = run_validate,
+};
+
+const struct ch_cmd ch_cmd_schema_clean = {
+    .name = "schema clean",
+    .args = "FILE|-",
+    .summary = "rewrite a schema for one vendor",
+    .about = "Prints the schema in the words a vendor takes; what had to be left out is told on "
+             "standard error. The exit status is 1 when the vendor cannot say it at all.",
+    .opts = clean_opts,
+    .run = run_clean,
+};

@@ -1,0 +1,369 @@
+/* cmd_serve.c -- `chela serve`: the agents of the configuration, over HTTP.
+ *
+ * Signals are taken by a thread of their own: SIGTERM and SIGINT let what is
+ * under way end, a second one does not; SIGHUP reads the configuration again.
+ * A configuration that is wrong changes nothing: the last good one stays. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "chela/gateway.h"
+#include "cli/command/cmd.h"
+#include "cli/support/mem.h"
+#include "cli/support/problem.h"
+#include "cli/support/service.h"
+#include "cli/setup/setup.h"
+
+#define DRAIN_MS 10000
+#define CHANNELS 8
+#define FILES 16384 /* open ones; the server bounds its clients itself */
+#define TOKEN_ENV "CHELA_TOKEN"
+
+struct flags {
+    struct ch_setup_flags setup;
+    const char *listen, *log_format, *model, *base_url, *api_key_env, *ca_file;
+};
+
+#define AT(field) offsetof(struct flags, field)
+
+static const struct ch_opt opts[] = {
+    {"listen", 0, CH_OPT_TEXT, AT(listen), "ADDR", 0, 0, "Gateway",
+     "where to listen, such as 127.0.0.1:8787 (the default) or 127.0.0.1:0 for any free port"},
+    {"log-format", 0, CH_OPT_CHOICE, AT(log_format), "text|json", 0, 0, "Gateway",
+     "the log on standard error: lines for people, or a JSON object a line, requests included"},
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    CH_SETUP_OPTS_STORE(struct flags),
+    {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",
+     "such as anthropic/claude-sonnet-4-6 or ollama/qwen3"},
+    {"base-url", 0, CH_OPT_TEXT, AT(base_url), "URL", 0, 0, "Model",
+     "address of the service instead of the provider's own"},
+    {"api-key-env", 0, CH_OPT_TEXT, AT(api_key_env), "NAME", 0, 0, "Model",
+     "environment variable that holds the key"},
+    {"ca-file", 0, CH_OPT_TEXT, AT(ca_file), "FILE", 0, 0, "Model",
+     "certificates to trust (PEM) instead of the system's"},
+    CH_SETUP_OPTS_TOOLS(struct flags),
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+struct serve {
+    struct flags flags;
+    struct ch_args args;
+    struct ch_console console;
+    struct ch_setup setup;
+    chela_gateway *gateway;
+    struct chela_gateway_hook *hooks; /* owned */
+    const struct chela_gateway_hook **hook_list; /* owned: pointers into hooks, NULL at the end */
+    struct chela_channel_opts channels[CHANNELS];
+    const struct chela_channel_opts *channel_list[CHANNELS + 1];
+    struct ch_setup_schedules schedules;
+    int64_t drain_ms;
+    bool tls;
+    const char *socket; /* that a service manager opened for us; NULL */
+    bool again;         /* begin anew after the end */
+    pthread_t waiter;
+    sigset_t signals;
+};
+
+static void log_json(enum chela_log_level level, const char *area, const char *text, void *user) {
+    static const char *const names[] = {"trace", "info", "warn", "error"};
+    ch_console_json(user, names[level], area, text);
+}
+
+/* --- agents ---------------------------------------------------------------- */
+
+static int make_agents(struct serve *s, chela_agent ***out, struct chela_error *err) {
+    const struct flags *f = &s->flags;
+    struct chela_agent_opts opt = CHELA_AGENT_OPTS(.model = f->model, .base_url = f->base_url,
+                                                   .api_key_env = f->api_key_env);
+    return ch_setup_agents(&s->setup, &s->flags.setup, &opt, out, err);
+}
+
+/* --- the gateway ------------------------------------------------------------ */
+
+/* From the file that the configuration names, else from the environment. */
+static int find_token(const struct serve *s, const char *name, const char **token,
+                      struct chela_error *err) {
+    int rc = s->setup.config ? chela_config_token(s->setup.config, token, err) : CHELA_OK;
+    if (rc < 0 || *token)
+        return rc;
+    *token = getenv(name);
+    if (*token && **token)
+        return CHELA_OK;
+    return ch_problem(err, CHELA_ECONFIG,
+                      "the gateway needs a token that its callers must show: set %s, for example "
+                      "with: export %s=$(openssl rand -hex 24)",
+                      name, name);
+}
+
+/* A hook whose secret is missing is not left open: nothing starts. */
+static int find_hooks(struct serve *s, struct chela_gateway_opts *o, struct chela_error *err) {
+    struct chela_gateway_hook one = CHELA_GATEWAY_HOOK(.name = NULL);
+    const char *env;
+    size_t n = 0;
+    while (s->setup.config && chela_config_hook(s->setup.config, n, &one, &env, NULL) == 0) {
+        one.secret = getenv(env);
+        if (!one.secret || !*one.secret)
+            return ch_problem(err, CHELA_ECONFIG, "hook %s: %s, which should hold its secret, is "
+                              "not set", one.name, env);
+        s->hooks = ch_must(realloc(s->hooks, (n + 1) * sizeof(one)));
+        s->hooks[n++] = one;
+    }
+    s->hook_list = ch_must(realloc(s->hook_list, (n + 1) * sizeof(*s->hook_list)));
+    for (size_t i = 0; i < n; i++)
+        s->hook_list[i] = &s->hooks[i];
+    s->hook_list[n] = NULL;
+    o->hooks = s->hook_list;
+    return CHELA_OK;
+}
+
+static int find_secret(const char *channel, const char *env, const char **out,
+                       struct chela_error *err) {
+    if (!env)
+        return CHELA_OK;
+    *out = getenv(env);
+    if (*out && **out)
+        return CHELA_OK;
+    return ch_problem(err, CHELA_ECONFIG, "channel %s: %s is not set", channel, env);
+}
+
+/* Likewise: a channel whose secrets are missing is not left open. */
+static int find_channels(struct serve *s, struct chela_gateway_opts *o, struct chela_error *err) {
+    struct chela_channel_env env = CHELA_CHANNEL_ENV(.secret = NULL);
+    size_t n = 0;
+    int rc = CHELA_OK;
+    for (; rc == CHELA_OK && s->setup.config && n < CHANNELS; n++) {
+        struct chela_channel_opts *c = &s->channels[n];
+        *c = (struct chela_channel_opts)CHELA_CHANNEL_OPTS(.name = NULL);
+        if (chela_config_channel(s->setup.config, n, c, &env, NULL) < 0)
+            break;
+        rc = chela_config_channel_secrets(s->setup.config, c, err);
+        if (rc == CHELA_OK)
+            rc = find_secret(c->name, env.secret, &c->secret, err);
+        if (rc == CHELA_OK)
+            rc = find_secret(c->name, env.token, &c->token, err);
+        if (rc == CHELA_OK)
+            rc = find_secret(c->name, env.encrypt_key, &c->encrypt_key, err);
+        s->channel_list[n] = c;
+    }
+    s->channel_list[n] = NULL;
+    o->channels = s->channel_list;
+    return rc;
+}
+
+static int describe(struct serve *s, struct chela_gateway_opts *o, struct chela_error *err) {
+    const char *token_env = TOKEN_ENV;
+    s->drain_ms = DRAIN_MS;
+    o->listen = s->socket ? s->socket : s->flags.listen;
+    o->store = s->setup.store;
+    o->config_file = s->setup.config_path;
+    int rc = 0;
+    if (s->setup.config)
+        rc = chela_config_gateway(s->setup.config, o, &token_env, &s->drain_ms, err);
+    s->tls = o->tls_cert != NULL;
+    if (rc == 0)
+        rc = find_token(s, token_env, &o->token, err);
+    if (rc == 0)
+        rc = find_hooks(s, o, err);
+    if (rc == 0)
+        rc = ch_setup_schedules(&s->setup, &s->schedules, err);
+    o->schedules = s->schedules.list;
+    return rc < 0 ? rc : find_channels(s, o, err);
+}
+
+/* A client is a file, and the usual limit was not made for servers. */
+static void allow_files(void) {
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= FILES)
+        return;
+    files.rlim_cur = files.rlim_max < FILES ? files.rlim_max : FILES;
+    setrlimit(RLIMIT_NOFILE, &files);
+}
+
+static int open_gateway(struct serve *s, struct chela_error *err) {
+    struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.listen = NULL);
+    chela_agent **agents = NULL;
+    int rc = ch_setup_config(&s->setup, err);
+    if (rc == 0)
+        rc = ch_setup_runtime(&s->setup, err);
+    if (rc == 0)
+        rc = ch_setup_store(&s->setup, CH_STORE_WANTED, err);
+    if (rc == 0)
+        rc = describe(s, &o, err);
+    if (rc == 0)
+        rc = make_agents(s, &agents, err);
+    o.agents = agents;
+    if (rc == 0)
+        rc = chela_gateway_new(s->setup.rt, &o, &s->gateway, err);
+    free(agents);
+    return rc;
+}
+
+/* --- reload ------------------------------------------------------------------ */
+
+/* before: what the providers are set back to if something fails behind them. */
+static int try_reload(struct serve *s, const chela_config *before, struct chela_error *err) {
+    struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.listen = NULL);
+    chela_agent **agents = NULL;
+    int rc = describe(s, &o, err);
+    ch_setup_forget(&s->setup);
+    if (rc == 0 && s->setup.config && chela_config_apply(s->setup.config, s->setup.rt, err) < 0)
+        rc = err->code;
+    if (rc == 0)
+        rc = make_agents(s, &agents, err);
+    o.agents = agents;
+    if (rc == 0)
+        rc = chela_gateway_reload(s->gateway, &o, err);
+    free(agents);
+    if (rc < 0 && before)
+        chela_config_apply(before, s->setup.rt, NULL);
+    return rc;
+}
+
+static void reload(struct serve *s) {
+    struct chela_error err = {0};
+    chela_config *before = s->setup.config;
+    char *path = s->setup.config_path;
+    s->setup.config = NULL;
+    s->setup.config_path = NULL;
+    int rc = ch_setup_config(&s->setup, &err);
+    if (rc == 0)
+        rc = try_reload(s, before, &err);
+    chela_gateway_trouble(s->gateway, rc == 0 ? NULL : err.message);
+    if (rc == 0) {
+        chela_config_free(before);
+        free(path);
+        ch_console_note(&s->console, "the configuration was read again");
+        return;
+    }
+    chela_config_free(s->setup.config);
+    free(s->setup.config_path);
+    s->setup.config = before;
+    s->setup.config_path = path;
+    ch_console_error(&s->console, "the configuration stays as it was: %s", err.message);
+}
+
+/* --- signals ------------------------------------------------------------------ */
+
+static void *wait_for_signals(void *user) {
+    struct serve *s = user;
+    for (;;) {
+        int signo = sigwaitinfo(&s->signals, NULL);
+        if (signo == SIGUSR2)
+            return NULL;
+        if (signo == SIGHUP)
+            chela_gateway_interrupt(s->gateway);
+        else if (signo > 0) {
+            ch_service_tell("STOPPING=1");
+            chela_gateway_stop(s->gateway, s->drain_ms);
+        }
+    }
+}
+
+static void block_signals(struct serve *s) {
+    sigemptyset(&s->signals);
+    sigaddset(&s->signals, SIGINT);
+    sigaddset(&s->signals, SIGTERM);
+    sigaddset(&s->signals, SIGHUP);
+    sigaddset(&s->signals, SIGUSR2); /* ends the thread that waits for them */
+    pthread_sigmask(SIG_BLOCK, &s->signals, NULL);
+}
+
+/* --- beginning anew ------------------------------------------------------------ */
+
+static void stop_to_begin_anew(struct serve *s) {
+    if (s->again)
+        return; /* a second stop would cut off what is under way */
+    s->again = true;
+    ch_console_note(&s->console, "an owner wants it to begin anew");
+    chela_gateway_stop(s->gateway, s->drain_ms);
+}
+
+/* The same command in the same process, which a service manager watches. */
+static void begin_anew(struct serve *s) {
+    pthread_sigmask(SIG_UNBLOCK, &s->signals, NULL);
+    ch_service_exec(s->socket != NULL);
+    ch_console_error(&s->console, "it cannot begin anew: %s", strerror(errno));
+}
+
+static int serve(struct serve *s, struct chela_error *err) {
+    int rc = open_gateway(s, err);
+    if (rc < 0)
+        return rc;
+    if (pthread_create(&s->waiter, NULL, wait_for_signals, s) != 0)
+        return ch_problem(err, CHELA_EINTERNAL, "cannot start a thread");
+    ch_console_note(&s->console, "listening on http%s://%s (the console is there too)",
+                    s->tls ? "s" : "", chela_gateway_address(s->gateway));
+    ch_service_tell("READY=1");
+    while ((rc = chela_gateway_run(s->gateway)) == 1) {
+        ch_service_tell("RELOADING=1");
+        if (chela_gateway_wants_restart(s->gateway)) {
+            stop_to_begin_anew(s);
+            continue;
+        }
+        reload(s);
+        ch_service_tell("READY=1");
+    }
+    pthread_kill(s->waiter, SIGUSR2);
+    pthread_join(s->waiter, NULL);
+    return rc < 0 ? ch_problem(err, rc, "the loop ended: %s", chela_error_text(rc)) : 0;
+}
+
+static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    struct serve s = {0};
+    struct chela_error err = {0};
+    int code = ch_cmd_parse(cmd, env, argc, argv, &s.flags, &s.args);
+
+    if (code < 0) {
+        ch_console_init(&s.console, env, ch_setup_verbosity(&s.flags.setup),
+                        s.flags.setup.no_color);
+        s.setup = (struct ch_setup){.env = env,
+                                    .flags = &s.flags.setup,
+                                    .console = &s.console,
+                                    .ca_file = s.flags.ca_file,
+                                    .nobody = true};
+        s.console.json = s.flags.log_format && strcmp(s.flags.log_format, "json") == 0;
+        s.setup.log = s.console.json ? log_json : NULL;
+        block_signals(&s);
+        allow_files();
+        s.socket = ch_service_socket();
+        code = CH_EXIT_DONE;
+        if (serve(&s, &err) < 0) {
+            ch_console_error(&s.console, "%s", err.message);
+            code = ch_problem_exit(&err);
+        }
+        chela_gateway_close(s.gateway);
+        free(s.hooks);
+        free(s.hook_list);
+        ch_setup_schedules_release(&s.schedules);
+        ch_setup_release(&s.setup);
+        if (s.again && code == CH_EXIT_DONE) {
+            begin_anew(&s);
+            code = CH_EXIT_ERROR;
+        }
+        ch_console_release(&s.console);
+    }
+    ch_args_release(&s.args);
+    return code;
+}
+
+const struct ch_cmd ch_cmd_serve = {
+    .name = "serve",
+    .args = "",
+    .summary = "serve the agents over HTTP",
+    .about =
+        "Agents for programs and pages: OpenAI's protocols, the AI SDK's, sessions and their "
+        "events. All agents of the configuration file are served, or the one that --agent names; "
+        "`model` in a request is an agent's id.\n\n"
+        "Every caller must show a token: it is taken from CHELA_TOKEN, or the variable or "
+        "file that gateway.tokenEnv or gateway.tokenFile names.\n\n"
+        "SIGTERM lets what is under way end, for ten seconds or gateway.drainSec; SIGHUP reads "
+        "the configuration and the files of secrets again; if something is wrong there, the last "
+        "good one holds, and /readyz tells. A socket that systemd opened is used instead of "
+        "--listen, and systemd is told when the gateway is ready, reloads and stops.",
+    .opts = opts,
+    .run = run,
+};

@@ -1,0 +1,515 @@
+/* cmd_sessions.c -- `chela sessions`: what a store holds. Going on with a
+ * session is `sessions resume`, which is a run (cmd_run.c). */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/command/cmd.h"
+#include "cli/support/draft.h"
+#include "cli/support/mem.h"
+#include "cli/support/problem.h"
+#include "cli/setup/setup.h"
+#include "cli/term/table.h"
+#include "cli/term/term.h"
+
+#define IMPORT_MAX (512 << 20)
+#define DAY_MS (24 * 3600 * 1000ll)
+#define EXCERPT 200 /* bytes of a result that `show` prints */
+
+struct flags {
+    struct ch_setup_flags setup;
+    const char *status, *prefix, *key;
+    int64_t limit, at_turn;
+    struct ch_real older_than;
+    bool json;
+};
+
+#define AT(field) offsetof(struct flags, field)
+#define WHERE CH_SETUP_OPTS_CONFIG(struct flags), CH_SETUP_OPTS_STORE(struct flags)
+#define JSON_OPT(help) \
+    { "json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", help }
+
+static const struct ch_opt list_opts[] = {
+    WHERE,
+    {"status", 0, CH_OPT_CHOICE, AT(status), "idle|running|paused|parked", 0, 0, "Choice",
+     "only those in this state"},
+    {"prefix", 0, CH_OPT_TEXT, AT(prefix), "TEXT", 0, 0, "Choice",
+     "only those whose key begins so"},
+    {"limit", 0, CH_OPT_INT, AT(limit), "N", 1, 1e9, "Choice", "only the N used last"},
+    JSON_OPT("a JSON array"),
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+static const struct ch_opt show_opts[] = {
+    WHERE,
+    JSON_OPT("the session with its whole transcript as a JSON object"),
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+static const struct ch_opt fork_opts[] = {
+    WHERE,
+    {"at-turn", 0, CH_OPT_INT, AT(at_turn), "N", 0, 1e9, "Choice",
+     "up to the end of this turn, counted over the session; 0: before the first model call; "
+     "without it all"},
+    {"key", 0, CH_OPT_TEXT, AT(key), "KEY", 0, 0, "Choice",
+     "of the new session; without it the old one's and a number"},
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+static const struct ch_opt plain_opts[] = {
+    WHERE,
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+static const struct ch_opt import_opts[] = {
+    WHERE,
+    {"key", 0, CH_OPT_TEXT, AT(key), "KEY", 0, 0, "Choice",
+     "of the new session; without it the exported one's"},
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+static const struct ch_opt delete_opts[] = {
+    WHERE,
+    {"older-than", 0, CH_OPT_REAL, AT(older_than), "DAYS", 0, 100000, "Choice",
+     "all that were not used for so long"},
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+static const struct ch_opt search_opts[] = {
+    WHERE,
+    {"session", 0, CH_OPT_TEXT, AT(key), "KEY", 0, 0, "Choice", "in this session alone"},
+    {"limit", 0, CH_OPT_INT, AT(limit), "N", 1, 10000, "Choice", "at most so many places (20)"},
+    JSON_OPT("a JSON array"),
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+struct sessions {
+    struct flags flags;
+    struct ch_args args;
+    struct ch_console console;
+    struct ch_setup setup;
+    chela_store *store; /* the setup's */
+    struct ch_draft out;
+    struct ch_table table;
+    size_t n, turns;
+    struct chela_error err;
+};
+
+/* --- the same for all ------------------------------------------------------------ */
+
+static int with_store(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv,
+                      enum ch_setup_store how, int (*body)(struct sessions *s)) {
+    struct sessions s = {.flags.at_turn = -1};
+    int code = ch_cmd_parse(cmd, env, argc, argv, &s.flags, &s.args);
+
+    if (code < 0) {
+        ch_setup_begin(&s.setup, env, &s.flags.setup, &s.console);
+        int rc = ch_setup_config(&s.setup, &s.err);
+        if (rc == 0)
+            rc = ch_setup_store(&s.setup, how, &s.err);
+        s.store = s.setup.store;
+        if (rc == 0)
+            rc = body(&s);
+        code = ch_setup_finish(&s.setup, rc, &s.err);
+    }
+    ch_args_release(&s.args);
+    return code;
+}
+
+static int need_words(struct sessions *s, size_t n, const char *usage) {
+    if (s->args.n == n)
+        return CHELA_OK;
+    return ch_problem(&s->err, CHELA_EINVAL, "usage: chela sessions %s", usage);
+}
+
+static void print_draft(struct sessions *s) {
+    ch_draft_finish(&s->out);
+    ch_console_page(&s->console, s->out.p, s->out.n);
+    free(s->out.p);
+}
+
+/* "2026-01-31 12:00", where the user is. */
+static const char *when(int64_t ms, char out[20]) {
+    time_t t = (time_t)(ms / 1000);
+    struct tm tm;
+    out[0] = '\0';
+    if (localtime_r(&t, &tm))
+        strftime(out, 20, "%Y-%m-%d %H:%M", &tm);
+    return out;
+}
+
+/* --- list ------------------------------------------------------------------------ */
+
+static int list_json(const struct chela_store_session *row, void *user) {
+    struct sessions *s = user;
+    char *json = chela_store_session_json(row);
+    fprintf(s->out.f, "%s%s", s->n++ ? ",\n " : "", json);
+    chela_free(json);
+    return 0;
+}
+
+#define TITLE_COLUMNS 60
+
+static int list_row(const struct chela_store_session *row, void *user) {
+    struct sessions *s = user;
+    char time[20], **cells = ch_table_row(&s->table);
+    size_t n = ch_term_fit(row->title, strlen(row->title), TITLE_COLUMNS);
+    s->n++;
+    cells[0] = ch_dup(row->key);
+    cells[1] = ch_dup(row->status);
+    cells[2] = ch_format("%5llu", (unsigned long long)row->turns);
+    cells[3] = ch_dup(when(row->updated, time));
+    cells[4] = ch_format("%.*s", (int)n, row->title);
+    return 0;
+}
+
+static int list(struct sessions *s) {
+    static const char *const heads[] = {"KEY", "STATUS", "TURNS", "LAST USED", "TITLE", NULL};
+    const struct flags *f = &s->flags;
+    s->table = (struct ch_table){.heads = heads, .columns = ch_console_columns(&s->console)};
+    struct chela_store_filter filter = {
+        .prefix = f->prefix, .status = f->status, .limit = (size_t)f->limit};
+    ch_draft_init(&s->out);
+    if (f->json)
+        fputc('[', s->out.f);
+    int rc = chela_store_list(s->store, &filter, f->json ? list_json : list_row, s, &s->err);
+    if (f->json)
+        fputs("]\n", s->out.f);
+    else if (s->n)
+        ch_table_print(&s->table, s->out.f);
+    ch_table_release(&s->table);
+    print_draft(s);
+    if (rc == 0 && s->n == 0 && !f->json)
+        ch_console_note(&s->console, "there are no sessions");
+    return rc;
+}
+
+static int run_list(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return with_store(cmd, env, argc, argv, CH_STORE_WANTED, list);
+}
+
+/* --- show ------------------------------------------------------------------------ */
+
+static char *get(const struct chela_store_record *r, const char *pointer) {
+    return chela_json_get(r->data, r->n, pointer, NULL);
+}
+
+/* pre: what goes before the member's name in the pointer. */
+static char *get_block(const struct chela_store_record *r, size_t i, const char *member) {
+    char pointer[64];
+    snprintf(pointer, sizeof(pointer), "/message/content/%zu/%s", i, member);
+    return get(r, pointer);
+}
+
+/* The beginning of a result, its lines below each other. */
+static void show_result(FILE *out, const char *name, const char *text) {
+    size_t n = strlen(text);
+    while (n && text[n - 1] == '\n')
+        n--;
+    bool cut = n > EXCERPT;
+    if (cut)
+        for (n = EXCERPT; n && ((unsigned char)text[n] & 0xc0) == 0x80;)
+            n--; /* not within a character */
+    fprintf(out, "  <- %s: ", name ? name : "?");
+    for (size_t i = 0; i < n; i++) {
+        fputc(text[i], out);
+        if (text[i] == '\n')
+            fputs("     ", out);
+    }
+    fputs(cut ? "...\n" : "\n", out);
+}
+
+static void show_block(struct sessions *s, const struct chela_store_record *r, size_t i,
+                       const char *type) {
+    bool call = strcmp(type, "tool_call") == 0, result = strcmp(type, "tool_result") == 0;
+    char *text = get_block(r, i, call ? "arguments" : result ? "content" : "text");
+    char *name = call || result ? get_block(r, i, "name") : NULL;
+    if (!text)
+        fprintf(s->out.f, "  (%s)\n", type);
+    else if (call)
+        fprintf(s->out.f, "  -> %s %s\n", name ? name : "?", text);
+    else if (result)
+        show_result(s->out.f, name, text);
+    else
+        fprintf(s->out.f, "%s%s\n", strcmp(type, "reasoning") == 0 ? "  (thinks) " : "", text);
+    chela_free(text);
+    chela_free(name);
+}
+
+/* What is said belongs to the turn that it causes; its reply ends it. */
+static void show_message(struct sessions *s, const struct chela_store_record *r) {
+    char *role = get(r, "/message/role"), *type, time[20];
+    if (role && strcmp(role, "tool") != 0)
+        fprintf(s->out.f, "\n%s  %s  turn %zu\n", role, when(r->ts, time), s->turns + 1);
+    s->turns += role && strcmp(role, "assistant") == 0;
+    for (size_t i = 0; role && (type = get_block(r, i, "type")); i++) {
+        show_block(s, r, i, type);
+        chela_free(type);
+    }
+    chela_free(role);
+}
+
+static int show_record(const struct chela_store_record *r, void *user) {
+    struct sessions *s = user;
+    const char *type = chela_store_record_name(r->type);
+    if (strcmp(type, "inbound") == 0 || strcmp(type, "message") == 0 || strcmp(type, "done") == 0)
+        show_message(s, r);
+    if (strcmp(type, "asked") != 0)
+        return 0;
+    char *id = get(r, "/approval"), *summary = get(r, "/summary");
+    fprintf(s->out.f, "\nneeds consent  %s\n%s\n", id ? id : "?", summary ? summary : "");
+    chela_free(id);
+    chela_free(summary);
+    return 0;
+}
+
+static int show_row(const struct chela_store_session *row, void *user) {
+    struct sessions *s = user;
+    char time[20];
+    fprintf(s->out.f, "%s  %s\n%s, %llu turn%s, last used %s\n", row->key, row->title,
+            row->status, (unsigned long long)row->turns, row->turns == 1 ? "" : "s",
+            when(row->updated, time));
+    return 0;
+}
+
+static int show(struct sessions *s) {
+    char *json;
+    int rc = need_words(s, 1, "show [flags] KEY");
+    if (rc < 0)
+        return rc;
+    ch_draft_init(&s->out);
+    if (s->flags.json) {
+        rc = chela_store_show(s->store, s->args.words[0], &json, &s->err);
+        if (rc == 0)
+            fprintf(s->out.f, "%s\n", json);
+        if (rc == 0)
+            chela_free(json);
+    } else {
+        rc = chela_store_session(s->store, s->args.words[0], show_row, s, &s->err);
+        if (rc == 0)
+            rc = chela_store_records(s->store, s->args.words[0], 1, show_record, s, &s->err);
+    }
+    print_draft(s);
+    return rc;
+}
+
+static int run_show(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return with_store(cmd, env, argc, argv, CH_STORE_READ, show);
+}
+
+/* --- fork, export, import, delete ------------------------------------------------ */
+
+static int fork_to(struct sessions *s, const char *from, const char *to) {
+    s->err = (struct chela_error){0};
+    return chela_store_fork(s->store, from, s->flags.at_turn, to, &s->err);
+}
+
+static int fork_session(struct sessions *s) {
+    int rc = need_words(s, 1, "fork [flags] KEY");
+    if (rc < 0)
+        return rc;
+    const char *from = s->args.words[0];
+    char *key = s->flags.key ? ch_dup(s->flags.key) : NULL;
+    rc = key ? fork_to(s, from, key) : CHELA_EEXIST;
+    for (int i = 2; !s->flags.key && rc == CHELA_EEXIST; i++) {
+        free(key);
+        key = ch_format("%s-%d", from, i);
+        rc = fork_to(s, from, key);
+    }
+    ch_draft_init(&s->out);
+    if (rc == 0)
+        fprintf(s->out.f, "%s\n", key);
+    print_draft(s);
+    free(key);
+    return rc;
+}
+
+static int run_fork(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return with_store(cmd, env, argc, argv, CH_STORE_WANTED, fork_session);
+}
+
+static int export_line(const char *p, size_t n, void *user) {
+    struct sessions *s = user;
+    ch_console_print(&s->console, p, n);
+    return ch_console_failure(&s->console);
+}
+
+static int export_session(struct sessions *s) {
+    int rc = need_words(s, 1, "export [flags] KEY");
+    return rc < 0 ? rc : chela_store_export(s->store, s->args.words[0], export_line, s, &s->err);
+}
+
+static int run_export(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return with_store(cmd, env, argc, argv, CH_STORE_READ, export_session);
+}
+
+static int import_session(struct sessions *s) {
+    struct ch_input in = {0};
+    char *key = NULL;
+    int rc = need_words(s, 1, "import [flags] FILE");
+    if (rc == 0)
+        rc = ch_input_file(s->args.words[0], IMPORT_MAX, &in, &s->err);
+    if (rc == 0)
+        rc = chela_store_import(s->store, in.p, in.n, s->flags.key, &key, &s->err);
+    ch_input_release(&in);
+    if (rc < 0)
+        return rc;
+    ch_console_print(&s->console, key, strlen(key));
+    ch_console_print(&s->console, "\n", 1);
+    chela_free(key);
+    return CHELA_OK;
+}
+
+static int run_import(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return with_store(cmd, env, argc, argv, CH_STORE_WANTED, import_session);
+}
+
+static int delete_sessions(struct sessions *s) {
+    const struct ch_real *days = &s->flags.older_than;
+    size_t n = 0;
+    int rc = 0;
+    if (days->set == (s->args.n > 0))
+        return ch_problem(&s->err, CHELA_EINVAL,
+                          "usage: chela sessions delete KEY..., or --older-than DAYS");
+    if (days->set)
+        rc = chela_store_prune(s->store, ch_wall_ms() - (int64_t)(days->value * DAY_MS), &n,
+                               &s->err);
+    for (size_t i = 0; rc == 0 && i < s->args.n; i++) {
+        rc = chela_store_delete(s->store, s->args.words[i], &s->err);
+        n += rc == 0;
+    }
+    ch_console_note(&s->console, "%zu session%s deleted", n, n == 1 ? "" : "s");
+    return rc;
+}
+
+static int run_delete(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return with_store(cmd, env, argc, argv, CH_STORE_WANTED, delete_sessions);
+}
+
+/* --- search ---------------------------------------------------------------------- */
+
+static int hit_json(const struct chela_store_hit *h, void *user) {
+    struct sessions *s = user;
+    char *json = chela_store_hit_json(h);
+    fprintf(s->out.f, "%s%s", s->n++ ? ",\n " : "", json);
+    chela_free(json);
+    return 0;
+}
+
+static int hit_line(const struct chela_store_hit *h, void *user) {
+    struct sessions *s = user;
+    char time[20];
+    s->n++;
+    fprintf(s->out.f, "%s  %s  turn %llu  ", h->key, when(h->ts, time),
+            (unsigned long long)h->turn);
+    for (const char *c = h->excerpt; *c; c++)
+        fputc(*c == '\x01' || *c == '\x02' ? '*' : *c == '\n' ? ' ' : *c, s->out.f);
+    fputc('\n', s->out.f);
+    return 0;
+}
+
+static int search(struct sessions *s) {
+    const struct flags *f = &s->flags;
+    struct ch_draft words;
+    if (s->args.n == 0)
+        return need_words(s, 1, "search [flags] WORDS...");
+    ch_draft_init(&words);
+    for (size_t i = 0; i < s->args.n; i++)
+        fprintf(words.f, "%s%s", i ? " " : "", s->args.words[i]);
+    ch_draft_finish(&words);
+    ch_draft_init(&s->out);
+    if (f->json)
+        fputc('[', s->out.f);
+    int rc = chela_store_search(s->store, words.p, f->key, f->limit ? (size_t)f->limit : 20,
+                                f->json ? hit_json : hit_line, s, &s->err);
+    if (f->json)
+        fputs("]\n", s->out.f);
+    print_draft(s);
+    free(words.p);
+    return rc;
+}
+
+static int run_search(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return with_store(cmd, env, argc, argv, CH_STORE_WANTED, search);
+}
+
+/* --- the commands ---------------------------------------------------------------- */
+
+const struct ch_cmd ch_cmd_sessions_list = {
+    .name = "sessions list",
+    .args = "",
+    .summary = "the sessions of the store, the last used first",
+    .about = "Lists the sessions of the store. A session is idle; running, also when the process "
+             "that ran it is gone; paused, when it waits for consent or an answer; or parked, when "
+             "it was cut off again and again.",
+    .opts = list_opts,
+    .run = run_list,
+};
+
+const struct ch_cmd ch_cmd_sessions_show = {
+    .name = "sessions show",
+    .args = "KEY",
+    .summary = "what was said and done in a session",
+    .about = "Shows a session from its beginning: messages, tool calls, results.",
+    .opts = show_opts,
+    .run = run_show,
+};
+
+const struct ch_cmd ch_cmd_sessions_fork = {
+    .name = "sessions fork",
+    .args = "KEY",
+    .summary = "copy a session, up to a turn",
+    .about = "Copies a session, or its beginning, to a new one and prints its key. A turn is a "
+             "model call with the tool calls it asked for. If the copy ends inside a run, "
+             "'chela sessions resume' goes on with it, and 'chela run --session' takes another "
+             "way.",
+    .opts = fork_opts,
+    .run = run_fork,
+};
+
+const struct ch_cmd ch_cmd_sessions_export = {
+    .name = "sessions export",
+    .args = "KEY",
+    .summary = "write a session as JSON lines",
+    .about = "Writes a session to standard output, one JSON object a line: the session, then every "
+             "record of its journal. 'chela sessions import' reads it.",
+    .opts = plain_opts,
+    .run = run_export,
+};
+
+const struct ch_cmd ch_cmd_sessions_import = {
+    .name = "sessions import",
+    .args = "FILE",
+    .summary = "read an exported session",
+    .about = "Reads what 'chela sessions export' wrote ('-' is standard input) and prints the key "
+             "of the new session.",
+    .opts = import_opts,
+    .run = run_import,
+};
+
+const struct ch_cmd ch_cmd_sessions_delete = {
+    .name = "sessions delete",
+    .args = "KEY...",
+    .summary = "delete sessions",
+    .about = "Deletes sessions for good, or all that were not used for some days. One that is in "
+             "use is not deleted.",
+    .opts = delete_opts,
+    .run = run_delete,
+};
+
+const struct ch_cmd ch_cmd_sessions_search = {
+    .name = "sessions search",
+    .args = "WORDS...",
+    .summary = "find what was said",
+    .about = "Searches what users and models said in all sessions for all of the words, or parts "
+             "of words. What is in double quotes is one word.",
+    .opts = search_opts,
+    .run = run_search,
+};

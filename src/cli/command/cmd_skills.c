@@ -1,0 +1,221 @@
+/* cmd_skills.c -- `chela skills`: the instructions a workspace has for its
+ * agents, and why some of them are not used. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command/cmd.h"
+#include "cli/support/draft.h"
+#include "cli/support/input.h"
+#include "cli/report/out.h"
+#include "cli/support/problem.h"
+#include "cli/setup/setup.h"
+#include "cli/support/suggest.h"
+#include "cli/term/table.h"
+
+struct flags {
+    struct ch_setup_flags setup;
+    bool json;
+};
+
+#define AT(field) offsetof(struct flags, field)
+
+static const struct ch_opt list_opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    {"workspace", 0, CH_OPT_TEXT, AT(setup.workspace), "DIR", 0, 0, "Tools",
+     "directory whose skills are meant; without it the current one"},
+    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "a JSON array with everything"},
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+static const struct ch_opt show_opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    {"workspace", 0, CH_OPT_TEXT, AT(setup.workspace), "DIR", 0, 0, "Tools",
+     "directory whose skills are meant; without it the current one"},
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+struct skills {
+    struct flags flags;
+    struct ch_args args;
+    struct ch_console console;
+    struct ch_setup setup;
+    char *json; /* owned: the agent's skills */
+};
+
+/* No model is called: any that needs no key will do. */
+static int open_agent(struct skills *s, struct chela_error *err) {
+    static const char *const none[] = {NULL};
+    struct chela_agent_opts opt = CHELA_AGENT_OPTS(.model = "scripted/demo", .fallbacks = none);
+    chela_agent *agent;
+    int rc = ch_setup_config(&s->setup, err);
+    if (rc == 0)
+        rc = ch_setup_runtime(&s->setup, err);
+    if (rc == 0)
+        rc = ch_setup_agent(&s->setup, &opt, &agent, err);
+    if (rc == 0)
+        s->json = chela_agent_skills_json(agent);
+    return rc;
+}
+
+static int with_skills(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv,
+                       int (*body)(struct skills *s)) {
+    struct skills s = {0};
+    struct chela_error err = {0};
+    int code = ch_cmd_parse(cmd, env, argc, argv, &s.flags, &s.args);
+
+    if (code < 0) {
+        ch_console_init(&s.console, env, ch_setup_verbosity(&s.flags.setup),
+                        s.flags.setup.no_color);
+        s.setup = (struct ch_setup){.env = env, .flags = &s.flags.setup, .console = &s.console};
+        if (open_agent(&s, &err) == 0) {
+            code = body(&s);
+        } else {
+            ch_console_error(&s.console, "%s", err.message);
+            code = ch_problem_exit(&err);
+        }
+        chela_free(s.json);
+        ch_setup_release(&s.setup);
+        code = ch_console_exit(&s.console, code);
+        ch_console_release(&s.console);
+    }
+    ch_args_release(&s.args);
+    return code;
+}
+
+static char *field(const struct skills *s, size_t i, const char *name) {
+    char pointer[64];
+    snprintf(pointer, sizeof(pointer), "/%zu/%s", i, name);
+    return chela_json_get(s->json, strlen(s->json), pointer, NULL);
+}
+
+/* --- list -------------------------------------------------------------------------- */
+
+static bool is(char *value, const char *wanted) {
+    bool same = value && strcmp(value, wanted) == 0;
+    chela_free(value);
+    return same;
+}
+
+static void print_problems(const struct skills *s, FILE *out) {
+    char *location;
+    for (size_t i = 0; (location = field(s, i, "location")); i++) {
+        char *problem = field(s, i, "problem");
+        if (problem && strcmp(problem, "null") != 0)
+            fprintf(out, "not used: %s: %s\n", location, problem);
+        else if (is(field(s, i, "told"), "false"))
+            fprintf(out, "the model is not told of it: %s\n", location);
+        chela_free(problem);
+        chela_free(location);
+    }
+}
+
+static int list(struct skills *s) {
+    static const char *const heads[] = {"NAME", "VERSION", "LOCATION", "DESCRIPTION", NULL};
+    static const char *const members[] = {"name", "version", "location", "description"};
+    struct ch_table table = {.heads = heads, .columns = ch_console_columns(&s->console)};
+    struct ch_draft d;
+
+    if (s->args.n > 0) {
+        ch_console_error(&s->console, "skills list takes no words ('skills show NAME' shows one)");
+        return CH_EXIT_USAGE;
+    }
+    if (s->flags.json) {
+        ch_json_line(&s->console, s->json);
+        return CH_EXIT_DONE;
+    }
+    ch_table_fill(&table, s->json, members);
+    ch_draft_init(&d);
+    if (table.n)
+        ch_table_print(&table, d.f);
+    else
+        fputs("there are no skills (they are files such as skills/NAME/SKILL.md)\n", d.f);
+    print_problems(s, d.f);
+    ch_draft_finish(&d);
+    ch_console_page(&s->console, d.p, d.n);
+    free(d.p);
+    ch_table_release(&table);
+    return CH_EXIT_DONE;
+}
+
+/* --- show -------------------------------------------------------------------------- */
+
+/* Where the skill is in the table, one in use before one that is not; -1 after
+ * saying that there is none. */
+static long find(struct skills *s, const struct ch_table *table, const char *wanted) {
+    struct ch_suggest near;
+
+    ch_suggest_init(&near, wanted, strlen(wanted));
+    for (size_t i = 0; i < table->n; i++) {
+        const char *name = table->cells[i][0];
+        if (strcmp(name, wanted) == 0)
+            return (long)i;
+        ch_suggest_try(&near, name, strlen(name));
+    }
+    if (near.best)
+        ch_console_error(&s->console, "there is no skill '%s' (did you mean '%s'?)", wanted,
+                         near.best);
+    else
+        ch_console_error(&s->console, "there is no skill '%s' ('chela skills list' shows them)",
+                         wanted);
+    return -1;
+}
+
+static int print_file(struct skills *s, const char *file) {
+    struct chela_error err = {0};
+    struct ch_input text = {0};
+    if (ch_input_file(file, CH_INPUT_SYSTEM, &text, &err) < 0) {
+        ch_console_error(&s->console, "%s", err.message);
+        return CH_EXIT_ERROR;
+    }
+    ch_console_answer(&s->console, text.p, text.n);
+    ch_console_answer_end(&s->console);
+    ch_input_release(&text);
+    return CH_EXIT_DONE;
+}
+
+static int show(struct skills *s) {
+    static const char *const members[] = {"name", "file", NULL};
+    struct ch_table table = {.heads = members};
+
+    if (s->args.n != 1) {
+        ch_console_error(&s->console, "which skill? usage: chela skills show [flags] NAME");
+        return CH_EXIT_USAGE;
+    }
+    ch_table_fill(&table, s->json, members);
+    long i = find(s, &table, s->args.words[0]);
+    int code = i < 0 ? CH_EXIT_ERROR : print_file(s, table.cells[i][1]);
+    ch_table_release(&table);
+    return code;
+}
+
+/* --- commands ---------------------------------------------------------------------- */
+
+static int run_list(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return with_skills(cmd, env, argc, argv, list);
+}
+
+static int run_show(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return with_skills(cmd, env, argc, argv, show);
+}
+
+const struct ch_cmd ch_cmd_skills_list = {
+    .name = "skills list",
+    .args = "",
+    .summary = "the skills of the workspace",
+    .about = "Lists the skills that an agent is told of, and those that are not used, with the "
+             "reason: no description, a program that is missing, a name that is taken.",
+    .opts = list_opts,
+    .run = run_list,
+};
+
+const struct ch_cmd ch_cmd_skills_show = {
+    .name = "skills show",
+    .args = "NAME",
+    .summary = "the text of a skill",
+    .about = "Prints the file of a skill as the model would read it.",
+    .opts = show_opts,
+    .run = run_show,
+};

@@ -1,0 +1,310 @@
+/* cmd_tools.c -- `chela tools`: the tools an agent would have, looked at and
+ * called without a model. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command/cmd.h"
+#include "cli/support/draft.h"
+#include "cli/support/mem.h"
+#include "cli/report/out.h"
+#include "cli/support/problem.h"
+#include "cli/setup/setup.h"
+#include "cli/support/suggest.h"
+#include "cli/term/table.h"
+
+struct flags {
+    struct ch_setup_flags setup;
+    bool json;
+    const char *args, *output, *channel, *sender;
+};
+
+#define AT(field) offsetof(struct flags, field)
+
+static const struct ch_opt list_opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    CH_SETUP_OPTS_TOOLS(struct flags),
+    {"channel", 0, CH_OPT_TEXT, AT(channel), "NAME", 0, 0, "Tools",
+     "what is left for those who write through this channel, by the file's policies"},
+    {"sender", 0, CH_OPT_TEXT, AT(sender), "ID", 0, 0, "Tools",
+     "and for this one of them, by the id that the channel gives them"},
+    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "a JSON array with everything"},
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+static const struct ch_opt show_opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    CH_SETUP_OPTS_TOOLS(struct flags),
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+static const struct ch_opt call_opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    CH_SETUP_OPTS_TOOLS(struct flags),
+    {"args", 0, CH_OPT_TEXT, AT(args), "JSON|-|@FILE", 0, 0, "Tools",
+     "arguments: a JSON object, standard input, or a file; without it none"},
+    {"output", 0, CH_OPT_CHOICE, AT(output), "text|json", 0, 0, "Output",
+     "what the tool says, or the whole result as a JSON object"},
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+struct tools {
+    struct flags flags;
+    struct ch_args args;
+    struct ch_console console;
+    struct ch_setup setup;
+    chela_agent *agent; /* owned by the runtime */
+    char *json;         /* owned: the agent's tools */
+};
+
+/* --- set-up: the same for all three ---------------------------------------------- */
+
+/* No model is called: any that needs no key will do. */
+static int open_agent(struct tools *t, struct chela_error *err) {
+    static const char *const none[] = {NULL};
+    struct chela_agent_opts opt = CHELA_AGENT_OPTS(.model = "scripted/demo", .fallbacks = none);
+    int rc = ch_setup_config(&t->setup, err);
+    if (rc == 0)
+        rc = ch_setup_runtime(&t->setup, err);
+    if (rc == 0)
+        rc = ch_setup_agent(&t->setup, &opt, &t->agent, err);
+    if (rc == 0)
+        t->json = t->flags.channel
+                      ? chela_agent_tools_for_json(t->agent, t->flags.channel, t->flags.sender)
+                      : chela_agent_tools_json(t->agent);
+    return rc;
+}
+
+static int with_agent(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv,
+                      int (*body)(struct tools *t)) {
+    struct tools t = {0};
+    struct chela_error err = {0};
+    int code = ch_cmd_parse(cmd, env, argc, argv, &t.flags, &t.args);
+
+    if (code < 0) {
+        ch_console_init(&t.console, env, ch_setup_verbosity(&t.flags.setup),
+                        t.flags.setup.no_color);
+        t.setup = (struct ch_setup){.env = env, .flags = &t.flags.setup, .console = &t.console};
+        if (open_agent(&t, &err) == 0) {
+            code = body(&t);
+        } else {
+            ch_console_error(&t.console, "%s", err.message);
+            code = ch_problem_exit(&err);
+        }
+        chela_free(t.json);
+        ch_setup_release(&t.setup);
+        code = ch_console_exit(&t.console, code);
+        ch_console_release(&t.console);
+    }
+    ch_args_release(&t.args);
+    return code;
+}
+
+static char *field(const struct tools *t, size_t i, const char *name) {
+    char pointer[64];
+    snprintf(pointer, sizeof(pointer), "/%zu/%s", i, name);
+    return chela_json_get(t->json, strlen(t->json), pointer, NULL);
+}
+
+static int bad_usage(struct tools *t, const char *problem) {
+    ch_console_error(&t->console, "%s", problem);
+    return CH_EXIT_USAGE;
+}
+
+/* Who asked for a channel wants to know why. */
+static void note_policies(struct tools *t) {
+    char *json = chela_agent_policies_json(t->agent, t->flags.channel, t->flags.sender);
+    char *ids = chela_json_get(json, strlen(json), "/policies", NULL);
+    char *approve = chela_json_get(json, strlen(json), "/approve", NULL);
+
+    if (strcmp(ids, "[]") == 0)
+        ch_console_note(&t->console, "no policy fits: as everywhere");
+    else
+        ch_console_note(&t->console, "policies that hold: %s; asking comes to: %s", ids, approve);
+    chela_free(ids);
+    chela_free(approve);
+    chela_free(json);
+}
+
+/* --- list -------------------------------------------------------------------------- */
+
+static void print_list(const struct tools *t, FILE *out) {
+    static const char *const heads[] = {"NAME", "PERMISSION", "EFFECT", "SUMMARY", NULL};
+    static const char *const fields[] = {"name", "permission", "effect", "summary"};
+    struct ch_table table = {.heads = heads, .columns = ch_console_columns(&t->console)};
+    ch_table_fill(&table, t->json, fields);
+    ch_table_print(&table, out);
+    ch_table_release(&table);
+}
+
+static int list(struct tools *t) {
+    struct ch_draft d;
+
+    if (t->args.n > 0)
+        return bad_usage(t, "tools list takes no words ('tools show NAME' shows one tool)");
+    if (t->flags.sender && !t->flags.channel)
+        return bad_usage(t, "--sender needs --channel: an id means nothing elsewhere");
+    if (t->flags.channel)
+        note_policies(t);
+    if (t->flags.json) {
+        ch_json_line(&t->console, t->json);
+        return CH_EXIT_DONE;
+    }
+    ch_draft_init(&d);
+    print_list(t, d.f);
+    ch_draft_finish(&d);
+    ch_console_page(&t->console, d.p, d.n);
+    free(d.p);
+    return CH_EXIT_DONE;
+}
+
+/* --- show -------------------------------------------------------------------------- */
+
+static void print_tool(const struct tools *t, size_t i, FILE *out) {
+    static const char *const short_fields[] = {"permission", "effect"};
+    char *description = field(t, i, "description"), *schema = field(t, i, "schema");
+
+    fprintf(out, "%s\n\n", description ? description : "");
+    for (size_t f = 0; f < sizeof(short_fields) / sizeof(short_fields[0]); f++) {
+        char *value = field(t, i, short_fields[f]);
+        fprintf(out, "%s: %s\n", short_fields[f], value ? value : "");
+        chela_free(value);
+    }
+    fputs("arguments: ", out);
+    if (schema)
+        ch_json_pretty(out, schema, strlen(schema));
+    chela_free(description);
+    chela_free(schema);
+}
+
+/* Where the tool is in the list, or -1 after saying that there is none. */
+static long find_tool(struct tools *t, const char *wanted) {
+    char **names = ch_setup_tool_names(t->agent);
+    struct ch_suggest near;
+    long at = -1;
+
+    ch_suggest_init(&near, wanted, strlen(wanted));
+    for (size_t i = 0; names[i]; i++) {
+        ch_suggest_try(&near, names[i], strlen(names[i]));
+        if (strcmp(names[i], wanted) == 0)
+            at = (long)i;
+    }
+    if (at < 0 && near.best)
+        ch_console_error(&t->console, "there is no tool '%s' (did you mean '%s'?)", wanted,
+                         near.best);
+    else if (at < 0)
+        ch_console_error(&t->console, "there is no tool '%s' ('chela tools list' shows them)",
+                         wanted);
+    ch_setup_free_names(names);
+    return at;
+}
+
+static int show(struct tools *t) {
+    if (t->args.n != 1)
+        return bad_usage(t, "which tool? usage: chela tools show [flags] NAME");
+    long i = find_tool(t, t->args.words[0]);
+    if (i < 0)
+        return CH_EXIT_ERROR;
+    struct ch_draft d;
+    ch_draft_init(&d);
+    print_tool(t, (size_t)i, d.f);
+    ch_draft_finish(&d);
+    ch_console_print(&t->console, d.p, d.n);
+    free(d.p);
+    return CH_EXIT_DONE;
+}
+
+/* --- call -------------------------------------------------------------------------- */
+
+static int print_result(struct tools *t, const char *result) {
+    size_t n = strlen(result), content_n = 0;
+    char *failed = chela_json_get(result, n, "/is_error", NULL);
+    char *content = chela_json_get(result, n, "/content", &content_n);
+    bool ok = failed && strcmp(failed, "false") == 0;
+
+    if (t->flags.output && strcmp(t->flags.output, "json") == 0) {
+        ch_json_line(&t->console, result);
+    } else if (ok) {
+        ch_console_answer(&t->console, content, content_n);
+        ch_console_answer_end(&t->console);
+    } else {
+        ch_console_complain(&t->console, content, content_n);
+    }
+    chela_free(failed);
+    chela_free(content);
+    return ok ? CH_EXIT_DONE : CH_EXIT_ERROR;
+}
+
+static int read_arguments(const char *flag, struct ch_input *out, struct chela_error *err) {
+    if (flag && strcmp(flag, "-") == 0)
+        return ch_input_file("-", CH_INPUT_PROMPT, out, err);
+    return ch_input_text(flag ? flag : "{}", CH_INPUT_PROMPT, out, err);
+}
+
+static int call(struct tools *t) {
+    struct chela_error err = {0};
+    struct ch_input arguments = {0};
+
+    if (t->args.n != 1)
+        return bad_usage(t, "which tool? usage: chela tools call [flags] NAME --args JSON");
+    if (read_arguments(t->flags.args, &arguments, &err) < 0)
+        return bad_usage(t, err.message);
+    int code = CH_EXIT_ERROR;
+    if (find_tool(t, t->args.words[0]) >= 0) {
+        char *result = chela_agent_call_tool(t->agent, t->args.words[0], arguments.p, &err);
+        if (result)
+            code = print_result(t, result);
+        else
+            ch_console_error(&t->console, "%s", err.message);
+        chela_free(result);
+    }
+    ch_input_release(&arguments);
+    return code;
+}
+
+/* --- commands ---------------------------------------------------------------------- */
+
+static int run_list(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return with_agent(cmd, env, argc, argv, list);
+}
+
+static int run_show(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return with_agent(cmd, env, argc, argv, show);
+}
+
+static int run_call(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    return with_agent(cmd, env, argc, argv, call);
+}
+
+const struct ch_cmd ch_cmd_tools_list = {
+    .name = "tools list",
+    .args = "",
+    .summary = "the tools an agent would have",
+    .about = "Lists the tools that 'chela run' with the same flags would offer to the model: the "
+             "permission each needs, and its effect: 'read' changes nothing, 'keyed' may be "
+             "repeated, 'once' may not.",
+    .opts = list_opts,
+    .run = run_list,
+};
+
+const struct ch_cmd ch_cmd_tools_show = {
+    .name = "tools show",
+    .args = "NAME",
+    .summary = "what the model is told about a tool",
+    .about = "Prints the description of a tool and the JSON Schema of its arguments.",
+    .opts = show_opts,
+    .run = run_show,
+};
+
+const struct ch_cmd ch_cmd_tools_call = {
+    .name = "tools call",
+    .args = "NAME",
+    .summary = "run one tool, as a model would",
+    .about = "Runs one tool the whole way: arguments are checked against its schema, time and "
+             "output are limited. The result goes to standard output; an error result goes to "
+             "standard error, with exit status 1.",
+    .opts = call_opts,
+    .run = run_call,
+};

@@ -1,0 +1,109 @@
+/* cmd_trace.c -- `chela trace`: what a session did, step by step. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command/cmd.h"
+#include "cli/support/draft.h"
+#include "cli/support/problem.h"
+#include "cli/setup/setup.h"
+#include "cli/report/trace.h"
+
+struct flags {
+    struct ch_setup_flags setup;
+    const char *run, *html;
+    bool all, json;
+};
+
+#define AT(field) offsetof(struct flags, field)
+
+static const struct ch_opt opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    CH_SETUP_OPTS_STORE(struct flags),
+    {"run", 0, CH_OPT_TEXT, AT(run), "ID", 0, 0, "Choice", "this run instead of the last"},
+    {"all", 0, CH_OPT_SWITCH, AT(all), NULL, 0, 0, "Choice", "all runs of the session"},
+    {"html", 0, CH_OPT_TEXT, AT(html), "FILE", 0, 0, "Output",
+     "write a page that needs nothing else, with all that was said; keys are blanked out"},
+    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "the steps as a JSON array"},
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+/* What was said may be private: the page is the user's alone. */
+static int write_page(const struct ch_trace *t, const char *key, const char *path,
+                      struct chela_error *err) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!f) {
+        int rc = ch_problem(err, CHELA_EINVAL, "%s: %s", path, strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        return rc;
+    }
+    ch_trace_html(t, key, f);
+    bool failed = ferror(f);
+    if (fclose(f) != 0 || failed)
+        return ch_problem(err, CHELA_EINVAL, "%s: %s", path, strerror(errno));
+    return CHELA_OK;
+}
+
+static int show(struct ch_setup *setup, const struct flags *f, const char *key,
+                struct chela_error *err) {
+    struct ch_trace t;
+    struct ch_draft d;
+    int rc = ch_trace_read(&t, setup->store, key, f->all ? NULL : f->run ? f->run : "", err);
+    if (rc == 0 && f->html)
+        rc = write_page(&t, key, f->html, err);
+    ch_draft_init(&d);
+    if (rc == 0 && f->json)
+        ch_trace_json(&t, d.f);
+    else if (rc == 0 && !f->html)
+        ch_trace_text(&t, key, ch_term_columns(&setup->console->out), d.f);
+    ch_draft_finish(&d);
+    ch_console_page(setup->console, d.p, d.n);
+    free(d.p);
+    ch_trace_release(&t);
+    return rc;
+}
+
+static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    struct flags f = {0};
+    struct ch_args args;
+    struct ch_console console;
+    struct chela_error err = {0};
+    int code = ch_cmd_parse(cmd, env, argc, argv, &f, &args);
+    if (code >= 0) {
+        ch_args_release(&args);
+        return code;
+    }
+    ch_console_init(&console, env, ch_setup_verbosity(&f.setup), f.setup.no_color);
+    struct ch_setup setup = {.env = env, .flags = &f.setup, .console = &console};
+    int rc = args.n == 1 ? CHELA_OK
+                         : ch_problem(&err, CHELA_EINVAL, "usage: chela trace [flags] SESSION");
+    if (rc == 0)
+        rc = ch_setup_config(&setup, &err);
+    if (rc == 0)
+        rc = ch_setup_store(&setup, CH_STORE_READ, &err);
+    if (rc == 0)
+        rc = show(&setup, &f, args.words[0], &err);
+    if (rc < 0)
+        ch_console_error(&console, "%s", err.message);
+    code = ch_console_exit(&console, rc < 0 ? ch_problem_exit(&err) : CH_EXIT_DONE);
+    ch_setup_release(&setup);
+    ch_console_release(&console);
+    ch_args_release(&args);
+    return code;
+}
+
+const struct ch_cmd ch_cmd_trace = {
+    .name = "trace",
+    .args = "SESSION",
+    .summary = "show what a session did, as a timeline",
+    .about = "The last run of a session, or another one, step by step: what was said, each model "
+             "call with its tokens, each tool call with its result, each time somebody was waited "
+             "for, and how it ended. A page for the browser shows all of it unfolded on a click.",
+    .opts = opts,
+    .run = run,
+};

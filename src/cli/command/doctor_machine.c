@@ -1,0 +1,171 @@
+/* doctor_machine.c -- what `chela doctor` finds around the program: the machine,
+ * its clock, room on its disks, and what the channels of the configuration need.
+ * See doctor.h. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/timex.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "chela/gateway.h"
+#include "chela/session.h"
+#include "cli/command/doctor.h"
+#include "cli/support/draft.h"
+#include "cli/support/mem.h"
+
+/* --- the list ------------------------------------------------------------------------ */
+
+void ch_findings_add(struct ch_findings *f, struct ch_finding one) {
+    f->p = ch_must(realloc(f->p, (f->n + 1) * sizeof(*f->p)));
+    f->p[f->n++] = one;
+    f->warned += strcmp(one.status, "warn") == 0;
+    f->failed += strcmp(one.status, "fail") == 0;
+}
+
+void ch_findings_tell(struct ch_findings *f, const char *area, const char *name,
+                      const char *status, char *detail, const char *mend) {
+    bool trouble = strcmp(status, "ok") != 0;
+    ch_findings_add(f, (struct ch_finding){ch_dup(area), ch_dup(name), ch_dup(status), detail,
+                                           mend && trouble ? ch_dup(mend) : NULL});
+}
+
+void ch_findings_release(struct ch_findings *f) {
+    for (size_t i = 0; i < f->n; i++) {
+        free(f->p[i].area);
+        free(f->p[i].name);
+        free(f->p[i].status);
+        free(f->p[i].detail);
+        free(f->p[i].mend);
+    }
+    free(f->p);
+}
+
+/* --- machine and clock --------------------------------------------------------------- */
+
+void ch_doctor_machine(struct ch_findings *f) {
+    struct utsname u;
+    char *detail = uname(&u) == 0 ? ch_format("%s, %s %s, %s%s", chela_version(), u.sysname,
+                                              u.release, u.machine, geteuid() ? "" : ", as root")
+                                  : ch_dup(chela_version());
+    ch_findings_tell(f, "machine", "chela", "ok", detail, NULL);
+}
+
+/* Certificates, signatures and the end of a session's claim all rest on it. */
+void ch_doctor_clock(struct ch_findings *f) {
+    enum { EARLIEST = 1767225600 }; /* 2026-01-01: there was no chela before */
+    struct timex t = {0};
+    struct tm day;
+    char date[40];
+    time_t now = time(NULL);
+
+    strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S UTC", gmtime_r(&now, &day));
+    if (now < EARLIEST)
+        ch_findings_tell(f, "machine", "clock", "fail", ch_format("%s cannot be", date),
+                         "set the clock: certificates and signatures depend on it");
+    else if (adjtimex(&t) == TIME_ERROR || t.status & STA_UNSYNC)
+        ch_findings_tell(f, "machine", "clock", "warn",
+                         ch_format("%s, and nothing keeps it right", date),
+                         "run a time service: timedatectl set-ntp true");
+    else
+        ch_findings_tell(f, "machine", "clock", "ok", ch_dup(date), NULL);
+}
+
+/* --- disks --------------------------------------------------------------------------- */
+
+static char *size_text(double bytes) {
+    return bytes < 1e9 ? ch_format("%.0f MB", bytes / 1e6) : ch_format("%.1f GB", bytes / 1e9);
+}
+
+/* The directory itself or, before it is made, the nearest above it. */
+static void look_at_disk(struct ch_findings *f, const char *name, const char *path) {
+    enum { LOW = 200 * 1000000, NONE = 20 * 1000000 };
+    struct statvfs disk;
+    char *at = ch_dup(path), *slash;
+
+    while (statvfs(at, &disk) != 0) {
+        if (!(slash = strrchr(at, '/')) || slash == at) {
+            free(at);
+            return;
+        }
+        *slash = '\0';
+    }
+    double left = (double)disk.f_bavail * (double)disk.f_frsize;
+    bool read_only = disk.f_flag & ST_RDONLY;
+    char *size = size_text(left);
+    ch_findings_tell(f, "disk", name,
+                     read_only || left < NONE ? "fail" : left < LOW ? "warn" : "ok",
+                     ch_format("%s left in %s%s", size, at, read_only ? ", and read-only" : ""),
+                     read_only ? "choose another place" : "make room, or choose another place");
+    free(size);
+    free(at);
+}
+
+void ch_doctor_disks(struct ch_findings *f, const struct ch_env *env, const char *workspace) {
+    char *state = env->state_home ? ch_format("%s/chela", env->state_home)
+                  : env->home     ? ch_format("%s/.local/state/chela", env->home)
+                                  : NULL;
+    look_at_disk(f, "workspace", workspace ? workspace : ".");
+    if (state)
+        look_at_disk(f, "state", state);
+    look_at_disk(f, "temporary", "/tmp");
+    free(state);
+}
+
+/* --- channels ------------------------------------------------------------------------ */
+
+/* "A, B" of those that are named and not set; NULL: none. */
+static char *unset(const struct chela_channel_env *env) {
+    const char *const names[] = {env->secret, env->token, env->encrypt_key};
+    char *missing = NULL;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *value = names[i] ? getenv(names[i]) : "set";
+        if (value && *value)
+            continue;
+        char *longer = ch_format("%s%s%s", missing ? missing : "", missing ? ", " : "", names[i]);
+        free(missing);
+        missing = longer;
+    }
+    return missing;
+}
+
+static void ask_service(struct ch_findings *f, struct chela_channel_opts *c,
+                        const struct chela_channel_env *env, chela_runtime *rt) {
+    c->secret = env->secret ? getenv(env->secret) : NULL;
+    struct chela_error err = {0};
+    char *json = chela_channel_survey(rt, c, &err);
+    if (json)
+        ch_findings_survey(f, json);
+    else
+        ch_findings_tell(f, "channel", c->name, "fail", ch_dup(err.message), NULL);
+    chela_free(json);
+}
+
+static void look_at_channel(struct ch_findings *f, struct chela_channel_opts *c,
+                            const struct chela_channel_env *env, chela_runtime *rt) {
+    char *missing = unset(env);
+    if (missing)
+        ch_findings_tell(f, "channel", c->name, "fail", ch_format("%s: not set", missing),
+                         "put the app's secrets into the environment of chela serve");
+    else if (!env->encrypt_key)
+        ch_findings_tell(f, "channel", c->name, "warn",
+                         ch_format("app %s; its callbacks are not signed", c->account),
+                         "set an Encrypt Key in its console, and name it: encryptKeyEnv");
+    else
+        ch_findings_tell(f, "channel", c->name, "ok",
+                         ch_format("app %s, its secrets are there", c->account), NULL);
+    if (!missing)
+        ask_service(f, c, env, rt);
+    free(missing);
+}
+
+void ch_doctor_channels(struct ch_findings *f, const chela_config *config, chela_runtime *rt) {
+    for (size_t i = 0; config; i++) {
+        struct chela_channel_opts c = CHELA_CHANNEL_OPTS(.name = NULL);
+        struct chela_channel_env env = CHELA_CHANNEL_ENV(.secret = NULL);
+        if (chela_config_channel(config, i, &c, &env, NULL) < 0)
+            return;
+        look_at_channel(f, &c, &env, rt);
+    }
+}

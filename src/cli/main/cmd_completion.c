@@ -1,0 +1,221 @@
+/* cmd_completion.c -- `chela completion`: what a shell needs to complete our
+ * commands and flags, made from the tables of commands and options, so that it
+ * cannot lag behind them. */
+#include <string.h>
+
+#include "cli/command/cmd.h"
+#include "cli/support/draft.h"
+#include "cli/support/mem.h"
+#include "cli/support/problem.h"
+
+/* --- bash, and zsh by way of its bashcompinit ------------------------------------------ */
+
+/* The part of a command's name before the blank, or all of it. */
+static size_t first_word(const struct ch_cmd *cmd) {
+    return strcspn(cmd->name, " ");
+}
+
+static bool same_group(const struct ch_cmd *a, const struct ch_cmd *b) {
+    size_t n = first_word(a);
+    return b && first_word(b) == n && memcmp(a->name, b->name, n) == 0;
+}
+
+/* The words that may follow `group`, or (NULL) come first. */
+static void subcommands(FILE *out, const char *group) {
+    for (const struct ch_cmd *const *c = ch_cmds; *c; c++) {
+        if (group && ch_cmd_in_group(*c, group))
+            fprintf(out, " %s", (*c)->name + strlen(group) + 1);
+        else if (!group && (c == ch_cmds || !same_group(*c, c[-1])))
+            fprintf(out, " %.*s", (int)first_word(*c), (*c)->name);
+    }
+}
+
+static void bash_groups(FILE *out) {
+    fputs("    case $cmd in\n    '') words=\"", out);
+    subcommands(out, NULL);
+    fputs(" --help --version\" ;;\n", out);
+    for (const struct ch_cmd *const *c = ch_cmds; *c; c++) {
+        if (!strchr((*c)->name, ' ') || (c != ch_cmds && same_group(*c, c[-1])))
+            continue;
+        char *group = ch_format("%.*s", (int)first_word(*c), (*c)->name);
+        fprintf(out, "    %s) words=\"", group);
+        subcommands(out, group);
+        fputs("\" ;;\n", out);
+        free(group);
+    }
+}
+
+static void bash_command(FILE *out, const struct ch_cmd *cmd) {
+    fprintf(out, "    '%s')\n        case $prev in\n", cmd->name);
+    for (const struct ch_opt *o = cmd->opts; o && o->name; o++) {
+        if (o->kind == CH_OPT_SWITCH)
+            continue;
+        fprintf(out, "        --%s) ", o->name);
+        if (o->kind == CH_OPT_CHOICE) {
+            fputs("COMPREPLY=($(compgen -W \"", out);
+            for (const char *p = o->value; *p; p++)
+                fputc(*p == '|' ? ' ' : *p, out);
+            fputs("\" -- \"$cur\")); return ;;\n", out);
+        } else {
+            fputs("COMPREPLY=(); return ;;\n", out); /* files, by the shell's default */
+        }
+    }
+    fputs("        esac\n        words=\"", out);
+    for (const struct ch_opt *o = cmd->opts; o && o->name; o++)
+        fprintf(out, " --%s", o->name);
+    fputs(" --help\" ;;\n", out);
+}
+
+static void bash(FILE *out) {
+    fputs("# Completion for chela. In ~/.bashrc: source <(chela completion bash)\n"
+          "_chela() {\n"
+          "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+          "    local cmd='' words='' i\n"
+          "    COMPREPLY=()\n"
+          "    for ((i = 1; i < COMP_CWORD && i < 3; i++)); do\n"
+          "        case ${COMP_WORDS[i]} in -*) break ;; esac\n"
+          "        case \" $_chela_groups \" in\n"
+          "        *\" ${COMP_WORDS[1]} \"*) cmd=${cmd:+$cmd }${COMP_WORDS[i]} ;;\n"
+          "        *) cmd=${COMP_WORDS[1]}; break ;;\n"
+          "        esac\n"
+          "    done\n",
+          out);
+    bash_groups(out);
+    for (const struct ch_cmd *const *c = ch_cmds; *c; c++)
+        bash_command(out, *c);
+    fputs("    esac\n"
+          "    case $cur,$cmd in\n"
+          "    -*,* | *,'') COMPREPLY=($(compgen -W \"$words\" -- \"$cur\")) ;;\n"
+          "    *) case \" $_chela_groups \" in *\" $cmd \"*)"
+          " COMPREPLY=($(compgen -W \"$words\" -- \"$cur\")) ;; esac ;;\n"
+          "    esac\n"
+          "}\n_chela_groups=\"",
+          out);
+    for (const struct ch_cmd *const *c = ch_cmds; *c; c++)
+        if (strchr((*c)->name, ' ') && (c == ch_cmds || !same_group(*c, c[-1])))
+            fprintf(out, " %.*s", (int)first_word(*c), (*c)->name);
+    fputs(" \"\ncomplete -o default -F _chela chela\n", out);
+}
+
+static void zsh(FILE *out) {
+    fputs("# Completion for chela. In ~/.zshrc: source <(chela completion zsh)\n"
+          "autoload -U +X compinit && compinit\n"
+          "autoload -U +X bashcompinit && bashcompinit\n",
+          out);
+    bash(out);
+}
+
+/* --- fish ------------------------------------------------------------------------------ */
+
+static void fish_quoted(FILE *out, const char *text) {
+    fputc('\'', out);
+    for (; *text && *text != ';'; text++)
+        fprintf(out, *text == '\'' || *text == '\\' ? "\\%c" : "%c", *text);
+    fputc('\'', out);
+}
+
+/* The condition under which a command's own flags are offered. */
+static void fish_condition(FILE *out, const struct ch_cmd *cmd) {
+    size_t n = first_word(cmd);
+    fprintf(out, "-n '__fish_seen_subcommand_from %.*s", (int)n, cmd->name);
+    if (cmd->name[n])
+        fprintf(out, "; and __fish_seen_subcommand_from %s", cmd->name + n + 1);
+    fputc('\'', out);
+}
+
+static void fish_name(FILE *out, const struct ch_cmd *cmd, const struct ch_cmd *before) {
+    size_t n = first_word(cmd);
+    bool group = cmd->name[n];
+    if (!before || !same_group(cmd, before)) {
+        fprintf(out, "complete -c chela -n __fish_use_subcommand -f -a %.*s", (int)n, cmd->name);
+        if (!group) {
+            fputs(" -d ", out);
+            fish_quoted(out, cmd->summary);
+        }
+        fputc('\n', out);
+    }
+    if (!group)
+        return;
+    fprintf(out, "complete -c chela -f -n '__fish_seen_subcommand_from %.*s' -a %s -d ", (int)n,
+            cmd->name, cmd->name + n + 1);
+    fish_quoted(out, cmd->summary);
+    fputc('\n', out);
+}
+
+static void fish_flag(FILE *out, const struct ch_cmd *cmd, const struct ch_opt *o) {
+    fputs("complete -c chela ", out);
+    fish_condition(out, cmd);
+    fprintf(out, " -l %s", o->name);
+    if (o->letter)
+        fprintf(out, " -s %c", o->letter);
+    if (o->kind == CH_OPT_CHOICE) {
+        fputs(" -x -a '", out);
+        for (const char *p = o->value; *p; p++)
+            fputc(*p == '|' ? ' ' : *p, out);
+        fputc('\'', out);
+    } else if (o->kind != CH_OPT_SWITCH) {
+        fputs(" -r", out);
+    }
+    fputs(" -d ", out);
+    fish_quoted(out, o->help);
+    fputc('\n', out);
+}
+
+static void fish(FILE *out) {
+    fputs("# Completion for chela. chela completion fish >~/.config/fish/completions/chela.fish\n",
+          out);
+    for (const struct ch_cmd *const *c = ch_cmds; *c; c++) {
+        fish_name(out, *c, c == ch_cmds ? NULL : c[-1]);
+        for (const struct ch_opt *o = (*c)->opts; o && o->name; o++)
+            fish_flag(out, *c, o);
+    }
+}
+
+/* --- the command ------------------------------------------------------------------------ */
+
+static const struct {
+    const char *name;
+    void (*write)(FILE *out);
+} shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
+
+static int print(struct ch_console *c, const struct ch_args *args) {
+    for (size_t i = 0; args->n == 1 && i < sizeof(shells) / sizeof(shells[0]); i++) {
+        struct ch_draft d;
+        if (strcmp(shells[i].name, args->words[0]) != 0)
+            continue;
+        ch_draft_init(&d);
+        shells[i].write(d.f);
+        ch_draft_finish(&d);
+        ch_console_print(c, d.p, d.n);
+        free(d.p);
+        return CH_EXIT_DONE;
+    }
+    ch_console_error(c, "usage: chela completion bash|zsh|fish");
+    return CH_EXIT_USAGE;
+}
+
+static int run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+    struct ch_args args;
+    struct ch_console console;
+    int code = ch_cmd_parse(cmd, env, argc, argv, NULL, &args);
+    if (code < 0) {
+        ch_console_init(&console, env, CH_NORMAL, false);
+        code = ch_console_exit(&console, print(&console, &args));
+        ch_console_release(&console);
+    }
+    ch_args_release(&args);
+    return code;
+}
+
+static const struct ch_opt opts[] = {{.name = NULL}};
+
+const struct ch_cmd ch_cmd_completion = {
+    .name = "completion",
+    .args = "bash|zsh|fish",
+    .summary = "completion of commands and flags for a shell",
+    .about = "Prints a script for the shell: 'source <(chela completion bash)' in ~/.bashrc, the "
+             "same with zsh in ~/.zshrc, or 'chela completion fish' into "
+             "~/.config/fish/completions/chela.fish.",
+    .opts = opts,
+    .run = run,
+};

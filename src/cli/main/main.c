@@ -1,0 +1,104 @@
+/* main.c -- from argv to a command. */
+#include <fcntl.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "chela/session.h"
+#include "cli/command/cmd.h"
+#include "cli/support/draft.h"
+#include "cli/support/problem.h"
+
+/* A standard stream that is closed would be the next file to be opened. A
+ * closed stdout is opened so that writing to it fails, and is reported. */
+static void open_standard_streams(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        int mode = fd == STDERR_FILENO ? O_WRONLY : O_RDONLY;
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", mode) != fd)
+            abort();
+    }
+}
+
+/* The process's one-time settings, before any thread exists. */
+static void prepare_process(void) {
+    open_standard_streams();
+    signal(SIGPIPE, SIG_IGN);       /* a reader that went away is an error of write() */
+    setlocale(LC_CTYPE, "C.UTF-8"); /* for the width of characters; our text is UTF-8 */
+}
+
+static int print_version(struct ch_console *c) {
+    char *line = ch_format("chela %s\n", chela_version());
+    ch_console_print(c, line, strlen(line));
+    free(line);
+    return CH_EXIT_DONE;
+}
+
+static bool is_any(const char *word, const char *one, const char *other) {
+    return strcmp(word, one) == 0 || strcmp(word, other) == 0;
+}
+
+static int usage_error(struct ch_console *c, const char *name) {
+    struct ch_draft d;
+    ch_draft_init(&d);
+    ch_help_write(d.f, name);
+    ch_draft_finish(&d);
+    ch_console_complain(c, d.p, d.n);
+    free(d.p);
+    return CH_EXIT_USAGE;
+}
+
+/* What is no command: flags of the program itself, groups, mistakes. */
+static int without_command(struct ch_console *c, int argc, char **argv) {
+    if (argc == 0)
+        return usage_error(c, NULL);
+    if (is_any(argv[0], "--version", "-V"))
+        return print_version(c);
+    if (is_any(argv[0], "--help", "-h")) {
+        ch_help_print(c, NULL);
+        return CH_EXIT_DONE;
+    }
+    if (argv[0][0] == '-') {
+        ch_console_error(c, "unknown flag %s (flags follow the command: 'chela COMMAND --help')",
+                         argv[0]);
+        return CH_EXIT_USAGE;
+    }
+    if (!ch_cmd_is_group(argv[0]))
+        return ch_cmd_unknown(c, argv[0]);
+    if (argc == 1)
+        return usage_error(c, argv[0]);
+    if (is_any(argv[1], "--help", "-h")) {
+        ch_help_print(c, argv[0]);
+        return CH_EXIT_DONE;
+    }
+    char *name = ch_format("%s %s", argv[0], argv[1]);
+    int code = ch_cmd_unknown(c, name);
+    free(name);
+    return code;
+}
+
+/* How many words of argv are the command's name; 0 if it is not that one. */
+static int words_of(const struct ch_cmd *cmd, int argc, char **argv) {
+    const char *second = strchr(cmd->name, ' ');
+    if (!second)
+        return argc > 0 && strcmp(argv[0], cmd->name) == 0 ? 1 : 0;
+    return argc > 1 && ch_cmd_in_group(cmd, argv[0]) && strcmp(argv[1], second + 1) == 0 ? 2 : 0;
+}
+
+int main(int argc, char **argv) {
+    prepare_process();
+    struct ch_env env = ch_env_read();
+    argc -= argc > 0;
+    argv++;
+    for (const struct ch_cmd *const *cmd = ch_cmds; *cmd; cmd++) {
+        int n = words_of(*cmd, argc, argv);
+        if (n > 0)
+            return (*cmd)->run(*cmd, &env, argc - n, argv + n);
+    }
+    struct ch_console console;
+    ch_console_init(&console, &env, CH_NORMAL, false);
+    int code = ch_console_exit(&console, without_command(&console, argc, argv));
+    ch_console_release(&console);
+    return code;
+}

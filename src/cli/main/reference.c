@@ -1,0 +1,202 @@
+/* reference.c -- docs/reference.md: commands, flags and events, as they are.
+ *
+ * Commands come from the table that dispatch and help read. Of every event an
+ * example is made and handed to the library, so that what the page shows is
+ * what is written, field by field; all optional fields are there. */
+#include <stdio.h>
+#include <string.h>
+
+#include "chela/event.h"
+#include "chela/session.h"
+#include "cli/command/cmd.h"
+#include "cli/support/env.h"
+
+#define STR(text) ((struct chela_str){text, sizeof(text) - 1})
+
+/* --- events --------------------------------------------------------------------- */
+
+#define USAGE {.input = 1200, .output = 80, .cache_read = 1024, .reasoning = 32, .cost_usd = 0.0012}
+
+static const struct chela_str media[] = {STR("chart.png")};
+
+/* One for each member of the union. */
+static const struct chela_event example_start = {
+    .start = {"s_1", "main", "anthropic/claude-sonnet-4-6", "react", "system@0.1.0#92f7f32c0b4c"}};
+static const struct chela_event example_state = {.state = {"OBSERVE", "THINK"}};
+static const struct chela_event example_turn = {
+    .turn = {.turn = 1, .stop_reason = "tool_use", .usage = USAGE}};
+static const struct chela_event example_request = {
+    .request = {1, "anthropic/claude-sonnet-4-6", 3, 13, 13075, "planner"}};
+static const struct chela_event example_delta = {.delta = {.text = STR("Let me ")}};
+static const struct chela_event example_call = {
+    .call = {.id = STR("call_1"),
+             .name = STR("read"),
+             .arguments = STR("{\"file_path\":\"a.txt\"}")}};
+static const struct chela_event example_note = {
+    .note = {.text = STR("half of it"), .id = STR("call_1")}};
+static const struct chela_event example_result = {
+    .result = {.id = STR("call_1"),
+               .name = STR("read"),
+               .is_error = true,
+               .error_type = "not_found",
+               .content = STR("{\"error\":\"there is no file 'a.txt'\"}"),
+               .details = STR("{}"),
+               .attempts = 2,
+               .duration_ms = 4}};
+static const struct chela_event example_approval = {
+    .approval = {.approval_id = STR("ap_1"),
+                 .id = STR("call_1"),
+                 .name = STR("exec"),
+                 .arguments = STR("{\"command\":\"make\"}"),
+                 .summary = STR("exec: make"),
+                 .can_remember = true}};
+static const struct chela_event example_retry = {.retry = {1, 500, STR("HTTP 529")}};
+static const struct chela_event example_fallback = {
+    .fallback = {"anthropic/claude-sonnet-4-6", "openai/gpt-5", STR("HTTP 529")}};
+static const struct chela_event example_handoff = {
+    .fallback = {"front", "billing", STR("about a bill")}};
+static const struct chela_event example_compaction = {.compaction = {"summary", 90000, 12000}};
+static const struct chela_event example_plan = {
+    .plan = {STR("[{\"step_id\":1,\"description\":\"Read it\",\"tool_name\":\"read\","
+                 "\"tool_input\":{\"file_path\":\"a.txt\"},\"depends_on\":[],"
+                 "\"status\":\"running\"}]")}};
+static const struct chela_event example_reflection = {
+    .reflection = {"retry_step", "accept", 5, 2, 5, 1, STR("read the whole file")}};
+static const struct chela_event example_beat = {.beat = {1, 61.5, "native"}};
+static const struct chela_event example_end = {.end = {.status = "done",
+                                                       .reason = "task_completed",
+                                                       .text = STR("It says hello."),
+                                                       .error = STR("one line, if it failed"),
+                                                       .turns = 2,
+                                                       .tool_calls = 1,
+                                                       .usage = USAGE,
+                                                       .delivered = true,
+                                                       .reply_to = STR("om_1"),
+                                                       .media = media,
+                                                       .nmedia = 1,
+                                                       .voice = true,
+                                                       .silent = true}};
+
+static const struct chela_event child_call = {
+    .type = CHELA_EV_TOOL_CALL,
+    .call = {.id = STR("call_1"), .name = STR("read"), .arguments = STR("{}")}};
+static const struct chela_event example_child = {
+    .child = {&child_call, "run_0", "researcher", "call_1", 1}};
+
+static const struct chela_event *const examples[] = {
+#define EXAMPLE(name, text, member) &example_##member,
+    CHELA_EVENTS(EXAMPLE)
+#undef EXAMPLE
+};
+
+static const char *const meanings[] = {
+    [CHELA_EV_RUN_START] = "A run begins, or a paused one goes on.",
+    [CHELA_EV_STATE] = "The run changes its state.",
+    [CHELA_EV_TURN_START] = "A model call and the tool calls it will ask for.",
+    [CHELA_EV_MODEL_REQUEST] = "What a model is sent; `role` if it is not the agent itself.",
+    [CHELA_EV_TEXT_DELTA] = "A piece of the answer.",
+    [CHELA_EV_REASONING_DELTA] = "A piece of what the model thinks.",
+    [CHELA_EV_TOOL_CALL_DELTA] = "A piece of a call; id and name come once.",
+    [CHELA_EV_TOOL_CALL] = "A call, whole.",
+    [CHELA_EV_TOOL_START] = "The tool begins.",
+    [CHELA_EV_TOOL_PROGRESS] = "The tool says how far it is.",
+    [CHELA_EV_TOOL_RESULT] = "The one result of a call; `error_type` and `retryable` if it failed.",
+    [CHELA_EV_APPROVAL_REQUIRED] = "A person is to allow a call.",
+    [CHELA_EV_CLIENT_TOOL_REQUIRED] = "A call that the client carries out.",
+    [CHELA_EV_STEERING] = "What was said during the run, told before its next model call.",
+    [CHELA_EV_FOLLOW_UP] = "What was said during the run, told when it would have ended.",
+    [CHELA_EV_SYSTEM_EVENT] = "What happened that the model is told of, such as the end of a job.",
+    [CHELA_EV_RETRY] = "A model call failed and will be made again.",
+    [CHELA_EV_FALLBACK] = "Another model takes over.",
+    [CHELA_EV_COMPACTION] = "The conversation was made shorter.",
+    [CHELA_EV_WARNING] = "Something worth knowing; the run goes on.",
+    [CHELA_EV_PLAN] = "The plan, whenever a step changes.",
+    [CHELA_EV_REFLECTION] = "A judgement of a result, and what follows from it.",
+    [CHELA_EV_BEAT] = "Mode heartbeat: how willing the agent is, and what it makes of a turn.",
+    [CHELA_EV_TURN_END] = "The model call is over.",
+    [CHELA_EV_RUN_END] = "The last event, exactly one: how the run ended, and its answer.",
+    [CHELA_EV_HANDOFF] = "From here on another agent answers.",
+    [CHELA_EV_CHILD] = ("Any of these, of an agent that was called, or of a step of a plan "
+                        "that is a run: `run` and `seq` are its own; "
+                        "it begins with `child_start` and ends with `child_end`."),
+};
+_Static_assert(sizeof(meanings) / sizeof(meanings[0]) == CHELA_EV_COUNT, "one for each event");
+
+static void write_events(FILE *out) {
+    fputs("## Events\n\n"
+          "What `--output jsonl` prints, the gateway streams and the library's callback is given. "
+          "`seq` counts from 0 without\ngaps, `ts` is in milliseconds since 1970. Each is shown "
+          "with every field that it can have; those that say nothing\nare left out.\n",
+          out);
+    for (int i = 0; i < CHELA_EV_COUNT; i++) {
+        struct chela_event ev = *examples[i];
+        ev.type = (enum chela_event_type)i;
+        ev.run = "run_1";
+        if (examples[i] == &example_note && ev.type != CHELA_EV_TOOL_PROGRESS)
+            ev.note.id = STR("");
+        if (ev.type == CHELA_EV_HANDOFF)
+            ev.fallback = example_handoff.fallback;
+        char *json = chela_event_json(&ev);
+        fprintf(out, "\n`%s`: %s\n\n```json\n%s\n```\n", chela_event_name(ev.type), meanings[i],
+                json);
+        chela_free(json);
+    }
+}
+
+/* --- commands -------------------------------------------------------------------- */
+
+/* Text for a cell of a table. */
+static void put_cell(FILE *out, const char *text) {
+    for (; *text; text++) {
+        if (*text == '|')
+            fputc('\\', out);
+        fputc(*text == '\n' ? ' ' : *text, out);
+    }
+}
+
+static void write_flag(FILE *out, const struct ch_opt *o) {
+    fputs("| `", out);
+    if (o->letter)
+        fprintf(out, "-%c`, `", o->letter);
+    fprintf(out, "--%s", o->name);
+    if (o->value) {
+        fputc(' ', out);
+        put_cell(out, o->value);
+    }
+    fputs("` | ", out);
+    put_cell(out, o->help);
+    fputs(" |\n", out);
+}
+
+static void write_command(FILE *out, const struct ch_cmd *cmd) {
+    fprintf(out, "\n### `chela %s%s%s%s`\n\n%s\n", cmd->name, cmd->opts->name ? " [flags]" : "",
+            *cmd->args ? " " : "", cmd->args, cmd->about);
+    if (!cmd->opts->name)
+        return;
+    fputs("\n| flag | |\n|---|---|\n", out);
+    for (const struct ch_opt *o = cmd->opts; o->name; o++)
+        write_flag(out, o);
+}
+
+void ch_reference_write(FILE *out) {
+    fputs("# Reference\n\n"
+          "Made by `make man` from the tables of the program. The keys of `chela.yaml` are in "
+          "[configuration.md](configuration.md),\nthe bounds of everything in "
+          "[limits.md](limits.md), the library's functions in its [headers](../include/chela).\n\n"
+          "## Commands\n\n"
+          "Long flags take `--flag value` and `--flag=value`; every command has `--help`.\n",
+          out);
+    for (const struct ch_cmd *const *c = ch_cmds; *c; c++)
+        write_command(out, *c);
+    fputs("\n## Exit status\n\n| | |\n|---|---|\n", out);
+    for (const struct ch_exit_help *e = ch_exit_help; e->code; e++)
+        fprintf(out, "| %s | %s |\n", e->code, e->meaning);
+    fputs("\n## Environment\n\n| variable | |\n|---|---|\n", out);
+    for (const struct ch_env_help *e = ch_env_help; e->name; e++) {
+        fprintf(out, "| `%s` | ", e->name);
+        put_cell(out, e->help);
+        fputs(" |\n", out);
+    }
+    fputc('\n', out);
+    write_events(out);
+}

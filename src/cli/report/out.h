@@ -1,0 +1,45 @@
+/* out.h -- what a run looks like: for people, and for programs. */
+#ifndef CH_CLI_OUT_H
+#define CH_CLI_OUT_H
+#include <stdbool.h>
+
+#include "chela/event.h"
+#include "cli/term/console.h"
+
+/* --- for people (out_text.c) ------------------------------------------------ */
+
+/* The answer on stdout, everything about it on stderr. On a terminal text is
+ * shown as it comes. Elsewhere, and when quiet, stdout gets the final answer
+ * alone: text that turns out to come before tool calls is shown on stderr. */
+struct ch_text {
+    struct ch_console *console; /* borrowed */
+    bool no_answer;             /* the answer is printed by somebody else */
+    bool fresh;                 /* no text of this reply has come yet */
+    bool calls;                 /* this reply asked for tools */
+    char *said;                 /* owned: the text of the last reply that had some */
+    size_t said_n, said_cap;
+    bool shown; /* and it has been shown */
+    unsigned ticked;            /* bits of the plan's steps that were shown to have ended */
+};
+
+void ch_text_event(struct ch_text *t, const struct chela_event *ev);
+void ch_text_release(struct ch_text *t);
+/* Is text shown as it comes? */
+bool ch_text_streams(const struct ch_text *t);
+
+/* How a run ended, when that takes a word, on stderr. In every format. */
+void ch_text_outcome(struct ch_console *c, const struct chela_event *end);
+
+/* The exit code that the status of a run's end stands for. */
+int ch_text_exit(const char *status);
+
+/* --- for programs (out_json.c) ----------------------------------------------- */
+
+/* A JSON text of one line, or an event as one, on stdout. */
+void ch_json_line(struct ch_console *c, const char *json);
+void ch_json_event(struct ch_console *c, const struct chela_event *ev);
+
+/* A JSON text with line breaks and indentation, otherwise unchanged. */
+void ch_json_pretty(FILE *out, const char *json, size_t n);
+
+#endif

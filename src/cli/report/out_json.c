@@ -1,0 +1,69 @@
+/* out_json.c -- see out.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "chela/session.h"
+#include "cli/support/draft.h"
+#include "cli/support/mem.h"
+#include "cli/report/out.h"
+
+void ch_json_line(struct ch_console *c, const char *json) {
+    char *line = ch_format("%s\n", json);
+    ch_console_print(c, line, strlen(line)); /* one write: a line is never torn */
+    free(line);
+}
+
+void ch_json_event(struct ch_console *c, const struct chela_event *ev) {
+    char *json = chela_event_json(ev);
+    ch_json_line(c, json);
+    chela_free(json);
+}
+
+static void new_line(FILE *out, unsigned depth) {
+    fprintf(out, "\n%*s", (int)(depth * 2), "");
+}
+
+/* The bytes of the string that starts at p, quotes included. */
+static size_t string_length(const char *p, size_t n) {
+    size_t i = 1;
+    while (i < n && p[i] != '"')
+        i += p[i] == '\\' ? 2 : 1;
+    return i < n ? i + 1 : n;
+}
+
+static size_t skip_space(const char *p, size_t i, size_t n) {
+    while (i < n && strchr(" \t\r\n", p[i]))
+        i++;
+    return i;
+}
+
+/* Works on the text, not on values: nothing is reordered or rounded. */
+void ch_json_pretty(FILE *out, const char *json, size_t n) {
+    unsigned depth = 0;
+    for (size_t i = skip_space(json, 0, n), used; i < n; i = skip_space(json, i + used, n)) {
+        char c = json[i], next = '\0';
+        size_t after = skip_space(json, i + 1, n);
+        used = 1;
+        if (after < n)
+            next = json[after];
+        if (c == '"') {
+            used = string_length(json + i, n - i);
+            fwrite(json + i, 1, used, out);
+        } else if ((c == '{' && next == '}') || (c == '[' && next == ']')) {
+            fprintf(out, "%c%c", c, next);
+            used = after + 1 - i;
+        } else if (c == '{' || c == '[') {
+            fputc(c, out);
+            new_line(out, ++depth);
+        } else if (c == '}' || c == ']') {
+            new_line(out, depth -= depth > 0);
+            fputc(c, out);
+        } else if (c == ',') {
+            fputc(c, out);
+            new_line(out, depth);
+        } else {
+            fputs(c == ':' ? ": " : (char[]){c, '\0'}, out);
+        }
+    }
+    fputc('\n', out);
+}

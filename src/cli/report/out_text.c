@@ -1,0 +1,372 @@
+/* out_text.c -- see out.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "chela/json.h"
+#include "chela/session.h"
+#include "cli/support/draft.h"
+#include "cli/support/mem.h"
+#include "cli/report/out.h"
+#include "cli/support/problem.h"
+
+#define S(n) ((n) == 1 ? "" : "s") /* "1 turn", "2 turns" */
+#define STR(s) (int)(s).n, (s).p   /* for "%.*s" */
+
+/* --- the text of a turn ------------------------------------------------------- */
+
+static void keep(struct ch_text *t, const char *p, size_t n) {
+    if (n > t->said_cap - t->said_n) {
+        t->said_cap = (t->said_n + n) * 2;
+        t->said = ch_must(realloc(t->said, t->said_cap));
+    }
+    memcpy(t->said + t->said_n, p, n);
+    t->said_n += n;
+}
+
+/* Text that is not the answer: it came before tool calls. */
+static void show_as_progress(struct ch_text *t) {
+    if (!t->shown)
+        ch_console_progress(t->console, "text", t->said, t->said_n);
+    t->shown = true;
+}
+
+bool ch_text_streams(const struct ch_text *t) {
+    return t->console->out.tty && !t->no_answer && !t->console->quiet;
+}
+
+static void on_text(struct ch_text *t, struct chela_str piece) {
+    /* a new reply, or one that goes on after its calls */
+    if (t->fresh || (t->shown && !ch_text_streams(t)))
+        t->said_n = 0;
+    t->fresh = false;
+    t->shown = ch_text_streams(t);
+    keep(t, piece.p, piece.n);
+    if (t->shown)
+        ch_console_answer(t->console, piece.p, piece.n);
+}
+
+/* A new reply begins, or the same one again. */
+static void on_reply(struct ch_text *t) {
+    if (t->said_n > 0)
+        show_as_progress(t);
+    if (ch_text_streams(t))
+        ch_console_answer_end(t->console);
+    t->calls = false;
+    t->fresh = true;
+}
+
+static bool already_shown(const struct ch_text *t, struct chela_str answer) {
+    return t->shown && t->said_n == answer.n && memcmp(t->said, answer.p, answer.n) == 0;
+}
+
+static void on_end(struct ch_text *t, struct chela_str answer) {
+    if (t->no_answer)
+        return;
+    if (!ch_text_streams(t) || !already_shown(t, answer)) {
+        ch_console_answer_end(t->console);
+        ch_console_answer(t->console, answer.p, answer.n);
+    }
+    ch_console_answer_end(t->console);
+}
+
+void ch_text_release(struct ch_text *t) {
+    free(t->said);
+    *t = (struct ch_text){0};
+}
+
+/* --- tools --------------------------------------------------------------------- */
+
+/* The beginning of a text as one safe line that fits the terminal beside
+ * `taken` columns; owned. */
+static char *brief(const struct ch_text *t, struct chela_str s, size_t taken) {
+    enum { LOG_COLUMNS = 200, LEAST = 20 };
+    unsigned room = t->console->err.tty ? ch_term_columns(&t->console->err) - 1 : LOG_COLUMNS;
+    struct ch_escape safe = {.mode = CH_ESCAPE_LINE};
+    struct ch_draft d;
+
+    room = room > taken + LEAST ? room - (unsigned)taken : LEAST;
+    ch_draft_init(&d);
+    ch_escape_feed(&safe, d.f, s.p, s.n < 4 * room ? s.n : 4 * room);
+    ch_draft_finish(&d);
+    if (ch_term_fit(d.p, d.n, room) < d.n)
+        memcpy(d.p + ch_term_fit(d.p, d.n, room - 3), "...", 4);
+    return d.p;
+}
+
+/* A plan is shown as a checklist; the call that it is says nothing more. */
+static bool is_plan(struct chela_str tool) {
+    static const char name[] = "make_plan";
+    return tool.n == sizeof(name) - 1 && memcmp(tool.p, name, tool.n) == 0;
+}
+
+static void on_call(struct ch_text *t, const struct chela_event *ev) {
+    if (t->said_n > 0)
+        show_as_progress(t);
+    t->calls = true;
+    char *arguments = brief(t, ev->call.arguments, strlen("[tool]  ") + ev->call.name.n);
+    if (is_plan(ev->call.name))
+        ch_console_verbose(t->console, "[tool] %.*s %s", STR(ev->call.name), arguments);
+    else
+        ch_console_note(t->console, "[tool] %.*s %s", STR(ev->call.name), arguments);
+    free(arguments);
+}
+
+/* What the model gets as {"error", "error_type", ...} is one sentence to people. */
+static void on_failure(struct ch_text *t, const struct chela_event *ev) {
+    struct chela_str why = ev->result.content;
+    const char *type = ev->result.error_type ? ev->result.error_type : "error";
+    char *sentence = chela_json_get(why.p, why.n, "/error", &why.n);
+    if (sentence)
+        why.p = sentence;
+    char *text = brief(t, why, strlen("[tool]  failed (): ") + ev->result.name.n + strlen(type));
+    ch_console_note(t->console, "[tool] %.*s failed (%s): %s", STR(ev->result.name), type, text);
+    chela_free(sentence);
+    free(text);
+}
+
+static void on_result(struct ch_text *t, const struct chela_event *ev) {
+    char *content = brief(t, ev->result.content, strlen("[tool] : ") + ev->result.name.n);
+    if (ev->result.is_error) {
+        on_failure(t, ev);
+    } else if (!is_plan(ev->result.name)) {
+        ch_console_note(t->console, "[tool] %.*s done: %zu bytes in %lld ms%s",
+                        STR(ev->result.name), ev->result.content.n,
+                        (long long)ev->result.duration_ms,
+                        ev->result.truncated ? ", truncated" : "");
+        ch_console_verbose(t->console, "[tool] %.*s: %s", STR(ev->result.name), content);
+    }
+    free(content);
+}
+
+/* --- the rest -------------------------------------------------------------------- */
+
+static void on_turn_end(struct ch_text *t, const struct chela_event *ev) {
+    const struct chela_usage *u = &ev->turn.usage;
+    if (t->calls && t->said_n > 0)
+        show_as_progress(t);
+    ch_console_verbose(t->console, "[turn %u] %s, %lld tokens in (%lld cached), %lld out",
+                       ev->turn.turn, ev->turn.stop_reason ? ev->turn.stop_reason : "ended",
+                       (long long)u->input, (long long)u->cache_read, (long long)u->output);
+}
+
+static void on_retry(struct ch_text *t, const struct chela_event *ev) {
+    on_reply(t);
+    ch_console_note(t->console, "[retry] attempt %u in %.1f s: %.*s", ev->retry.attempt,
+                    (double)ev->retry.delay_ms / 1000, STR(ev->retry.reason));
+}
+
+static void on_fallback(struct ch_text *t, const struct chela_event *ev) {
+    on_reply(t);
+    ch_console_note(t->console, "[fallback] %s -> %s: %.*s", ev->fallback.from, ev->fallback.to,
+                    STR(ev->fallback.reason));
+}
+
+/* A plan as a checklist: all of it when it is new, then each step that ends. */
+static const char *box_of(const char *status) {
+    return strcmp(status, "done") == 0     ? "[x]"
+           : strcmp(status, "failed") == 0 ? "[!]"
+                                           : "[ ]";
+}
+
+static char *step_text(struct chela_str steps, size_t i, const char *member) {
+    char pointer[64];
+    snprintf(pointer, sizeof(pointer), "/%zu/%s", i, member);
+    return chela_json_get(steps.p, steps.n, pointer, NULL);
+}
+
+static void on_plan(struct ch_text *t, struct chela_str steps) {
+    enum { MOST = 8 };
+    char *status;
+    bool fresh = true;
+    for (size_t i = 0; i < MOST && (status = step_text(steps, i, "status")); i++) {
+        fresh &= strcmp(status, "pending") == 0;
+        chela_free(status);
+    }
+    for (size_t i = 0; i < MOST && (status = step_text(steps, i, "status")); i++) {
+        bool ended = strcmp(status, "done") == 0 || strcmp(status, "failed") == 0;
+        char *about = step_text(steps, i, "description");
+        struct chela_str text = {about ? about : "", about ? strlen(about) : 0};
+        char *line = brief(t, text, 16);
+        if (fresh || (ended && !(t->ticked >> i & 1)))
+            ch_console_note(t->console, "[plan] %s %zu. %s", box_of(status), i + 1, line);
+        t->ticked = ended && !fresh ? t->ticked | 1u << i : t->ticked & ~(1u << i);
+        free(line);
+        chela_free(about);
+        chela_free(status);
+    }
+}
+
+/* What an agent that was called does: its calls, and how it ended. */
+static void on_child(struct ch_text *t, const struct chela_event *ev) {
+    const struct chela_event *in = ev->child.event;
+    const char *who = ev->child.agent;
+    if (in->type == CHELA_EV_TOOL_CALL) {
+        char *arguments =
+            brief(t, in->call.arguments, strlen("[]  ") + strlen(who) + in->call.name.n);
+        ch_console_note(t->console, "[%s] %.*s %s", who, STR(in->call.name), arguments);
+        free(arguments);
+    } else if (in->type == CHELA_EV_TOOL_RESULT && in->result.is_error) {
+        ch_console_note(t->console, "[%s] %.*s failed (%s)", who, STR(in->result.name),
+                        in->result.error_type ? in->result.error_type : "error");
+    } else if (in->type == CHELA_EV_WARNING) {
+        ch_console_note(t->console, "[%s] warning: %.*s", who, STR(in->note.text));
+    } else if (in->type == CHELA_EV_RUN_END) {
+        ch_console_note(t->console, "[%s] %s after %u turn%s", who, in->end.reason, in->end.turns,
+                        S(in->end.turns));
+    }
+}
+
+void ch_text_event(struct ch_text *t, const struct chela_event *ev) {
+    struct ch_console *c = t->console;
+    switch (ev->type) {
+    case CHELA_EV_RUN_START:
+        ch_console_verbose(c, "[run] session %s, agent %s, model %s, mode %s", ev->start.session,
+                           ev->start.agent, ev->start.model, ev->start.mode);
+        break;
+    case CHELA_EV_STATE:
+        ch_console_verbose(c, "[state] %s -> %s", ev->state.from, ev->state.to);
+        break;
+    case CHELA_EV_TURN_START:
+        on_reply(t);
+        break;
+    case CHELA_EV_MODEL_REQUEST:
+        ch_console_verbose(c, "[request] %s: %zu message%s, %zu tool%s, %zu bytes",
+                           ev->request.model, ev->request.messages, S(ev->request.messages),
+                           ev->request.tools, S(ev->request.tools), ev->request.bytes);
+        break;
+    case CHELA_EV_TEXT_DELTA:
+        on_text(t, ev->delta.text);
+        break;
+    case CHELA_EV_REASONING_DELTA:
+        ch_console_progress(c, "reasoning", ev->delta.text.p, ev->delta.text.n);
+        break;
+    case CHELA_EV_TOOL_CALL:
+        on_call(t, ev);
+        break;
+    case CHELA_EV_TOOL_PROGRESS:
+        ch_console_note(c, "[tool] %.*s", STR(ev->note.text));
+        break;
+    case CHELA_EV_TOOL_RESULT:
+        on_result(t, ev);
+        break;
+    case CHELA_EV_APPROVAL_REQUIRED:
+        ch_console_note(c, "[approval] %.*s: somebody has to agree", STR(ev->approval.name));
+        break;
+    case CHELA_EV_CLIENT_TOOL_REQUIRED:
+        ch_console_note(c, "[waiting] %.*s is to be run by somebody else", STR(ev->call.name));
+        break;
+    case CHELA_EV_STEERING:
+    case CHELA_EV_FOLLOW_UP:
+    case CHELA_EV_SYSTEM_EVENT:
+        ch_console_note(c, "[%s] %.*s", chela_event_name(ev->type), STR(ev->note.text));
+        break;
+    case CHELA_EV_RETRY:
+        on_retry(t, ev);
+        break;
+    case CHELA_EV_FALLBACK:
+        on_fallback(t, ev);
+        break;
+    case CHELA_EV_COMPACTION:
+        ch_console_note(c, "[%s] the conversation was made shorter: about %zu tokens, were %zu",
+                        ev->compaction.strategy, ev->compaction.tokens_after,
+                        ev->compaction.tokens_before);
+        break;
+    case CHELA_EV_WARNING:
+        ch_console_note(c, "warning: %.*s", STR(ev->note.text));
+        break;
+    case CHELA_EV_PLAN:
+        on_plan(t, ev->plan.steps);
+        break;
+    case CHELA_EV_REFLECTION:
+        ch_console_note(c, "[reflection] %s (complete %d, correct %d, format %d)%s%.*s",
+                        ev->reflection.action, ev->reflection.completeness,
+                        ev->reflection.correctness, ev->reflection.format,
+                        ev->reflection.note.n ? ": " : "", STR(ev->reflection.note));
+        break;
+    case CHELA_EV_BEAT:
+        ch_console_verbose(c, "[beat] %u", ev->beat.n);
+        break;
+    case CHELA_EV_TURN_END:
+        on_turn_end(t, ev);
+        break;
+    case CHELA_EV_RUN_END:
+        on_end(t, ev->end.text);
+        break;
+    case CHELA_EV_HANDOFF:
+        ch_console_note(c, "[handoff] %s -> %s%s%.*s", ev->fallback.from, ev->fallback.to,
+                        ev->fallback.reason.n ? ": " : "", STR(ev->fallback.reason));
+        break;
+    case CHELA_EV_CHILD:
+        on_child(t, ev);
+        break;
+    case CHELA_EV_TOOL_CALL_DELTA: /* the whole call follows */
+    case CHELA_EV_TOOL_START:
+    case CHELA_EV_COUNT:
+        break;
+    }
+}
+
+/* --- outcome ----------------------------------------------------------------------- */
+
+static const struct {
+    const char *reason, *flag;
+} limits[] = {
+    {"max_turns_exceeded", "--max-turns"},       {"max_tool_calls_exceeded", "--max-tool-calls"},
+    {"token_budget_exceeded", "--token-budget"}, {"deadline_exceeded", "--timeout"},
+    {"too_many_errors", "--max-errors"},         {"cost_budget_exceeded", "--cost-budget"},
+    {"loop_detected", "loopGuard"},
+};
+
+static void stopped(struct ch_console *c, const struct chela_event *end) {
+    const char *flag = NULL;
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+        if (strcmp(limits[i].reason, end->end.reason) == 0)
+            flag = limits[i].flag;
+    ch_console_error(c, "stopped: %s after %u turn%s and %u tool call%s%s%s%s%s%.*s",
+                     end->end.reason, end->end.turns, S(end->end.turns), end->end.tool_calls,
+                     S(end->end.tool_calls), flag ? " (" : "", flag ? flag : "",
+                     flag ? " sets the limit)" : "", end->end.error.n ? ": " : "",
+                     STR(end->end.error));
+}
+
+static void done(struct ch_console *c, const struct chela_event *end) {
+    if (strcmp(end->end.reason, "refused") == 0)
+        ch_console_note(c, "the model refused");
+    else if (strcmp(end->end.reason, "length") == 0)
+        ch_console_note(c, "the answer was cut at the output limit (--max-output-tokens)");
+    char cost[40] = "cost unknown";
+    if (end->end.usage.cost_usd >= 0)
+        snprintf(cost, sizeof(cost), "$%.4f", end->end.usage.cost_usd);
+    ch_console_verbose(c, "[done] %u turn%s, %u tool call%s, %lld tokens in, %lld out, %s",
+                       end->end.turns, S(end->end.turns), end->end.tool_calls,
+                       S(end->end.tool_calls), (long long)end->end.usage.input,
+                       (long long)end->end.usage.output, cost);
+}
+
+void ch_text_outcome(struct ch_console *c, const struct chela_event *end) {
+    const char *status = end->end.status;
+    if (strcmp(status, "done") == 0)
+        done(c, end);
+    else if (strcmp(status, "stopped") == 0)
+        stopped(c, end);
+    else if (strcmp(status, "cancelled") == 0)
+        ch_console_error(c, "cancelled");
+    else if (end->end.error.n > 0)
+        ch_console_error(c, "%.*s", STR(end->end.error));
+    else
+        ch_console_error(c, "%s: %s", status, end->end.reason);
+}
+
+int ch_text_exit(const char *status) {
+    static const struct {
+        const char *status;
+        int code;
+    } codes[] = {{"done", CH_EXIT_DONE},
+                 {"stopped", CH_EXIT_STOPPED},
+                 {"cancelled", CH_EXIT_CANCELLED},
+                 {"paused", CH_EXIT_PAUSED}};
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+        if (strcmp(status, codes[i].status) == 0)
+            return codes[i].code;
+    return CH_EXIT_ERROR;
+}

@@ -1,0 +1,168 @@
+/* trace_text.c -- a trace for terminals and for programs.
+ *
+ *   +0 ms    input   |          write a script
+ *   +1 ms    model   ####       claude-x, tool_use  904 ms  3049 in 15 out
+ *   +905 ms  tool        #      read  1 ms  {"file_path":"notes.txt"} */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/support/draft.h"
+#include "cli/term/term.h"
+#include "cli/report/trace.h"
+
+#define BAR 24 /* columns of the timeline */
+#define MARGIN (24 + BAR)
+
+static struct ch_span whole(const struct ch_trace *t) {
+    struct ch_span w = {.start = t->n ? t->spans[0].start : 0, .end = t->n ? t->spans[0].end : 0};
+    for (size_t i = 0; i < t->n; i++) {
+        if (t->spans[i].start < w.start)
+            w.start = t->spans[i].start;
+        if (t->spans[i].end > w.end)
+            w.end = t->spans[i].end;
+    }
+    return w;
+}
+
+static void bar(const struct ch_span *s, const struct ch_span *all, FILE *out) {
+    int64_t length = all->end > all->start ? all->end - all->start : 1;
+    int from = (int)((s->start - all->start) * (BAR - 1) / length);
+    int to = (int)((s->end - all->start) * (BAR - 1) / length);
+    bool point = s->kind == CH_SPAN_INPUT || s->kind == CH_SPAN_END;
+    for (int i = 0; i < BAR; i++)
+        fputc(i < from || i > to ? ' ' : point ? '|' : s->kind == CH_SPAN_WAIT ? '.' : '#', out);
+}
+
+/* As much of a text as fits, on one line. */
+static void excerpt(const char *text, unsigned columns, FILE *out) {
+    struct ch_escape e = {.mode = CH_ESCAPE_LINE};
+    size_t n = strcspn(text, "\n"), fits = ch_term_fit(text, n, columns > 3 ? columns - 3 : 0);
+    ch_escape_feed(&e, out, text, fits);
+    ch_escape_finish(&e, out);
+    if (fits < strlen(text))
+        fputs("...", out);
+}
+
+static void tokens(const struct ch_span *s, FILE *out) {
+    fprintf(out, "  %" PRId64 " in", s->input);
+    if (s->cached)
+        fprintf(out, " (%" PRId64 " cached)", s->cached);
+    fprintf(out, " %" PRId64 " out", s->output);
+}
+
+static void facts(const struct ch_span *s, unsigned columns, FILE *out) {
+    const char *title = s->title ? s->title : "";
+    char took[32] = "";
+    if (s->kind != CH_SPAN_END)
+        ch_span_took(s->end - s->start, took);
+    fprintf(out, "%s%s%s%s", s->failed ? "! " : "", title, took[0] ? "  " : "", took);
+    if (s->kind == CH_SPAN_MODEL || s->kind == CH_SPAN_END)
+        tokens(s, out);
+    if (s->kind == CH_SPAN_END && s->cost >= 0)
+        fprintf(out, "  $%.4f", s->cost);
+    unsigned used = ch_term_text_columns(title, strlen(title)) + (unsigned)strlen(took) + 6;
+    if (s->kind != CH_SPAN_TOOL || !s->sent || used + 8 > columns)
+        return;
+    fputs("  ", out);
+    excerpt(s->sent, columns - used, out);
+}
+
+static void below_one(const char *text, unsigned left, FILE *out) {
+    fprintf(out, "%*s", MARGIN, "");
+    excerpt(text, left, out);
+    fputc('\n', out);
+}
+
+/* Each of its lines, what went wrong in a run. */
+static void below(const char *text, unsigned left, FILE *out) {
+    while (text && *text) {
+        size_t n = strcspn(text, "\n");
+        char *one = ch_format("%.*s", (int)n, text);
+        below_one(one, left, out);
+        free(one);
+        text += n + (text[n] == '\n');
+    }
+}
+
+static void line(const struct ch_span *s, const struct ch_span *all, unsigned columns, FILE *out) {
+    char took[32];
+    unsigned left = columns > MARGIN + 20 ? columns - MARGIN : 20;
+    fprintf(out, "+%-12s %-7s ", ch_span_took(s->start - all->start, took), ch_span_name(s->kind));
+    bar(s, all, out);
+    fprintf(out, "  %*s", (int)(2 * s->depth), "");
+    left = left > 20 + 2 * s->depth ? left - 2 * s->depth : 20;
+    if (s->kind == CH_SPAN_INPUT)
+        excerpt(s->got ? s->got : "", left, out);
+    else
+        facts(s, left, out);
+    fputc('\n', out);
+    if (s->kind == CH_SPAN_END)
+        below(s->got, left, out);
+    else if (s->failed && s->got)
+        below_one(s->got, left, out);
+}
+
+void ch_trace_text(const struct ch_trace *t, const char *key, unsigned columns, FILE *out) {
+    struct ch_span all = whole(t);
+    const char *run = "";
+    char took[32];
+    fprintf(out, "%s  %s\n", key, ch_span_took(all.end - all.start, took));
+    for (size_t i = 0; i < t->n; i++) {
+        const struct ch_span *s = &t->spans[i];
+        if (s->depth == 0 && strcmp(run, s->run) != 0)
+            fprintf(out, "\n%s\n", s->run);
+        if (s->depth == 0)
+            run = s->run;
+        line(s, &all, columns, out);
+    }
+}
+
+/* --- JSON */
+
+static void quoted(const char *text, FILE *out) {
+    fputc('"', out);
+    for (const char *p = text; *p; p++) {
+        if (*p == '"' || *p == '\\')
+            fprintf(out, "\\%c", *p);
+        else if ((unsigned char)*p < 0x20)
+            fprintf(out, "\\u%04x", (unsigned)*p);
+        else
+            fputc(*p, out);
+    }
+    fputc('"', out);
+}
+
+static void member(const char *name, const char *text, FILE *out) {
+    if (!text)
+        return;
+    fprintf(out, ",\"%s\":", name);
+    quoted(text, out);
+}
+
+void ch_trace_json(const struct ch_trace *t, FILE *out) {
+    fputc('[', out);
+    for (size_t i = 0; i < t->n; i++) {
+        const struct ch_span *s = &t->spans[i];
+        fprintf(out, "%s{\"kind\":\"%s\"", i ? ",\n " : "", ch_span_name(s->kind));
+        member("run", s->run, out);
+        fprintf(out, ",\"turn\":%u,\"start\":%" PRId64 ",\"end\":%" PRId64, s->turn, s->start,
+                s->end);
+        member("title", s->title, out);
+        member(s->kind == CH_SPAN_MODEL ? "reasoning" : "sent", s->sent, out);
+        member("got", s->got, out);
+        if (s->depth)
+            fprintf(out, ",\"depth\":%u", s->depth);
+        if (s->child)
+            member("session", s->child, out);
+        if (s->failed)
+            fputs(",\"failed\":true", out);
+        if (s->kind == CH_SPAN_MODEL || s->kind == CH_SPAN_END)
+            fprintf(out, ",\"input\":%" PRId64 ",\"output\":%" PRId64 ",\"cache_read\":%" PRId64,
+                    s->input, s->output, s->cached);
+        if (s->kind == CH_SPAN_END && s->cost >= 0)
+            fprintf(out, ",\"cost_usd\":%.6f", s->cost);
+        fputc('}', out);
+    }
+    fputs("]\n", out);
+}

@@ -1,0 +1,229 @@
+/* args.c -- see args.h. */
+#include "cli/setup/args.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/support/mem.h"
+#include "cli/support/problem.h"
+#include "cli/support/suggest.h"
+
+struct parser {
+    const struct ch_opt *opts;
+    const char *const *later;
+    char *const *argv;
+    int argc, at; /* at: the next entry */
+    char *into;
+    struct ch_args *args;
+    struct chela_error *err;
+};
+
+static const struct ch_opt *find(const struct ch_opt *opts, const char *name, size_t n) {
+    for (; opts->name; opts++)
+        if (strlen(opts->name) == n && memcmp(opts->name, name, n) == 0)
+            return opts;
+    return NULL;
+}
+
+static const struct ch_opt *find_letter(const struct ch_opt *opts, char letter) {
+    for (; opts->name; opts++)
+        if (opts->letter == letter)
+            return opts;
+    return NULL;
+}
+
+/* --- values --------------------------------------------------------------- */
+
+static bool read_int(const char *text, int64_t *out) {
+    char *end;
+    errno = 0;
+    long long v = strtoll(text, &end, 10);
+    /* strtoll would skip white space and take a plus */
+    if (errno || end == text || *end || !strchr("-0123456789", *text))
+        return false;
+    *out = v;
+    return true;
+}
+
+static bool read_real(const char *text, double *out) {
+    char *end;
+    errno = 0;
+    double v = strtod(text, &end);
+    /* and strtod hexadecimal, "inf" and "nan" */
+    if (errno || *end || !isfinite(v) || strspn(text, "+-.0123456789eE") != strlen(text))
+        return false;
+    *out = v;
+    return end != text;
+}
+
+static void set_int(struct parser *p, const struct ch_opt *opt, const char *text) {
+    int64_t v;
+    if (!read_int(text, &v) || (double)v < opt->min || (double)v > opt->max) {
+        ch_problem(p->err, CHELA_EINVAL, "--%s must be a whole number from %.0f to %.0f, not '%s'",
+                   opt->name, opt->min, opt->max, text);
+        return;
+    }
+    *(int64_t *)(void *)(p->into + opt->at) = v;
+}
+
+static void set_real(struct parser *p, const struct ch_opt *opt, const char *text) {
+    double v;
+    if (!read_real(text, &v) || v < opt->min || v > opt->max) {
+        ch_problem(p->err, CHELA_EINVAL, "--%s must be a number from %g to %.10g, not '%s'",
+                   opt->name, opt->min, opt->max, text);
+        return;
+    }
+    *(struct ch_real *)(void *)(p->into + opt->at) = (struct ch_real){.set = true, .value = v};
+}
+
+static bool is_choice(const char *choices, const char *text) {
+    size_t n = strlen(text);
+    for (const char *c = choices; *c; c += strcspn(c, "|"), c += *c == '|')
+        if (strcspn(c, "|") == n && memcmp(c, text, n) == 0)
+            return true;
+    return false;
+}
+
+static void set_choice(struct parser *p, const struct ch_opt *opt, const char *text) {
+    if (!is_choice(opt->value, text)) {
+        ch_problem(p->err, CHELA_EINVAL, "--%s must be %s%s, not '%s'", opt->name,
+                   strchr(opt->value, '|') ? "one of " : "", opt->value, text);
+        return;
+    }
+    *(const char **)(void *)(p->into + opt->at) = text;
+}
+
+static void add_text(struct parser *p, const struct ch_opt *opt, const char *text) {
+    struct ch_texts *all = (struct ch_texts *)(void *)(p->into + opt->at);
+    size_t most = sizeof(all->list) / sizeof(all->list[0]);
+    if (all->n == most)
+        ch_problem(p->err, CHELA_EINVAL, "--%s can be given %zu times at most", opt->name, most);
+    else
+        all->list[all->n++] = text;
+}
+
+static void set_value(struct parser *p, const struct ch_opt *opt, const char *text) {
+    switch (opt->kind) {
+    case CH_OPT_SWITCH:
+        break;
+    case CH_OPT_TEXT:
+        *(const char **)(void *)(p->into + opt->at) = text;
+        break;
+    case CH_OPT_TEXTS:
+        add_text(p, opt, text);
+        break;
+    case CH_OPT_CHOICE:
+        set_choice(p, opt, text);
+        break;
+    case CH_OPT_INT:
+        set_int(p, opt, text);
+        break;
+    case CH_OPT_REAL:
+        set_real(p, opt, text);
+        break;
+    }
+}
+
+/* `attached` is the value written in the same word, or NULL. */
+static void take(struct parser *p, const struct ch_opt *opt, const char *attached) {
+    if (opt->kind == CH_OPT_SWITCH) {
+        if (attached)
+            ch_problem(p->err, CHELA_EINVAL, "--%s takes no value", opt->name);
+        *(bool *)(p->into + opt->at) = true;
+        return;
+    }
+    if (!attached && p->at == p->argc) {
+        ch_problem(p->err, CHELA_EINVAL, "--%s needs a value: %s", opt->name, opt->value);
+        return;
+    }
+    set_value(p, opt, attached ? attached : p->argv[p->at++]);
+}
+
+/* --- flags ---------------------------------------------------------------- */
+
+static bool is_later(const char *const *later, const char *name, size_t n) {
+    for (; later && *later; later++)
+        if (strlen(*later) == n && memcmp(*later, name, n) == 0)
+            return true;
+    return false;
+}
+
+static void unknown_long(struct parser *p, const char *name, size_t n) {
+    if (is_later(p->later, name, n)) {
+        ch_problem(p->err, CHELA_EINVAL, "--%.*s is not supported in this version", (int)n, name);
+        return;
+    }
+    struct ch_suggest near;
+    ch_suggest_init(&near, name, n);
+    for (const struct ch_opt *o = p->opts; o->name; o++)
+        ch_suggest_try(&near, o->name, strlen(o->name));
+    if (near.best)
+        ch_problem(p->err, CHELA_EINVAL, "unknown flag --%.*s (did you mean --%s?)", (int)n, name,
+                   near.best);
+    else
+        ch_problem(p->err, CHELA_EINVAL, "unknown flag --%.*s (--help lists them)", (int)n, name);
+}
+
+static void long_flag(struct parser *p, const char *name) {
+    size_t n = strcspn(name, "=");
+    const char *attached = name[n] ? name + n + 1 : NULL;
+    const struct ch_opt *opt = find(p->opts, name, n);
+
+    if (opt)
+        take(p, opt, attached);
+    else if (strcmp(name, "help") == 0)
+        p->args->help = true;
+    else
+        unknown_long(p, name, n);
+}
+
+static void short_flags(struct parser *p, const char *letters) {
+    for (; *letters; letters++) {
+        const struct ch_opt *opt = find_letter(p->opts, *letters);
+        if (!opt && *letters == 'h') {
+            p->args->help = true;
+        } else if (!opt) {
+            ch_problem(p->err, CHELA_EINVAL,
+                       "unknown flag -%s (words that start with a dash go after --)", letters);
+            return;
+        } else if (opt->kind == CH_OPT_SWITCH) {
+            take(p, opt, NULL);
+        } else {
+            take(p, opt, letters[1] ? letters + 1 : NULL);
+            return;
+        }
+    }
+}
+
+int ch_args_parse(const struct ch_opt *opts, const char *const *later, int argc, char *const *argv,
+                  void *into, struct ch_args *args, struct chela_error *err) {
+    struct parser p = {.opts = opts,
+                       .later = later,
+                       .argv = argv,
+                       .argc = argc,
+                       .into = into,
+                       .args = args,
+                       .err = err};
+    bool flags = true;
+
+    *args = (struct ch_args){.words = ch_must(calloc((size_t)argc + 1, sizeof(*args->words)))};
+    while (p.at < argc) {
+        const char *word = argv[p.at++];
+        if (!flags || word[0] != '-' || word[1] == '\0')
+            args->words[args->n++] = word;
+        else if (strcmp(word, "--") == 0)
+            flags = false;
+        else if (word[1] == '-')
+            long_flag(&p, word + 2);
+        else
+            short_flags(&p, word + 1);
+    }
+    return err->code;
+}
+
+void ch_args_release(struct ch_args *args) {
+    free(args->words);
+    *args = (struct ch_args){0};
+}

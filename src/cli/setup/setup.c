@@ -1,0 +1,533 @@
+/* setup.c -- see setup.h. */
+#include "cli/setup/setup.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/support/draft.h"
+#include "cli/support/mem.h"
+#include "cli/support/problem.h"
+#include "cli/support/suggest.h"
+
+enum ch_verbosity ch_setup_verbosity(const struct ch_setup_flags *f) {
+    return f->quiet ? CH_QUIET : f->verbose ? CH_VERBOSE : CH_NORMAL;
+}
+
+/* --- configuration file ----------------------------------------------------- */
+
+static char *user_config(const struct ch_env *env) {
+    if (env->config_home)
+        return ch_format("%s/chela/chela.yaml", env->config_home);
+    return env->home ? ch_format("%s/.config/chela/chela.yaml", env->home) : NULL;
+}
+
+/* A directory of that name is none: a sandbox puts one there, for a while, so
+ * that nobody inside can make a file. */
+static bool is_file(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
+}
+
+static char *find_config(const struct ch_setup *s) {
+    if (s->flags->config)
+        return ch_dup(s->flags->config);
+    if (is_file("chela.yaml"))
+        return ch_dup("chela.yaml");
+    char *path = user_config(s->env);
+    if (path && is_file(path))
+        return path;
+    free(path);
+    return NULL;
+}
+
+static void on_warning(const char *line, void *user) {
+    struct ch_setup *s = user;
+    s->warnings++;
+    ch_console_note(s->console, "warning: %s", line);
+}
+
+int ch_setup_config(struct ch_setup *s, struct chela_error *err) {
+    s->config_path = find_config(s);
+    if (!s->config_path)
+        return CHELA_OK;
+    if (chela_config_load(s->config_path, on_warning, s, &s->config, err) < 0)
+        return err->code = CHELA_ECONFIG; /* whatever is wrong with it: exit 2 */
+    ch_console_verbose(s->console, "[config] %s", s->config_path);
+    return CHELA_OK;
+}
+
+/* --- runtime ----------------------------------------------------------------- */
+
+static void on_log(enum chela_log_level level, const char *area, const char *line, void *user) {
+    struct ch_console *c = user;
+    switch (level) {
+    case CHELA_LOG_TRACE: /* only comes when CHELA_TRACE asked for the area */
+        ch_console_trace(c, area, line);
+        break;
+    case CHELA_LOG_INFO:
+        ch_console_verbose(c, "[%s] %s", area, line);
+        break;
+    case CHELA_LOG_WARN:
+    case CHELA_LOG_ERROR:
+        ch_console_note(c, "[%s] %s", area, line);
+        break;
+    }
+}
+
+int ch_setup_runtime(struct ch_setup *s, struct chela_error *err) {
+    struct chela_runtime_opts opts =
+        CHELA_RUNTIME_OPTS(.log = s->log ? s->log : on_log, .trace = s->env->trace,
+                           .ca_file = s->ca_file, .user = s->console, .record = s->record,
+                           .replay = s->replay, .uv_loop = s->uv_loop);
+    int rc = chela_runtime_new(&opts, &s->rt, err);
+    if (rc < 0 && (s->record || s->replay))
+        err->code = rc = CHELA_ECONFIG; /* whatever is wrong with the cassette: exit 2 */
+    if (rc < 0 || !s->config)
+        return rc;
+    if (chela_config_apply(s->config, s->rt, err) < 0)
+        return err->code = CHELA_ECONFIG;
+    return CHELA_OK;
+}
+
+/* --- store ------------------------------------------------------------------- */
+
+/* Each directory of the path that is not there yet, for the user alone. */
+static void make_directories(char *path) {
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(path, 0700); /* what cannot be made is reported by who opens the file */
+        *slash = '/';
+    }
+}
+
+static char *user_store(const struct ch_env *env, bool create) {
+    char *path = env->state_home ? ch_format("%s/chela/chela.db", env->state_home)
+                 : env->home     ? ch_format("%s/.local/state/chela/chela.db", env->home)
+                                 : NULL;
+    if (!path)
+        return NULL;
+    if (create)
+        make_directories(path);
+    char *url = ch_format("sqlite:%s", path);
+    free(path);
+    return url;
+}
+
+static char *choose_store(const struct ch_setup *s, enum ch_setup_store how) {
+    const char *configured = s->config ? chela_config_store(s->config) : NULL;
+    if (s->flags->store)
+        return ch_dup(s->flags->store);
+    if (configured)
+        return ch_dup(configured);
+    return how == CH_STORE_IF_CHOSEN ? NULL : user_store(s->env, how == CH_STORE_WANTED);
+}
+
+char *ch_setup_store_kind(const struct ch_setup *s) {
+    char *url = choose_store(s, CH_STORE_READ);
+    if (url)
+        url[strcspn(url, ":")] = '\0';
+    return url ? url : ch_dup("none");
+}
+
+int ch_setup_store(struct ch_setup *s, enum ch_setup_store how, struct chela_error *err) {
+    struct chela_store_opts opts = CHELA_STORE_OPTS(.read_only = how == CH_STORE_READ);
+    char *url = choose_store(s, how);
+    if (!url)
+        return how == CH_STORE_IF_CHOSEN
+                   ? CHELA_OK
+                   : ch_problem(err, CHELA_EINVAL,
+                                "there is no place for sessions: HOME is not set; use --store");
+    int rc = chela_store_open(url, &opts, &s->store, err);
+    free(url);
+    if (rc < 0 && rc != CHELA_EINVAL && rc != CHELA_ENOENT)
+        err->code = rc = CHELA_EINTERNAL; /* whatever is wrong with it: exit 1 */
+    if (rc < 0)
+        return rc;
+    if (how != CH_STORE_READ && chela_store_note(s->store))
+        ch_console_note(s->console, "warning: %s", chela_store_note(s->store));
+    if (!s->rt)
+        return CHELA_OK;
+    return chela_runtime_store(s->rt, s->store,
+                               s->config ? chela_config_durability(s->config) : NULL, err);
+}
+
+/* --- tools -------------------------------------------------------------------- */
+
+char **ch_setup_tool_names(const chela_agent *agent) {
+    char *json = chela_agent_tools_json(agent), pointer[40];
+    char **names = NULL;
+    size_t n = 0;
+    do {
+        names = ch_must(realloc(names, (n + 1) * sizeof(*names)));
+        snprintf(pointer, sizeof(pointer), "/%zu/name", n);
+    } while ((names[n] = chela_json_get(json, strlen(json), pointer, NULL)) && ++n);
+    chela_free(json);
+    return names;
+}
+
+void ch_setup_free_names(char **names) {
+    for (char **at = names; *at; at++)
+        chela_free(*at);
+    free(names);
+}
+
+/* flag: whose value the word is, for the message. */
+static int check_name(const char *flag, const char *word, char *const *names,
+                      struct chela_error *err) {
+    struct ch_suggest near;
+    ch_suggest_init(&near, word, strlen(word));
+    for (; *names; names++) {
+        if (strcmp(*names, word) == 0)
+            return CHELA_OK;
+        ch_suggest_try(&near, *names, strlen(*names));
+    }
+    if (near.best)
+        return ch_problem(err, CHELA_EINVAL, "%s: there is no tool '%s' (did you mean '%s'?)", flag,
+                          word, near.best);
+    return ch_problem(err, CHELA_EINVAL,
+                      "%s: there is no tool '%s' ('chela tools list' shows them)", flag, word);
+}
+
+/* The next word of a comma separated list that is a tool's name, not a glob or
+ * a group; NULL: there is none. */
+static const char *next_name(char **rest) {
+    for (char *word; (word = strsep(rest, ","));) {
+        word += strspn(word, " ");
+        word[strcspn(word, " ")] = '\0';
+        if (*word && !strpbrk(word, "*?:"))
+            return word;
+    }
+    return NULL;
+}
+
+/* A glob may match nothing, a plain name must be a tool's. */
+static int check_names(const struct ch_setup *s, char *const *names, struct chela_error *err) {
+    int rc = CHELA_OK;
+    char *copy = ch_dup(s->flags->tools), *rest = copy;
+    for (const char *word; rc == CHELA_OK && (word = next_name(&rest));)
+        rc = check_name("--tools", word, names, err);
+    free(copy);
+    return rc;
+}
+
+/* Asked for, there, and yet not offered: somebody should know. */
+static void note_hidden(const struct ch_setup *s, char *const *visible) {
+    char *copy = ch_dup(s->flags->tools), *rest = copy;
+    for (const char *word; (word = next_name(&rest));) {
+        char *const *at = visible;
+        while (*at && strcmp(*at, word) != 0)
+            at++;
+        if (!*at)
+            ch_console_note(s->console,
+                            "warning: --tools asks for %s, but it is denied or needs more "
+                            "permission than the agent has",
+                            word);
+    }
+    free(copy);
+}
+
+static int check_choice(const char *choice, char *const *names, struct chela_error *err) {
+    static const char *const words[] = {"auto", "any", "none"};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcmp(words[i], choice) == 0)
+            return CHELA_OK;
+    return check_name("--tool-choice", choice, names, err);
+}
+
+/* The policy comes last: before it, every tool can be seen and named. */
+struct policy {
+    const char *allow, *deny;
+    enum chela_permission permission;
+};
+
+static struct policy take_policy(struct chela_agent_opts *opts) {
+    struct policy p = {opts->allow, opts->deny, opts->permission};
+    opts->allow = opts->deny = NULL;
+    opts->permission = CHELA_PERM_ADMIN;
+    return p;
+}
+
+static char *deny_also(const char *list, const char *name) {
+    return list && *list ? ch_format("%s,%s", list, name) : ch_dup(name);
+}
+
+static int bound_tools(const struct ch_setup *s, const struct policy *p, const char *choice,
+                       chela_agent *agent, struct chela_error *err) {
+    int rc = chela_agent_policy(agent, p->allow, p->deny, p->permission, err);
+    char **names = ch_setup_tool_names(agent);
+    if (rc == CHELA_OK && s->flags->tools)
+        note_hidden(s, names);
+    if (rc == CHELA_OK && choice)
+        rc = check_choice(choice, names, err);
+    ch_setup_free_names(names);
+    return rc;
+}
+
+/* --- agents that an agent may call ------------------------------------------------ */
+
+static chela_agent *member(const struct ch_setup *s, const char *id) {
+    for (size_t i = 0; i < s->nteam; i++)
+        if (strcmp(s->team[i].id, id) == 0)
+            return s->team[i].agent;
+    return NULL;
+}
+
+static void enrol(struct ch_setup *s, const char *id, chela_agent *agent) {
+    s->team = ch_must(realloc(s->team, (s->nteam + 1) * sizeof(*s->team)));
+    s->team[s->nteam++] = (struct ch_member){ch_dup(id), agent};
+}
+
+void ch_setup_forget(struct ch_setup *s) {
+    for (size_t i = 0; i < s->nteam; i++)
+        free(s->team[i].id);
+    free(s->team);
+    s->team = NULL;
+    s->nteam = 0;
+}
+
+static int gather(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
+                  chela_agent *agent, struct chela_error *err);
+
+/* One that is called, or takes over: what the command line says about models and
+ * tools is for the first; what it forbids, who is asked and how much a run may use
+ * holds for all. */
+static int make_member(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
+                       chela_agent **out, struct chela_error *err) {
+    struct chela_agent_opts opts =
+        CHELA_AGENT_OPTS(.deny = s->flags->deny, .approve = caller->approve, .limits = s->limits);
+    if (chela_config_agent(s->config, id, &opts, err) < 0)
+        return err->code = CHELA_ECONFIG;
+    struct chela_sandbox_opts sandbox = CHELA_SANDBOX_OPTS(.mode = NULL);
+    ch_setup_sandbox(s, &opts, &sandbox);
+    if (!opts.model) {
+        opts.model = caller->model;
+        opts.base_url = caller->base_url;
+        opts.api_key_env = caller->api_key_env;
+    }
+    opts.workspace = opts.workspace ? opts.workspace : s->flags->workspace;
+    struct policy policy = take_policy(&opts);
+    char *deny = s->nobody && !policy.allow ? deny_also(policy.deny, "ask_user") : NULL;
+    int rc = chela_agent_new(s->rt, &opts, out, err);
+    if (rc == 0 && chela_config_tools(s->config, id, *out, err) < 0)
+        rc = err->code = CHELA_ECONFIG;
+    if (rc == 0)
+        rc = gather(s, id, &opts, *out, err);
+    if (rc == 0)
+        rc = chela_agent_policy(*out, policy.allow, deny ? deny : policy.deny, policy.permission,
+                                err);
+    free(deny);
+    return rc;
+}
+
+static int meet(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
+                chela_agent **out, struct chela_error *err) {
+    *out = member(s, id);
+    return *out ? CHELA_OK : make_member(s, id, caller, out, err);
+}
+
+/* Offer to an agent those that the file lists for it; each is made once. */
+static int gather(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
+                  chela_agent *agent, struct chela_error *err) {
+    const char *name;
+    chela_agent *other;
+    int rc = 0;
+    enrol(s, id ? id : caller->id ? caller->id : "main", agent);
+    for (size_t i = 0; rc == 0 && (name = chela_config_calls(s->config, id, i)); i++) {
+        rc = meet(s, name, caller, &other, err);
+        if (rc == 0)
+            rc = chela_agent_delegate(agent, other, NULL, err);
+    }
+    for (size_t i = 0; rc == 0 && (name = chela_config_takers(s->config, id, i)); i++) {
+        rc = meet(s, name, caller, &other, err);
+        if (rc == 0)
+            rc = chela_agent_handoff(agent, other, err);
+    }
+    return rc;
+}
+
+static int add_tools(struct ch_setup *s, const struct chela_agent_opts *opts, chela_agent *agent,
+                     struct chela_error *err) {
+    if (s->config && chela_config_tools(s->config, s->flags->agent, agent, err) < 0)
+        return err->code = CHELA_ECONFIG;
+    if (s->config && gather(s, s->flags->agent, opts, agent, err) < 0)
+        return err->code;
+    char **names = ch_setup_tool_names(agent);
+    int rc = s->flags->tools ? check_names(s, names, err) : CHELA_OK;
+    ch_setup_free_names(names);
+    return rc;
+}
+
+/* --- schedules ----------------------------------------------------------------- */
+
+int ch_setup_schedules(const struct ch_setup *s, struct ch_setup_schedules *out,
+                       struct chela_error *err) {
+    int rc = CHELA_OK;
+    ch_setup_schedules_release(out);
+    while (s->config && rc == CHELA_OK) {
+        struct chela_schedule one = CHELA_SCHEDULE(.name = NULL);
+        rc = chela_config_schedule(s->config, out->n, &one, err);
+        if (rc < 0)
+            break;
+        out->items = ch_must(realloc(out->items, (out->n + 1) * sizeof(one)));
+        out->items[out->n++] = one;
+    }
+    out->list = ch_must(calloc(out->n + 1, sizeof(*out->list)));
+    for (size_t i = 0; i < out->n; i++)
+        out->list[i] = &out->items[i];
+    return rc == CHELA_ENOENT ? CHELA_OK : rc;
+}
+
+void ch_setup_schedules_release(struct ch_setup_schedules *l) {
+    free(l->items);
+    free(l->list);
+    *l = (struct ch_setup_schedules){0};
+}
+
+/* --- agent -------------------------------------------------------------------- */
+
+static int check_workspace(const char *dir, struct chela_error *err) {
+    struct stat st;
+    if (!dir)
+        return CHELA_OK;
+    if (stat(dir, &st) < 0)
+        return ch_problem(err, CHELA_EINVAL, "--workspace %s: %s", dir, strerror(errno));
+    if (!S_ISDIR(st.st_mode))
+        return ch_problem(err, CHELA_EINVAL, "--workspace %s: not a directory", dir);
+    return CHELA_OK;
+}
+
+static int check_url(const char *url, struct chela_error *err) {
+    if (!url || strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0)
+        return CHELA_OK;
+    return ch_problem(err, CHELA_EINVAL, "--base-url must start with http:// or https://, not '%s'",
+                      url);
+}
+
+static void choose_model(const struct ch_setup *s, struct chela_agent_opts *opts) {
+    const char *why = NULL;
+    if (opts->model)
+        return;
+    opts->model = chela_default_model(s->rt, &why);
+    if (strncmp(opts->model, "scripted/", 9) == 0)
+        ch_console_note(s->console,
+                        "no model chosen: playing the offline %s (set ANTHROPIC_API_KEY or pass "
+                        "--model)",
+                        opts->model);
+    else
+        ch_console_verbose(s->console, "[model] %s: %s", opts->model, why ? why : "default");
+}
+
+void ch_setup_sandbox(const struct ch_setup *s, struct chela_agent_opts *opts,
+                      struct chela_sandbox_opts *own) {
+    if (!s->flags->sandbox)
+        return;
+    if (opts->sandbox)
+        *own = *opts->sandbox;
+    own->mode = s->flags->sandbox;
+    opts->sandbox = own;
+}
+
+int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agent **out,
+                   struct chela_error *err) {
+    if (check_workspace(s->flags->workspace, err) < 0 || check_url(opts->base_url, err) < 0)
+        return err->code;
+    if (s->flags->agent && !s->config)
+        return ch_problem(err, CHELA_ECONFIG,
+                          "--agent %s: there is no configuration file that could define it",
+                          s->flags->agent);
+    if (s->flags->agent && (*out = member(s, s->flags->agent)))
+        return CHELA_OK; /* another one calls it */
+    s->limits = opts->limits;
+    opts->workspace = s->flags->workspace;
+    opts->tools = "*";
+    opts->allow = s->flags->tools;
+    opts->deny = s->flags->deny;
+    if (s->config && chela_config_agent(s->config, s->flags->agent, opts, err) < 0)
+        return err->code = CHELA_ECONFIG;
+    struct chela_sandbox_opts sandbox = CHELA_SANDBOX_OPTS(.mode = NULL);
+    ch_setup_sandbox(s, opts, &sandbox);
+    choose_model(s, opts);
+    struct policy policy = take_policy(opts);
+    char *deny = s->nobody && !policy.allow ? deny_also(policy.deny, "ask_user") : NULL;
+    if (deny)
+        policy.deny = deny;
+    int rc = chela_agent_new(s->rt, opts, out, err);
+    if (rc == 0 && s->store && s->config && chela_config_schedule_tool(s->config, s->flags->agent))
+        rc = chela_schedule_tool(*out, s->store, err);
+    if (rc == 0)
+        rc = add_tools(s, opts, *out, err);
+    if (rc == 0)
+        rc = bound_tools(s, &policy, opts->tool_choice, *out, err);
+    free(deny);
+    return rc;
+}
+
+int ch_setup_hooks(const struct ch_setup *s, chela_agent *agent, const struct chela_hooks *hooks,
+                   struct chela_error *err) {
+    int rc = chela_agent_hooks(agent, hooks, err);
+    for (size_t i = 0; rc == 0 && i < s->nteam; i++)
+        if (s->team[i].agent != agent)
+            rc = chela_agent_hooks(s->team[i].agent, hooks, err);
+    return rc;
+}
+
+static int add_agent(struct ch_setup *s, struct ch_setup_flags *flags, const char *id,
+                     const struct chela_agent_opts *opts, chela_agent **out,
+                     struct chela_error *err) {
+    struct chela_agent_opts own = *opts;
+    const char *chosen = flags->agent;
+    flags->agent = id;
+    int rc = ch_setup_agent(s, &own, out, err);
+    flags->agent = chosen;
+    return rc;
+}
+
+int ch_setup_agents(struct ch_setup *s, struct ch_setup_flags *flags,
+                    const struct chela_agent_opts *opts, chela_agent ***out,
+                    struct chela_error *err) {
+    size_t max = 0, n = 0;
+    int rc = CHELA_OK;
+    while (s->config && chela_config_agent_id(s->config, max))
+        max++;
+    chela_agent **list = ch_must(calloc(max + 2, sizeof(chela_agent *)));
+    if (flags->agent || max == 0)
+        rc = add_agent(s, flags, flags->agent, opts, &list[n++], err);
+    for (; rc == 0 && !flags->agent && n < max; n++)
+        rc = add_agent(s, flags, chela_config_agent_id(s->config, n), opts, &list[n], err);
+    if (rc < 0)
+        free(list);
+    else
+        *out = list;
+    return rc;
+}
+
+void ch_setup_release(struct ch_setup *s) {
+    ch_setup_forget(s);
+    chela_runtime_close(s->rt);
+    chela_store_close(s->store);
+    s->store = NULL;
+    chela_config_free(s->config);
+    free(s->config_path);
+    s->rt = NULL;
+    s->config = NULL;
+    s->config_path = NULL;
+}
+
+void ch_setup_begin(struct ch_setup *s, const struct ch_env *env,
+                    const struct ch_setup_flags *flags, struct ch_console *console) {
+    ch_console_init(console, env, ch_setup_verbosity(flags), flags->no_color);
+    *s = (struct ch_setup){.env = env, .flags = flags, .console = console};
+}
+
+int ch_setup_finish(struct ch_setup *s, int rc, const struct chela_error *err) {
+    struct ch_console *console = s->console;
+    if (rc < 0)
+        ch_console_error(console, "%s", err->message);
+    ch_setup_release(s);
+    int code = ch_console_exit(console, rc < 0 ? ch_problem_exit(err) : CH_EXIT_DONE);
+    ch_console_release(console);
+    return code;
+}

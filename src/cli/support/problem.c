@@ -1,0 +1,35 @@
+/* problem.c -- see problem.h. */
+#include "cli/support/problem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+int ch_problem(struct chela_error *err, int code, const char *fmt, ...) {
+    if (err->code)
+        return code;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(err->message, sizeof(err->message), fmt, ap);
+    va_end(ap);
+    err->code = code;
+    return code;
+}
+
+int ch_problem_exit(const struct chela_error *err) {
+    switch (err->code) {
+    case CHELA_EINVAL:
+    case CHELA_ECONFIG:
+    case CHELA_ENOENT:
+    case CHELA_EPARSE:
+    case CHELA_ELIMIT:
+    case CHELA_EEXIST:
+    case CHELA_EPERM:
+    case CHELA_EIO:
+    case CHELA_EAUTH:
+        return CH_EXIT_USAGE;
+    case CHELA_ECANCELED:
+        return CH_EXIT_CANCELLED;
+    default:
+        return CH_EXIT_ERROR;
+    }
+}

@@ -1,0 +1,197 @@
+/* signal.c -- see signal.h. */
+#include "cli/support/signal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/support/mem.h"
+
+#define DRAIN_S 10 /* a kept run has after SIGTERM */
+#define LEAVE_S 3  /* the program has to end, once its run was left */
+
+struct ch_signals {
+    sigset_t set, before; /* what is waited for; the mask to restore */
+    pthread_t waiter;
+    int pipe[2]; /* written once, when `caught` or `left` becomes true */
+
+    pthread_mutex_t lock; /* of what follows */
+    chela_run *run;       /* borrowed; NULL before attach and after detach */
+    char *key;            /* owned: of a session that is kept; NULL */
+    bool caught;
+    bool draining; /* SIGTERM came; the run has some time left */
+    bool left;     /* draining has come to its end */
+    bool detached;
+    bool stop;
+};
+
+/* The loop does not get to it. What was stored is all that is needed to go on, so
+ * leaving is safe at any time. */
+static void leave_now(const struct ch_signals *s) {
+    char line[512];
+    int n = snprintf(line, sizeof(line),
+                     "chela: told to end; 'chela sessions resume %s' goes on\n", s->key);
+    size_t most = sizeof(line) - 1;
+    if (!s->detached && n > 0 &&
+        write(STDERR_FILENO, line, (size_t)n < most ? (size_t)n : most) < 0)
+        _exit(0); /* nobody reads it */
+    _exit(0);
+}
+
+/* The rest is under the lock. */
+static void wake_pollers(const struct ch_signals *s) {
+    if (write(s->pipe[1], "", 1) < 0) {
+        /* nobody polls a pipe that is full or gone */
+    }
+}
+
+static void leave(struct ch_signals *s) {
+    s->left = true;
+    chela_run_leave(s->run);
+    wake_pollers(s);
+}
+
+static void time_is_up(struct ch_signals *s) {
+    if (s->left)
+        leave_now(s);
+    s->draining = !s->detached;
+    if (s->draining)
+        leave(s);
+}
+
+static void first_signal(struct ch_signals *s, int signo) {
+    s->draining = signo == SIGTERM && s->key && s->run;
+    if (s->draining)
+        return;
+    s->caught = true;
+    wake_pollers(s);
+    if (s->run)
+        chela_cancel(s->run, "interrupted");
+}
+
+static void on_signal(struct ch_signals *s, int signo) {
+    /* _exit: a destructor might wait for the very thing that hangs */
+    if (s->caught || s->left || s->detached)
+        _exit(128 + signo);
+    if (s->draining)
+        leave(s);
+    else
+        first_signal(s, signo);
+}
+
+static void *wait_for_signals(void *user) {
+    struct ch_signals *s = user;
+    for (bool stop = false; !stop;) {
+        struct timespec patience = {.tv_sec = s->left ? LEAVE_S : DRAIN_S};
+        int signo = s->draining ? sigtimedwait(&s->set, NULL, &patience)
+                                : sigwaitinfo(&s->set, NULL);
+        if (signo < 0 && errno != EAGAIN)
+            continue;
+        pthread_mutex_lock(&s->lock);
+        stop = s->stop;
+        if (!stop && signo < 0)
+            time_is_up(s);
+        else if (!stop)
+            on_signal(s, signo);
+        pthread_mutex_unlock(&s->lock);
+    }
+    return NULL;
+}
+
+static void choose_signals(sigset_t *set) {
+    struct sigaction old;
+    sigemptyset(set);
+    sigaddset(set, SIGINT);
+    sigaddset(set, SIGTERM);
+    if (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+        sigaddset(set, SIGHUP);
+}
+
+struct ch_signals *ch_signals_new(void) {
+    struct ch_signals *s = ch_must(calloc(1, sizeof(*s)));
+
+    choose_signals(&s->set);
+    pthread_mutex_init(&s->lock, NULL);
+    if (pipe2(s->pipe, O_CLOEXEC) < 0)
+        goto no_pipe;
+    pthread_sigmask(SIG_BLOCK, &s->set, &s->before);
+    if (pthread_create(&s->waiter, NULL, wait_for_signals, s) == 0)
+        return s;
+    pthread_sigmask(SIG_SETMASK, &s->before, NULL);
+    close(s->pipe[0]);
+    close(s->pipe[1]);
+no_pipe:
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+    return NULL;
+}
+
+void ch_signals_free(struct ch_signals *s) {
+    if (!s)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->stop = true;
+    pthread_mutex_unlock(&s->lock);
+    pthread_kill(s->waiter, SIGTERM); /* wakes that thread's sigwait, no more */
+    pthread_join(s->waiter, NULL);
+    pthread_sigmask(SIG_SETMASK, &s->before, NULL);
+    close(s->pipe[0]);
+    close(s->pipe[1]);
+    pthread_mutex_destroy(&s->lock);
+    free(s->key);
+    free(s);
+}
+
+void ch_signals_drain(struct ch_signals *s, const char *key) {
+    if (!s)
+        return;
+    pthread_mutex_lock(&s->lock);
+    free(s->key);
+    s->key = ch_dup(key);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void ch_signals_attach(struct ch_signals *s, chela_run *run) {
+    if (!s)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->run = run;
+    if (s->caught && run)
+        chela_cancel(run, "interrupted");
+    pthread_mutex_unlock(&s->lock);
+}
+
+void ch_signals_detach(struct ch_signals *s) {
+    if (!s)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->run = NULL;
+    s->detached = true;
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool ch_signals_caught(struct ch_signals *s) {
+    if (!s)
+        return false;
+    pthread_mutex_lock(&s->lock);
+    bool caught = s->caught;
+    pthread_mutex_unlock(&s->lock);
+    return caught;
+}
+
+bool ch_signals_left(struct ch_signals *s) {
+    if (!s)
+        return false;
+    pthread_mutex_lock(&s->lock);
+    bool left = s->left;
+    pthread_mutex_unlock(&s->lock);
+    return left;
+}
+
+int ch_signals_fd(const struct ch_signals *s) {
+    return s ? s->pipe[0] : -1;
+}

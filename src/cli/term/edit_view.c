@@ -1,0 +1,150 @@
+/* edit_view.c -- what an editor looks like: its text folded into lines of the
+ * terminal's width, and where the cursor is. See edit.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/support/draft.h"
+#include "cli/term/edit.h"
+#include "cli/term/flow.h"
+#include "cli/support/mem.h"
+#include "cli/term/term.h"
+
+struct sheet {
+    struct ch_edit_view *view;
+    struct ch_draft line;
+    unsigned columns, used, indent;
+};
+
+static void end_line(struct sheet *s) {
+    struct ch_edit_view *v = s->view;
+    ch_draft_finish(&s->line);
+    v->lines = ch_must(realloc(v->lines, (v->n + 1) * sizeof(*v->lines)));
+    v->lines[v->n++] = s->line.p;
+}
+
+static void begin_line(struct sheet *s, const char *lead) {
+    ch_draft_init(&s->line);
+    s->used = s->indent;
+    if (lead)
+        fputs(lead, s->line.f);
+    else
+        fprintf(s->line.f, "%*s", (int)s->indent, "");
+}
+
+static void put(struct sheet *s, const char *p, size_t n, unsigned columns) {
+    if (s->used + columns > s->columns) {
+        end_line(s);
+        begin_line(s, NULL);
+    }
+    fwrite(p, 1, n, s->line.f);
+    s->used += columns;
+}
+
+/* One character, in a form that only takes room. */
+static void put_char(struct sheet *s, const char *p, size_t n, uint32_t cp) {
+    struct ch_escape safe = {.mode = CH_ESCAPE_LINE};
+    struct ch_draft d;
+
+    if (cp == '\t') {
+        put(s, "    ", 4, 4);
+        return;
+    }
+    if (cp >= 0x20 && cp < 0x7F) {
+        put(s, p, n, 1);
+        return;
+    }
+    ch_draft_init(&d);
+    ch_escape_feed(&safe, d.f, p, n);
+    ch_escape_finish(&safe, d.f);
+    ch_draft_finish(&d);
+    put(s, d.p, d.n, ch_term_text_columns(d.p, d.n));
+    free(d.p);
+}
+
+static void mark(struct sheet *s) {
+    if (s->used >= s->columns) { /* the cursor needs a column of its own */
+        end_line(s);
+        begin_line(s, NULL);
+    }
+    s->view->row = s->view->n;
+    s->view->column = s->used;
+}
+
+static void put_text(struct sheet *s, const char *text, size_t n, size_t cursor) {
+    for (size_t i = 0; i < n;) {
+        uint32_t cp = 0xFFFD;
+        int len = ch_term_char(text + i, n - i, &cp);
+        if (i == cursor)
+            mark(s);
+        if (text[i] == '\n') {
+            end_line(s);
+            begin_line(s, NULL);
+        } else {
+            put_char(s, text + i, len > 0 ? (size_t)len : 1, cp);
+        }
+        i += len > 0 ? (size_t)len : 1;
+    }
+    if (cursor == n)
+        mark(s);
+}
+
+/* Keep `rows` lines, the cursor's among them. */
+static void cut(struct ch_edit_view *v, size_t rows) {
+    if (v->n <= rows)
+        return;
+    size_t first = v->row < rows ? 0 : v->row - rows + 1;
+    for (size_t i = 0; i < v->n; i++)
+        if (i < first || i >= first + rows)
+            free(v->lines[i]);
+    memmove(v->lines, v->lines + first, rows * sizeof(*v->lines));
+    v->n = rows;
+    v->row -= first;
+}
+
+/* What could be completed, on a few lines; more words are more than one reads. */
+static void put_hint(struct sheet *s, const char *hint, size_t rows) {
+    enum { MOST = 4 };
+    struct ch_flow flow = {0};
+    struct ch_flow_line *lines;
+    unsigned room = s->columns > s->indent ? s->columns - s->indent : 1;
+
+    ch_flow_add(&flow, 0, hint, strlen(hint));
+    size_t n = ch_flow_lines(&flow, room, false, &lines);
+    for (size_t i = 0; i < n && i < rows && i < MOST; i++) {
+        begin_line(s, NULL);
+        fputs(lines[i].text, s->line.f);
+        end_line(s);
+    }
+    ch_flow_free_lines(lines, n);
+    ch_flow_release(&flow);
+}
+
+void ch_edit_view(const struct ch_edit *e, const char *prompt, unsigned columns, size_t rows,
+                  struct ch_edit_view *out) {
+    *out = (struct ch_edit_view){0};
+    char *search = e->searching ? ch_format("(%s '%s') ", e->missing ? "not found" : "search",
+                                            e->query)
+                                : NULL;
+    const char *lead = search ? search : prompt;
+    struct sheet s = {.view = out, .columns = columns > 8 ? columns : 8};
+
+    s.indent = ch_term_text_columns(lead, strlen(lead));
+    if (s.indent + 4 > s.columns) { /* no room for both: the text matters more */
+        lead = "";
+        s.indent = 0;
+    }
+    begin_line(&s, lead);
+    put_text(&s, e->text, e->n, e->at);
+    end_line(&s);
+    cut(out, rows > 0 ? rows : 1);
+    if (e->hint && out->n < rows)
+        put_hint(&s, e->hint, rows - out->n);
+    free(search);
+}
+
+void ch_edit_view_release(struct ch_edit_view *v) {
+    for (size_t i = 0; i < v->n; i++)
+        free(v->lines[i]);
+    free(v->lines);
+    *v = (struct ch_edit_view){0};
+}

@@ -1,0 +1,249 @@
+/* markdown.c -- see markdown.h: where blocks end.
+ *
+ * A block ends at a blank line, except in a list, where what follows may still
+ * belong to it: the next line decides. A heading is a block of its own. Code
+ * between fences at the margin is passed on line by line, for it may be long;
+ * inside a list it stays with the list. */
+#include "cli/term/markdown.h"
+
+#include <string.h>
+
+#include "cli/term/flow.h"
+#include "cli/term/highlight.h"
+#include "cli/term/markdown_block.h"
+#include "cli/support/mem.h"
+#include "cli/term/term.h"
+
+enum { BLOCK_MAX = 1 << 18 }; /* bytes; a longer one is shown in parts */
+
+struct ch_markdown {
+    bool color;
+    char *text; /* owned: from the first line that is not shown yet */
+    size_t n, cap;
+    size_t scanned; /* bytes of whole lines that belong to the block */
+    bool blank;     /* and the last of them was blank */
+    bool any;       /* something was shown: the next block is set off by a blank line */
+    char fence;     /* inside code, what its fence is made of; 0: not */
+    size_t fence_n;
+    char inner; /* the same for code inside a list */
+    struct ch_highlight code;
+};
+
+struct ch_markdown *ch_markdown_new(bool color) {
+    struct ch_markdown *m = ch_must(calloc(1, sizeof(*m)));
+    m->color = color;
+    return m;
+}
+
+void ch_markdown_free(struct ch_markdown *m) {
+    if (!m)
+        return;
+    free(m->text);
+    free(m);
+}
+
+/* --- lines ---------------------------------------------------------------------------- */
+
+static size_t indent_of(const char *p, size_t n) {
+    size_t i = 0;
+    while (i < n && p[i] == ' ')
+        i++;
+    return i;
+}
+
+static bool is_blank(const char *p, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (p[i] != ' ' && p[i] != '\t' && p[i] != '\r')
+            return false;
+    return true;
+}
+
+/* How many of ` or ~ stand there; fewer than three are none. */
+static size_t fence_of(const char *p, size_t n, char *made_of) {
+    size_t at = indent_of(p, n), i = at;
+    if (at == n || (p[at] != '`' && p[at] != '~'))
+        return 0;
+    while (i < n && p[i] == p[at])
+        i++;
+    *made_of = p[at];
+    return i - at >= 3 ? i - at : 0;
+}
+
+static bool is_heading(const char *p, size_t n) {
+    size_t i = 0;
+    while (i < n && p[i] == '#')
+        i++;
+    return i > 0 && i <= 6 && i < n && p[i] == ' ';
+}
+
+static bool is_item(const char *p, size_t n) {
+    size_t i = indent_of(p, n), digits = i;
+    if (i + 1 < n && strchr("-*+", p[i]) && p[i + 1] == ' ')
+        return true;
+    while (digits < n && p[digits] >= '0' && p[digits] <= '9')
+        digits++;
+    return digits > i && digits + 1 < n && strchr(".)", p[digits]) && p[digits + 1] == ' ';
+}
+
+/* --- blocks --------------------------------------------------------------------------- */
+
+static void write_plain(struct ch_markdown *m, FILE *out, size_t n) {
+    struct ch_escape safe = {.mode = CH_ESCAPE_TEXT};
+    ch_escape_feed(&safe, out, m->text, n);
+    ch_escape_finish(&safe, out);
+    if (n > 0 && m->text[n - 1] != '\n')
+        fputc('\n', out);
+}
+
+static void drop(struct ch_markdown *m, size_t n) {
+    memmove(m->text, m->text + n, m->n - n);
+    m->n -= n;
+}
+
+/* The first n bytes are a block, or white space alone. */
+static void flush(struct ch_markdown *m, FILE *out, unsigned columns, size_t n) {
+    size_t end = n;
+    while (end > 0 && strchr("\n \t\r", m->text[end - 1]))
+        end--;
+    if (end > 0) {
+        if (m->any)
+            fputc('\n', out);
+        m->any = true;
+        if (!ch_markdown_block(out, m->color, columns, m->text, end))
+            write_plain(m, out, end);
+    }
+    drop(m, n);
+    m->scanned = 0;
+    m->blank = false;
+    m->inner = 0;
+}
+
+static void write_fence(struct ch_markdown *m, FILE *out, const char *p, size_t n) {
+    struct ch_highlight none = {0};
+    fputs(m->color ? "\033[2m" : "", out);
+    ch_highlight_line(&none, out, false, p, n);
+    fputs(m->color ? "\033[0m\n" : "\n", out);
+}
+
+static void open_fence(struct ch_markdown *m, FILE *out, const char *p, size_t n, size_t fence_n) {
+    size_t at = indent_of(p, n) + fence_n;
+    while (at < n && p[at] == ' ')
+        at++;
+    size_t word = at;
+    while (word < n && !strchr(" \t\r{", p[word]))
+        word++;
+    m->code = ch_highlight_for(p + at, word - at);
+    m->fence = p[indent_of(p, n)];
+    m->fence_n = fence_n;
+    if (m->any)
+        fputc('\n', out);
+    m->any = true;
+    write_fence(m, out, p, n);
+}
+
+/* A line of code, which may be the last. */
+static void code_line(struct ch_markdown *m, FILE *out, const char *p, size_t n) {
+    char made_of = 0;
+    size_t fence_n = fence_of(p, n, &made_of);
+    if (fence_n >= m->fence_n && made_of == m->fence &&
+        is_blank(p + indent_of(p, n) + fence_n, n - indent_of(p, n) - fence_n)) {
+        m->fence = 0;
+        write_fence(m, out, p, n);
+        return;
+    }
+    ch_highlight_line(&m->code, out, m->color, p, n);
+    fputc('\n', out);
+}
+
+/* One more whole line, at `scanned`, of n bytes without its end. */
+static void take_line(struct ch_markdown *m, FILE *out, unsigned columns, size_t n) {
+    const char *p = m->text + m->scanned;
+    char made_of = 0;
+    bool list = m->scanned > 0 && is_item(m->text, m->scanned);
+    size_t fence_n = fence_of(p, n, &made_of);
+
+    if (m->inner || (list && fence_n && indent_of(p, n) > 1)) {
+        if (fence_n)
+            m->inner = m->inner ? 0 : made_of;
+        m->scanned += n + 1;
+        m->blank = false;
+        return;
+    }
+    if (is_blank(p, n)) {
+        m->scanned += n + 1;
+        m->blank = true;
+        if (!list)
+            flush(m, out, columns, m->scanned);
+        return;
+    }
+    bool goes_on = !m->blank || (list && (indent_of(p, n) > 1 || is_item(p, n)));
+    if (m->scanned > 0 && (!goes_on || fence_n || is_heading(p, n) || m->scanned > BLOCK_MAX)) {
+        flush(m, out, columns, m->scanned);
+        p = m->text;
+    }
+    if (fence_n) {
+        open_fence(m, out, p, n, fence_n);
+        drop(m, n + 1);
+        return;
+    }
+    m->scanned += n + 1;
+    m->blank = false;
+    if (is_heading(p, n))
+        flush(m, out, columns, m->scanned);
+}
+
+void ch_markdown_feed(struct ch_markdown *m, FILE *out, unsigned columns, const char *p,
+                      size_t n) {
+    if (n > m->cap - m->n) {
+        m->cap = (m->n + n) * 2;
+        m->text = ch_must(realloc(m->text, m->cap));
+    }
+    memcpy(m->text + m->n, p, n);
+    m->n += n;
+    for (const char *end; m->n > m->scanned &&
+                          (end = memchr(m->text + m->scanned, '\n', m->n - m->scanned));) {
+        size_t line = (size_t)(end - m->text) - m->scanned;
+        if (m->fence) {
+            code_line(m, out, m->text, line);
+            drop(m, line + 1);
+        } else {
+            take_line(m, out, columns, line);
+        }
+    }
+}
+
+void ch_markdown_finish(struct ch_markdown *m, FILE *out, unsigned columns) {
+    if (m->n > 0)
+        ch_markdown_feed(m, out, columns, "\n", 1);
+    if (!m->fence && m->n > 0)
+        flush(m, out, columns, m->n);
+    m->n = m->scanned = 0;
+    m->fence = m->inner = 0;
+    m->any = m->blank = false;
+}
+
+size_t ch_markdown_rest(const struct ch_markdown *m, unsigned columns, size_t rows, char ***out) {
+    struct ch_flow flow = {0};
+    struct ch_flow_line *lines;
+    size_t end = m->n;
+
+    while (end > 0 && m->text[end - 1] == '\n')
+        end--;
+    if (end == 0)
+        return 0;
+    if (m->any && !m->fence)
+        ch_flow_add(&flow, 0, "\n", 1);
+    ch_flow_add(&flow, 0, m->text, end);
+    size_t n = ch_flow_lines(&flow, columns, false, &lines);
+    size_t first = n > rows ? n - rows : 0;
+    *out = ch_must(calloc(n, sizeof(**out)));
+    for (size_t i = 0; i < n; i++) {
+        if (i >= first)
+            (*out)[i - first] = lines[i].text;
+        else
+            free(lines[i].text);
+    }
+    free(lines);
+    ch_flow_release(&flow);
+    return n - first;
+}

@@ -1,0 +1,106 @@
+/* pager.c -- long listings on a terminal, a screen at a time.
+ *
+ * The pager is PAGER, else less with the flags that git gives it (leave at the
+ * end of a short text, keep what was shown). It gets text that is safe already.
+ * Without such a program the text is printed as ever. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/term/console.h"
+#include "cli/support/draft.h"
+#include "cli/support/mem.h"
+
+extern char **environ;
+
+static bool is_long(const struct ch_console *c, const char *p, size_t n) {
+    unsigned rows = ch_term_rows(&c->out);
+    for (const char *end = p + n; rows > 0 && (p = memchr(p, '\n', (size_t)(end - p))); p++)
+        rows--;
+    return rows == 0;
+}
+
+/* The environment with LESS, unless the user has an opinion. The array is owned. */
+static char **pager_env(void) {
+    static char less[] = "LESS=FRX";
+    size_t n = 0;
+    bool set = false;
+
+    while (environ[n])
+        set |= strncmp(environ[n++], "LESS=", 5) == 0;
+    char **copy = ch_must(calloc(n + 2, sizeof(*copy)));
+    memcpy(copy, environ, n * sizeof(*copy));
+    if (!set)
+        copy[n] = less;
+    return copy;
+}
+
+/* The end to write to; -1: it cannot be started. */
+static int start(const char *pager, pid_t *pid) {
+    char *argv[] = {(char[]){"sh"}, (char[]){"-c"}, ch_dup(pager), NULL};
+    posix_spawn_file_actions_t actions;
+    int ends[2];
+    int rc = pipe2(ends, O_CLOEXEC);
+
+    if (rc == 0) {
+        char **env = pager_env();
+        posix_spawn_file_actions_init(&actions);
+        posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
+        rc = posix_spawn(pid, "/bin/sh", &actions, NULL, argv, env);
+        posix_spawn_file_actions_destroy(&actions);
+        free(env);
+        close(ends[0]);
+        if (rc != 0)
+            close(ends[1]);
+    }
+    free(argv[2]);
+    return rc == 0 ? ends[1] : -1;
+}
+
+/* Ctrl-C is for the pager, and one that was left early is no failure. False: there
+ * is no such program. */
+static bool feed(int fd, pid_t pid, const char *p, size_t n) {
+    enum { NOT_FOUND = 127 }; /* as a shell says it */
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, interrupt, broken;
+    int status = 0;
+
+    sigaction(SIGINT, &ignore, &interrupt);
+    sigaction(SIGPIPE, &ignore, &broken);
+    while (n > 0) {
+        ssize_t wrote = write(fd, p, n);
+        if (wrote < 0 && errno != EINTR)
+            break;
+        p += wrote > 0 ? wrote : 0;
+        n -= wrote > 0 ? (size_t)wrote : 0;
+    }
+    close(fd);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    sigaction(SIGINT, &interrupt, NULL);
+    sigaction(SIGPIPE, &broken, NULL);
+    return !WIFEXITED(status) || WEXITSTATUS(status) != NOT_FOUND;
+}
+
+void ch_console_page(struct ch_console *c, const char *p, size_t n) {
+    struct ch_escape safe = {.mode = CH_ESCAPE_TEXT};
+    struct ch_draft d;
+    pid_t pid;
+    int fd = c->out.live && c->pager && is_long(c, p, n) ? start(c->pager, &pid) : -1;
+
+    if (fd < 0) {
+        ch_console_print(c, p, n);
+        return;
+    }
+    ch_draft_init(&d);
+    ch_escape_feed(&safe, d.f, p, n);
+    ch_escape_finish(&safe, d.f);
+    ch_draft_finish(&d);
+    if (!feed(fd, pid, d.p, d.n))
+        ch_console_print(c, p, n);
+    free(d.p);
+}

@@ -1,0 +1,79 @@
+/* table.c -- see table.h. */
+#include "cli/term/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "chela.h"
+#include "cli/support/mem.h"
+#include "cli/term/term.h"
+
+char **ch_table_row(struct ch_table *t) {
+    t->cells = ch_must(realloc(t->cells, (t->n + 1) * sizeof(*t->cells)));
+    memset(t->cells[t->n], 0, sizeof(t->cells[0]));
+    return t->cells[t->n++];
+}
+
+/* The member of the array's object at i; NULL: there is none. */
+static char *cell(const char *json, size_t i, const char *member) {
+    char pointer[64];
+    snprintf(pointer, sizeof(pointer), "/%zu/%s", i, member);
+    char *text = chela_json_get(json, strlen(json), pointer, NULL);
+    char *copy = text ? ch_dup(text) : NULL;
+    chela_free(text);
+    return copy;
+}
+
+void ch_table_fill(struct ch_table *t, const char *json, const char *const *members) {
+    char *first;
+    for (size_t i = 0; (first = cell(json, i, members[0])); i++) {
+        char **row = ch_table_row(t);
+        row[0] = first;
+        for (size_t c = 1; t->heads[c]; c++)
+            row[c] = cell(json, i, members[c]);
+    }
+}
+
+static size_t length(const char *cell) {
+    return cell ? ch_term_text_columns(cell, strlen(cell)) : 0;
+}
+
+/* The last cell, in the room that the others leave; without enough, whole. */
+static void print_last(FILE *out, const char *text, size_t room) {
+    enum { LEAST = 12 };
+    if (room < LEAST || length(text) <= room)
+        fprintf(out, "%s\n", text ? text : "");
+    else
+        fprintf(out, "%.*s…\n", (int)ch_term_fit(text, strlen(text), (unsigned)room - 1), text);
+}
+
+static void print_cells(const struct ch_table *t, FILE *out, const char *const *text,
+                        const size_t *width, size_t columns) {
+    size_t used = 0;
+    for (size_t c = 0; c + 1 < columns; c++) {
+        fprintf(out, "%s%*s", text[c] ? text[c] : "", (int)(width[c] - length(text[c]) + 2), "");
+        used += width[c] + 2;
+    }
+    print_last(out, text[columns - 1], t->columns > used ? t->columns - used : 0);
+}
+
+void ch_table_print(const struct ch_table *t, FILE *out) {
+    size_t width[CH_TABLE_COLUMNS] = {0}, columns = 0;
+    for (; t->heads[columns]; columns++) {
+        width[columns] = strlen(t->heads[columns]);
+        for (size_t i = 0; i < t->n; i++)
+            if (length(t->cells[i][columns]) > width[columns])
+                width[columns] = length(t->cells[i][columns]);
+    }
+    print_cells(t, out, t->heads, width, columns);
+    for (size_t i = 0; i < t->n; i++)
+        print_cells(t, out, (const char *const *)t->cells[i], width, columns);
+}
+
+void ch_table_release(struct ch_table *t) {
+    for (size_t i = 0; i < t->n; i++)
+        for (size_t c = 0; c < CH_TABLE_COLUMNS; c++)
+            free(t->cells[i][c]);
+    free(t->cells);
+    *t = (struct ch_table){.heads = t->heads, .columns = t->columns};
+}

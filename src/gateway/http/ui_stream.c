@@ -1,0 +1,367 @@
+/* ui_stream.c -- see ui_stream.h. */
+#include "gateway/http/ui_stream.h"
+
+#include <stdio.h>
+
+#include "base/limits.h"
+#include "tool/registry/registry.h"
+
+struct viewer {
+    struct ch_link link;
+    struct ch_visit *visit;
+};
+
+struct ch_ui_talk {
+    struct ch_link link; /* in the gateway's talks */
+    struct ch_watcher watcher;
+    struct ch_lane *lane;
+    struct ch_list viewers;
+    struct ch_buf said; /* every chunk so far, as it was sent */
+    bool full;          /* it was more than is kept: nobody can join any more */
+    char *key, *mine;   /* owned */
+    struct ch_buf denied, begun; /* ids of calls, each followed by a newline */
+    struct ch_buf indexed;       /* the same, by the number of the call in its reply */
+    bool in_step, in_text, in_reasoning;
+    unsigned parts;
+};
+
+static void free_talk(struct ch_ui_talk *t) {
+    ch_lane_unwatch(&t->watcher);
+    ch_list_del(&t->link);
+    ch_buf_release(&t->said);
+    ch_buf_release(&t->denied);
+    ch_buf_release(&t->begun);
+    ch_buf_release(&t->indexed);
+    ch_free(t->key);
+    ch_free(t->mine);
+    ch_free(t);
+}
+
+/* --- viewers */
+
+static void on_left(struct ch_visit *v) {
+    struct viewer *w = v->user;
+    ch_list_del(&w->link);
+    ch_free(w);
+}
+
+void ch_ui_talk_view(struct ch_ui_talk *t, struct ch_visit *v) {
+    struct viewer *w = ch_alloc(sizeof(*w));
+    w->visit = v;
+    v->user = w;
+    v->left = on_left;
+    ch_list_add(&t->viewers, &w->link);
+    ch_visit_header(v, "x-vercel-ai-ui-message-stream", "v1");
+    ch_visit_stream(v);
+    ch_exchange_write(v->x, ch_buf_sv(&t->said));
+}
+
+static void send_text(struct ch_ui_talk *t, const char *json) {
+    CH_BUF_AUTO line = {0};
+    ch_buf_addf(&line, "data: %s\n\n", json);
+    if (t->said.n + line.n > CH_LIMIT_CLIENT_BUFFER)
+        t->full = true;
+    else
+        ch_buf_add_sv(&t->said, ch_buf_sv(&line));
+    for (CH_LIST_EACH(k, &t->viewers))
+        ch_exchange_write(CH_CONTAINER(k, struct viewer, link)->visit->x, ch_buf_sv(&line));
+}
+
+static void dismiss(struct ch_ui_talk *t) {
+    for (struct viewer *w; (w = CH_LIST_FIRST(&t->viewers, struct viewer, link));) {
+        struct ch_visit *v = w->visit;
+        ch_list_del(&w->link);
+        ch_free(w);
+        v->left = NULL;
+        ch_visit_end(v);
+    }
+}
+
+/* --- chunks */
+
+static struct ch_jw begin(struct ch_buf *out, const char *type) {
+    struct ch_jw w = ch_jw(out);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "type", type);
+    return w;
+}
+
+static void end(struct ch_ui_talk *t, struct ch_jw *w) {
+    ch_jw_end(w, '}');
+    send_text(t, ch_buf_str(w->out));
+}
+
+static void plain(struct ch_ui_talk *t, const char *type) {
+    CH_BUF_AUTO out = {0};
+    struct ch_jw w = begin(&out, type);
+    end(t, &w);
+}
+
+static void part(struct ch_ui_talk *t, const char *type, struct chela_str delta) {
+    CH_BUF_AUTO out = {0};
+    struct ch_jw w = begin(&out, type);
+    char id[24];
+    snprintf(id, sizeof(id), "p%u", t->parts);
+    ch_jw_kcstr(&w, "id", id);
+    if (delta.p)
+        ch_jw_kstr(&w, "delta", ch_sv(delta.p, delta.n));
+    end(t, &w);
+}
+
+static void close_parts(struct ch_ui_talk *t) {
+    if (t->in_text)
+        part(t, "text-end", (struct chela_str){0});
+    if (t->in_reasoning)
+        part(t, "reasoning-end", (struct chela_str){0});
+    t->in_text = t->in_reasoning = false;
+}
+
+static void say(struct ch_ui_talk *t, bool reasoning, struct chela_str text) {
+    bool *in = reasoning ? &t->in_reasoning : &t->in_text;
+    if (!*in) {
+        close_parts(t);
+        t->parts++;
+        part(t, reasoning ? "reasoning-start" : "text-start", (struct chela_str){0});
+        *in = true;
+    }
+    part(t, reasoning ? "reasoning-delta" : "text-delta", text);
+}
+
+static void close_step(struct ch_ui_talk *t) {
+    close_parts(t);
+    if (t->in_step)
+        plain(t, "finish-step");
+    t->in_step = false;
+    ch_buf_clear(&t->indexed);
+}
+
+/* --- calls */
+
+static bool has_line(const struct ch_buf *lines, struct ch_sv line) {
+    struct ch_sv rest = ch_buf_sv(lines);
+    while (rest.n)
+        if (ch_sv_eq(ch_sv_split(&rest, '\n'), line))
+            return true;
+    return false;
+}
+
+static struct ch_sv nth_line(const struct ch_buf *lines, unsigned n) {
+    struct ch_sv rest = ch_buf_sv(lines), line = {0};
+    for (unsigned i = 0; i <= n; i++) {
+        if (!rest.n)
+            return ch_sv(NULL, 0);
+        line = ch_sv_split(&rest, '\n');
+    }
+    return line;
+}
+
+static void add_line(struct ch_buf *lines, struct ch_sv line) {
+    ch_buf_addf(lines, "%.*s\n", CH_SV_FMT(line));
+}
+
+static bool is_mine(const struct ch_ui_talk *t, struct ch_sv name) {
+    return ch_tool_matches(ch_sv_str(t->mine), name);
+}
+
+static struct ch_jw begin_call(struct ch_buf *out, const char *type, struct ch_sv id) {
+    struct ch_jw w = begin(out, type);
+    ch_jw_kstr(&w, "toolCallId", id);
+    return w;
+}
+
+/* Tools that run here are not those of the page's code. */
+static void name_tool(const struct ch_ui_talk *t, struct ch_jw *w, struct ch_sv name) {
+    ch_jw_kstr(w, "toolName", name);
+    if (!is_mine(t, name))
+        ch_jw_kbool(w, "dynamic", true);
+}
+
+static void begin_input(struct ch_ui_talk *t, struct ch_sv id, struct ch_sv name) {
+    CH_BUF_AUTO out = {0};
+    if (has_line(&t->begun, id))
+        return;
+    close_parts(t);
+    add_line(&t->begun, id);
+    struct ch_jw w = begin_call(&out, "tool-input-start", id);
+    name_tool(t, &w, name);
+    end(t, &w);
+}
+
+static void on_call_delta(struct ch_ui_talk *t, const struct chela_event *ev) {
+    CH_BUF_AUTO out = {0};
+    struct ch_sv id = ch_sv(ev->call.id.p, ev->call.id.n);
+    struct ch_sv name = ch_sv(ev->call.name.p, ev->call.name.n);
+    bool next = nth_line(&t->indexed, ev->call.index).p == NULL;
+    if (next && id.n && name.n) {
+        begin_input(t, id, name);
+        add_line(&t->indexed, id);
+    }
+    id = nth_line(&t->indexed, ev->call.index);
+    if (!id.n || !ev->call.arguments.n)
+        return;
+    struct ch_jw w = begin_call(&out, "tool-input-delta", id);
+    ch_jw_kstr(&w, "inputTextDelta", ch_sv(ev->call.arguments.p, ev->call.arguments.n));
+    end(t, &w);
+}
+
+static void on_call(struct ch_ui_talk *t, const struct chela_event *ev) {
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO out = {0};
+    struct ch_sv id = ch_sv(ev->call.id.p, ev->call.id.n);
+    struct ch_sv name = ch_sv(ev->call.name.p, ev->call.name.n);
+    struct ch_sv args = ch_sv(ev->call.arguments.p, ev->call.arguments.n);
+    const struct ch_json *v = NULL;
+    begin_input(t, id, name);
+    ch_json_parse(&arena, args, CH_JSON_STRICT, &v, NULL, NULL);
+    struct ch_jw w = begin_call(&out, "tool-input-available", id);
+    name_tool(t, &w, name);
+    ch_jw_key(&w, "input");
+    if (v)
+        ch_jw_value(&w, v);
+    else
+        ch_jw_str(&w, args);
+    end(t, &w);
+}
+
+/* The page has the results of its own tools. */
+static void on_result(struct ch_ui_talk *t, const struct chela_event *ev) {
+    CH_BUF_AUTO out = {0};
+    struct ch_sv id = ch_sv(ev->result.id.p, ev->result.id.n);
+    struct ch_sv name = ch_sv(ev->result.name.p, ev->result.name.n);
+    struct ch_sv content = ch_sv(ev->result.content.p, ev->result.content.n);
+    bool denied = has_line(&t->denied, id);
+    if (is_mine(t, name))
+        return;
+    struct ch_jw w = begin_call(&out, denied                ? "tool-output-denied"
+                                      : ev->result.is_error ? "tool-output-error"
+                                                            : "tool-output-available",
+                                id);
+    if (!denied)
+        ch_jw_kstr(&w, ev->result.is_error ? "errorText" : "output", content);
+    if (!denied)
+        ch_jw_kbool(&w, "dynamic", true);
+    end(t, &w);
+}
+
+static void on_approval(struct ch_ui_talk *t, const struct chela_event *ev) {
+    CH_BUF_AUTO out = {0};
+    struct ch_jw w = begin(&out, "tool-approval-request");
+    ch_jw_kstr(&w, "approvalId", ch_sv(ev->approval.approval_id.p, ev->approval.approval_id.n));
+    ch_jw_kstr(&w, "toolCallId", ch_sv(ev->approval.id.p, ev->approval.id.n));
+    end(t, &w);
+}
+
+/* --- the end */
+
+static const char *finish_reason(const struct chela_event *ev) {
+    if (strcmp(ev->end.status, "paused") == 0)
+        return "tool-calls";
+    if (strcmp(ev->end.reason, "refused") == 0)
+        return "content-filter";
+    if (strcmp(ev->end.reason, "length") == 0)
+        return "length";
+    if (strcmp(ev->end.status, "done") == 0)
+        return "stop";
+    return strcmp(ev->end.status, "error") == 0 ? "error" : "other";
+}
+
+static void on_end(struct ch_ui_talk *t, const struct chela_event *ev) {
+    CH_BUF_AUTO error = {0}, out = {0};
+    bool well = strcmp(ev->end.status, "done") == 0 || strcmp(ev->end.status, "paused") == 0;
+    close_parts(t);
+    if (strcmp(ev->end.status, "cancelled") == 0) {
+        plain(t, "abort");
+    } else if (!well) {
+        struct ch_jw e = begin(&error, "error");
+        ch_jw_kstr(&e, "errorText",
+                   ev->end.error.n ? ch_sv(ev->end.error.p, ev->end.error.n)
+                                   : ch_sv_str(ev->end.reason));
+        end(t, &e);
+    }
+    close_step(t);
+    struct ch_jw w = begin(&out, "finish");
+    ch_jw_kcstr(&w, "finishReason", finish_reason(ev));
+    end(t, &w);
+    send_text(t, "[DONE]");
+    dismiss(t);
+    free_talk(t);
+}
+
+static void on_event(struct ch_watcher *watcher, const struct chela_event *ev) {
+    struct ch_ui_talk *t = CH_CONTAINER(watcher, struct ch_ui_talk, watcher);
+    switch (ev->type) {
+    case CHELA_EV_TURN_START:
+        close_step(t);
+        plain(t, "start-step");
+        t->in_step = true;
+        break;
+    case CHELA_EV_TEXT_DELTA:
+        say(t, false, ev->delta.text);
+        break;
+    case CHELA_EV_REASONING_DELTA:
+        say(t, true, ev->delta.text);
+        break;
+    case CHELA_EV_TOOL_CALL_DELTA:
+        on_call_delta(t, ev);
+        break;
+    case CHELA_EV_TOOL_CALL:
+        on_call(t, ev);
+        break;
+    case CHELA_EV_TOOL_RESULT:
+        on_result(t, ev);
+        break;
+    case CHELA_EV_APPROVAL_REQUIRED:
+        on_approval(t, ev);
+        break;
+    case CHELA_EV_TURN_END:
+        close_step(t);
+        break;
+    case CHELA_EV_RUN_END:
+        on_end(t, ev);
+        break;
+    default:
+        break;
+    }
+}
+
+/* --- life */
+
+struct ch_ui_talk *ch_ui_talk_new(struct ch_lane *l, const char *message_id, const char *mine) {
+    struct ch_ui_talk *t = ch_alloc(sizeof(*t));
+    CH_BUF_AUTO out = {0};
+    t->lane = l;
+    t->key = ch_strdup(l->session->key);
+    t->mine = ch_strdup(mine);
+    t->watcher.event = on_event;
+    ch_list_init(&t->viewers);
+    ch_list_add(&l->gw->talks, &t->link);
+    ch_lane_watch(l, &t->watcher);
+    struct ch_jw w = begin(&out, "start");
+    ch_jw_kcstr(&w, "messageId", message_id);
+    end(t, &w);
+    return t;
+}
+
+struct ch_ui_talk *ch_ui_talk_find(chela_gateway *gw, struct ch_sv key) {
+    for (CH_LIST_EACH(k, &gw->talks)) {
+        struct ch_ui_talk *t = CH_CONTAINER(k, struct ch_ui_talk, link);
+        if (ch_sv_is(key, t->key) && !t->full)
+            return t;
+    }
+    return NULL;
+}
+
+void ch_ui_talk_denied(struct ch_ui_talk *t, struct ch_sv call_id) {
+    add_line(&t->denied, call_id);
+}
+
+void ch_ui_talks_close(chela_gateway *gw) {
+    for (struct ch_ui_talk *t; (t = CH_LIST_FIRST(&gw->talks, struct ch_ui_talk, link));) {
+        for (struct viewer *w; (w = CH_LIST_FIRST(&t->viewers, struct viewer, link));) {
+            w->visit->left = NULL;
+            ch_list_del(&w->link);
+            ch_free(w);
+        }
+        free_talk(t);
+    }
+}

@@ -1,0 +1,101 @@
+/* gemini_model.c -- see gemini_model.h. */
+#include "model/catalog/gemini_model.h"
+
+static struct ch_sv last_segment(struct ch_sv s) {
+    for (size_t i = s.n; i > 0; i--)
+        if (s.p[i - 1] == '/')
+            return ch_sv(s.p + i, s.n - i);
+    return s;
+}
+
+static int take_int(struct ch_sv *s) {
+    int n = 0;
+    while (s->n && *s->p >= '0' && *s->p <= '9' && n < 1000) {
+        n = 10 * n + (*s->p - '0');
+        *s = ch_sv(s->p + 1, s->n - 1);
+    }
+    return n;
+}
+
+static enum ch_gemini_tier tier_of(struct ch_sv words) {
+    if (ch_sv_starts(words, "pro"))
+        return CH_GEMINI_PRO;
+    if (ch_sv_starts(words, "flash-lite"))
+        return CH_GEMINI_FLASH_LITE;
+    return ch_sv_starts(words, "flash") ? CH_GEMINI_FLASH : CH_GEMINI_OTHER;
+}
+
+struct ch_gemini ch_gemini_parse(struct ch_sv model) {
+    struct ch_sv s = last_segment(model);
+    struct ch_gemini g = {0};
+    if (!ch_sv_starts(s, "gemini-"))
+        return g;
+    s = ch_sv(s.p + 7, s.n - 7);
+    g.major = take_int(&s);
+    if (g.major && ch_sv_starts(s, ".")) {
+        s = ch_sv(s.p + 1, s.n - 1);
+        g.minor = take_int(&s);
+    }
+    if (g.major && ch_sv_starts(s, "-"))
+        s = ch_sv(s.p + 1, s.n - 1);
+    g.tier = tier_of(s);
+    return g;
+}
+
+bool ch_gemini_from(struct ch_gemini g, int major, int minor) {
+    if (g.tier == CH_GEMINI_NOT)
+        return false;
+    return !g.major || g.major > major || (g.major == major && g.minor >= minor);
+}
+
+bool ch_gemini_same(struct ch_sv a, struct ch_sv b) {
+    struct ch_gemini x = ch_gemini_parse(a), y = ch_gemini_parse(b);
+    if (x.tier == CH_GEMINI_NOT || y.tier == CH_GEMINI_NOT)
+        return true;
+    return x.tier == y.tier && (x.major == y.major || !x.major || !y.major);
+}
+
+/* Gemini 2.5 counts tokens; Pro cannot do without thinking. */
+static int64_t budget_for(struct ch_gemini g, enum ch_effort effort) {
+    bool pro = g.tier == CH_GEMINI_PRO;
+    switch (effort) {
+    case CH_EFFORT_OFF:
+        return pro ? 128 : 0;
+    case CH_EFFORT_LOW:
+        return 2048;
+    case CH_EFFORT_MEDIUM:
+        return 8192;
+    default:
+        return pro ? 32768 : 24576;
+    }
+}
+
+/* From Gemini 3 on a level is chosen, and thinking is never off: Pro and the
+ * Flash from 3.7 on have no MINIMAL either, the first Pro no MEDIUM. */
+static const char *level_for(struct ch_gemini g, enum ch_effort effort) {
+    bool flash = g.tier == CH_GEMINI_FLASH || g.tier == CH_GEMINI_FLASH_LITE;
+    bool first_pro = g.tier == CH_GEMINI_PRO && g.major == 3 && g.minor == 0;
+    switch (effort) {
+    case CH_EFFORT_OFF:
+        return flash && g.major && !ch_gemini_from(g, 3, 7) ? "MINIMAL" : "LOW";
+    case CH_EFFORT_LOW:
+        return "LOW";
+    case CH_EFFORT_MEDIUM:
+        return first_pro ? "HIGH" : "MEDIUM";
+    default:
+        return "HIGH";
+    }
+}
+
+struct ch_gemini_thinking ch_gemini_thinking(struct ch_gemini g, enum ch_effort effort) {
+    struct ch_gemini_thinking t = {0};
+    if (effort == CH_EFFORT_DEFAULT || g.tier == CH_GEMINI_NOT || !ch_gemini_from(g, 2, 5))
+        return t;
+    if (ch_gemini_from(g, 3, 0)) {
+        t.level = level_for(g, effort);
+    } else {
+        t.has_budget = true;
+        t.budget = budget_for(g, effort);
+    }
+    return t;
+}

@@ -1,0 +1,51 @@
+/* gemini_model.h -- what the name of a Gemini model tells about it. */
+#ifndef CH_MODEL_GEMINI_MODEL_H
+#define CH_MODEL_GEMINI_MODEL_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/sv.h"
+#include "model/codec/codec.h"
+
+enum ch_gemini_tier {
+    CH_GEMINI_NOT, /* another family, or a deployment's own name */
+    CH_GEMINI_PRO,
+    CH_GEMINI_FLASH,
+    CH_GEMINI_FLASH_LITE,
+    CH_GEMINI_OTHER,
+};
+
+struct ch_gemini {
+    enum ch_gemini_tier tier;
+    int major, minor; /* 2, 5; 0, 0 when the name has no version: the newest */
+};
+
+/* Takes gemini-2.5-flash-lite, models/gemini-3-pro-preview, gemini-pro-latest,
+ * projects/P/locations/L/publishers/google/models/gemini-2.5-pro. */
+struct ch_gemini ch_gemini_parse(struct ch_sv model);
+
+/* At least this version; a name without one is that of the newest. */
+bool ch_gemini_from(struct ch_gemini g, int major, int minor);
+
+/* From Gemini 3 on calls have ids, a call of the current turn needs a
+ * signature, results hold media, and tools go with structured output. Models
+ * that are no Gemini count as new: servers in front of them follow the newest
+ * protocol. */
+static inline bool ch_gemini_is_3(struct ch_gemini g) {
+    return g.tier == CH_GEMINI_NOT || ch_gemini_from(g, 3, 0);
+}
+
+/* Two names of one model: previews, dated ones and aliases. The service answers
+ * for gemini-3-pro-preview with gemini-3.1-pro-preview, so the minor version
+ * does not count; a name that says nothing counts as the same. */
+bool ch_gemini_same(struct ch_sv a, struct ch_sv b);
+
+/* How to ask for an effort: at most one of the two. */
+struct ch_gemini_thinking {
+    const char *level; /* "LOW"; NULL: none */
+    bool has_budget;
+    int64_t budget;
+};
+struct ch_gemini_thinking ch_gemini_thinking(struct ch_gemini g, enum ch_effort effort);
+
+#endif

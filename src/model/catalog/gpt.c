@@ -1,0 +1,54 @@
+/* gpt.c -- see gpt.h. */
+#include "model/catalog/gpt.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+
+struct ch_sv ch_gpt_bare(struct ch_sv model) {
+    for (size_t i = model.n; i > 0; i--)
+        if (model.p[i - 1] == '/')
+            return ch_sv(model.p + i, model.n - i);
+    return model;
+}
+
+static bool is_digit_at(struct ch_sv s, size_t i, char least) {
+    return i < s.n && s.p[i] >= least && s.p[i] <= '9';
+}
+
+static bool is_o_series(struct ch_sv model) {
+    return ch_sv_starts(model, "o") && is_digit_at(model, 1, '1');
+}
+
+bool ch_gpt_reasons(struct ch_sv model) {
+    model = ch_gpt_bare(model);
+    bool gpt = ch_sv_starts(model, "gpt-") && is_digit_at(model, 4, '5');
+    return is_o_series(model) || (gpt && !ch_sv_contains_nocase(model, "chat"));
+}
+
+/* "none" from GPT-5.1 on, "minimal" for GPT-5, and an o model always reasons a
+ * little. */
+const char *ch_gpt_least_effort(struct ch_sv model) {
+    model = ch_gpt_bare(model);
+    if (is_o_series(model))
+        return "low";
+    bool first = ch_sv_starts(model, "gpt-5") && !ch_sv_starts(model, "gpt-5.");
+    return first ? "minimal" : "none";
+}
+
+/* Of the first two families only the large ones. */
+bool ch_gpt_caches_long(struct ch_sv model) {
+    static const char *const small[] = {"gpt-4.1-mini", "gpt-4.1-nano", "gpt-5-mini", "gpt-5-nano"};
+    model = ch_gpt_bare(model);
+    for (size_t i = 0; i < CH_LEN(small); i++)
+        if (ch_sv_starts(model, small[i]))
+            return false;
+    return ch_sv_starts(model, "gpt-5") || ch_sv_starts(model, "gpt-4.1");
+}
+
+bool ch_gpt_same(struct ch_sv a, struct ch_sv b) {
+    a = ch_gpt_bare(a);
+    b = ch_gpt_bare(b);
+    size_t n = CH_MIN(a.n, b.n);
+    return n && memcmp(a.p, b.p, n) == 0;
+}

@@ -1,0 +1,107 @@
+/* listing.c -- see listing.h. */
+#include "model/catalog/listing.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+
+/* What is loaded counts before what the model could do. */
+static const char *const window_members[] = {
+    "loaded_context_length", /* LM Studio, /api/v0 */
+    "max_model_len",         /* vLLM */
+    "context_window",        /* Groq */
+    "context_length",        /* OpenRouter, Together, Moonshot */
+    "max_context_length",    /* Mistral, LM Studio */
+    "max_input_tokens",      /* Anthropic */
+    "inputTokenLimit",       /* Gemini */
+    NULL,
+};
+static const char *const output_members[] = {
+    "max_output_length", "max_completion_tokens", "max_tokens", "outputTokenLimit", NULL,
+};
+
+static int64_t first_size(const struct ch_json *v, const char *const *names) {
+    int64_t n = 0;
+    for (; *names && n <= 0; names++)
+        n = ch_json_int(ch_json_get(v, *names), 0);
+    return CH_MAX(n, 0);
+}
+
+static struct ch_sv id_of(const struct ch_json *v) {
+    struct ch_sv id = ch_json_get_str(v, "id");
+    if (!id.n)
+        id = ch_json_get_str(v, "name");
+    if (ch_sv_starts(id, "models/")) /* Gemini */
+        id = ch_sv(id.p + 7, id.n - 7);
+    return id;
+}
+
+/* llama.cpp has the size it was trained for under meta; what it runs with is in
+ * /props. OpenRouter's top_provider says what the reply may hold. */
+static struct ch_listed read_one(const struct ch_json *v) {
+    struct ch_listed m = {.id = id_of(v),
+                          .context_window = first_size(v, window_members),
+                          .max_output = first_size(v, output_members)};
+    if (!m.max_output)
+        m.max_output = first_size(ch_json_get(v, "top_provider"), output_members);
+    return m;
+}
+
+int ch_listing_read(struct ch_sv body, void (*fn)(const struct ch_listed *m, void *user),
+                    void *user, struct chela_error *err) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v = NULL;
+    ch_json_parse(&arena, body, CH_JSON_REPLACE, &v, NULL, NULL);
+    const struct ch_json *list = ch_json_is(v, CH_JSON_ARRAY) ? v : ch_json_get(v, "data");
+    if (!list)
+        list = ch_json_get(v, "models");
+    if (!ch_json_is(list, CH_JSON_ARRAY))
+        return ch_fail(err, CHELA_EPARSE, "the server's answer is no list of models");
+    for (CH_JSON_EACH(e, list)) {
+        struct ch_listed m = read_one(e);
+        if (m.id.n)
+            fn(&m, user);
+    }
+    return CHELA_OK;
+}
+
+int64_t ch_listing_props(struct ch_sv body) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v = NULL;
+    ch_json_parse(&arena, body, CH_JSON_REPLACE, &v, NULL, NULL);
+    int64_t n = ch_json_int(ch_json_path(v, "default_generation_settings", "n_ctx", NULL), 0);
+    if (n <= 0)
+        n = ch_json_int(ch_json_get(v, "n_ctx"), 0);
+    return CH_MAX(n, 0);
+}
+
+/* "num_ctx    8192" among the lines of parameters: what the model's file asks
+ * for. Without it the server's own setting holds, and all that is known is what
+ * the model was trained for. */
+static int64_t num_ctx(struct ch_sv lines) {
+    while (lines.n) {
+        struct ch_sv line = ch_sv_trim(ch_sv_split(&lines, '\n'));
+        int64_t n = 0;
+        if (!ch_sv_starts(line, "num_ctx"))
+            continue;
+        for (size_t i = strlen("num_ctx"); i < line.n; i++)
+            if (line.p[i] >= '0' && line.p[i] <= '9' && n < INT64_C(1) << 40)
+                n = 10 * n + (line.p[i] - '0');
+        return n;
+    }
+    return 0;
+}
+
+int64_t ch_listing_show(struct ch_sv body) {
+    static const char tail[] = ".context_length";
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v = NULL;
+    ch_json_parse(&arena, body, CH_JSON_REPLACE, &v, NULL, NULL);
+    int64_t n = num_ctx(ch_json_get_str(v, "parameters"));
+    for (CH_JSON_MEMBERS(k, x, ch_json_get(v, "model_info"))) {
+        struct ch_sv key = ch_json_str(k);
+        size_t len = sizeof(tail) - 1;
+        if (n <= 0 && key.n > len && memcmp(key.p + key.n - len, tail, len) == 0)
+            n = ch_json_int(x, 0);
+    }
+    return CH_MAX(n, 0);
+}

@@ -1,0 +1,156 @@
+/* adapt.c -- see adapt.h. */
+#include "model/codec/adapt.h"
+
+#include "base/mem.h"
+#include "model/codec/encode.h"
+#include "model/catalog/provider.h"
+
+/* --- ids */
+
+static uint64_t mapped(enum ch_id_rule rule, struct ch_sv id) {
+    char buf[CH_ID_ROOM];
+    uint64_t hash = ch_hash(0, ch_id_for(rule, id, buf));
+    return hash ? hash : 1; /* 0 is a free place */
+}
+
+/* Two ids with one hash are taken for the same: then one gets another id
+ * without need, which does no harm. */
+static bool is_known(const struct ch_call_ids *ids, uint64_t hash) {
+    for (size_t i = hash; ids->cap && ids->slots[i & (ids->cap - 1)]; i++)
+        if (ids->slots[i & (ids->cap - 1)] == hash)
+            return true;
+    return false;
+}
+
+static void put(struct ch_call_ids *ids, uint64_t hash) {
+    size_t i = hash;
+    while (ids->slots[i & (ids->cap - 1)])
+        i++;
+    ids->slots[i & (ids->cap - 1)] = hash;
+    ids->n++;
+}
+
+static void grow(struct ch_call_ids *ids) {
+    struct ch_call_ids old = *ids;
+    *ids = (struct ch_call_ids){.cap = old.cap ? 2 * old.cap : 64};
+    ids->slots = ch_alloc(ids->cap * sizeof(*ids->slots));
+    for (size_t i = 0; i < old.cap; i++)
+        if (old.slots[i])
+            put(ids, old.slots[i]);
+    ch_free(old.slots);
+}
+
+void ch_call_ids_keep(struct ch_call_ids *ids, enum ch_id_rule rule, const struct ch_msg *m) {
+    for (uint32_t i = 0; i < m->nblocks; i++) {
+        if (m->blocks[i].type != CH_BLOCK_TOOL_CALL)
+            continue;
+        if (2 * (ids->n + 1) > ids->cap)
+            grow(ids);
+        uint64_t hash = mapped(rule, m->blocks[i].id);
+        if (!is_known(ids, hash))
+            put(ids, hash);
+    }
+}
+
+void ch_call_ids_release(struct ch_call_ids *ids) {
+    ch_free(ids->slots);
+    *ids = (struct ch_call_ids){0};
+}
+
+static bool is_taken(const struct ch_call_ids *ids, enum ch_id_rule rule,
+                     const struct ch_block *blocks, uint32_t before, struct ch_sv id) {
+    uint64_t hash = mapped(rule, id);
+    for (uint32_t i = 0; i < before; i++)
+        if (blocks[i].type == CH_BLOCK_TOOL_CALL && mapped(rule, blocks[i].id) == hash)
+            return true;
+    return is_known(ids, hash);
+}
+
+/* "call_1" of the twelfth message becomes "call_1_12". */
+static struct ch_sv another_id(const struct ch_call_ids *ids, enum ch_id_rule rule,
+                               const struct ch_block *blocks, uint32_t i, size_t at,
+                               struct ch_arena *a) {
+    struct ch_sv id = blocks[i].id;
+    for (unsigned n = 1; is_taken(ids, rule, blocks, i, id); n++)
+        id = ch_sv_str(n == 1 ? ch_arena_printf(a, "%.*s_%zu", CH_SV_FMT(blocks[i].id), at)
+                              : ch_arena_printf(a, "%.*s_%zu_%u", CH_SV_FMT(blocks[i].id), at, n));
+    return id;
+}
+
+struct ch_msg *ch_call_ids_renew(struct ch_call_ids *ids, enum ch_id_rule rule,
+                                 const struct ch_msg *m, size_t at) {
+    CH_ARENA_AUTO arena = {0};
+    bool renewed = false;
+    struct ch_block *blocks = ch_memdup(m->blocks, m->nblocks * sizeof(*blocks));
+    for (uint32_t i = 0; i < m->nblocks; i++) {
+        if (blocks[i].type != CH_BLOCK_TOOL_CALL)
+            continue;
+        struct ch_sv id = another_id(ids, rule, blocks, i, at, &arena);
+        renewed |= id.p != blocks[i].id.p;
+        blocks[i].id = id;
+    }
+    struct ch_msg *copy =
+        renewed ? ch_msg_new(m->kind, blocks, m->nblocks, m->api, m->model, m->ts) : NULL;
+    ch_free(blocks);
+    return copy;
+}
+
+/* --- images */
+
+static bool takes_images(const struct ch_model_request *req) {
+    return !(req->endpoint->quirks & CH_Q_NO_IMAGES) && ch_model_sight(req->model) != CH_SIGHT_NONE;
+}
+
+static void add_note(struct ch_buf *text, const struct ch_block *image) {
+    if (text->n)
+        CH_BUF_LIT(text, "\n");
+    ch_encode_note(image, text);
+}
+
+/* The images of a result become part of its text; what else it has stays. */
+static size_t copy_result(const struct ch_block *b, struct ch_block *out, struct ch_arena *a) {
+    CH_BUF_AUTO text = {0};
+    size_t n = 1;
+    ch_buf_add_sv(&text, b->text);
+    for (unsigned k = 1; k <= b->span; k++)
+        if (b[k].type == CH_BLOCK_IMAGE)
+            add_note(&text, &b[k]);
+        else
+            out[n++] = b[k];
+    out[0] = *b;
+    out[0].span = (uint16_t)(n - 1);
+    out[0].text = ch_arena_sv(a, ch_buf_sv(&text));
+    return n;
+}
+
+static bool has_image(const struct ch_msg *m) {
+    for (uint32_t i = 0; i < m->nblocks; i++)
+        if (m->blocks[i].type == CH_BLOCK_IMAGE)
+            return true;
+    return false;
+}
+
+struct ch_msg *ch_without_images(const struct ch_model_request *req, const struct ch_msg *m) {
+    if (!has_image(m) || takes_images(req))
+        return NULL;
+    CH_ARENA_AUTO arena = {0};
+    struct ch_block *blocks = ch_alloc((m->nblocks + 1) * sizeof(*blocks));
+    size_t n = 0;
+    for (uint32_t i = 0; i < m->nblocks; i++) {
+        const struct ch_block *b = &m->blocks[i];
+        if (b->type == CH_BLOCK_TOOL_RESULT) {
+            n += copy_result(b, &blocks[n], &arena);
+            i += b->span;
+        } else if (b->type == CH_BLOCK_IMAGE) {
+            CH_BUF_AUTO note = {0};
+            add_note(&note, b);
+            blocks[n++] = (struct ch_block){.type = CH_BLOCK_TEXT,
+                                            .text = ch_arena_sv(&arena, ch_buf_sv(&note))};
+        } else {
+            blocks[n++] = *b;
+        }
+    }
+    struct ch_msg *copy = ch_msg_new(m->kind, blocks, n, m->api, m->model, m->ts);
+    ch_free(blocks);
+    return copy;
+}

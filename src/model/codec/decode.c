@@ -1,0 +1,34 @@
+/* decode.c -- see decode.h. */
+#include "model/codec/decode.h"
+
+#include "base/error.h"
+#include "model/codec/errors.h"
+#include "json/json.h"
+
+int ch_decode_malformed(struct chela_error *err) {
+    return ch_fail(err, CHELA_EPARSE, "malformed JSON in the answer");
+}
+
+int ch_decode_too_large(struct chela_error *err) {
+    return ch_fail(err, CHELA_ELIMIT, "the reply is larger than allowed");
+}
+
+enum ch_stop ch_decode_stop(const struct ch_stop_word *words, size_t n, struct ch_sv raw) {
+    for (size_t i = 0; i < n; i++)
+        if (ch_sv_is(raw, words[i].word))
+            return words[i].stop;
+    return CH_STOP_STOP;
+}
+
+int ch_decode_error(struct ch_decoder *d, struct ch_sv json, struct chela_error *err) {
+    CH_ARENA_AUTO arena = {0}; /* what is kept is copied */
+    const struct ch_json *v;
+    struct ch_vendor_error e;
+    if (ch_json_parse(&arena, json, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
+        return ch_decode_malformed(err);
+    if (!ch_vendor_error_read(v, &arena, &e))
+        return CHELA_OK;
+    d->recognised = true;
+    ch_decoder_fail(d, &e);
+    return CHELA_OK;
+}

@@ -1,0 +1,131 @@
+/* encode.c -- see encode.h. */
+#include "model/codec/encode.h"
+
+#include "base/base64.h"
+#include "json/json.h"
+
+const char *ch_encode_url(struct ch_arena *a, const char *base_url, const char *path) {
+    struct ch_sv query = ch_sv_str(base_url);
+    struct ch_sv base = ch_sv_split(&query, '?');
+    while (base.n && base.p[base.n - 1] == '/')
+        base.n--;
+    if (base.n >= 3 && memcmp(base.p + base.n - 3, "/v1", 3) == 0 && strncmp(path, "/v1/", 4) == 0)
+        path += 3;
+    return ch_arena_printf(a, "%.*s%s%s%.*s", CH_SV_FMT(base), path, query.p ? "?" : "",
+                           query.p ? (int)query.n : 0, query.p ? query.p : "");
+}
+
+static bool has_header(const struct ch_header *headers, size_t n, struct ch_sv name) {
+    for (size_t i = 0; i < n; i++)
+        if (ch_sv_eq_nocase(headers[i].name, name))
+            return true;
+    return false;
+}
+
+void ch_encode_http(const struct ch_model_request *req, struct ch_arena *a, const char *path,
+                    const struct ch_header *defaults, size_t n, struct ch_http_request *out) {
+    const struct ch_endpoint *ep = req->endpoint;
+    struct ch_header *headers = ch_arena_alloc(a, (n + ep->nheaders + 1) * sizeof(*headers));
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        if (defaults[i].value.n && !has_header(ep->headers, ep->nheaders, defaults[i].name))
+            headers[count++] = defaults[i];
+    for (size_t i = 0; i < ep->nheaders; i++)
+        headers[count++] = ep->headers[i];
+    *out = (struct ch_http_request){.method = "POST", .headers = headers, .nheaders = count};
+    out->url = ch_encode_url(a, ep->base_url, path);
+}
+
+struct ch_sv ch_encode_bearer(struct ch_arena *a, const char *key) {
+    return key && *key ? ch_sv_str(ch_arena_printf(a, "Bearer %s", key)) : CH_SV("");
+}
+
+bool ch_is_json(struct ch_sv text, enum ch_json_type type) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v = NULL;
+    ch_json_parse(&arena, text, CH_JSON_STRICT, &v, NULL, NULL);
+    return ch_json_is(v, type);
+}
+
+void ch_encode_openai_http(const struct ch_model_request *req, struct ch_arena *a, const char *path,
+                           struct ch_http_request *out) {
+    const char *key = req->endpoint->api_key;
+    bool azure = req->endpoint->quirks & CH_Q_API_KEY;
+    struct ch_header defaults[] = {
+        {CH_SV("content-type"), CH_SV("application/json")},
+        {CH_SV("accept"), req->no_stream ? CH_SV("application/json") : CH_SV("text/event-stream")},
+        {CH_SV("authorization"), azure ? CH_SV("") : ch_encode_bearer(a, key)},
+        {CH_SV("api-key"), azure ? ch_sv_str(key) : CH_SV("")},
+    };
+    ch_encode_http(req, a, path, defaults, CH_LEN(defaults), out);
+}
+
+void ch_encode_arguments(struct ch_jw *w, struct ch_sv arguments) {
+    if (ch_is_json(arguments, CH_JSON_OBJECT)) {
+        ch_jw_raw(w, ch_sv_trim(arguments));
+        return;
+    }
+    ch_jw_begin(w, '{');
+    if (!ch_is_blank(arguments))
+        ch_jw_kstr(w, "_invalid", arguments);
+    ch_jw_end(w, '}');
+}
+
+bool ch_encode_strict(struct ch_sv schema, enum ch_clean vendor, struct ch_buf *out) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v;
+    size_t mark = out->n;
+    if (ch_json_parse(&arena, schema, CH_JSON_STRICT, &v, NULL, NULL) == 0 &&
+        ch_schema_clean(v, vendor, out, NULL, NULL) == 0)
+        return true;
+    ch_encode_undo(out, mark);
+    return false;
+}
+
+size_t ch_encode_begin(struct ch_buf *out, bool first) {
+    size_t mark = out->n;
+    if (!first)
+        ch_buf_addc(out, ',');
+    return mark;
+}
+
+void ch_encode_undo(struct ch_buf *out, size_t mark) {
+    out->n = mark;
+    if (out->p)
+        out->p[mark] = '\0';
+}
+
+/* --- documents and parts that cannot be sent */
+
+bool ch_encode_document_text(const struct ch_block *b, struct ch_buf *out) {
+    bool text = ch_sv_starts(b->name, "text/") || ch_sv_is(b->name, "application/json") ||
+                ch_sv_is(b->name, "application/xml");
+    return !(b->flags & CH_F_URL) && text && ch_base64_read(b->text, out);
+}
+
+void ch_encode_note(const struct ch_block *b, struct ch_buf *out) {
+    ch_buf_addf(out, "[%s%s%.*s%s%.*s", ch_block_type_name(b->type), b->id.n ? " " : "",
+                CH_SV_FMT(b->id), b->name.n ? " " : "", CH_SV_FMT(b->name));
+    if (b->flags & CH_F_URL)
+        ch_buf_addf(out, " at %.*s]", CH_SV_FMT(b->text));
+    else
+        CH_BUF_LIT(out, ": cannot be shown to this model]");
+}
+
+struct ch_sv ch_encode_prefixed(const char **prefix, struct ch_sv text, struct ch_buf *room) {
+    if (!*prefix)
+        return text;
+    ch_buf_clear(room);
+    ch_buf_add_str(room, *prefix);
+    ch_buf_add_sv(room, text);
+    *prefix = NULL;
+    return ch_buf_sv(room);
+}
+
+uint32_t ch_encode_end_of(const struct ch_msg *m) {
+    uint32_t n = m->nblocks;
+    while (n && (m->blocks[n - 1].type == CH_BLOCK_REASONING ||
+                 (m->blocks[n - 1].type == CH_BLOCK_TEXT && ch_is_blank(m->blocks[n - 1].text))))
+        n--;
+    return n;
+}

@@ -1,0 +1,292 @@
+/* encoder.c -- a request body that only grows; see codec.h.
+ *
+ * Codecs turn one message into bytes; this file decides which messages. Every
+ * vendor wants each call answered by the very next message and no answer
+ * without a call, so the pairing is made here, once, and codecs may rely on
+ * it. It needs to look back one message only, which keeps appending cheap:
+ *
+ *   a results message answers the assistant message before it: results are put
+ *     in call order, made up where missing, dropped where nobody called;
+ *   any other message after unanswered calls is preceded by made-up results;
+ *   unanswered calls at the end are answered in the tail, which is made anew
+ *     for the next request: their real results may still come.
+ *
+ * Results belong to calls by their ids within these two messages, whatever ids
+ * other messages use. If ids repeat further apart, calls are sent with others
+ * (adapt.h) and their results follow by their place. */
+#include "base/error.h"
+#include "model/codec/adapt.h"
+#include "model/codec/codec.h"
+
+#define NO_RESULT "No result provided: the call was not run or its result was lost."
+
+static void forget_renewed(struct ch_encoder *e) {
+    ch_msg_free(e->renewed);
+    e->renewed = NULL;
+}
+
+void ch_encoder_clear(struct ch_encoder *e) {
+    ch_buf_clear(&e->head);
+    ch_buf_clear(&e->messages);
+    ch_buf_clear(&e->tail);
+    ch_call_ids_release(&e->ids);
+    forget_renewed(e);
+    e->nmessages = e->pending = e->cut = 0;
+    e->padded = false;
+}
+
+void ch_encoder_release(struct ch_encoder *e) {
+    ch_encoder_clear(e);
+    ch_buf_release(&e->head);
+    ch_buf_release(&e->messages);
+    ch_buf_release(&e->tail);
+    *e = (struct ch_encoder){0};
+}
+
+static bool has_calls(const struct ch_msg *m) {
+    for (uint32_t i = 0; i < m->nblocks; i++)
+        if (m->blocks[i].type == CH_BLOCK_TOOL_CALL)
+            return true;
+    return false;
+}
+
+/* The next block of a type from *at on, or NULL. */
+static const struct ch_block *next_of(const struct ch_msg *m, uint32_t *at,
+                                      enum ch_block_type type) {
+    while (*at < m->nblocks && m->blocks[*at].type != type)
+        (*at)++;
+    return *at < m->nblocks ? &m->blocks[(*at)++] : NULL;
+}
+
+/* How many calls of m before the given one have its id: none, unless somebody
+ * else made this history. */
+static unsigned same_before(const struct ch_msg *m, const struct ch_block *call) {
+    unsigned n = 0;
+    for (const struct ch_block *b = m->blocks; b < call; b++)
+        n += b->type == CH_BLOCK_TOOL_CALL && ch_sv_eq(b->id, call->id);
+    return n;
+}
+
+static const struct ch_block *find_result(const struct ch_msg *m, struct ch_sv id, unsigned skip) {
+    for (uint32_t i = 0; m && i < m->nblocks; i++)
+        if (m->blocks[i].type == CH_BLOCK_TOOL_RESULT && ch_sv_eq(m->blocks[i].id, id) &&
+            skip-- == 0)
+            return &m->blocks[i];
+    return NULL;
+}
+
+/* Results that already are one for each call, in order. */
+static bool is_paired(const struct ch_msg *calls, const struct ch_msg *results) {
+    uint32_t c = 0, r = 0;
+    for (;;) {
+        const struct ch_block *call = calls ? next_of(calls, &c, CH_BLOCK_TOOL_CALL) : NULL;
+        const struct ch_block *result = next_of(results, &r, CH_BLOCK_TOOL_RESULT);
+        if (!call || !result)
+            return !call && !result;
+        if (!ch_sv_eq(call->id, result->id) || !ch_sv_eq(call->name, result->name))
+            return false;
+    }
+}
+
+/* One result for each call, in call order, under the ids of `sent` (calls as
+ * they went out). calls and sent may be NULL, and so may results. What is no
+ * result (a text beside them) is kept, last. */
+static struct ch_msg *pair(const struct ch_msg *calls, const struct ch_msg *sent,
+                           const struct ch_msg *results) {
+    size_t room = (calls ? calls->nblocks : 0) + (results ? results->nblocks : 0), n = 0;
+    struct ch_block *out = ch_alloc((room + 1) * sizeof(*out));
+    uint32_t at = 0;
+    const struct ch_block *call, *result;
+    while (calls && (call = next_of(calls, &at, CH_BLOCK_TOOL_CALL))) {
+        struct ch_sv id = sent->blocks[call - calls->blocks].id;
+        if ((result = find_result(results, call->id, same_before(calls, call)))) {
+            memcpy(&out[n], result, (1u + result->span) * sizeof(*out));
+            out[n].id = id;
+            out[n].name = call->name; /* Gemini pairs by it */
+            n += 1u + result->span;
+        } else {
+            out[n++] = (struct ch_block){.type = CH_BLOCK_TOOL_RESULT,
+                                         .flags = CH_F_ERROR,
+                                         .text = CH_SV(NO_RESULT),
+                                         .id = id,
+                                         .name = call->name};
+        }
+    }
+    for (uint32_t i = 0; results && i < results->nblocks; i++) {
+        if (results->blocks[i].type == CH_BLOCK_TOOL_RESULT)
+            i += results->blocks[i].span;
+        else
+            out[n++] = results->blocks[i];
+    }
+    struct ch_msg *m = ch_msg_new(CH_MSG_RESULTS, out, n, NULL, CH_SV(""), 0);
+    ch_free(out);
+    return m;
+}
+
+/* With notes for images where the model cannot see them. */
+static int encode_message(const struct ch_model_request *req, const struct ch_msg *m,
+                          struct ch_buf *out, struct chela_error *err) {
+    struct ch_msg *plain = ch_without_images(req, m);
+    int rc = req->endpoint->codec->message(req, plain ? plain : m, out, err);
+    ch_msg_free(plain);
+    return rc;
+}
+
+static int encode_pair(struct ch_encoder *e, const struct ch_model_request *req,
+                       const struct ch_msg *results, struct chela_error *err) {
+    const struct ch_msg *calls = e->pending ? req->messages[e->pending - 1] : NULL;
+    if (results && !e->renewed && is_paired(calls, results))
+        return encode_message(req, results, &e->messages, err);
+    struct ch_msg *m = pair(calls, e->renewed ? e->renewed : calls, results);
+    int rc = encode_message(req, m, &e->messages, err);
+    ch_msg_free(m);
+    return rc;
+}
+
+static enum ch_id_rule id_rule(const struct ch_model_request *req) {
+    const struct ch_codec *codec = req->endpoint->codec;
+    return codec->ids ? codec->ids(req) : CH_ID_64;
+}
+
+static int encode_calls(struct ch_encoder *e, const struct ch_model_request *req,
+                        const struct ch_msg *m, struct chela_error *err) {
+    enum ch_id_rule rule = id_rule(req);
+    struct ch_msg *renewed = ch_call_ids_renew(&e->ids, rule, m, e->nmessages);
+    const struct ch_msg *sent = renewed ? renewed : m;
+    int rc = encode_message(req, sent, &e->messages, err);
+    if (rc < 0 || e->messages.overflow) {
+        ch_msg_free(renewed);
+        return rc;
+    }
+    ch_call_ids_keep(&e->ids, rule, sent);
+    forget_renewed(e);
+    e->renewed = renewed;
+    return rc;
+}
+
+static int append(struct ch_encoder *e, const struct ch_model_request *req, const struct ch_msg *m,
+                  struct chela_error *err) {
+    if (m->kind == CH_MSG_RESULTS)
+        return encode_pair(e, req, m, err);
+    int rc = e->pending ? encode_pair(e, req, NULL, err) : CHELA_OK;
+    if (rc < 0)
+        return rc;
+    bool calls = m->kind == CH_MSG_ASSISTANT && has_calls(m);
+    return calls ? encode_calls(e, req, m, err) : encode_message(req, m, &e->messages, err);
+}
+
+/* The one whose bytes are sent. */
+static const struct ch_codec *wire_codec(const struct ch_encoder *e) {
+    return e->codec->inner ? e->codec->inner : e->codec;
+}
+
+static void cut_back(struct ch_buf *b, size_t n) {
+    b->n = n;
+    b->overflow = false;
+    if (b->p)
+        b->p[n] = '\0';
+}
+
+static int append_new(struct ch_encoder *e, const struct ch_model_request *req,
+                      struct chela_error *err) {
+    while (e->nmessages < req->nmessages) {
+        const struct ch_msg *m = req->messages[e->nmessages];
+        size_t mark = e->messages.n;
+        int rc = append(e, req, m, err);
+        if (rc == CHELA_OK && e->messages.overflow)
+            rc = ch_fail(err, CHELA_ELIMIT, "the conversation is too large to send");
+        if (rc < 0) {
+            cut_back(&e->messages, mark);
+            return rc;
+        }
+        e->nmessages++;
+        e->pending = m->kind == CH_MSG_ASSISTANT && has_calls(m) ? e->nmessages : 0;
+        if (!e->pending)
+            forget_renewed(e);
+    }
+    return CHELA_OK;
+}
+
+/* Words that no later request has. */
+static int add_note(struct ch_encoder *e, const struct ch_model_request *req,
+                    struct chela_error *err) {
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO note = {0};
+    struct ch_sv own = e->codec->note ? e->codec->note(req, &arena) : CH_SV("");
+    ch_buf_add_sv(&note, req->note);
+    ch_buf_add_str(&note, req->note.n && own.n ? "\n" : "");
+    ch_buf_add_sv(&note, own);
+    if (!note.n)
+        return CHELA_OK;
+    struct ch_msg *m = ch_msg_text(CH_MSG_USER, ch_buf_sv(&note), 0);
+    int rc = e->codec->message(req, m, &e->messages, err);
+    ch_msg_free(m);
+    return rc;
+}
+
+static uint64_t note_of(const struct ch_model_request *req) {
+    return req->note.n ? ch_hash(1, req->note) : 0;
+}
+
+/* What belongs to this request alone (made-up results, a note, the end of an
+ * open message) is written where it stands, so that the codec separates it
+ * rightly, and then moved. */
+static int make_tail(struct ch_encoder *e, const struct ch_model_request *req,
+                     struct chela_error *err) {
+    const struct ch_codec *wire = wire_codec(e);
+    size_t mark = e->messages.n;
+    ch_buf_clear(&e->tail);
+    e->cut = 0;
+    e->noted = note_of(req);
+    if (req->note.n && wire->mark && !e->pending)
+        e->cut = wire->mark(req, ch_buf_sv(&e->messages), &e->tail);
+    int rc = e->pending ? encode_pair(e, req, NULL, err) : CHELA_OK;
+    if (rc == CHELA_OK)
+        rc = add_note(e, req, err);
+    if (rc == CHELA_OK && wire->close)
+        wire->close(req, &e->messages);
+    e->padded = e->messages.n > mark;
+    if (e->padded)
+        ch_buf_add(&e->tail, e->messages.p + mark, e->messages.n - mark);
+    cut_back(&e->messages, mark);
+    return rc < 0 ? rc : e->codec->tail(req, &e->tail, err);
+}
+
+/* What the bytes of a message depend on. Whether the head holds a message of its
+ * own decides about the comma before the first. */
+static uint64_t shape_of(const struct ch_model_request *req) {
+    const struct ch_endpoint *ep = req->endpoint;
+    bool prompted = ep->codec->inner && req->ntools;
+    uint64_t hash = ch_hash(0, req->model);
+    hash = ch_hash(hash, ch_sv((const char *)&ep->quirks, sizeof(ep->quirks)));
+    return ch_hash(hash, ch_sv_trim(req->system).n || prompted ? CH_SV("s") : CH_SV(""));
+}
+
+int ch_encoder_update(struct ch_encoder *e, const struct ch_model_request *req,
+                      struct chela_error *err) {
+    uint64_t shape = shape_of(req);
+    if (e->codec != req->endpoint->codec || e->shape != shape || e->nmessages > req->nmessages)
+        ch_encoder_clear(e);
+    e->codec = req->endpoint->codec;
+    e->shape = shape;
+
+    const struct ch_codec *wire = wire_codec(e);
+    bool grows = (wire->tail_follows || wire->close) && e->nmessages < req->nmessages;
+    bool stale = !e->head.n || e->revision != req->revision;
+    bool noted = e->noted != note_of(req);
+    int rc = CHELA_OK;
+    if (stale) {
+        ch_buf_clear(&e->head);
+        rc = e->codec->head(req, &e->head, err);
+    }
+    if (rc == CHELA_OK)
+        rc = append_new(e, req, err);
+    if (rc == CHELA_OK && (stale || grows || noted || e->padded || e->pending))
+        rc = make_tail(e, req, err);
+    if (rc < 0) {
+        ch_buf_clear(&e->head); /* so that the next update starts over with it */
+        return rc;
+    }
+    e->revision = req->revision;
+    return CHELA_OK;
+}

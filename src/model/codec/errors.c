@@ -1,0 +1,481 @@
+/* errors.c -- classifying failures by status, vendor code and text.
+ *
+ * The tables below are the knowledge, the code only walks them. Order matters:
+ * a vendor's code says more than its English, and both say more than the
+ * status (xAI answers a bad key with 400, OpenRouter puts a 502 into a 200).
+ * Text patterns ignore case; '*' stands for any text, '#' for a number. */
+#include "model/codec/errors.h"
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "json/writer.h"
+
+#define LOOKED_AT (4 * CH_KB) /* of a message: what matters comes first */
+
+static const struct {
+    const char *word; /* a type or a code; case does not matter */
+    enum ch_error_class cls;
+} words[] = {
+    /* Anthropic */
+    {"authentication_error", CH_ERR_AUTH},
+    {"permission_error", CH_ERR_AUTH},
+    {"billing_error", CH_ERR_BILLING},
+    {"request_too_large", CH_ERR_OVERFLOW},
+    {"rate_limit_error", CH_ERR_RATE_LIMIT},
+    {"overloaded_error", CH_ERR_OVERLOADED},
+    {"timeout_error", CH_ERR_TIMEOUT},
+    {"api_error", CH_ERR_SERVER},
+    {"conflict_error", CH_ERR_SERVER},
+    /* OpenAI and those who follow it */
+    {"invalid_api_key", CH_ERR_AUTH},
+    {"insufficient_quota", CH_ERR_BILLING},
+    {"billing_hard_limit_reached", CH_ERR_BILLING},
+    {"billing_not_active", CH_ERR_BILLING},
+    {"usage_limit_reached", CH_ERR_BILLING},
+    {"usage_not_included", CH_ERR_BILLING},
+    {"rate_limit_exceeded", CH_ERR_RATE_LIMIT},
+    {"model_not_found", CH_ERR_MODEL_NOT_FOUND},
+    {"context_length_exceeded", CH_ERR_OVERFLOW},
+    {"exceed_context_size_error", CH_ERR_OVERFLOW},
+    {"model_max_prompt_tokens_exceeded", CH_ERR_OVERFLOW},
+    {"too_many_prompt_tokens", CH_ERR_OVERFLOW},
+    {"server_is_overloaded", CH_ERR_OVERLOADED},
+    {"slow_down", CH_ERR_OVERLOADED},
+    {"unavailable_error", CH_ERR_OVERLOADED},
+    {"content_filter", CH_ERR_REFUSED},
+    {"content_policy_violation", CH_ERR_REFUSED},
+    {"invalid_prompt", CH_ERR_REFUSED},
+    {"bio_policy", CH_ERR_REFUSED},
+    {"misalignment_policy_violation", CH_ERR_REFUSED},
+    {"image_content_policy_violation", CH_ERR_REFUSED},
+    {"vector_store_timeout", CH_ERR_TIMEOUT},
+    {"data_residency_mismatch", CH_ERR_FORMAT},
+    {"invalid_encrypted_content", CH_ERR_FORMAT},
+    {"invalid_image", CH_ERR_FORMAT},
+    {"invalid_image_format", CH_ERR_FORMAT},
+    {"invalid_image_mode", CH_ERR_FORMAT},
+    {"invalid_image_url", CH_ERR_FORMAT},
+    {"invalid_base64_image", CH_ERR_FORMAT},
+    {"image_too_large", CH_ERR_FORMAT},
+    {"image_too_small", CH_ERR_FORMAT},
+    {"image_parse_error", CH_ERR_FORMAT},
+    {"image_file_too_large", CH_ERR_FORMAT},
+    {"image_file_not_found", CH_ERR_FORMAT},
+    {"unsupported_image_media_type", CH_ERR_FORMAT},
+    {"empty_image_file", CH_ERR_FORMAT},
+    {"failed_to_download_image", CH_ERR_FORMAT},
+    /* Google */
+    {"UNAUTHENTICATED", CH_ERR_AUTH},
+    {"PERMISSION_DENIED", CH_ERR_AUTH},
+    {"API_KEY_INVALID", CH_ERR_AUTH},
+    {"NOT_FOUND", CH_ERR_MODEL_NOT_FOUND},
+    {"RESOURCE_EXHAUSTED", CH_ERR_RATE_LIMIT},
+    {"UNAVAILABLE", CH_ERR_OVERLOADED},
+    {"DEADLINE_EXCEEDED", CH_ERR_TIMEOUT},
+    {"INVALID_ARGUMENT", CH_ERR_FORMAT},
+    {"FAILED_PRECONDITION", CH_ERR_FORMAT},
+    {"INTERNAL", CH_ERR_SERVER},
+    /* Amazon; inside streams they begin with a small letter */
+    {"AccessDeniedException", CH_ERR_AUTH},
+    {"UnrecognizedClientException", CH_ERR_AUTH},
+    {"InvalidSignatureException", CH_ERR_AUTH},
+    {"IncompleteSignatureException", CH_ERR_AUTH},
+    {"MissingAuthenticationTokenException", CH_ERR_AUTH},
+    {"ExpiredTokenException", CH_ERR_AUTH},
+    {"ExpiredToken", CH_ERR_AUTH},
+    {"ThrottlingException", CH_ERR_RATE_LIMIT},
+    {"TooManyRequestsException", CH_ERR_RATE_LIMIT},
+    {"ServiceQuotaExceededException", CH_ERR_BILLING},
+    {"ModelNotReadyException", CH_ERR_OVERLOADED},
+    {"ServiceUnavailableException", CH_ERR_OVERLOADED},
+    {"ModelTimeoutException", CH_ERR_TIMEOUT},
+    {"ResourceNotFoundException", CH_ERR_MODEL_NOT_FOUND},
+    {"ValidationException", CH_ERR_FORMAT},
+    {"ModelErrorException", CH_ERR_SERVER},
+    {"ModelStreamErrorException", CH_ERR_SERVER},
+    {"InternalServerException", CH_ERR_SERVER},
+    /* Z.ai */
+    {"1113", CH_ERR_BILLING},
+    {"1308", CH_ERR_BILLING},
+    {"1261", CH_ERR_OVERFLOW},
+    {"1301", CH_ERR_REFUSED},
+    {"1302", CH_ERR_RATE_LIMIT},
+    {"1305", CH_ERR_OVERLOADED},
+};
+
+static const char *const billing_texts[] = {
+    "billing",
+    "insufficient_quota",
+    "insufficient balance",
+    "credit balance is too low",
+    "monthly usage limit",
+};
+
+static const char *const rate_texts[] = {
+    "rate limit",
+    "too many requests",
+    "throttling",
+    "too many tokens, please wait",
+    "string_above_max_length",
+};
+
+static const char *const schema_texts[] = {
+    "invalid schema for",          /* OpenAI: function 'f', response_format 'answer' */
+    "schema is too complex",       /* Anthropic, Mistral */
+    "schema*too many",             /* ..optional parameters; Gemini: states for serving */
+    "too many strict tools",
+    "grammar is too large",
+    "grammar compilation timed out",
+    "response_schema",             /* Gemini names the field */
+    "response_json_schema",
+};
+
+static const char *const overflow_texts[] = {
+    "prompt is too long",
+    "prompt too long",
+    "prompt exceeds max length",
+    "request_too_large",
+    "input is too long for requested model",
+    "exceeds the context window",
+    "exceed context limit",
+    "context_length_exceeded",
+    "maximum context length is #",
+    "maximum context length of #",
+    "input token count*exceeds the maximum",
+    "input tokens exceeded",
+    "maximum prompt length is #",
+    "reduce the length of the messages",
+    "too large for model with # maximum context length",
+    "exceeds the available context size",
+    "greater than the context length",
+    "exceeded max context length",
+    "exceeded model token limit",
+    "context window exceeds limit",
+    "range of input length should be",
+    "too_many_prompt_tokens",
+    "current length is # while limit is #",
+    "token count*exceeds the limit of #",
+    "is longer than the model's context length",
+};
+
+static const char *const auth_texts[] = {
+    "incorrect api key", "invalid api key",     "api key not valid",
+    "invalid x-api-key", "no auth credentials",
+};
+
+static const char *const model_texts[] = {
+    "model*not found", "model*does not exist", "not a valid model",
+    "no such model",   "unknown model",        "model identifier is invalid",
+    "on-demand throughput isn*supported",
+};
+
+static const struct {
+    int status;
+    enum ch_error_class cls;
+} statuses[] = {
+    {400, CH_ERR_FORMAT},          {401, CH_ERR_AUTH},
+    {402, CH_ERR_BILLING},         {403, CH_ERR_AUTH},
+    {404, CH_ERR_MODEL_NOT_FOUND}, {408, CH_ERR_TIMEOUT},
+    {409, CH_ERR_SERVER},          {413, CH_ERR_OVERFLOW},
+    {422, CH_ERR_FORMAT},          {429, CH_ERR_RATE_LIMIT},
+    {503, CH_ERR_OVERLOADED},      {504, CH_ERR_TIMEOUT},
+    {424, CH_ERR_SERVER},          {529, CH_ERR_OVERLOADED},
+};
+
+const char *ch_error_class_name(enum ch_error_class c) {
+    static const char *const names[] = {
+        [CH_ERR_NONE] = "none",
+        [CH_ERR_AUTH] = "auth",
+        [CH_ERR_BILLING] = "billing",
+        [CH_ERR_RATE_LIMIT] = "rate_limit",
+        [CH_ERR_OVERLOADED] = "overloaded",
+        [CH_ERR_SERVER] = "server",
+        [CH_ERR_TIMEOUT] = "timeout",
+        [CH_ERR_NETWORK] = "network",
+        [CH_ERR_OVERFLOW] = "context_overflow",
+        [CH_ERR_MODEL_NOT_FOUND] = "model_not_found",
+        [CH_ERR_REFUSED] = "refused",
+        [CH_ERR_FORMAT] = "format",
+    };
+    return names[c];
+}
+
+/* --- text patterns */
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+static char lower(char c) {
+    return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+}
+
+/* Length of the match of pattern[0..n) at the start of s, or -1. */
+static long match_here(struct ch_sv s, const char *pattern, size_t n) {
+    size_t at = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (pattern[i] == '#') {
+            size_t start = at;
+            while (at < s.n && (is_digit(s.p[at]) || (at > start && s.p[at] == ',')))
+                at++;
+            if (at == start)
+                return -1;
+        } else if (at == s.n || lower(s.p[at++]) != pattern[i]) {
+            return -1;
+        }
+    }
+    return (long)at;
+}
+
+static bool text_matches(struct ch_sv s, const char *pattern) {
+    for (;;) {
+        size_t n = strcspn(pattern, "*");
+        long len = -1;
+        size_t at = 0;
+        while (at < s.n && (len = match_here(ch_sv(s.p + at, s.n - at), pattern, n)) < 0)
+            at++;
+        if (len < 0)
+            return false;
+        if (!pattern[n])
+            return true;
+        s = ch_sv(s.p + at + len, s.n - at - (size_t)len);
+        pattern += n + 1;
+    }
+}
+
+static bool matches_any(struct ch_sv s, const char *const *patterns, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (text_matches(s, patterns[i]))
+            return true;
+    return false;
+}
+#define MATCHES(s, table) matches_any(s, table, CH_LEN(table))
+
+/* --- classification */
+
+static enum ch_error_class class_of_word(struct ch_sv word) {
+    for (size_t i = 0; word.n && i < CH_LEN(words); i++)
+        if (ch_sv_eq_nocase(word, ch_sv_str(words[i].word)))
+            return words[i].cls;
+    return CH_ERR_NONE;
+}
+
+static enum ch_error_class class_of_status(int status) {
+    for (size_t i = 0; i < CH_LEN(statuses); i++)
+        if (statuses[i].status == status)
+            return statuses[i].cls;
+    if (status >= 400 && status < 500)
+        return CH_ERR_FORMAT;
+    return status >= 300 && status < 400 ? CH_ERR_FORMAT : CH_ERR_SERVER;
+}
+
+static enum ch_error_class class_of(const struct ch_vendor_error *e) {
+    enum ch_error_class cls = class_of_word(e->code);
+    if (cls == CH_ERR_NONE)
+        cls = class_of_word(e->type);
+    if (cls == CH_ERR_BILLING || MATCHES(e->message, billing_texts))
+        return CH_ERR_BILLING;
+    if (cls != CH_ERR_RATE_LIMIT && !MATCHES(e->message, rate_texts) &&
+        MATCHES(e->message, overflow_texts))
+        return CH_ERR_OVERFLOW;
+    bool vague = cls == CH_ERR_NONE || cls == CH_ERR_SERVER || cls == CH_ERR_FORMAT;
+    if (!vague)
+        return cls;
+    /* Cerebras says of a prompt that is too long no more than this. */
+    if ((e->status == 400 || e->status == 413) && !e->message.n && !e->type.n && !e->code.n)
+        return CH_ERR_OVERFLOW;
+    if (e->status < 429 && MATCHES(e->message, auth_texts))
+        return CH_ERR_AUTH;
+    if (e->status < 429 && MATCHES(e->message, model_texts))
+        return CH_ERR_MODEL_NOT_FOUND;
+    if (cls == CH_ERR_FORMAT)
+        return cls;
+    if (e->status >= 300)
+        return class_of_status(e->status);
+    if (ch_sv_is(e->type, "invalid_request_error"))
+        return CH_ERR_FORMAT;
+    if (MATCHES(e->message, rate_texts))
+        return CH_ERR_RATE_LIMIT;
+    return CH_ERR_SERVER;
+}
+
+/* Groq: the model wrote a call that the server refused; asked again it will
+ * probably write another. */
+static bool is_bad_generation(const struct ch_vendor_error *e) {
+    return ch_sv_is(e->code, "tool_use_failed");
+}
+
+struct ch_verdict ch_classify(const struct ch_vendor_error *error) {
+    struct ch_vendor_error e = *error;
+    e.message = ch_utf8_cut(e.message, LOOKED_AT);
+    struct ch_verdict v = {.cls = class_of(&e)};
+    switch (v.cls) {
+    case CH_ERR_RATE_LIMIT:
+    case CH_ERR_OVERLOADED:
+    case CH_ERR_SERVER:
+    case CH_ERR_TIMEOUT:
+    case CH_ERR_NETWORK:
+        v.retryable = true;
+        break;
+    default:
+        v.retryable = is_bad_generation(&e);
+    }
+    v.retryable &= !e.no_retry;
+    return v;
+}
+
+bool ch_error_names_schema(struct ch_sv message) {
+    return MATCHES(ch_utf8_cut(message, LOOKED_AT), schema_texts);
+}
+
+/* --- error bodies */
+
+/* A string, or a number's text: codes come as both. */
+static struct ch_sv word_of(const struct ch_json *v) {
+    if (ch_json_is(v, CH_JSON_NUMBER))
+        return ch_sv(v->s, v->n);
+    return ch_json_str(v);
+}
+
+static struct ch_sv compact(const struct ch_json *v, struct ch_arena *a) {
+    CH_BUF_AUTO out = {0};
+    struct ch_jw w = ch_jw(&out);
+    ch_jw_value(&w, v);
+    return ch_arena_sv(a, ch_utf8_cut(ch_buf_sv(&out), CHELA_ERROR_MAX));
+}
+
+/* A code that is an HTTP status stands for one. */
+static int status_in(const struct ch_json *error) {
+    static const char *const keys[] = {"status_code", "code", "status"};
+    for (size_t i = 0; i < CH_LEN(keys); i++) {
+        int64_t n = ch_json_int(ch_json_get(error, keys[i]), 0);
+        if (n >= 400 && n <= 599)
+            return (int)n;
+    }
+    return 0;
+}
+
+/* Google: why a request was refused, and when to come back. A quota of a day
+ * is not worth waiting for. */
+static void read_details(const struct ch_json *details, struct ch_vendor_error *out) {
+    if (!ch_json_is(details, CH_JSON_ARRAY))
+        return;
+    for (CH_JSON_EACH(d, details)) {
+        struct ch_sv delay = ch_json_get_str(d, "retryDelay");
+        struct ch_sv reason = ch_json_get_str(d, "reason");
+        if (delay.n)
+            out->retry_after_ms = ch_retry_duration(delay);
+        if (ch_sv_is(reason, "API_KEY_INVALID"))
+            out->type = reason;
+        const struct ch_json *violations = ch_json_get(d, "violations");
+        for (size_t i = 0; ch_json_is(violations, CH_JSON_ARRAY) && i < violations->n; i++)
+            out->no_retry |= ch_sv_contains_nocase(
+                ch_json_get_str(ch_json_at(violations, i), "quotaId"), "PerDay");
+    }
+}
+
+static bool read_object(const struct ch_json *error, struct ch_arena *a,
+                        struct ch_vendor_error *out) {
+    out->message = ch_json_get_str(error, "message");
+    if (!out->message.n)
+        out->message = ch_json_get_str(error, "Message"); /* Amazon's gateways */
+    out->type = word_of(ch_json_get(error, "type"));
+    out->code = word_of(ch_json_get(error, "code"));
+    if (!out->code.n)
+        out->code = ch_json_str(ch_json_path(error, "details", "error_code", NULL));
+    if (!out->type.n)
+        out->type = ch_json_get_str(error, "status"); /* Google's word for it */
+    out->status = status_in(error);
+    read_details(ch_json_get(error, "details"), out);
+    /* OpenRouter: the upstream's own words are more use than "Provider
+     * returned error". */
+    struct ch_sv raw = ch_json_str(ch_json_path(error, "metadata", "raw", NULL));
+    if (raw.n)
+        out->message =
+            ch_sv_str(ch_arena_printf(a, "%.*s: %.*s", CH_SV_FMT(out->message), CH_SV_FMT(raw)));
+    if (!out->message.n)
+        out->message = compact(error, a);
+    return true;
+}
+
+static bool is_flat_error(const struct ch_json *v) {
+    return ch_sv_is(ch_json_get_str(v, "object"), "error") ||
+           (ch_json_get_str(v, "message").n && !ch_json_get(v, "choices")) ||
+           ch_json_get_str(v, "Message").n;
+}
+
+/* MiniMax reports failures beside an empty reply. */
+static bool read_base_resp(const struct ch_json *v, struct ch_vendor_error *out) {
+    const struct ch_json *base = ch_json_get(v, "base_resp");
+    if (ch_json_int(ch_json_get(base, "status_code"), 0) == 0)
+        return false;
+    out->code = word_of(ch_json_get(base, "status_code"));
+    out->message = ch_json_get_str(base, "status_msg");
+    return true;
+}
+
+bool ch_vendor_error_read(const struct ch_json *v, struct ch_arena *a,
+                          struct ch_vendor_error *out) {
+    *out = (struct ch_vendor_error){0};
+    if (ch_json_is(v, CH_JSON_ARRAY))
+        v = ch_json_at(v, 0);
+    const struct ch_json *error = ch_json_get(v, "error");
+    if (ch_json_is(error, CH_JSON_OBJECT))
+        return read_object(error, a, out);
+    if (ch_json_is(error, CH_JSON_STRING)) {
+        out->message = ch_json_str(error);
+        out->code = word_of(ch_json_get(v, "code"));
+        return true;
+    }
+    const struct ch_json *detail = ch_json_get(v, "detail");
+    if (detail && detail->type != CH_JSON_NULL) {
+        out->message = detail->type == CH_JSON_STRING ? ch_json_str(detail) : compact(detail, a);
+        return true;
+    }
+    if (is_flat_error(v))
+        return read_object(v, a, out);
+    return read_base_resp(v, out);
+}
+
+/* --- the reply's error */
+
+void ch_decoder_fail_as(struct ch_decoder *d, enum ch_error_class cls, bool retryable,
+                        struct ch_sv message) {
+    struct ch_reply *r = &d->reply;
+    if (r->error.cls != CH_ERR_NONE)
+        return;
+    struct chela_error line = {0}; /* for its care of one line and of secrets */
+    struct ch_sv cut = ch_utf8_cut(message, CHELA_ERROR_MAX - 1);
+    ch_fail(&line, CHELA_EMODEL, "%.*s", CH_SV_FMT(cut));
+    r->error.cls = cls;
+    r->error.retryable = d->should_retry ? d->should_retry > 0 : retryable;
+    r->error.status = d->status;
+    r->error.retry_after_ms = d->retry_after_ms;
+    r->error.message = ch_arena_sv(&d->arena, ch_sv_str(line.message));
+}
+
+void ch_decoder_fail(struct ch_decoder *d, const struct ch_vendor_error *e) {
+    if (d->reply.error.cls != CH_ERR_NONE)
+        return;
+    struct ch_vendor_error full = *e;
+    full.message = ch_utf8_cut(full.message, LOOKED_AT);
+    if (!full.status)
+        full.status = d->status;
+    if (!full.type.n)
+        full.type = d->error_type;
+    struct ch_verdict v = ch_classify(&full);
+    CH_BUF_AUTO text = {0};
+    if (full.status >= 300)
+        ch_buf_addf(&text, "HTTP %d", full.status);
+    if (full.message.n)
+        ch_buf_addf(&text, "%s%.*s", text.n ? ": " : "", CH_SV_FMT(full.message));
+    struct ch_sv word = full.code.n && !is_digit(full.code.p[0]) ? full.code : full.type;
+    if (word.n)
+        ch_buf_addf(&text, text.n ? " (%.*s)" : "%.*s", CH_SV_FMT(word));
+    ch_decoder_fail_as(d, v.cls, v.retryable, ch_buf_sv(&text));
+    d->reply.error.status = full.status;
+    if (!d->reply.error.retry_after_ms && v.retryable)
+        d->reply.error.retry_after_ms =
+            full.retry_after_ms ? full.retry_after_ms : ch_retry_hint(full.message);
+}

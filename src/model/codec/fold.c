@@ -1,0 +1,338 @@
+/* fold.c -- pieces of a reply become events and one message; see fold.h.
+ *
+ * Each block has its own growing buffers, so that a piece costs one copy and
+ * `so_far` is a view of what is there. Keys map to blocks through a table: the
+ * price of a piece does not depend on how many blocks a peer opened. What
+ * makes a call executable is decided in one place, finish_call: the codec
+ * closed it and its arguments are a JSON object. */
+#include "model/codec/fold.h"
+
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "json/json.h"
+
+struct block {
+    uint8_t type, flags;
+    bool closed;
+    unsigned call; /* TOOL_CALL: ordinal among the calls */
+    struct ch_buf text, id, name, extra;
+};
+
+struct ch_fold {
+    ch_model_event_fn *fn;
+    void *user;
+    struct block *blocks;
+    size_t n, cap;
+    uint16_t *slots; /* by key: index of the block + 1, 0: none */
+    unsigned nslots;
+    unsigned ncalls;
+    size_t total; /* bytes of all texts */
+};
+
+struct ch_fold *ch_fold_new(ch_model_event_fn *fn, void *user) {
+    struct ch_fold *f = ch_alloc(sizeof(*f));
+    f->fn = fn;
+    f->user = user;
+    return f;
+}
+
+void ch_fold_free(struct ch_fold *f) {
+    if (!f)
+        return;
+    for (size_t i = 0; i < f->n; i++) {
+        ch_buf_release(&f->blocks[i].text);
+        ch_buf_release(&f->blocks[i].id);
+        ch_buf_release(&f->blocks[i].name);
+        ch_buf_release(&f->blocks[i].extra);
+    }
+    ch_free(f->blocks);
+    ch_free(f->slots);
+    ch_free(f);
+}
+
+static struct block *find(const struct ch_fold *f, unsigned key) {
+    if (key >= f->nslots || !f->slots[key])
+        return NULL;
+    return &f->blocks[f->slots[key] - 1];
+}
+
+static bool bind_key(struct ch_fold *f, unsigned key, size_t block) {
+    if (key >= CH_FOLD_KEYS)
+        return false;
+    if (key >= f->nslots) {
+        unsigned n = CH_MIN(CH_MAX(16, 2 * (key + 1)), CH_FOLD_KEYS);
+        f->slots = ch_realloc(f->slots, n * sizeof(*f->slots));
+        memset(f->slots + f->nslots, 0, (n - f->nslots) * sizeof(*f->slots));
+        f->nslots = n;
+    }
+    f->slots[key] = (uint16_t)(block + 1);
+    return true;
+}
+
+static struct block *new_block(struct ch_fold *f, unsigned key, enum ch_block_type type) {
+    bool call = type == CH_BLOCK_TOOL_CALL;
+    if (f->n == CH_LIMIT_REPLY_BLOCKS || (call && f->ncalls == CH_LIMIT_CALLS_PER_REPLY) ||
+        !bind_key(f, key, f->n))
+        return NULL;
+    if (f->n == f->cap) {
+        f->cap = f->cap ? 2 * f->cap : 4;
+        f->blocks = ch_realloc(f->blocks, f->cap * sizeof(struct block));
+    }
+    struct block *b = &f->blocks[f->n++];
+    *b = (struct block){.type = (uint8_t)type, .call = f->ncalls};
+    f->ncalls += call;
+    return b;
+}
+
+static struct block *open_block(struct ch_fold *f, unsigned key, enum ch_block_type type) {
+    struct block *b = find(f, key);
+    return b && b->type == type ? b : new_block(f, key, type);
+}
+
+static int append(struct ch_fold *f, struct ch_buf *to, struct ch_sv piece) {
+    if (piece.n > CH_LIMIT_REPLY - f->total)
+        return CHELA_ELIMIT;
+    f->total += piece.n;
+    return ch_buf_add_sv(to, piece);
+}
+
+/* For JSON taken as it stood on the wire: there its bytes were not looked at,
+ * and a message holds UTF-8 only. */
+static int append_raw(struct ch_fold *f, struct ch_buf *to, struct ch_sv piece) {
+    CH_BUF_AUTO clean = {0};
+    if (ch_utf8_valid(piece))
+        return append(f, to, piece);
+    ch_utf8_add_valid(&clean, piece);
+    return append(f, to, ch_buf_sv(&clean));
+}
+
+static int replace(struct ch_fold *f, struct ch_buf *to, struct ch_sv text) {
+    f->total -= to->n;
+    ch_buf_clear(to);
+    return append_raw(f, to, text);
+}
+
+static int add_text(struct ch_fold *f, unsigned key, enum ch_block_type type,
+                    enum ch_model_event_type event, struct ch_sv piece) {
+    struct block *b = open_block(f, key, type);
+    if (!b || append(f, &b->text, piece) < 0)
+        return CHELA_ELIMIT;
+    if (piece.n && f->fn)
+        f->fn(&(struct ch_model_event){.type = event, .text = piece, .so_far = ch_buf_sv(&b->text)},
+              f->user);
+    return CHELA_OK;
+}
+
+int ch_fold_text(struct ch_fold *f, unsigned key, struct ch_sv piece) {
+    return add_text(f, key, CH_BLOCK_TEXT, CH_MEV_TEXT, piece);
+}
+
+int ch_fold_reasoning(struct ch_fold *f, unsigned key, struct ch_sv piece) {
+    return add_text(f, key, CH_BLOCK_REASONING, CH_MEV_REASONING, piece);
+}
+
+int ch_fold_refusal(struct ch_fold *f, unsigned key, struct ch_sv piece) {
+    struct block *b = open_block(f, key, CH_BLOCK_REFUSAL);
+    return b ? append(f, &b->text, piece) : CHELA_ELIMIT;
+}
+
+/* Set what is not set yet; returns what is new. A name past the limit is no
+ * tool's name: the call is kept, so that the model hears of it, but unusable. */
+static struct ch_sv set_once(struct ch_fold *f, struct block *b, struct ch_buf *to, struct ch_sv s,
+                             size_t max) {
+    if (!s.n || to->n)
+        return ch_sv(NULL, 0);
+    if (s.n > max) {
+        b->flags |= CH_F_INVALID;
+        s = ch_utf8_cut(s, max);
+    }
+    append(f, to, s);
+    return ch_buf_sv(to);
+}
+
+int ch_fold_call(struct ch_fold *f, unsigned key, struct ch_sv id, struct ch_sv name,
+                 struct ch_sv piece) {
+    struct block *b = open_block(f, key, CH_BLOCK_TOOL_CALL);
+    if (!b || id.n > CH_LIMIT_CALL_ID)
+        return CHELA_ELIMIT;
+    struct ch_model_event ev = {.type = CH_MEV_CALL_DELTA, .index = b->call, .text = piece};
+    ev.id = set_once(f, b, &b->id, id, CH_LIMIT_CALL_ID);
+    ev.name = set_once(f, b, &b->name, name, CH_LIMIT_TOOL_NAME);
+    if (append(f, &b->text, piece) < 0)
+        return CHELA_ELIMIT;
+    ev.so_far = ch_buf_sv(&b->text);
+    if (f->fn && (ev.id.n || ev.name.n || piece.n))
+        f->fn(&ev, f->user);
+    return CHELA_OK;
+}
+
+int ch_fold_opaque(struct ch_fold *f, unsigned key, struct ch_sv type, struct ch_sv json) {
+    struct block *b = open_block(f, key, CH_BLOCK_OPAQUE);
+    if (!b || replace(f, &b->name, type) < 0)
+        return CHELA_ELIMIT;
+    return replace(f, &b->text, json);
+}
+
+int ch_fold_extra(struct ch_fold *f, unsigned key, struct ch_sv piece) {
+    struct block *b = find(f, key);
+    if (!b || b->type == CH_BLOCK_OPAQUE || b->type == CH_BLOCK_REFUSAL)
+        return CHELA_OK; /* these have none */
+    return append_raw(f, &b->extra, piece);
+}
+
+int ch_fold_field(struct ch_fold *f, unsigned key, struct ch_sv name, struct ch_sv id) {
+    struct block *b = find(f, key);
+    if (!b)
+        return CHELA_OK;
+    if (name.n && replace(f, &b->name, name) < 0)
+        return CHELA_ELIMIT;
+    return id.n ? replace(f, &b->id, id) : CHELA_OK;
+}
+
+void ch_fold_flag(struct ch_fold *f, unsigned key, unsigned flag) {
+    struct block *b = find(f, key);
+    if (b)
+        b->flags |= (uint8_t)flag;
+}
+
+int ch_fold_replace(struct ch_fold *f, unsigned key, struct ch_sv text) {
+    struct block *b = find(f, key);
+    return b ? replace(f, &b->text, text) : CHELA_OK;
+}
+
+void ch_fold_close(struct ch_fold *f, unsigned key) {
+    struct block *b = find(f, key);
+    if (b)
+        b->closed = true;
+}
+
+void ch_fold_close_all(struct ch_fold *f) {
+    for (size_t i = 0; i < f->n; i++)
+        f->blocks[i].closed = true;
+}
+
+void ch_fold_release_key(struct ch_fold *f, unsigned key) {
+    if (key < f->nslots)
+        f->slots[key] = 0;
+}
+
+/* A JSON object and nothing else. */
+static bool is_object(struct ch_sv text) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v = NULL;
+    ch_json_parse(&arena, text, CH_JSON_STRICT, &v, NULL, NULL);
+    return ch_json_is(v, CH_JSON_OBJECT);
+}
+
+void ch_fold_cut(struct ch_fold *f) {
+    struct block *last = f->n ? &f->blocks[f->n - 1] : NULL;
+    if (last && last->type == CH_BLOCK_TOOL_CALL && !is_object(ch_buf_sv(&last->text)))
+        last->closed = false;
+}
+
+void ch_fold_abandon(struct ch_fold *f) {
+    for (size_t i = 0; i < f->n; i++)
+        f->blocks[i].closed = false;
+}
+
+bool ch_fold_has(const struct ch_fold *f, enum ch_block_type type) {
+    for (size_t i = 0; i < f->n; i++)
+        if (f->blocks[i].type == type && f->blocks[i].text.n)
+            return true;
+    return false;
+}
+
+struct ch_sv ch_fold_block_text(const struct ch_fold *f, unsigned key) {
+    const struct block *b = find(f, key);
+    return b ? ch_buf_sv(&b->text) : ch_sv(NULL, 0);
+}
+
+struct ch_sv ch_fold_call_id(const struct ch_fold *f, unsigned key) {
+    const struct block *b = find(f, key);
+    return b && b->type == CH_BLOCK_TOOL_CALL ? ch_buf_sv(&b->id) : ch_sv(NULL, 0);
+}
+
+/* Decide what a call's arguments are worth. Some servers write the absence of
+ * arguments as "" or as the word null. */
+static void finish_call(struct block *b) {
+    if (!b->closed) {
+        b->flags |= CH_F_CUT;
+        return;
+    }
+    struct ch_sv text = ch_sv_trim(ch_buf_sv(&b->text));
+    if (!text.n || ch_sv_is(text, "null")) {
+        ch_buf_clear(&b->text);
+        CH_BUF_LIT(&b->text, "{}");
+        return;
+    }
+    if (is_object(text))
+        return;
+    CH_BUF_AUTO repaired = {0};
+    if (!ch_json_repair(text, &repaired) || !is_object(ch_buf_sv(&repaired))) {
+        b->flags |= CH_F_INVALID;
+        return;
+    }
+    b->flags |= CH_F_REPAIRED;
+    ch_buf_clear(&b->text);
+    ch_buf_add_sv(&b->text, ch_buf_sv(&repaired));
+}
+
+static bool id_taken(const struct ch_fold *f, size_t before, struct ch_sv id) {
+    for (size_t i = 0; i < before; i++)
+        if (f->blocks[i].type == CH_BLOCK_TOOL_CALL && ch_sv_eq(ch_buf_sv(&f->blocks[i].id), id))
+            return true;
+    return false;
+}
+
+/* Results are paired with calls by id, so every call needs one of its own. The
+ * time keeps made-up ids of different turns apart. */
+static void finish_id(struct ch_fold *f, size_t at, int64_t ts) {
+    struct block *b = &f->blocks[at];
+    if (!b->id.n)
+        ch_buf_addf(&b->id, "call_%llx_%u", (unsigned long long)ts, b->call);
+    size_t base = b->id.n;
+    for (unsigned i = 2; id_taken(f, at, ch_buf_sv(&b->id)); i++) {
+        b->id.n = base;
+        ch_buf_addf(&b->id, "_%u", i);
+    }
+}
+
+/* A text without a character says nothing, and vendors refuse it in a history;
+ * reasoning may be all signature. */
+static bool is_void(const struct block *b) {
+    switch (b->type) {
+    case CH_BLOCK_TEXT:
+    case CH_BLOCK_REFUSAL:
+    case CH_BLOCK_OPAQUE:
+        return !b->text.n;
+    case CH_BLOCK_REASONING:
+        return !b->text.n && !b->extra.n;
+    default:
+        return false;
+    }
+}
+
+struct ch_msg *ch_fold_message(struct ch_fold *f, const char *api, struct ch_sv model, int64_t ts) {
+    struct ch_block *out = ch_alloc((f->n + 1) * sizeof(*out));
+    size_t n = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        struct block *b = &f->blocks[i];
+        if (is_void(b))
+            continue;
+        if (b->type == CH_BLOCK_TOOL_CALL) {
+            finish_call(b);
+            finish_id(f, i, ts);
+        }
+        out[n++] = (struct ch_block){
+            .type = b->type,
+            .flags = b->flags,
+            .text = ch_buf_sv(&b->text),
+            .id = ch_buf_sv(&b->id),
+            .name = ch_buf_sv(&b->name),
+            .extra = ch_buf_sv(&b->extra),
+        };
+    }
+    struct ch_msg *m = n ? ch_msg_new(CH_MSG_ASSISTANT, out, n, api, model, ts) : NULL;
+    ch_free(out);
+    return m;
+}

@@ -1,0 +1,79 @@
+/* ids.c -- see ids.h. */
+#include "model/message/ids.h"
+
+#include <stdbool.h>
+
+#include "base/mem.h"
+
+uint64_t ch_hash(uint64_t hash, struct ch_sv s) {
+    if (!hash)
+        hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < s.n; i++)
+        hash = (hash ^ (unsigned char)s.p[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static bool is_alnum(char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool is_word(char c) {
+    return is_alnum(c) || c == '_' || c == '-';
+}
+
+static bool is_printable(char c) {
+    return c > ' ' && c < 0x7f;
+}
+
+static bool all(struct ch_sv s, bool (*is)(char)) {
+    for (size_t i = 0; i < s.n; i++)
+        if (!is(s.p[i]))
+            return false;
+    return true;
+}
+
+/* Two ids that differ only in what is cut or replaced stay different by the
+ * hash of the whole at the end. */
+static struct ch_sv hashed_id(struct ch_sv id, size_t max, char *buf) {
+    static const char hex[] = "0123456789abcdef";
+    uint64_t hash = ch_hash(0, id);
+    size_t n = CH_MIN(id.n, max - 17);
+    for (size_t i = 0; i < n; i++)
+        buf[i] = is_word(id.p[i]) ? id.p[i] : '_';
+    buf[n++] = '_';
+    for (int shift = 60; shift >= 0; shift -= 4)
+        buf[n++] = hex[hash >> shift & 15];
+    return ch_sv(buf, n);
+}
+
+/* 62^9 values: two of a history's ids never meet in practice. */
+static struct ch_sv nine(struct ch_sv id, char *buf) {
+    static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    uint64_t hash = ch_hash(0, id);
+    for (int i = 0; i < 9; i++, hash /= 62)
+        buf[i] = digits[hash % 62];
+    return ch_sv(buf, 9);
+}
+
+struct ch_sv ch_id_for(enum ch_id_rule rule, struct ch_sv id, char buf[CH_ID_ROOM]) {
+    switch (rule) {
+    case CH_ID_64:
+        return id.n && id.n <= 64 && all(id, is_word) ? id : hashed_id(id, 64, buf);
+    case CH_ID_40:
+        return id.n && id.n <= 40 && all(id, is_printable) ? id : hashed_id(id, 40, buf);
+    case CH_ID_9:
+        return id.n == 9 && all(id, is_alnum) ? id : nine(id, buf);
+    }
+    CH_UNREACHABLE();
+}
+
+struct ch_sv ch_name_for(size_t max, struct ch_sv name, char buf[CH_NAME_ROOM]) {
+    if (!name.n)
+        return CH_SV("unknown");
+    if (name.n <= max && all(name, is_word))
+        return name;
+    size_t n = CH_MIN(name.n, max);
+    for (size_t i = 0; i < n; i++)
+        buf[i] = is_word(name.p[i]) ? name.p[i] : '_';
+    return ch_sv(buf, n);
+}

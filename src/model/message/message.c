@@ -1,0 +1,126 @@
+/* message.c -- messages and transcripts; see message.h.
+ *
+ * A message is one allocation: the struct, its blocks, then every text with a
+ * NUL behind it. Nothing in it changes after ch_msg_new, so it may be shared
+ * and pointed into for as long as it lives. */
+#include "model/message/message.h"
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/mem.h"
+
+static const char *const kind_names[] = {
+    [CH_MSG_USER] = "user",   [CH_MSG_ASSISTANT] = "assistant", [CH_MSG_RESULTS] = "results",
+    [CH_MSG_EVENT] = "event", [CH_MSG_TIMER] = "timer",         [CH_MSG_WEBHOOK] = "webhook",
+};
+
+static const char *const kind_prefixes[] = {
+    [CH_MSG_EVENT] = "[event] ",
+    [CH_MSG_TIMER] = "[timer] ",
+    [CH_MSG_WEBHOOK] = "[webhook] ",
+};
+
+static const char *const block_names[] = {
+    [CH_BLOCK_TEXT] = "text",           [CH_BLOCK_REASONING] = "reasoning",
+    [CH_BLOCK_REFUSAL] = "refusal",     [CH_BLOCK_IMAGE] = "image",
+    [CH_BLOCK_AUDIO] = "audio",         [CH_BLOCK_DOCUMENT] = "document",
+    [CH_BLOCK_TOOL_CALL] = "tool_call", [CH_BLOCK_TOOL_RESULT] = "tool_result",
+    [CH_BLOCK_OPAQUE] = "opaque",
+};
+
+const char *ch_msg_kind_name(enum ch_msg_kind k) {
+    return kind_names[k];
+}
+
+const char *ch_msg_kind_prefix(enum ch_msg_kind k) {
+    return k < CH_LEN(kind_prefixes) ? kind_prefixes[k] : NULL;
+}
+
+const char *ch_block_type_name(enum ch_block_type t) {
+    return block_names[t];
+}
+
+static size_t room(struct ch_sv s) {
+    return s.n ? s.n + 1 : 0;
+}
+
+static size_t block_room(const struct ch_block *b) {
+    return room(b->text) + room(b->id) + room(b->name) + room(b->extra);
+}
+
+/* Move s to *at, which advances; an empty text needs no room. */
+static struct ch_sv place(char **at, struct ch_sv s) {
+    if (!s.n)
+        return CH_SV("");
+    char *p = *at;
+    memcpy(p, s.p, s.n);
+    p[s.n] = '\0';
+    *at += s.n + 1;
+    return ch_sv(p, s.n);
+}
+
+struct ch_msg *ch_msg_new(enum ch_msg_kind kind, const struct ch_block *blocks, size_t n,
+                          const char *api, struct ch_sv model, int64_t ts) {
+    struct ch_sv api_text = ch_sv_str(api);
+    size_t size = sizeof(struct ch_msg) + n * sizeof(struct ch_block);
+    for (size_t i = 0; i < n; i++)
+        size += block_room(&blocks[i]);
+    size += room(api_text) + room(model);
+
+    struct ch_msg *m = ch_malloc(size);
+    *m = (struct ch_msg){.kind = (uint8_t)kind, .nblocks = (uint32_t)n, .ts = ts, .size = size};
+    char *at = (char *)&m->blocks[n];
+    m->api = api_text.n ? place(&at, api_text).p : NULL;
+    m->model = place(&at, model);
+    for (size_t i = 0; i < n; i++) {
+        const struct ch_block *b = &blocks[i];
+        m->blocks[i] = (struct ch_block){
+            .type = b->type,
+            .flags = b->flags,
+            .span = b->span,
+            .text = place(&at, b->text),
+            .id = place(&at, b->id),
+            .name = place(&at, b->name),
+            .extra = place(&at, b->extra),
+        };
+    }
+    return m;
+}
+
+void ch_msg_free(struct ch_msg *m) {
+    ch_free(m);
+}
+
+struct ch_msg *ch_msg_text(enum ch_msg_kind kind, struct ch_sv text, int64_t ts) {
+    struct ch_block b = {.type = CH_BLOCK_TEXT, .text = text};
+    return ch_msg_new(kind, &b, 1, NULL, CH_SV(""), ts);
+}
+
+void ch_transcript_release(struct ch_transcript *t) {
+    for (size_t i = 0; i < t->n; i++)
+        ch_msg_free(t->msgs[i]);
+    ch_free(t->msgs);
+    *t = (struct ch_transcript){0};
+}
+
+void ch_transcript_cut(struct ch_transcript *t, size_t n) {
+    while (t->n > n) {
+        struct ch_msg *m = t->msgs[--t->n];
+        t->bytes -= m->size;
+        ch_msg_free(m);
+    }
+}
+
+int ch_transcript_add(struct ch_transcript *t, struct ch_msg *m) {
+    if (m->size > CH_LIMIT_HISTORY - t->bytes) {
+        ch_msg_free(m);
+        return CHELA_ELIMIT;
+    }
+    if (t->n == t->cap) {
+        t->cap = t->cap ? 2 * t->cap : 16;
+        t->msgs = ch_realloc(t->msgs, t->cap * sizeof(struct ch_msg *));
+    }
+    t->msgs[t->n++] = m;
+    t->bytes += m->size;
+    return CHELA_OK;
+}

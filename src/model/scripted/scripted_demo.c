@@ -1,0 +1,14 @@
+/* scripted_demo.c -- demo.yaml inside the library, so that the first run needs
+ * no file, no key and no network. The path is relative to where make runs. */
+#include "model/scripted/scripted_private.h"
+
+__asm__(".pushsection .rodata\n"
+        ".global ch_scripted_demo\n"
+        ".hidden ch_scripted_demo\n"
+        "ch_scripted_demo:\n"
+        ".incbin \"src/model/scripted/demo.yaml\"\n"
+        ".global ch_scripted_demo_end\n"
+        ".hidden ch_scripted_demo_end\n"
+        "ch_scripted_demo_end:\n"
+        ".byte 0\n"
+        ".popsection\n");

@@ -1,0 +1,181 @@
+/* scripted_talk.c -- a request as a scripted model sees it.
+ *
+ * One pass over the messages keeps what rules ask for: the last user text, how
+ * often the model was called since, which tools returned what. A user text
+ * starts afresh: results before it are still there to be quoted, but no longer
+ * "the latest". What the runtime says at the end of a request, for that request
+ * alone, is nobody's words.
+ *
+ * Calls and results that do not pair are refused with the words of the real
+ * service, so that a broken history fails a test instead of a customer. */
+#include "base/error.h"
+#include "base/mem.h"
+#include "model/scripted/scripted_private.h"
+
+struct walk {
+    struct ch_arena *arena;
+    struct ch_talk *talk;
+    struct chela_error *err;
+    size_t index;   /* of the message */
+    size_t pending; /* calls of the last reply that lack a result */
+    size_t reply;   /* calls of the last reply */
+};
+
+static bool block_is(const struct ch_json *block, const char *type) {
+    return ch_sv_is(ch_json_get_str(block, "type"), type);
+}
+
+/* What stands at the end of a request about a message that came through a
+ * channel is not something that the user said. */
+static bool is_about(struct ch_sv text) {
+    return ch_sv_starts(text, "<trusted_metadata>") || ch_sv_starts(text, "<untrusted_context>");
+}
+
+static bool is_said(const struct ch_json *block) {
+    return block_is(block, "text") && !is_about(ch_json_get_str(block, "text"));
+}
+
+/* A string, or the text blocks of a list with a newline between them. */
+static struct ch_sv join_text(struct ch_arena *a, const struct ch_json *content) {
+    if (ch_json_is(content, CH_JSON_STRING))
+        return ch_arena_sv(a, ch_json_str(content));
+    CH_BUF_AUTO text = {0};
+    bool first = true;
+    for (CH_JSON_EACH(block, content)) {
+        if (!is_said(block))
+            continue;
+        if (!first)
+            ch_buf_addc(&text, '\n');
+        ch_buf_add_sv(&text, ch_json_get_str(block, "text"));
+        first = false;
+    }
+    return ch_arena_sv(a, ch_buf_sv(&text));
+}
+
+static int refuse_orphan(const struct walk *w) {
+    const struct ch_talk_call *call = w->talk->calls;
+    while (call->answered)
+        call = call->older;
+    return ch_fail(w->err, CHELA_EINVAL,
+                   "messages.%zu: `tool_use` ids were found without `tool_result` blocks "
+                   "immediately after: %.*s",
+                   w->index - 1, CH_SV_FMT(call->id));
+}
+
+static int see_reply(struct walk *w, const struct ch_json *content) {
+    struct ch_talk *t = w->talk;
+    t->turn++;
+    t->batch = 0;
+    w->reply = 0;
+    for (CH_JSON_EACH(block, content)) {
+        if (!block_is(block, "tool_use"))
+            continue;
+        struct ch_talk_call *call = CH_ARENA_NEW(w->arena, struct ch_talk_call);
+        *call = (struct ch_talk_call){.older = t->calls,
+                                      .id = ch_json_get_str(block, "id"),
+                                      .tool = ch_json_get_str(block, "name")};
+        t->calls = call;
+        t->ncalls++;
+        w->reply++;
+    }
+    w->pending = w->reply;
+    return 0;
+}
+
+static struct ch_talk_call *find_call(const struct walk *w, struct ch_sv id) {
+    struct ch_talk_call *call = w->talk->calls;
+    for (size_t i = 0; i < w->reply; i++, call = call->older)
+        if (!call->answered && ch_sv_eq(call->id, id))
+            return call;
+    return NULL;
+}
+
+static int see_result(struct walk *w, const struct ch_json *block) {
+    struct ch_sv id = ch_json_get_str(block, "tool_use_id");
+    struct ch_talk_call *call = w->pending ? find_call(w, id) : NULL;
+    if (!call)
+        return ch_fail(w->err, CHELA_EINVAL,
+                       "messages.%zu: `tool_result` %.*s answers no `tool_use` of the message "
+                       "before it",
+                       w->index, CH_SV_FMT(id));
+    struct ch_talk_result *result = CH_ARENA_NEW(w->arena, struct ch_talk_result);
+    *result = (struct ch_talk_result){
+        .older = w->talk->newest,
+        .tool = call->tool,
+        .text = join_text(w->arena, ch_json_get(block, "content")),
+        .is_error = ch_json_bool(ch_json_get(block, "is_error"), false),
+    };
+    call->answered = true;
+    w->talk->newest = result;
+    w->talk->batch++;
+    w->pending--;
+    return 0;
+}
+
+static int see_user(struct walk *w, const struct ch_json *content) {
+    struct ch_talk *t = w->talk;
+    bool text = ch_json_is(content, CH_JSON_STRING) && !is_about(ch_json_str(content));
+    for (CH_JSON_EACH(block, content)) {
+        text |= is_said(block);
+        int rc = block_is(block, "tool_result") ? see_result(w, block) : 0;
+        if (rc < 0)
+            return rc;
+    }
+    if (w->pending)
+        return refuse_orphan(w);
+    if (!text)
+        return 0;
+    t->user = join_text(w->arena, content);
+    t->message++;
+    t->turn = 1;
+    t->batch = 0;
+    return 0;
+}
+
+static bool is_note(const struct walk *w, const struct ch_json *m) {
+    static const char *const marks[] = {"<runtime_note>", "<trusted_metadata>",
+                                        "<untrusted_context>"};
+    struct ch_sv text = join_text(w->arena, ch_json_get(m, "content"));
+    bool any = false;
+    for (size_t i = 0; i < CH_LEN(marks); i++)
+        any |= ch_sv_starts(text, marks[i]);
+    return any && ch_sv_is(ch_json_get_str(m, "role"), "user");
+}
+
+static int see_message(struct walk *w, const struct ch_json *m) {
+    struct ch_sv role = ch_json_get_str(m, "role");
+    const struct ch_json *content = ch_json_get(m, "content");
+    if (ch_sv_is(role, "user"))
+        return see_user(w, content);
+    if (w->pending)
+        return refuse_orphan(w);
+    return ch_sv_is(role, "assistant") ? see_reply(w, content) : 0;
+}
+
+int ch_talk_read(struct ch_arena *a, struct ch_sv body, struct ch_talk *out,
+                 struct chela_error *err) {
+    const struct ch_json *root;
+    if (ch_json_parse(a, body, CH_JSON_STRICT, &root, NULL, err) < 0)
+        return CHELA_EINVAL;
+    const struct ch_json *messages = ch_json_get(root, "messages");
+    if (!ch_json_is(messages, CH_JSON_ARRAY) || messages->n == 0)
+        return ch_fail(err, CHELA_EINVAL, "messages: at least one message is required");
+    *out = (struct ch_talk){
+        .user = CH_SV(""),
+        .system = join_text(a, ch_json_get(root, "system")),
+        .model = ch_json_get_str(root, "model"),
+        .stream = ch_json_bool(ch_json_get(root, "stream"), false),
+        .turn = 1,
+        .tools = ch_json_get(root, "tools"),
+        .bytes = body.n,
+    };
+    struct walk w = {.arena = a, .talk = out, .err = err};
+    for (CH_JSON_EACH(m, messages)) {
+        bool last = w.index + 1 == messages->n, note = last && w.index && is_note(&w, m);
+        int rc = note ? 0 : see_message(&w, m);
+        if (rc < 0)
+            return rc;
+        w.index++;
+    }
+    return w.pending ? refuse_orphan(&w) : 0;
+}

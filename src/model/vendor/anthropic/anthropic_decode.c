@@ -1,0 +1,524 @@
+/* anthropic_decode.c -- a Messages reply, streamed or whole, into the fold.
+ *
+ * The key of a block in the fold is its index on the wire. Events are routed
+ * by the JSON's own "type"; the event's name only repeats it. Members may come
+ * in any order: the pieces of an event are found first and used after. Deltas,
+ * which are nearly all of a stream, have a path of their own for the way in
+ * which Anthropic writes them; other servers' are read once and not again while
+ * they differ in their text alone (delta_fast_path.h).
+ *
+ * Blocks of types not known here (server tools and their results, compaction,
+ * what is yet to come) are kept as JSON and go back as they came. Usage is
+ * cumulative: later figures replace earlier ones. */
+#include "base/limits.h"
+#include "model/vendor/anthropic/anthropic.h"
+#include "model/codec/decode.h"
+#include "model/codec/errors.h"
+#include "model/codec/fold.h"
+#include "model/codec/opaque.h"
+#include "model/codec/delta_fast_path.h"
+#include "json/members.h"
+#include "json/pull.h"
+#include "json/scan.h"
+
+#define REFUSAL_KEY (CH_FOLD_KEYS - 1) /* indices are below it */
+
+enum delta { D_TEXT, D_JSON, D_THINKING, D_SIGNATURE, D_OTHER };
+
+struct state {
+    int64_t input, cache_write, cache_read, output, thinking;
+
+    /* Of the block begun last; blocks do not overlap. */
+    unsigned key;
+    bool citing;          /* its citations, a JSON array, are not ended yet */
+    bool has_input;       /* a call whose input came with its start */
+    struct ch_buf start;  /* that input, or the whole of an opaque block */
+    struct ch_buf deltas; /* an opaque block's deltas, a JSON array without its end */
+    struct ch_sv type;    /* an opaque block's type, in the arena; else empty */
+
+    struct ch_template template; /* of deltas as another server writes them: */
+    enum delta repeats;          /* of this kind */
+    unsigned repeats_key;        /* for this block */
+};
+
+static struct state *state_of(struct ch_decoder *d) {
+    return d->state;
+}
+
+/* --- stop reasons and usage */
+
+static enum ch_stop stop_of(struct ch_sv raw) {
+    static const struct ch_stop_word stops[] = {
+        {"tool_use", CH_STOP_TOOL_USE},
+        {"max_tokens", CH_STOP_LENGTH},
+        {"model_context_window_exceeded", CH_STOP_LENGTH},
+        {"refusal", CH_STOP_REFUSAL},
+        {"sensitive", CH_STOP_REFUSAL},
+        {"pause_turn", CH_STOP_PAUSE},
+        {"compaction", CH_STOP_PAUSE},
+    };
+    return ch_decode_stop(stops, CH_LEN(stops), raw);
+}
+
+static void set_stop(struct ch_decoder *d, struct ch_sv raw) {
+    if (!raw.n)
+        return;
+    d->reply.stop_raw = ch_arena_sv(&d->arena, raw);
+    d->reply.stop = stop_of(raw);
+}
+
+static void read_usage(struct ch_decoder *d, struct ch_sv json) {
+    static const struct ch_member details[] = {
+        CH_MEMBER(struct state, thinking, "thinking_tokens", CH_MEMBER_INT),
+    };
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct state, input, "input_tokens", CH_MEMBER_INT),
+        CH_MEMBER(struct state, cache_write, "cache_creation_input_tokens", CH_MEMBER_INT),
+        CH_MEMBER(struct state, cache_read, "cache_read_input_tokens", CH_MEMBER_INT),
+        CH_MEMBER(struct state, output, "output_tokens", CH_MEMBER_INT),
+        CH_MEMBERS_IN("output_tokens_details", details),
+    };
+    ch_members_read(json, &d->scratch, members, CH_LEN(members), state_of(d));
+}
+
+/* --- blocks */
+
+struct wire_block {
+    struct ch_sv type, text, thinking, signature, data, id, name;
+    struct ch_sv input, citations, caller; /* JSON */
+};
+
+static bool read_block(struct ch_decoder *d, struct ch_sv json, struct wire_block *b) {
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct wire_block, type, "type", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_block, text, "text", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_block, thinking, "thinking", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_block, signature, "signature", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_block, data, "data", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_block, id, "id", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_block, name, "name", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_block, input, "input", CH_MEMBER_RAW),
+        CH_MEMBER(struct wire_block, citations, "citations", CH_MEMBER_RAW),
+        CH_MEMBER(struct wire_block, caller, "caller", CH_MEMBER_RAW),
+    };
+    *b = (struct wire_block){0};
+    return ch_members_read(json, &d->scratch, members, CH_LEN(members), b);
+}
+
+static int begin_call(struct ch_decoder *d, unsigned key, const struct wire_block *b) {
+    struct state *st = state_of(d);
+    int rc = ch_fold_call(d->fold, key, b->id, b->name, CH_SV(""));
+    if (rc == CHELA_OK && b->caller.n)
+        rc = ch_fold_extra(d->fold, key, b->caller);
+    /* The start's input is {} nearly always; if it is not, it counts only when
+     * no delta comes. */
+    st->has_input = b->input.n > 2 && *b->input.p == '{';
+    if (st->has_input)
+        ch_buf_add_sv(&st->start, b->input);
+    return rc;
+}
+
+static int begin_opaque(struct ch_decoder *d, unsigned key, struct ch_sv type, struct ch_sv json) {
+    struct state *st = state_of(d);
+    st->type = ch_arena_sv(&d->arena, type);
+    ch_buf_add_sv(&st->start, json);
+    return ch_fold_opaque(d->fold, key, type, json);
+}
+
+static int begin_text(struct ch_decoder *d, unsigned key, const struct wire_block *b) {
+    int rc = ch_fold_text(d->fold, key, b->text);
+    if (rc == CHELA_OK && b->citations.n > 2 && *b->citations.p == '[')
+        rc = ch_fold_extra(d->fold, key, b->citations);
+    return rc;
+}
+
+static int begin_thinking(struct ch_decoder *d, unsigned key, const struct wire_block *b) {
+    int rc = ch_fold_reasoning(d->fold, key, b->thinking);
+    return rc < 0 ? rc : ch_fold_extra(d->fold, key, b->signature);
+}
+
+static int begin_block(struct ch_decoder *d, unsigned key, struct ch_sv json,
+                       struct chela_error *err) {
+    struct state *st = state_of(d);
+    struct wire_block b;
+    if (!read_block(d, json, &b))
+        return ch_decode_malformed(err);
+    ch_fold_release_key(d->fold, key); /* an index used again is a new block */
+    st->key = key;
+    st->type = ch_sv(NULL, 0);
+    st->has_input = st->citing = false;
+    ch_buf_clear(&st->start);
+    ch_buf_clear(&st->deltas);
+
+    int rc;
+    if (ch_sv_is(b.type, "text")) {
+        rc = begin_text(d, key, &b);
+    } else if (ch_sv_is(b.type, "tool_use")) {
+        rc = begin_call(d, key, &b);
+    } else if (ch_sv_is(b.type, "thinking")) {
+        rc = begin_thinking(d, key, &b);
+    } else if (ch_sv_is(b.type, "redacted_thinking")) {
+        rc = ch_fold_reasoning(d->fold, key, CH_SV(""));
+        ch_fold_flag(d->fold, key, CH_F_REDACTED);
+        rc = rc < 0 ? rc : ch_fold_extra(d->fold, key, b.data);
+    } else {
+        rc = begin_opaque(d, key, b.type, json);
+    }
+    return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
+}
+
+/* The start of an opaque block with its deltas worked in. */
+static int end_opaque(struct ch_decoder *d, struct chela_error *err) {
+    struct state *st = state_of(d);
+    CH_BUF_AUTO json = {0};
+    ch_buf_addc(&st->deltas, ']');
+    ch_opaque_merge(ch_buf_sv(&st->start), ch_buf_sv(&st->deltas), &json);
+    if (ch_fold_opaque(d->fold, st->key, st->type, ch_buf_sv(&json)) < 0)
+        return ch_decode_too_large(err);
+    return CHELA_OK;
+}
+
+static int end_block(struct ch_decoder *d, unsigned key, struct chela_error *err) {
+    struct state *st = state_of(d);
+    int rc = CHELA_OK;
+    if (key == st->key) {
+        if (st->type.p && st->deltas.n)
+            rc = end_opaque(d, err);
+        if (st->has_input && !ch_fold_block_text(d->fold, key).n)
+            ch_fold_replace(d->fold, key, ch_buf_sv(&st->start));
+        if (st->citing)
+            ch_fold_extra(d->fold, key, CH_SV("]"));
+        st->citing = st->has_input = false;
+        st->type = ch_sv(NULL, 0);
+    }
+    ch_fold_close(d->fold, key);
+    return rc;
+}
+
+/* --- deltas */
+
+static const struct {
+    struct ch_sv type, lead; /* lead: how the delta begins, up to its string */
+} deltas[] = {
+    [D_TEXT] = {CH_SV("text_delta"), CH_SV("{\"type\":\"text_delta\",\"text\":\"")},
+    [D_JSON] = {CH_SV("input_json_delta"),
+                CH_SV("{\"type\":\"input_json_delta\",\"partial_json\":\"")},
+    [D_THINKING] = {CH_SV("thinking_delta"), CH_SV("{\"type\":\"thinking_delta\",\"thinking\":\"")},
+    [D_SIGNATURE] = {CH_SV("signature_delta"),
+                     CH_SV("{\"type\":\"signature_delta\",\"signature\":\"")},
+};
+
+static int fold_piece(struct ch_decoder *d, unsigned key, enum delta kind, struct ch_sv piece) {
+    switch (kind) {
+    case D_TEXT:
+        return ch_fold_text(d->fold, key, piece);
+    case D_JSON:
+        return ch_fold_call(d->fold, key, CH_SV(""), CH_SV(""), piece);
+    case D_THINKING:
+        return ch_fold_reasoning(d->fold, key, piece);
+    case D_SIGNATURE:
+        return ch_fold_extra(d->fold, key, piece);
+    case D_OTHER:
+        break;
+    }
+    return CHELA_OK;
+}
+
+static int cite(struct ch_decoder *d, unsigned key, struct ch_sv citation) {
+    struct state *st = state_of(d);
+    if (!citation.n || key != st->key)
+        return CHELA_OK;
+    int rc = ch_fold_extra(d->fold, key, st->citing ? CH_SV(",") : CH_SV("["));
+    st->citing = true;
+    return rc < 0 ? rc : ch_fold_extra(d->fold, key, citation);
+}
+
+/* A delta in whatever order. */
+struct pieces {
+    struct ch_sv type, of[D_OTHER], citation;
+    struct ch_sv raw; /* the last of the pieces as it is written */
+    unsigned n;       /* pieces */
+};
+
+static void read_pieces(struct ch_pull *p, struct pieces *x) {
+    static const char *const members[] = {
+        [D_TEXT] = "text",
+        [D_JSON] = "partial_json",
+        [D_THINKING] = "thinking",
+        [D_SIGNATURE] = "signature",
+    };
+    struct ch_sv name;
+    *x = (struct pieces){0};
+    if (!ch_pull_enter(p, '{'))
+        return;
+    while (ch_pull_key(p, &name)) {
+        int kind = 0;
+        while (kind < D_OTHER && !ch_sv_is(name, members[kind]))
+            kind++;
+        if (kind < D_OTHER)
+            x->n += ch_pull_str_raw(p, &x->of[kind], &x->raw);
+        else if (ch_sv_is(name, "type"))
+            ch_pull_str(p, &x->type);
+        else if (ch_sv_is(name, "citation"))
+            ch_pull_raw(p, &x->citation);
+        else
+            ch_pull_skip(p);
+    }
+}
+
+static void learn(struct ch_decoder *d, struct ch_sv data, unsigned key, enum delta kind,
+                  struct ch_sv raw) {
+    struct state *st = state_of(d);
+    st->repeats = kind;
+    st->repeats_key = key;
+    ch_template_learn(&st->template, &(struct ch_template_event){.data = data, .piece = raw});
+}
+
+static bool repeat(struct ch_decoder *d, struct ch_sv data, int *rc) {
+    struct state *st = state_of(d);
+    struct ch_template_match m;
+    if (!ch_template_match(&st->template, data, &d->scratch, &m))
+        return false;
+    *rc = fold_piece(d, st->repeats_key, st->repeats, m.piece);
+    return true;
+}
+
+/* `json` is the delta alone, a part of `data`. */
+static int fold_delta(struct ch_decoder *d, struct ch_sv data, unsigned key, struct ch_sv json,
+                      struct chela_error *err) {
+    struct state *st = state_of(d);
+    struct pieces x;
+    struct ch_pull p;
+    if (st->type.p && key == st->key) {
+        ch_buf_addc(&st->deltas, st->deltas.n ? ',' : '[');
+        return ch_buf_add_sv(&st->deltas, json) < 0 ? ch_decode_too_large(err) : CHELA_OK;
+    }
+    ch_pull_init(&p, json, &d->scratch);
+    read_pieces(&p, &x);
+    if (ch_pull_failed(&p))
+        return ch_decode_malformed(err);
+    int rc = CHELA_OK;
+    for (int kind = 0; kind < D_OTHER; kind++)
+        if (ch_sv_eq(x.type, deltas[kind].type)) {
+            rc = fold_piece(d, key, kind, x.of[kind]);
+            if (x.n == 1 && x.of[kind].n)
+                learn(d, data, key, kind, x.raw);
+        }
+    if (ch_sv_is(x.type, "citations_delta"))
+        rc = cite(d, key, x.citation);
+    return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
+}
+
+static const char *past(const char *at, const char *end, struct ch_sv lead) {
+    if ((size_t)(end - at) < lead.n || memcmp(at, lead.p, lead.n) != 0)
+        return NULL;
+    return at + lead.n;
+}
+
+static const char *past_blanks(const char *at, const char *end) {
+    while (at < end && *at == ' ')
+        at++;
+    return at;
+}
+
+/* {"type":"content_block_delta","index":N,"delta":{"type":"..","..":"piece"}}
+ * with blanks between or after the closing braces, as the server pads it.
+ * False: something is different, nothing was done. */
+static bool quick_delta(struct ch_decoder *d, struct ch_sv data, int *rc) {
+    static const struct ch_sv begin = CH_SV("{\"type\":\"content_block_delta\",\"index\":");
+    const char *end = data.p + data.n, *at = past(data.p, end, begin);
+    unsigned key = 0;
+    if (!at || at == end || !ch_scan_is_digit(*at))
+        return false;
+    while (at < end && ch_scan_is_digit(*at) && key < CH_FOLD_KEYS)
+        key = 10 * key + (unsigned)(*at++ - '0');
+    if (!(at = past(at, end, CH_SV(",\"delta\":"))))
+        return false;
+
+    struct ch_sv piece;
+    for (int kind = 0; kind < D_OTHER; kind++) {
+        const char *string = past(at, end, deltas[kind].lead);
+        if (!string)
+            continue;
+        const char *rest = ch_quick_string(string, end, &d->scratch, &piece);
+        if (!rest || !(rest = past(rest, end, CH_SV("}"))))
+            return false;
+        if (!(rest = past(past_blanks(rest, end), end, CH_SV("}"))))
+            return false;
+        const struct state *st = state_of(d);
+        if (past_blanks(rest, end) != end || key >= REFUSAL_KEY || (st->type.p && key == st->key))
+            return false;
+        *rc = fold_piece(d, key, kind, piece);
+        return true;
+    }
+    return false;
+}
+
+/* --- events */
+
+struct event {
+    struct ch_sv type;
+    int64_t index;
+    struct ch_sv message, block, delta, usage; /* JSON */
+    bool has_error;
+};
+
+static bool read_event(struct ch_decoder *d, struct ch_sv data, struct event *e) {
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct event, type, "type", CH_MEMBER_STR),
+        CH_MEMBER(struct event, index, "index", CH_MEMBER_INT),
+        CH_MEMBER(struct event, message, "message", CH_MEMBER_RAW),
+        CH_MEMBER(struct event, block, "content_block", CH_MEMBER_RAW),
+        CH_MEMBER(struct event, delta, "delta", CH_MEMBER_RAW),
+        CH_MEMBER(struct event, usage, "usage", CH_MEMBER_RAW),
+        CH_MEMBER(struct event, has_error, "error", CH_MEMBER_SOME),
+    };
+    *e = (struct event){0};
+    return ch_members_read(data, &d->scratch, members, CH_LEN(members), e);
+}
+
+static void set_model(struct ch_decoder *d, struct ch_sv model) {
+    if (model.n && !ch_sv_eq(model, d->reply.model))
+        d->reply.model = ch_arena_sv(&d->arena, model);
+}
+
+/* What message_start, message_delta and a whole reply have in common. */
+struct envelope {
+    struct ch_sv type, model, stop;
+    struct ch_sv refusal;        /* why, for people to read */
+    struct ch_sv content, usage; /* JSON */
+};
+
+static bool read_envelope(struct ch_decoder *d, struct ch_sv json, struct envelope *e) {
+    static const struct ch_member details[] = {
+        CH_MEMBER(struct envelope, refusal, "explanation", CH_MEMBER_STR),
+    };
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct envelope, type, "type", CH_MEMBER_STR),
+        CH_MEMBER(struct envelope, model, "model", CH_MEMBER_STR),
+        CH_MEMBER(struct envelope, stop, "stop_reason", CH_MEMBER_STR),
+        CH_MEMBERS_IN("stop_details", details),
+        CH_MEMBER(struct envelope, content, "content", CH_MEMBER_RAW),
+        CH_MEMBER(struct envelope, usage, "usage", CH_MEMBER_RAW),
+    };
+    *e = (struct envelope){0};
+    return ch_members_read(json, &d->scratch, members, CH_LEN(members), e);
+}
+
+static void use_envelope(struct ch_decoder *d, const struct envelope *e) {
+    set_model(d, e->model);
+    set_stop(d, e->stop);
+    if (e->refusal.n)
+        ch_fold_refusal(d->fold, REFUSAL_KEY, e->refusal);
+    read_usage(d, e->usage);
+}
+
+static int block_event(struct ch_decoder *d, struct ch_sv data, const struct event *e,
+                       struct chela_error *err) {
+    if (e->index < 0 || e->index >= REFUSAL_KEY)
+        return ch_decode_too_large(err);
+    unsigned key = (unsigned)e->index;
+    if (ch_sv_is(e->type, "content_block_delta"))
+        return fold_delta(d, data, key, e->delta, err);
+    if (ch_sv_is(e->type, "content_block_start"))
+        return begin_block(d, key, e->block, err);
+    return ch_sv_is(e->type, "content_block_stop") ? end_block(d, key, err) : CHELA_OK;
+}
+
+static int message_event(struct ch_decoder *d, const struct event *e, struct chela_error *err) {
+    struct envelope env;
+    if (ch_sv_is(e->type, "message_stop")) {
+        d->reply.complete = d->stopped = true;
+        return CHELA_OK;
+    }
+    bool start = ch_sv_is(e->type, "message_start");
+    if (!read_envelope(d, start ? e->message : e->delta, &env))
+        return ch_decode_malformed(err);
+    use_envelope(d, &env);
+    read_usage(d, e->usage);
+    return CHELA_OK;
+}
+
+static int on_event(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
+                    struct chela_error *err) {
+    int rc;
+    if (quick_delta(d, data, &rc) || repeat(d, data, &rc))
+        return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
+    if (ch_sv_starts(data, "[DONE]"))
+        return CHELA_OK;
+    ch_template_clear(&state_of(d)->template);
+    struct event e;
+    if (!read_event(d, data, &e))
+        return ch_decode_malformed(err);
+    if (e.has_error || ch_sv_is(name, "error"))
+        return ch_decode_error(d, data, err);
+    bool block = ch_sv_starts(e.type, "content_block_"), ping = ch_sv_is(e.type, "ping");
+    bool message = ch_sv_is(e.type, "message_start") || ch_sv_is(e.type, "message_delta") ||
+                   ch_sv_is(e.type, "message_stop");
+    d->recognised |= block || message || ping;
+    if (block)
+        return block_event(d, data, &e, err);
+    return message ? message_event(d, &e, err) : CHELA_OK;
+}
+
+/* --- a whole reply */
+
+static int on_body(struct ch_decoder *d, struct ch_sv body, struct chela_error *err) {
+    struct envelope env;
+    if (!read_envelope(d, body, &env))
+        return ch_decode_malformed(err);
+    if (!ch_sv_is(env.type, "message") || !env.content.n)
+        return ch_decode_error(d, body, err);
+    d->recognised = true;
+    use_envelope(d, &env);
+
+    CH_BUF_AUTO scratch = {0};
+    struct ch_pull p;
+    struct ch_sv block;
+    unsigned key = 0;
+    ch_pull_init(&p, env.content, &scratch);
+    if (ch_pull_enter(&p, '['))
+        while (ch_pull_item(&p) && ch_pull_raw(&p, &block)) {
+            int rc = key < REFUSAL_KEY ? begin_block(d, key, block, err) : ch_decode_too_large(err);
+            if (rc < 0 || (rc = end_block(d, key++, err)) < 0)
+                return rc;
+        }
+    d->reply.complete = true;
+    return CHELA_OK;
+}
+
+/* input_tokens leaves out what the cache served or stored; output_tokens
+ * includes thinking. */
+static void on_end(struct ch_decoder *d) {
+    const struct state *st = state_of(d);
+    int64_t read = ch_token_count(st->cache_read), written = ch_token_count(st->cache_write);
+    d->reply.usage = (struct ch_usage){
+        .input = ch_token_count(st->input) + read + written,
+        .output = ch_token_count(st->output),
+        .cache_read = read,
+        .cache_write = written,
+        .reasoning = ch_token_count(st->thinking),
+    };
+}
+
+static void on_release(struct ch_decoder *d) {
+    ch_buf_release(&state_of(d)->start);
+    ch_buf_release(&state_of(d)->deltas);
+    ch_template_release(&state_of(d)->template);
+}
+
+const struct ch_codec ch_codec_anthropic = {
+    .name = "anthropic",
+    .path_stream = "/v1/messages",
+    .state_size = sizeof(struct state),
+    .http = ch_anthropic_http,
+    .head = ch_anthropic_head,
+    .message = ch_anthropic_message,
+    .tail = ch_anthropic_tail,
+    .mark = ch_anthropic_mark,
+    .takes_schema = ch_anthropic_takes_schema,
+    .event = on_event,
+    .body = on_body,
+    .end = on_end,
+    .release = on_release,
+};

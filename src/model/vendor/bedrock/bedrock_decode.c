@@ -1,0 +1,544 @@
+/* bedrock_decode.c -- a Converse reply, streamed or whole, into the fold.
+ *
+ * The type of an event is its name; the payload does not repeat it. The key of
+ * a block in the fold is its index on the wire. Texts and reasoning have no
+ * start event: their first delta opens them. messageStop ends the reply, but
+ * the usage comes after it, in metadata, which is the last event.
+ *
+ * What the service's own tools did (calls marked as the server's, results
+ * inside the reply) is put together, kept as JSON and sent back as it came.
+ * Citations may come in a block of their own: they belong to the text before
+ * them. Every event is padded with a member "p". */
+#include "base/limits.h"
+#include "model/vendor/bedrock/bedrock.h"
+#include "model/codec/decode.h"
+#include "model/codec/encode.h"
+#include "model/codec/errors.h"
+#include "model/codec/fold.h"
+#include "model/codec/delta_fast_path.h"
+#include "json/members.h"
+#include "json/pull.h"
+
+enum delta { D_TEXT, D_INPUT, D_REASONING, D_SIGNATURE, D_REDACTED, D_KINDS };
+
+struct state {
+    int64_t input, output, cache_read, cache_write;
+
+    struct ch_template template; /* of deltas that say one thing: */
+    enum delta repeats;
+    unsigned key;
+
+    unsigned text_key; /* of the text that came last: it is what is cited */
+    bool has_text;
+    bool citing; /* cited_key has citations, a JSON array that is not ended yet */
+    unsigned cited_key;
+
+    /* The service's own block being put together, if start is not empty: */
+    unsigned own_key;
+    struct ch_buf start, pieces;
+};
+
+static struct state *state_of(struct ch_decoder *d) {
+    return d->state;
+}
+
+/* --- stop reasons and usage */
+
+static const struct ch_stop_word stops[] = {
+    {"tool_use", CH_STOP_TOOL_USE},
+    {"max_tokens", CH_STOP_LENGTH},
+    {"model_context_window_exceeded", CH_STOP_LENGTH},
+    {"guardrail_intervened", CH_STOP_REFUSAL},
+    {"content_filtered", CH_STOP_REFUSAL},
+    {"malformed_tool_use", CH_STOP_ERROR},
+    {"malformed_model_output", CH_STOP_ERROR},
+};
+
+static void set_stop(struct ch_decoder *d, struct ch_sv raw) {
+    if (!raw.n)
+        return;
+    d->reply.stop_raw = ch_arena_sv(&d->arena, raw);
+    d->reply.stop = ch_decode_stop(stops, CH_LEN(stops), raw);
+}
+
+/* Asked again, the model will probably write something else. */
+static void fail_by_reason(struct ch_decoder *d) {
+    const char *line = ch_arena_printf(&d->arena, "the model's output was malformed (%.*s)",
+                                       CH_SV_FMT(d->reply.stop_raw));
+    ch_decoder_fail_as(d, CH_ERR_SERVER, true, ch_sv_str(line));
+}
+
+static void read_usage(struct ch_decoder *d, struct ch_sv json) {
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct state, input, "inputTokens", CH_MEMBER_INT),
+        CH_MEMBER(struct state, output, "outputTokens", CH_MEMBER_INT),
+        CH_MEMBER(struct state, cache_read, "cacheReadInputTokens", CH_MEMBER_INT),
+        CH_MEMBER(struct state, cache_write, "cacheWriteInputTokens", CH_MEMBER_INT),
+    };
+    ch_members_read(json, &d->scratch, members, CH_LEN(members), state_of(d));
+}
+
+/* --- pieces of blocks */
+
+static int fold_piece(struct ch_decoder *d, unsigned key, enum delta kind, struct ch_sv piece) {
+    struct state *st = state_of(d);
+    int rc = CHELA_OK;
+    switch (kind) {
+    case D_TEXT:
+        st->text_key = key;
+        st->has_text = true;
+        return ch_fold_text(d->fold, key, piece);
+    case D_INPUT:
+        return ch_fold_call(d->fold, key, CH_SV(""), CH_SV(""), piece);
+    case D_REASONING:
+        return ch_fold_reasoning(d->fold, key, piece);
+    case D_REDACTED:
+    case D_SIGNATURE:
+        rc = ch_fold_reasoning(d->fold, key, CH_SV(""));
+        if (kind == D_REDACTED)
+            ch_fold_flag(d->fold, key, CH_F_REDACTED);
+        return rc < 0 ? rc : ch_fold_extra(d->fold, key, piece);
+    case D_KINDS:
+        break;
+    }
+    return rc;
+}
+
+static void end_citations(struct ch_decoder *d) {
+    struct state *st = state_of(d);
+    if (st->citing)
+        ch_fold_extra(d->fold, st->cited_key, CH_SV("]"));
+    st->citing = false;
+}
+
+static int cite(struct ch_decoder *d, struct ch_sv citation) {
+    struct state *st = state_of(d);
+    if (!st->has_text || !citation.n)
+        return CHELA_OK;
+    if (st->cited_key != st->text_key)
+        end_citations(d);
+    st->cited_key = st->text_key;
+    int rc = ch_fold_extra(d->fold, st->cited_key, st->citing ? CH_SV(",") : CH_SV("["));
+    st->citing = true;
+    return rc < 0 ? rc : ch_fold_extra(d->fold, st->cited_key, citation);
+}
+
+/* --- the service's own tools: {"toolUse":{...}} and {"toolResult":{...}} */
+
+static void begin_own(struct ch_decoder *d, unsigned key, const char *member, struct ch_sv start) {
+    struct state *st = state_of(d);
+    st->own_key = key;
+    ch_buf_clear(&st->start);
+    ch_buf_clear(&st->pieces);
+    ch_buf_addf(&st->start, "{\"%s\":", member);
+    ch_buf_add(&st->start, start.p, start.n - 1); /* its last brace comes at the end */
+}
+
+static bool is_own(struct ch_decoder *d, unsigned key) {
+    const struct state *st = state_of(d);
+    return st->start.n && st->own_key == key;
+}
+
+/* Results come as arrays, which are joined; arguments as pieces of text. */
+static int add_own(struct ch_decoder *d, struct ch_sv input, struct ch_sv results) {
+    struct state *st = state_of(d);
+    if (results.n > 2 && *results.p == '[') {
+        if (st->pieces.n)
+            ch_buf_addc(&st->pieces, ',');
+        ch_buf_add(&st->pieces, results.p + 1, results.n - 2);
+    }
+    ch_buf_add_sv(&st->pieces, input);
+    return st->pieces.n > CH_LIMIT_REPLY ? CHELA_ELIMIT : CHELA_OK;
+}
+
+static int end_own(struct ch_decoder *d) {
+    struct state *st = state_of(d);
+    bool call = ch_sv_starts(ch_buf_sv(&st->start), "{\"toolUse\"");
+    struct ch_sv pieces = ch_buf_sv(&st->pieces);
+    if (call && !ch_is_json(pieces, CH_JSON_OBJECT))
+        pieces = CH_SV("{}");
+    const char *lead = call ? ",\"input\":" : ",\"content\":[";
+    if (st->start.p[st->start.n - 1] == '{')
+        lead++; /* no comma after an empty start */
+    ch_buf_add_str(&st->start, lead);
+    ch_buf_add_sv(&st->start, pieces);
+    ch_buf_add_str(&st->start, call ? "}}" : "]}}");
+    int rc = ch_fold_opaque(d->fold, st->own_key, call ? CH_SV("toolUse") : CH_SV("toolResult"),
+                            ch_buf_sv(&st->start));
+    ch_buf_clear(&st->start);
+    return rc;
+}
+
+/* --- blocks */
+
+struct tool_use {
+    struct ch_sv id, name, type;
+    struct ch_sv input; /* JSON */
+};
+
+static bool read_tool_use(struct ch_decoder *d, struct ch_sv json, struct tool_use *t) {
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct tool_use, id, "toolUseId", CH_MEMBER_STR),
+        CH_MEMBER(struct tool_use, name, "name", CH_MEMBER_STR),
+        CH_MEMBER(struct tool_use, type, "type", CH_MEMBER_STR),
+        CH_MEMBER(struct tool_use, input, "input", CH_MEMBER_RAW),
+    };
+    *t = (struct tool_use){0};
+    return ch_members_read(json, &d->scratch, members, CH_LEN(members), t);
+}
+
+/* The value of the first member of an object, and its name. */
+static bool first_member(struct ch_decoder *d, struct ch_sv json, struct ch_sv *name,
+                         struct ch_sv *value) {
+    struct ch_pull p;
+    struct ch_sv key;
+    *name = *value = ch_sv(NULL, 0);
+    ch_pull_init(&p, json, &d->scratch);
+    if (ch_pull_enter(&p, '{'))
+        while (ch_pull_key(&p, &key)) {
+            if (!name->p && ch_pull_raw(&p, value))
+                *name = key;
+            else
+                ch_pull_skip(&p);
+        }
+    return !ch_pull_failed(&p);
+}
+
+static int begin_block(struct ch_decoder *d, unsigned key, struct ch_sv start,
+                       struct chela_error *err) {
+    struct ch_sv member, value;
+    struct tool_use t;
+    if (!first_member(d, start, &member, &value))
+        return ch_decode_malformed(err);
+    ch_fold_release_key(d->fold, key); /* an index used again is a new block */
+    bool object = value.n >= 2 && *value.p == '{';
+    if (object && ch_sv_is(member, "toolResult"))
+        begin_own(d, key, "toolResult", value);
+    if (!object || !ch_sv_is(member, "toolUse"))
+        return CHELA_OK;
+    if (!read_tool_use(d, value, &t))
+        return ch_decode_malformed(err);
+    if (ch_sv_is(t.type, "server_tool_use")) {
+        begin_own(d, key, "toolUse", value);
+        return CHELA_OK;
+    }
+    return ch_fold_call(d->fold, key, t.id, t.name, CH_SV("")) < 0 ? ch_decode_too_large(err)
+                                                                   : CHELA_OK;
+}
+
+static int end_block(struct ch_decoder *d, unsigned key, struct chela_error *err) {
+    int rc = is_own(d, key) ? end_own(d) : CHELA_OK;
+    ch_fold_close(d->fold, key);
+    return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
+}
+
+/* --- deltas */
+
+struct pieces {
+    struct ch_sv of[D_KINDS];       /* p is NULL where there is none */
+    struct ch_sv citation, results; /* JSON */
+    struct ch_sv raw;               /* the last string, as it stands in the event */
+    unsigned members;
+};
+
+static void take(struct ch_pull *p, struct pieces *x, enum delta kind) {
+    ch_pull_str_raw(p, &x->of[kind], &x->raw);
+}
+
+static void read_inner(struct ch_pull *p, struct pieces *x) {
+    struct ch_sv key;
+    if (ch_pull_enter(p, '{'))
+        while (ch_pull_key(p, &key)) {
+            x->members++;
+            if (ch_sv_is(key, "input"))
+                take(p, x, D_INPUT);
+            else if (ch_sv_is(key, "text"))
+                take(p, x, D_REASONING);
+            else if (ch_sv_is(key, "signature"))
+                take(p, x, D_SIGNATURE);
+            else if (ch_sv_is(key, "redactedContent"))
+                take(p, x, D_REDACTED);
+            else
+                ch_pull_skip(p);
+        }
+}
+
+static bool read_pieces(struct ch_decoder *d, struct ch_sv delta, struct pieces *x) {
+    struct ch_pull p;
+    struct ch_sv key;
+    *x = (struct pieces){0};
+    ch_pull_init(&p, delta, &d->scratch);
+    if (ch_pull_enter(&p, '{'))
+        while (ch_pull_key(&p, &key)) {
+            if (ch_sv_is(key, "toolUse") || ch_sv_is(key, "reasoningContent")) {
+                read_inner(&p, x);
+                continue;
+            }
+            x->members++;
+            if (ch_sv_is(key, "text"))
+                take(&p, x, D_TEXT);
+            else if (ch_sv_is(key, "citation"))
+                ch_pull_raw(&p, &x->citation);
+            else if (ch_sv_is(key, "toolResult"))
+                ch_pull_raw(&p, &x->results);
+            else
+                ch_pull_skip(&p);
+        }
+    return !ch_pull_failed(&p);
+}
+
+/* A delta that is one string: the next ones will probably look the same. */
+static void learn(struct ch_decoder *d, struct ch_sv data, unsigned key, const struct pieces *x) {
+    struct state *st = state_of(d);
+    ch_template_clear(&st->template);
+    for (int kind = 0; kind < D_KINDS && x->members == 1 && x->raw.p; kind++) {
+        if (!x->of[kind].p)
+            continue;
+        st->repeats = (enum delta)kind;
+        st->key = key;
+        ch_template_learn(&st->template,
+                          &(struct ch_template_event){.data = data, .piece = x->raw});
+    }
+}
+
+static bool repeat(struct ch_decoder *d, struct ch_sv data, int *rc) {
+    struct state *st = state_of(d);
+    struct ch_template_match m;
+    if (!ch_template_match(&st->template, data, &d->scratch, &m))
+        return false;
+    *rc = fold_piece(d, st->key, st->repeats, m.piece);
+    return true;
+}
+
+static int fold_delta(struct ch_decoder *d, struct ch_sv data, unsigned key, struct ch_sv delta,
+                      struct chela_error *err) {
+    struct pieces x;
+    int rc = CHELA_OK;
+    if (!read_pieces(d, delta, &x))
+        return ch_decode_malformed(err);
+    if (is_own(d, key)) {
+        rc = add_own(d, x.of[D_INPUT], x.results);
+        return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
+    }
+    for (int kind = 0; kind < D_KINDS && rc == CHELA_OK; kind++)
+        if (x.of[kind].p)
+            rc = fold_piece(d, key, (enum delta)kind, x.of[kind]);
+    if (rc == CHELA_OK)
+        rc = cite(d, x.citation);
+    learn(d, data, key, &x);
+    return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
+}
+
+/* --- events */
+
+struct event {
+    int64_t index;
+    struct ch_sv stop;
+    struct ch_sv start, delta, usage, output; /* JSON */
+};
+
+static bool read_event(struct ch_decoder *d, struct ch_sv data, struct event *e) {
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct event, index, "contentBlockIndex", CH_MEMBER_INT),
+        CH_MEMBER(struct event, delta, "delta", CH_MEMBER_RAW),
+        CH_MEMBER(struct event, start, "start", CH_MEMBER_RAW),
+        CH_MEMBER(struct event, stop, "stopReason", CH_MEMBER_STR),
+        CH_MEMBER(struct event, usage, "usage", CH_MEMBER_RAW),
+        CH_MEMBER(struct event, output, "output", CH_MEMBER_RAW),
+    };
+    *e = (struct event){0};
+    return ch_members_read(data, &d->scratch, members, CH_LEN(members), e);
+}
+
+static int block_event(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
+                       const struct event *e, struct chela_error *err) {
+    if (e->index < 0 || e->index >= CH_FOLD_KEYS)
+        return ch_decode_too_large(err);
+    unsigned key = (unsigned)e->index;
+    if (ch_sv_is(name, "contentBlockDelta"))
+        return fold_delta(d, data, key, e->delta, err);
+    ch_template_clear(&state_of(d)->template);
+    if (ch_sv_is(name, "contentBlockStart"))
+        return begin_block(d, key, e->start, err);
+    return ch_sv_is(name, "contentBlockStop") ? end_block(d, key, err) : CHELA_OK;
+}
+
+static int on_event(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
+                    struct chela_error *err) {
+    struct event e;
+    int rc;
+    if (ch_sv_is(name, "contentBlockDelta") && repeat(d, data, &rc))
+        return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
+    bool block = ch_sv_starts(name, "contentBlock");
+    bool stop = ch_sv_is(name, "messageStop"), metadata = ch_sv_is(name, "metadata");
+    if (!block && !stop && !metadata && !ch_sv_is(name, "messageStart"))
+        return CHELA_OK;
+    if (!read_event(d, data, &e))
+        return ch_decode_malformed(err);
+    d->recognised = true;
+    if (block)
+        return block_event(d, name, data, &e, err);
+    if (stop) {
+        d->reply.complete = true;
+        set_stop(d, e.stop);
+    }
+    if (metadata) {
+        read_usage(d, e.usage);
+        d->stopped = d->reply.complete;
+    }
+    return CHELA_OK;
+}
+
+/* --- a whole reply */
+
+/* {"content":[{"text"}..],"citations":[..]} */
+static int fold_cited(struct ch_decoder *d, unsigned key, struct ch_sv json) {
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO citations = {0};
+    const struct ch_json *v;
+    int rc = CHELA_OK;
+    if (ch_json_parse(&arena, json, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
+        return CHELA_OK; /* nested too deep: the pull reader has seen that it is JSON */
+    for (CH_JSON_EACH(part, ch_json_get(v, "content")))
+        if (rc == CHELA_OK)
+            rc = fold_piece(d, key, D_TEXT, ch_json_get_str(part, "text"));
+    const struct ch_json *list = ch_json_get(v, "citations");
+    if (rc < 0 || !ch_json_is(list, CH_JSON_ARRAY) || !list->n)
+        return rc;
+    struct ch_jw w = ch_jw(&citations);
+    ch_jw_value(&w, list);
+    return ch_fold_extra(d->fold, key, ch_buf_sv(&citations));
+}
+
+static int fold_call(struct ch_decoder *d, unsigned key, struct ch_sv block, struct ch_sv json,
+                     struct chela_error *err) {
+    struct tool_use t;
+    if (!read_tool_use(d, json, &t))
+        return ch_decode_malformed(err);
+    if (ch_sv_is(t.type, "server_tool_use"))
+        return ch_fold_opaque(d->fold, key, CH_SV("toolUse"), block);
+    int rc = ch_fold_call(d->fold, key, t.id, t.name, CH_SV(""));
+    return rc < 0 ? rc : ch_fold_replace(d->fold, key, t.input);
+}
+
+static int fold_reasoning(struct ch_decoder *d, unsigned key, struct ch_sv json) {
+    struct ch_sv member, value;
+    struct pieces x = {0};
+    struct ch_pull p;
+    first_member(d, json, &member, &value);
+    bool text = ch_sv_is(member, "reasoningText");
+    ch_pull_init(&p, text ? value : json, &d->scratch);
+    read_inner(&p, &x);
+    int rc = CHELA_OK;
+    for (int kind = D_REASONING; kind < D_KINDS && rc == CHELA_OK; kind++)
+        if (x.of[kind].p)
+            rc = fold_piece(d, key, (enum delta)kind, x.of[kind]);
+    return rc;
+}
+
+static int fold_block(struct ch_decoder *d, unsigned key, struct ch_sv block,
+                      struct chela_error *err) {
+    struct ch_sv member, value;
+    struct ch_pull p;
+    int rc;
+    if (!first_member(d, block, &member, &value))
+        return ch_decode_malformed(err);
+    if (ch_sv_is(member, "text")) {
+        struct ch_sv text = CH_SV("");
+        ch_pull_init(&p, value, &d->scratch);
+        ch_pull_str(&p, &text);
+        rc = fold_piece(d, key, D_TEXT, text);
+    } else if (ch_sv_is(member, "toolUse")) {
+        rc = fold_call(d, key, block, value, err);
+    } else if (ch_sv_is(member, "reasoningContent")) {
+        rc = fold_reasoning(d, key, value);
+    } else if (ch_sv_is(member, "citationsContent")) {
+        rc = fold_cited(d, key, value);
+    } else {
+        CH_BUF_AUTO name = {0}; /* the key may be in the scratch buffer */
+        ch_buf_add_sv(&name, member);
+        rc = ch_fold_opaque(d->fold, key, ch_buf_sv(&name), block);
+    }
+    ch_fold_close(d->fold, key);
+    return rc == CHELA_ELIMIT ? ch_decode_too_large(err) : rc;
+}
+
+/* The array "content" of {"message":{..}}, or nothing. */
+static struct ch_sv content_of(struct ch_decoder *d, struct ch_sv output) {
+    struct message {
+        struct ch_sv content;
+    } m = {0};
+    static const struct ch_member message[] = {
+        CH_MEMBER(struct message, content, "content", CH_MEMBER_RAW),
+    };
+    static const struct ch_member members[] = {CH_MEMBERS_IN("message", message)};
+    ch_members_read(output, &d->scratch, members, CH_LEN(members), &m);
+    return m.content;
+}
+
+static int on_body(struct ch_decoder *d, struct ch_sv body, struct chela_error *err) {
+    struct event e;
+    if (!read_event(d, body, &e))
+        return ch_decode_malformed(err);
+    if (!e.output.n)
+        return ch_decode_error(d, body, err);
+    d->recognised = true;
+    d->reply.complete = true;
+    set_stop(d, e.stop);
+    read_usage(d, e.usage);
+
+    CH_BUF_AUTO scratch = {0};
+    struct ch_pull p;
+    struct ch_sv block;
+    unsigned key = 0;
+    ch_pull_init(&p, content_of(d, e.output), &scratch);
+    if (ch_pull_enter(&p, '['))
+        while (ch_pull_item(&p) && ch_pull_raw(&p, &block)) {
+            int rc =
+                key < CH_FOLD_KEYS ? fold_block(d, key++, block, err) : ch_decode_too_large(err);
+            if (rc < 0)
+                return rc;
+        }
+    return CHELA_OK;
+}
+
+/* inputTokens leaves out what the cache served or stored. */
+static void on_end(struct ch_decoder *d) {
+    const struct state *st = state_of(d);
+    int64_t read = ch_token_count(st->cache_read), written = ch_token_count(st->cache_write);
+    end_citations(d);
+    if (d->reply.stop == CH_STOP_ERROR)
+        fail_by_reason(d);
+    d->reply.usage = (struct ch_usage){
+        .input = ch_token_count(st->input) + read + written,
+        .output = ch_token_count(st->output),
+        .cache_read = read,
+        .cache_write = written,
+    };
+}
+
+static void on_release(struct ch_decoder *d) {
+    struct state *st = state_of(d);
+    ch_template_release(&st->template);
+    ch_buf_release(&st->start);
+    ch_buf_release(&st->pieces);
+}
+
+const struct ch_codec ch_codec_bedrock = {
+    .name = "bedrock",
+    .path_stream = "/model/",
+    .state_size = sizeof(struct state),
+    .aws_service = "bedrock",
+    .binary = true,
+    .tail_follows = true,
+    .http = ch_bedrock_http,
+    .head = ch_bedrock_head,
+    .message = ch_bedrock_message,
+    .tail = ch_bedrock_tail,
+    .mark = ch_bedrock_mark,
+    .event = on_event,
+    .body = on_body,
+    .takes_schema = ch_bedrock_takes_schema,
+    .end = on_end,
+    .release = on_release,
+};

@@ -1,0 +1,388 @@
+/* bedrock_encode.c -- our request as a Converse request.
+ *
+ *   head      {"system":[..],"toolConfig":{..},"messages":[{"role":"user","content":[
+ *   messages  see bedrock_message.c; the last one on the wire is left open
+ *   tail      a cache mark, ]}],"inferenceConfig",... what may change from turn to turn }
+ *
+ * Cache marks are blocks of their own: behind the system prompt, the tools, and
+ * the last message, where the mark is in the tail. What a model takes depends
+ * on its maker, which its id names. Whatever is not known to be taken is left
+ * out: the service refuses instead of ignoring. */
+#include "model/vendor/bedrock/bedrock.h"
+#include "model/codec/encode.h"
+#include "model/message/ids.h"
+#include "model/catalog/thinking.h"
+
+/* --- whose model it is */
+
+enum ch_maker ch_bedrock_maker(struct ch_sv model) {
+    static const struct {
+        const char *part;
+        enum ch_maker maker;
+    } parts[] = {
+        {"amazon.nova-2", CH_MAKER_NOVA_2},   {"amazon.nova", CH_MAKER_NOVA},
+        {"openai.gpt-oss", CH_MAKER_GPT_OSS}, {"openai.gpt", CH_MAKER_GPT},
+        {"mistral.", CH_MAKER_MISTRAL},
+    };
+    if (ch_claude_parse(model).family != CH_CLAUDE_NOT)
+        return CH_MAKER_CLAUDE;
+    for (size_t i = 0; i < CH_LEN(parts); i++)
+        if (ch_sv_contains_nocase(model, parts[i].part))
+            return parts[i].maker;
+    return CH_MAKER_OTHER;
+}
+
+static bool marks_cache(const struct ch_model_request *req, enum ch_maker f) {
+    struct ch_claude c = ch_claude_parse(req->model);
+    if (req->endpoint->quirks & CH_Q_NO_CACHE_MARKS || req->cache == CH_CACHE_OFF)
+        return false;
+    if (f == CH_MAKER_CLAUDE)
+        return ch_claude_from(c, 3, 7) || (c.family == CH_CLAUDE_HAIKU && ch_claude_from(c, 3, 5));
+    return ch_maker_is_nova(f);
+}
+
+static void write_cache_mark(const struct ch_model_request *req, struct ch_jw *w) {
+    bool hour = req->cache == CH_CACHE_LONG && ch_claude_from(ch_claude_parse(req->model), 4, 5);
+    ch_jw_raw(w, hour ? CH_SV("{\"cachePoint\":{\"type\":\"default\",\"ttl\":\"1h\"}}")
+                      : CH_SV("{\"cachePoint\":{\"type\":\"default\"}}"));
+}
+
+bool ch_bedrock_takes_schema(const struct ch_model_request *req) {
+    CH_BUF_AUTO strict = {0};
+    return !(req->endpoint->quirks & CH_Q_NO_OUTPUT_SCHEMA) &&
+           ch_bedrock_maker(req->model) == CH_MAKER_CLAUDE &&
+           ch_claude_takes_schema(ch_claude_parse(req->model)) &&
+           ch_encode_strict(req->output_schema, CH_CLEAN_ANTHROPIC_STRICT, &strict);
+}
+
+/* --- HTTP */
+
+/* An id is one segment of the path, also an ARN with slashes in it. */
+static const char *path_of(const struct ch_model_request *req, struct ch_arena *a) {
+    CH_BUF_AUTO path = {0};
+    CH_BUF_LIT(&path, "/model/");
+    for (size_t i = 0; i < req->model.n; i++) {
+        char c = req->model.p[i];
+        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+            strchr("-_.~", c))
+            ch_buf_addc(&path, c);
+        else
+            ch_buf_addf(&path, "%%%02X", (unsigned char)c);
+    }
+    ch_buf_add_str(&path, req->no_stream ? "/converse" : "/converse-stream");
+    return ch_arena_str(a, ch_buf_sv(&path));
+}
+
+int ch_bedrock_http(const struct ch_model_request *req, struct ch_arena *a,
+                    struct ch_http_request *out, struct chela_error *err CH_UNUSED) {
+    struct ch_header defaults[] = {
+        {CH_SV("content-type"), CH_SV("application/json")},
+        {CH_SV("accept"),
+         req->no_stream ? CH_SV("application/json") : CH_SV("application/vnd.amazon.eventstream")},
+        {CH_SV("authorization"), ch_encode_bearer(a, req->endpoint->api_key)},
+    };
+    ch_encode_http(req, a, path_of(req, a), defaults, CH_LEN(defaults), out);
+    return CHELA_OK;
+}
+
+/* --- head */
+
+static bool has_call(const struct ch_msg *m) {
+    for (uint32_t i = 0; i < m->nblocks; i++)
+        if (m->blocks[i].type == CH_BLOCK_TOOL_CALL)
+            return true;
+    return false;
+}
+
+static bool has_calls(const struct ch_model_request *req) {
+    for (size_t i = 0; i < req->nmessages && !req->no_calls; i++)
+        if (has_call(req->messages[i]))
+            return true;
+    return false;
+}
+
+static void write_tool(const struct ch_model_request *req, const struct ch_tool_def *t,
+                       struct ch_jw *w) {
+    char name[CH_NAME_ROOM];
+    CH_BUF_AUTO strict = {0};
+    bool held = t->strict && ch_claude_takes_schema(ch_claude_parse(req->model)) &&
+                ch_encode_strict(t->schema, CH_CLEAN_ANTHROPIC_STRICT, &strict);
+    struct ch_sv schema = t->schema.n > 2 ? t->schema : CH_SV("{\"type\":\"object\"}");
+    ch_jw_begin(w, '{');
+    ch_jw_key(w, "toolSpec");
+    ch_jw_begin(w, '{');
+    ch_jw_kstr(w, "name", ch_name_for(CH_BEDROCK_NAME, t->name, name));
+    if (!ch_is_blank(t->description))
+        ch_jw_kstr(w, "description", t->description);
+    ch_jw_key(w, "inputSchema");
+    ch_jw_begin(w, '{');
+    ch_jw_kraw(w, "json", held ? ch_buf_sv(&strict) : schema);
+    ch_jw_end(w, '}');
+    if (held)
+        ch_jw_kbool(w, "strict", true);
+    ch_jw_end(w, '}');
+    ch_jw_end(w, '}');
+}
+
+/* Others refuse to be forced; Mistral's can be told to call, but not what. */
+static void write_tool_choice(const struct ch_model_request *req, enum ch_maker f,
+                              struct ch_jw *w) {
+    char name[CH_NAME_ROOM];
+    bool taken = f == CH_MAKER_CLAUDE ? ch_claude_takes_forced_choice(ch_claude_parse(req->model))
+                                      : ch_maker_is_nova(f) || f == CH_MAKER_MISTRAL;
+    if (!ch_is_forced(req) || !taken)
+        return;
+    bool one = req->choice == CH_CHOICE_ONE && f != CH_MAKER_MISTRAL;
+    ch_jw_key(w, "toolChoice");
+    ch_jw_begin(w, '{');
+    ch_jw_key(w, one ? "tool" : "any");
+    ch_jw_begin(w, '{');
+    if (one)
+        ch_jw_kstr(w, "name", ch_name_for(CH_BEDROCK_NAME, req->choice_name, name));
+    ch_jw_end(w, '}');
+    ch_jw_end(w, '}');
+}
+
+/* There is no choice "none": without calls in the history the tools are left
+ * out, with them the service demands that tools be described. */
+static void write_tool_config(const struct ch_model_request *req, enum ch_maker f,
+                              struct ch_jw *w) {
+    static const struct ch_tool_def stub = {
+        .name = {"unavailable", 11},
+        .description = {"No tool is available now: answer without one.", 45}};
+    bool wanted = req->ntools && req->choice != CH_CHOICE_NONE;
+    if (!wanted && !has_calls(req))
+        return;
+    ch_jw_key(w, "toolConfig");
+    ch_jw_begin(w, '{');
+    ch_jw_key(w, "tools");
+    ch_jw_begin(w, '[');
+    for (size_t i = 0; i < req->ntools; i++)
+        write_tool(req, &req->tools[i], w);
+    if (!req->ntools)
+        write_tool(req, &stub, w);
+    if (f == CH_MAKER_CLAUDE && marks_cache(req, f))
+        write_cache_mark(req, w);
+    ch_jw_end(w, ']');
+    write_tool_choice(req, f, w);
+    ch_jw_end(w, '}');
+}
+
+int ch_bedrock_head(const struct ch_model_request *req, struct ch_buf *out,
+                    struct chela_error *err CH_UNUSED) {
+    enum ch_maker f = ch_bedrock_maker(req->model);
+    struct ch_jw w = ch_jw(out);
+    ch_jw_begin(&w, '{');
+    if (!ch_is_blank(req->system)) {
+        ch_jw_key(&w, "system");
+        ch_jw_begin(&w, '[');
+        ch_jw_begin(&w, '{');
+        ch_jw_kstr(&w, "text", req->system);
+        ch_jw_end(&w, '}');
+        if (marks_cache(req, f))
+            write_cache_mark(req, &w);
+        ch_jw_end(&w, ']');
+    }
+    write_tool_config(req, f, &w);
+    ch_jw_key(&w, "messages");
+    ch_buf_add_str(out, "[{\"role\":\"user\",\"content\":[");
+    return CHELA_OK;
+}
+
+/* --- tail */
+
+/* Is the last thing said a user's, and may a mark follow it? Not a document;
+ * and results without calls are not sent. */
+static bool ends_markable(const struct ch_model_request *req) {
+    size_t n = req->nmessages;
+    const struct ch_msg *last = n ? req->messages[n - 1] : NULL;
+    if (!last || last->kind == CH_MSG_ASSISTANT || !last->nblocks)
+        return false;
+    const struct ch_block *b = &last->blocks[last->nblocks - 1];
+    if (last->kind == CH_MSG_RESULTS)
+        return n > 1 && has_call(req->messages[n - 2]) && b->type != CH_BLOCK_DOCUMENT;
+    return b->type == CH_BLOCK_IMAGE || (b->type == CH_BLOCK_TEXT && !ch_is_blank(b->text));
+}
+
+static void write_inference(const struct ch_model_request *req, enum ch_maker f,
+                            const struct ch_thinking *t, struct ch_jw *w) {
+    /* Nova, thinking its hardest, decides for itself. */
+    bool free_hand = f == CH_MAKER_NOVA_2 && req->effort == CH_EFFORT_HIGH;
+    bool budget = f == CH_MAKER_CLAUDE && t->on && t->style == CH_THINK_BUDGET;
+    bool claude = f == CH_MAKER_CLAUDE;
+    bool samples =
+        claude ? ch_claude_takes_temperature(ch_claude_parse(req->model)) && !t->on : !free_hand;
+    int64_t most = claude ? t->max_tokens : req->max_output_tokens;
+    bool limit = (req->max_output_tokens > 0 || budget) && !free_hand;
+    if (!limit && !(samples && (req->has_temperature || req->has_top_p)) && !req->nstop)
+        return;
+    ch_jw_key(w, "inferenceConfig");
+    ch_jw_begin(w, '{');
+    if (limit)
+        ch_jw_kint(w, "maxTokens", most);
+    if (samples && req->has_temperature) {
+        ch_jw_key(w, "temperature");
+        ch_jw_double(w, req->temperature);
+    }
+    if (samples && req->has_top_p) {
+        ch_jw_key(w, "topP");
+        ch_jw_double(w, req->top_p);
+    }
+    if (req->nstop) {
+        ch_jw_key(w, "stopSequences");
+        ch_jw_begin(w, '[');
+        for (size_t i = 0; i < req->nstop; i++)
+            ch_jw_str(w, req->stop[i]);
+        ch_jw_end(w, ']');
+    }
+    ch_jw_end(w, '}');
+}
+
+/* One call at a time can be said in Anthropic's own words only. */
+static void write_claude_choice(const struct ch_model_request *req, struct ch_jw *w) {
+    struct ch_claude c = ch_claude_parse(req->model);
+    char name[CH_NAME_ROOM];
+    if (!req->no_parallel || !req->ntools || req->choice == CH_CHOICE_NONE ||
+        !ch_claude_from(c, 4, 5))
+        return;
+    bool forced = ch_is_forced(req) && ch_claude_takes_forced_choice(c);
+    bool one = forced && req->choice == CH_CHOICE_ONE;
+    ch_jw_key(w, "tool_choice");
+    ch_jw_begin(w, '{');
+    ch_jw_kcstr(w, "type", one ? "tool" : forced ? "any" : "auto");
+    if (one)
+        ch_jw_kstr(w, "name", ch_name_for(CH_BEDROCK_NAME, req->choice_name, name));
+    ch_jw_kbool(w, "disable_parallel_tool_use", true);
+    ch_jw_end(w, '}');
+}
+
+static void write_claude_fields(const struct ch_model_request *req, const struct ch_thinking *t,
+                                struct ch_jw *w) {
+    const char *effort = ch_thinking_effort(req, t);
+    ch_thinking_write(t, w);
+    if (effort) {
+        ch_jw_key(w, "output_config");
+        ch_jw_begin(w, '{');
+        ch_jw_kcstr(w, "effort", effort);
+        ch_jw_end(w, '}');
+    }
+    if (t->on && t->style == CH_THINK_BUDGET && req->ntools)
+        ch_jw_kraw(w, "anthropic_beta", CH_SV("[\"interleaved-thinking-2025-05-14\"]"));
+    if (req->top_k > 0 && !t->on && ch_claude_takes_temperature(ch_claude_parse(req->model)))
+        ch_jw_kint(w, "top_k", req->top_k);
+    write_claude_choice(req, w);
+}
+
+static void write_object(struct ch_jw *w, const char *key, const char *member, const char *value) {
+    ch_jw_key(w, key);
+    ch_jw_begin(w, '{');
+    ch_jw_kcstr(w, member, value);
+    ch_jw_end(w, '}');
+}
+
+static void write_nova_fields(const struct ch_model_request *req, enum ch_maker f,
+                              struct ch_jw *w) {
+    static const char *const efforts[] = {
+        [CH_EFFORT_LOW] = "low", [CH_EFFORT_MEDIUM] = "medium", [CH_EFFORT_HIGH] = "high"};
+    if (f == CH_MAKER_NOVA_2 && req->effort == CH_EFFORT_OFF) {
+        write_object(w, "reasoningConfig", "type", "disabled");
+    } else if (f == CH_MAKER_NOVA_2 && req->effort > CH_EFFORT_OFF) {
+        ch_jw_key(w, "reasoningConfig");
+        ch_jw_begin(w, '{');
+        ch_jw_kcstr(w, "type", "enabled");
+        ch_jw_kcstr(w, "maxReasoningEffort", efforts[req->effort]);
+        ch_jw_end(w, '}');
+    }
+    if (req->top_k > 0 && !(f == CH_MAKER_NOVA_2 && req->effort == CH_EFFORT_HIGH)) {
+        ch_jw_key(w, "inferenceConfig");
+        ch_jw_begin(w, '{');
+        ch_jw_kint(w, "topK", req->top_k);
+        ch_jw_end(w, '}');
+    }
+}
+
+static void write_gpt_fields(const struct ch_model_request *req, enum ch_maker f, struct ch_jw *w) {
+    static const char *const efforts[] = {[CH_EFFORT_OFF] = "low",
+                                          [CH_EFFORT_LOW] = "low",
+                                          [CH_EFFORT_MEDIUM] = "medium",
+                                          [CH_EFFORT_HIGH] = "high"};
+    if (req->effort == CH_EFFORT_DEFAULT)
+        return;
+    if (f == CH_MAKER_GPT_OSS)
+        ch_jw_kcstr(w, "reasoning_effort", efforts[req->effort]);
+    else
+        write_object(w, "reasoning", "effort", efforts[req->effort]);
+}
+
+/* What each maker's models take in words of their own. */
+static void write_fields(const struct ch_model_request *req, enum ch_maker f,
+                         const struct ch_thinking *t, struct ch_jw *w) {
+    CH_BUF_AUTO fields = {0};
+    struct ch_jw inner = ch_jw(&fields);
+    ch_jw_begin(&inner, '{');
+    if (f == CH_MAKER_CLAUDE)
+        write_claude_fields(req, t, &inner);
+    else if (ch_maker_is_nova(f))
+        write_nova_fields(req, f, &inner);
+    else if (f == CH_MAKER_GPT_OSS || f == CH_MAKER_GPT)
+        write_gpt_fields(req, f, &inner);
+    ch_jw_end(&inner, '}');
+    if (fields.n > 2)
+        ch_jw_kraw(w, "additionalModelRequestFields", ch_buf_sv(&fields));
+}
+
+static void write_output_config(const struct ch_model_request *req, struct ch_jw *w) {
+    CH_BUF_AUTO strict = {0};
+    if (!req->output_schema.n)
+        return;
+    bool said = ch_encode_strict(req->output_schema, CH_CLEAN_ANTHROPIC_STRICT, &strict);
+    ch_jw_key(w, "outputConfig");
+    ch_jw_begin(w, '{');
+    ch_jw_key(w, "textFormat");
+    ch_jw_begin(w, '{');
+    ch_jw_kcstr(w, "type", "json_schema");
+    ch_jw_key(w, "structure");
+    ch_jw_begin(w, '{');
+    ch_jw_key(w, "jsonSchema");
+    ch_jw_begin(w, '{');
+    ch_jw_kcstr(w, "name", "answer");
+    ch_jw_kstr(w, "schema", said ? ch_buf_sv(&strict) : req->output_schema);
+    for (int i = 0; i < 4; i++)
+        ch_jw_end(w, '}');
+}
+
+/* The configuration may give a member of its own; then ours is left out. */
+static bool is_given(const struct ch_model_request *req, const char *member) {
+    struct ch_sv extra = req->endpoint->extra_body;
+    return extra.n && memmem(extra.p, extra.n, member, strlen(member));
+}
+
+/* The last message is still open, so that the mark is one more block of it. */
+size_t ch_bedrock_mark(const struct ch_model_request *req, struct ch_sv messages CH_UNUSED,
+                       struct ch_buf *tail) {
+    struct ch_jw w = {.out = tail, .comma = true};
+    if (marks_cache(req, ch_bedrock_maker(req->model)) && ends_markable(req))
+        write_cache_mark(req, &w);
+    return 0;
+}
+
+int ch_bedrock_tail(const struct ch_model_request *req, struct ch_buf *out,
+                    struct chela_error *err CH_UNUSED) {
+    enum ch_maker f = ch_bedrock_maker(req->model);
+    struct ch_thinking t = ch_thinking_for(req);
+    struct ch_jw w = ch_jw(out);
+    if (!req->note.n)
+        ch_bedrock_mark(req, CH_SV(""), out);
+    ch_buf_add_str(out, "]}]");
+    w.comma = true;
+    if (!is_given(req, "\"inferenceConfig\""))
+        write_inference(req, f, &t, &w);
+    if (!is_given(req, "\"additionalModelRequestFields\""))
+        write_fields(req, f, &t, &w);
+    if (!is_given(req, "\"outputConfig\""))
+        write_output_config(req, &w);
+    if (req->endpoint->extra_body.n)
+        ch_buf_addf(out, ",%.*s", CH_SV_FMT(req->endpoint->extra_body));
+    ch_jw_end(&w, '}');
+    return CHELA_OK;
+}

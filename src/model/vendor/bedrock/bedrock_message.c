@@ -1,0 +1,315 @@
+/* bedrock_message.c -- our messages as blocks of Converse messages.
+ *
+ * Roles must alternate, so messages of one role become one. For that the last
+ * message on the wire is left open: what is added next either goes on in it or
+ * ends it, and the tail ends it for now. So no byte of a message ever changes
+ * because a later one was added. The head has opened the first, a user's. The
+ * blocks of an assistant are followed by a blank: by it the end of the buffer
+ * tells whose turn it was.
+ *
+ * Thinking goes back as it came, signature and all, but only to the model that
+ * made it; blocks that only this service understands likewise. */
+#include <stdio.h>
+
+#include "model/vendor/bedrock/bedrock.h"
+#include "model/codec/encode.h"
+#include "model/message/ids.h"
+
+#define NO_OUTPUT "(no output)"
+#define SEE_DOCUMENT "See the attached document."
+#define CONTINUED "(The conversation begins earlier.)"
+
+/* What is being written: content blocks of one message. */
+struct writing {
+    struct ch_jw w;
+    const struct ch_msg *m;
+    enum ch_maker maker;
+    const char *prefix; /* of the message's kind, until the first text */
+    enum ch_id_rule ids;
+    bool own;      /* made by this API: its own blocks may go back */
+    bool thoughts; /* and by this model, which checks them: its thinking too */
+    size_t blocks, texts, documents;
+};
+
+static struct writing writing_of(const struct ch_model_request *req, const struct ch_msg *m,
+                                 struct ch_buf *out) {
+    struct writing x = {.w = ch_jw(out), .m = m, .maker = ch_bedrock_maker(req->model)};
+    bool short_ids = x.maker == CH_MAKER_MISTRAL || req->endpoint->quirks & CH_Q_ID9;
+    x.prefix = ch_msg_kind_prefix(m->kind);
+    x.ids = short_ids ? CH_ID_9 : CH_ID_64;
+    x.own = m->api && strcmp(m->api, "bedrock") == 0;
+    x.thoughts = x.own && x.maker == CH_MAKER_CLAUDE && ch_claude_same(m->model, req->model);
+    return x;
+}
+
+/* Before the first block: go on in the open message, or begin the next. */
+static void open_message(struct writing *x) {
+    struct ch_buf *out = x->w.out;
+    bool assistant = x->m->kind == CH_MSG_ASSISTANT;
+    bool before = out->n && out->p[out->n - 1] == ' ';
+    x->w.comma = out->n > 0;
+    if (assistant == before)
+        return;
+    if (!out->n)
+        ch_buf_add_str(out, "{\"text\":\"" CONTINUED "\"}");
+    ch_buf_addf(out, "]},{\"role\":\"%s\",\"content\":[", assistant ? "assistant" : "user");
+    x->w.comma = false;
+}
+
+static void begin_block(struct writing *x, const char *member) {
+    if (!x->blocks++)
+        open_message(x);
+    ch_jw_begin(&x->w, '{');
+    ch_jw_key(&x->w, member);
+}
+
+static void end_block(struct writing *x) {
+    ch_jw_end(&x->w, '}');
+}
+
+static void write_text(struct writing *x, struct ch_sv text) {
+    CH_BUF_AUTO room = {0};
+    if (ch_is_blank(text))
+        return;
+    begin_block(x, "text");
+    ch_jw_str(&x->w, ch_encode_prefixed(&x->prefix, text, &room));
+    end_block(x);
+    x->texts++;
+}
+
+/* Media that the service takes, by type; NULL: it does not. */
+static const char *format_of(const struct ch_block *b) {
+    static const struct {
+        enum ch_block_type type;
+        const char *media, *format;
+    } formats[] = {
+        {CH_BLOCK_IMAGE, "image/png", "png"},
+        {CH_BLOCK_IMAGE, "image/jpeg", "jpeg"},
+        {CH_BLOCK_IMAGE, "image/jpg", "jpeg"},
+        {CH_BLOCK_IMAGE, "image/gif", "gif"},
+        {CH_BLOCK_IMAGE, "image/webp", "webp"},
+        {CH_BLOCK_DOCUMENT, "application/pdf", "pdf"},
+        {CH_BLOCK_DOCUMENT, "text/csv", "csv"},
+        {CH_BLOCK_DOCUMENT, "text/html", "html"},
+        {CH_BLOCK_DOCUMENT, "text/markdown", "md"},
+        {CH_BLOCK_DOCUMENT, "text/", "txt"},
+        {CH_BLOCK_DOCUMENT, "application/json", "txt"},
+        {CH_BLOCK_DOCUMENT, "application/xml", "txt"},
+        {CH_BLOCK_DOCUMENT, "application/msword", "doc"},
+        {CH_BLOCK_DOCUMENT, "application/vnd.openxmlformats-officedocument.wordprocessingml.",
+         "docx"},
+        {CH_BLOCK_DOCUMENT, "application/vnd.ms-excel", "xls"},
+        {CH_BLOCK_DOCUMENT, "application/vnd.openxmlformats-officedocument.spreadsheetml.", "xlsx"},
+    };
+    bool url = b->flags & CH_F_URL && !ch_sv_starts(b->text, "s3://");
+    for (size_t i = 0; i < CH_LEN(formats) && !url; i++)
+        if (b->type == formats[i].type && ch_sv_starts(b->name, formats[i].media))
+            return formats[i].format;
+    return NULL;
+}
+
+static void write_source(struct writing *x, const struct ch_block *b) {
+    ch_jw_key(&x->w, "source");
+    ch_jw_begin(&x->w, '{');
+    if (b->flags & CH_F_URL) {
+        ch_jw_key(&x->w, "s3Location");
+        ch_jw_begin(&x->w, '{');
+        ch_jw_kstr(&x->w, "uri", b->text);
+        ch_jw_end(&x->w, '}');
+    } else {
+        ch_jw_kstr(&x->w, "bytes", b->text);
+    }
+    ch_jw_end(&x->w, '}');
+}
+
+/* A document has a name of our making: the model reads it, and what people
+ * call their files could be read as an instruction. */
+static void write_media_value(struct writing *x, const struct ch_block *b, const char *format) {
+    ch_jw_begin(&x->w, '{');
+    ch_jw_kcstr(&x->w, "format", format);
+    if (b->type == CH_BLOCK_DOCUMENT) {
+        char name[40];
+        snprintf(name, sizeof(name), "document-%016llx",
+                 (unsigned long long)ch_hash(ch_hash(0, b->id), b->text));
+        ch_jw_kcstr(&x->w, "name", name);
+    }
+    write_source(x, b);
+    ch_jw_end(&x->w, '}');
+}
+
+static void write_media(struct writing *x, const struct ch_block *b) {
+    const char *format = format_of(b);
+    if (!format) {
+        CH_BUF_AUTO note = {0};
+        ch_encode_note(b, &note);
+        write_text(x, ch_buf_sv(&note));
+        return;
+    }
+    begin_block(x, b->type == CH_BLOCK_IMAGE ? "image" : "document");
+    write_media_value(x, b, format);
+    end_block(x);
+    x->documents += b->type == CH_BLOCK_DOCUMENT;
+}
+
+static void write_reasoning(struct writing *x, const struct ch_block *b) {
+    begin_block(x, "reasoningContent");
+    ch_jw_begin(&x->w, '{');
+    if (b->flags & CH_F_REDACTED) {
+        ch_jw_kstr(&x->w, "redactedContent", b->extra);
+    } else {
+        ch_jw_key(&x->w, "reasoningText");
+        ch_jw_begin(&x->w, '{');
+        ch_jw_kstr(&x->w, "text", b->text);
+        ch_jw_kstr(&x->w, "signature", b->extra);
+        ch_jw_end(&x->w, '}');
+    }
+    ch_jw_end(&x->w, '}');
+    end_block(x);
+}
+
+/* Members without a name are refused wherever they are. Outside of strings two
+ * quotes and a colon are nothing else. */
+static void name_members(struct ch_buf *json) {
+    CH_BUF_AUTO out = {0};
+    bool inside = false;
+    if (!json->n || !memmem(json->p, json->n, "\"\"", 2))
+        return;
+    for (size_t i = 0; i < json->n; i++) {
+        char c = json->p[i];
+        bool empty = c == '"' && !inside && i + 1 < json->n && json->p[i + 1] == '"';
+        size_t next = i + 2;
+        while (empty && next < json->n && (unsigned char)json->p[next] <= ' ')
+            next++;
+        if (empty && next < json->n && json->p[next] == ':') {
+            CH_BUF_LIT(&out, "\"_\"");
+            i++;
+            continue;
+        }
+        inside ^= c == '"';
+        ch_buf_addc(&out, c);
+        if (c == '\\' && inside && i + 1 < json->n)
+            ch_buf_addc(&out, json->p[++i]);
+    }
+    ch_buf_clear(json);
+    ch_buf_add_sv(json, ch_buf_sv(&out));
+}
+
+static void write_call(struct writing *x, const struct ch_block *b) {
+    char id[CH_ID_ROOM], name[CH_NAME_ROOM];
+    CH_BUF_AUTO input = {0};
+    struct ch_jw w = ch_jw(&input);
+    ch_encode_arguments(&w, b->text);
+    name_members(&input);
+    begin_block(x, "toolUse");
+    ch_jw_begin(&x->w, '{');
+    ch_jw_kstr(&x->w, "toolUseId", ch_id_for(x->ids, b->id, id));
+    ch_jw_kstr(&x->w, "name", ch_name_for(CH_BEDROCK_NAME, b->name, name));
+    ch_jw_kraw(&x->w, "input", ch_buf_sv(&input));
+    ch_jw_end(&x->w, '}');
+    end_block(x);
+}
+
+static void write_result_text(struct writing *x, struct ch_sv text) {
+    ch_jw_begin(&x->w, '{');
+    ch_jw_kstr(&x->w, "text", text);
+    ch_jw_end(&x->w, '}');
+}
+
+/* One part inside a result; as a note where it cannot be shown. */
+static void write_result_part(struct writing *x, const struct ch_block *b) {
+    CH_BUF_AUTO note = {0};
+    bool rich = x->maker == CH_MAKER_CLAUDE || ch_maker_is_nova(x->maker);
+    const char *format = rich ? format_of(b) : NULL;
+    if (!format) {
+        ch_encode_note(b, &note);
+        write_result_text(x, ch_buf_sv(&note));
+        return;
+    }
+    ch_jw_begin(&x->w, '{');
+    ch_jw_key(&x->w, b->type == CH_BLOCK_IMAGE ? "image" : "document");
+    write_media_value(x, b, format);
+    ch_jw_end(&x->w, '}');
+}
+
+/* An error's content is text only: its media follow all results. Makers other
+ * than these two refuse the status; what went wrong is in the text. */
+static void write_result(struct writing *x, const struct ch_block *b) {
+    char id[CH_ID_ROOM];
+    bool error = b->flags & CH_F_ERROR, inside = b->span && !error;
+    begin_block(x, "toolResult");
+    ch_jw_begin(&x->w, '{');
+    ch_jw_kstr(&x->w, "toolUseId", ch_id_for(x->ids, b->id, id));
+    ch_jw_key(&x->w, "content");
+    ch_jw_begin(&x->w, '[');
+    if (!ch_is_blank(b->text))
+        write_result_text(x, b->text);
+    else if (!inside)
+        write_result_text(x, CH_SV(NO_OUTPUT));
+    for (unsigned i = 1; inside && i <= b->span; i++)
+        write_result_part(x, b + i);
+    ch_jw_end(&x->w, ']');
+    if (error && (x->maker == CH_MAKER_CLAUDE || ch_maker_is_nova(x->maker)))
+        ch_jw_kcstr(&x->w, "status", "error");
+    ch_jw_end(&x->w, '}');
+    end_block(x);
+}
+
+static void write_results(struct writing *x) {
+    const struct ch_msg *m = x->m;
+    for (uint32_t i = 0; i < m->nblocks; i++)
+        if (m->blocks[i].type == CH_BLOCK_TOOL_RESULT)
+            write_result(x, &m->blocks[i]);
+    for (uint32_t i = 0; i < m->nblocks; i++) {
+        const struct ch_block *b = &m->blocks[i];
+        for (unsigned k = 1; b->flags & CH_F_ERROR && k <= b->span; k++)
+            write_media(x, b + k);
+    }
+}
+
+static void write_block(struct writing *x, const struct ch_block *b) {
+    switch (b->type) {
+    case CH_BLOCK_TEXT:
+    case CH_BLOCK_REFUSAL:
+        write_text(x, b->text);
+        break;
+    case CH_BLOCK_REASONING:
+        if (x->thoughts && b->extra.n)
+            write_reasoning(x, b);
+        break;
+    case CH_BLOCK_IMAGE:
+    case CH_BLOCK_AUDIO:
+    case CH_BLOCK_DOCUMENT:
+        write_media(x, b);
+        break;
+    case CH_BLOCK_TOOL_CALL:
+        write_call(x, b);
+        break;
+    case CH_BLOCK_OPAQUE:
+        if (x->own && ch_is_json(b->text, CH_JSON_OBJECT)) {
+            if (!x->blocks++)
+                open_message(x);
+            ch_jw_raw(&x->w, b->text);
+        }
+        break;
+    }
+}
+
+static void write_message(struct writing *x) {
+    const struct ch_msg *m = x->m;
+    write_results(x);
+    for (uint32_t i = 0, n = ch_encode_end_of(m); i < n; i++) {
+        write_block(x, &m->blocks[i]);
+        i += m->blocks[i].span;
+    }
+    if (x->documents && !x->texts) /* a document must come with a text */
+        write_text(x, CH_SV(SEE_DOCUMENT));
+}
+
+int ch_bedrock_message(const struct ch_model_request *req, const struct ch_msg *m,
+                       struct ch_buf *out, struct chela_error *err CH_UNUSED) {
+    struct writing x = writing_of(req, m, out);
+    write_message(&x);
+    if (x.blocks && m->kind == CH_MSG_ASSISTANT)
+        ch_buf_addc(out, ' ');
+    return CHELA_OK;
+}

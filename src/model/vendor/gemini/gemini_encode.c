@@ -1,0 +1,524 @@
+/* gemini_encode.c -- our request as a GenerateContentRequest.
+ *
+ *   head      {"systemInstruction","tools":[..],"contents":[
+ *   contents  each of our messages as zero or more of theirs
+ *   tail      ],"toolConfig","generationConfig",... what may change from turn
+ *             to turn }
+ *
+ * The model is part of the URL. Signatures, and parts that only Gemini
+ * understands, go back to the model that made them, on the part they came
+ * with. From Gemini 3 on the first call of a reply needs a signature; one that
+ * another model wrote gets the word that the service has for this. Before,
+ * calls have no ids, and results are paired with them by order and name.
+ * There is no switch for parallel calls: no_parallel is not heeded. */
+#include "model/codec/encode.h"
+#include "model/vendor/gemini/gemini.h"
+#include "model/catalog/gemini_model.h"
+#include "model/message/ids.h"
+#include "json/json.h"
+
+#define NO_OUTPUT "(no output)"
+#define MAX_NAME 64
+#define NO_SIGNATURE "skip_thought_signature_validator"
+
+/* --- head */
+
+/* In the words that are honoured; arguments are checked against the original. */
+static void write_schema(struct ch_jw *w, const char *key, struct ch_sv schema) {
+    CH_BUF_AUTO clean = {0};
+    bool said = ch_encode_strict(schema, CH_CLEAN_GEMINI_JSON, &clean);
+    ch_jw_kraw(w, key, said ? ch_buf_sv(&clean) : schema);
+}
+
+/* A function without parameters has no schema: an object without properties is
+ * refused by some models. */
+static bool has_parameters(struct ch_sv schema) {
+    static const char *const keys[] = {"$ref", "anyOf", "oneOf", "allOf", "additionalProperties"};
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v = NULL;
+    ch_json_parse(&arena, schema, CH_JSON_STRICT, &v, NULL, NULL);
+    const struct ch_json *properties = ch_json_get(v, "properties");
+    for (size_t i = 0; i < CH_LEN(keys); i++)
+        if (ch_json_bool(ch_json_get(v, keys[i]), ch_json_get(v, keys[i]) != NULL))
+            return true;
+    return ch_json_is(properties, CH_JSON_OBJECT) && properties->n;
+}
+
+static void write_tools(const struct ch_model_request *req, struct ch_jw *w) {
+    ch_jw_key(w, "tools");
+    ch_jw_begin(w, '[');
+    ch_jw_begin(w, '{');
+    ch_jw_key(w, "functionDeclarations");
+    ch_jw_begin(w, '[');
+    for (size_t i = 0; i < req->ntools; i++) {
+        const struct ch_tool_def *t = &req->tools[i];
+        ch_jw_begin(w, '{');
+        ch_jw_kstr(w, "name", t->name);
+        if (t->description.n)
+            ch_jw_kstr(w, "description", t->description);
+        if (has_parameters(t->schema))
+            write_schema(w, "parametersJsonSchema", t->schema);
+        ch_jw_end(w, '}');
+    }
+    ch_jw_end(w, ']');
+    ch_jw_end(w, '}');
+    ch_jw_end(w, ']');
+}
+
+int ch_gemini_head(const struct ch_model_request *req, struct ch_buf *out,
+                   struct chela_error *err CH_UNUSED) {
+    struct ch_jw w = ch_jw(out);
+    ch_jw_begin(&w, '{');
+    if (!ch_is_blank(req->system)) {
+        ch_jw_key(&w, "systemInstruction");
+        ch_jw_begin(&w, '{');
+        ch_jw_key(&w, "parts");
+        ch_jw_begin(&w, '[');
+        ch_jw_begin(&w, '{');
+        ch_jw_kstr(&w, "text", req->system);
+        ch_jw_end(&w, '}');
+        ch_jw_end(&w, ']');
+        ch_jw_end(&w, '}');
+    }
+    if (req->ntools)
+        write_tools(req, &w);
+    ch_jw_key(&w, "contents");
+    ch_jw_begin(&w, '[');
+    return CHELA_OK;
+}
+
+/* --- tail */
+
+static bool any_strict(const struct ch_model_request *req) {
+    for (size_t i = 0; i < req->ntools; i++)
+        if (req->tools[i].strict)
+            return true;
+    return false;
+}
+
+/* VALIDATED is AUTO that holds calls to their schema: what strict means. */
+static const char *calling_mode(const struct ch_model_request *req) {
+    switch (req->choice) {
+    case CH_CHOICE_ANY:
+    case CH_CHOICE_ONE:
+        return "ANY";
+    case CH_CHOICE_NONE:
+        return "NONE";
+    case CH_CHOICE_AUTO:
+        break;
+    }
+    return any_strict(req) ? "VALIDATED" : NULL;
+}
+
+static void write_tool_config(const struct ch_model_request *req, struct ch_jw *w) {
+    const char *mode = calling_mode(req);
+    if (!req->ntools || !mode)
+        return;
+    ch_jw_key(w, "toolConfig");
+    ch_jw_begin(w, '{');
+    ch_jw_key(w, "functionCallingConfig");
+    ch_jw_begin(w, '{');
+    ch_jw_kcstr(w, "mode", mode);
+    if (req->choice == CH_CHOICE_ONE) {
+        ch_jw_key(w, "allowedFunctionNames");
+        ch_jw_begin(w, '[');
+        ch_jw_str(w, req->choice_name);
+        ch_jw_end(w, ']');
+    }
+    ch_jw_end(w, '}');
+    ch_jw_end(w, '}');
+}
+
+static void write_thinking(const struct ch_model_request *req, struct ch_jw *w) {
+    struct ch_gemini_thinking t = ch_gemini_thinking(ch_gemini_parse(req->model), req->effort);
+    if (!t.level && !t.has_budget)
+        return;
+    ch_jw_key(w, "thinkingConfig");
+    ch_jw_begin(w, '{');
+    if (req->effort != CH_EFFORT_OFF)
+        ch_jw_kbool(w, "includeThoughts", true);
+    if (t.level)
+        ch_jw_kcstr(w, "thinkingLevel", t.level);
+    else
+        ch_jw_kint(w, "thinkingBudget", t.budget);
+    ch_jw_end(w, '}');
+}
+
+static void write_stop(const struct ch_model_request *req, struct ch_jw *w) {
+    ch_jw_key(w, "stopSequences");
+    ch_jw_begin(w, '[');
+    for (size_t i = 0; i < req->nstop; i++)
+        ch_jw_str(w, req->stop[i]);
+    ch_jw_end(w, ']');
+}
+
+static void write_sampling(const struct ch_model_request *req, struct ch_jw *w) {
+    if (req->max_output_tokens > 0)
+        ch_jw_kint(w, "maxOutputTokens", req->max_output_tokens);
+    if (req->has_temperature) {
+        ch_jw_key(w, "temperature");
+        ch_jw_double(w, req->temperature);
+    }
+    if (req->has_top_p) {
+        ch_jw_key(w, "topP");
+        ch_jw_double(w, req->top_p);
+    }
+    if (req->top_k > 0)
+        ch_jw_kint(w, "topK", req->top_k);
+    if (req->has_seed)
+        ch_jw_kint(w, "seed", req->seed);
+    if (req->nstop)
+        write_stop(req, w);
+}
+
+/* Before Gemini 3 a schema of the answer does not go with tools. */
+bool ch_gemini_takes_schema(const struct ch_model_request *req) {
+    return !(req->endpoint->quirks & CH_Q_NO_OUTPUT_SCHEMA) &&
+           (!req->ntools || ch_gemini_is_3(ch_gemini_parse(req->model)));
+}
+
+/* The members of generationConfig. */
+static void write_generation(const struct ch_model_request *req, struct ch_jw *w) {
+    write_sampling(req, w);
+    if (req->output_schema.n) {
+        ch_jw_kcstr(w, "responseMimeType", "application/json");
+        write_schema(w, "responseJsonSchema", req->output_schema);
+    }
+    write_thinking(req, w);
+}
+
+/* The members of `add` that `have` does not name. */
+static void write_others(struct ch_jw *w, const struct ch_json *add, const struct ch_json *have) {
+    for (CH_JSON_MEMBERS(k, v, add)) {
+        if (ch_json_get_sv(have, ch_json_str(k)))
+            continue;
+        ch_jw_key_sv(w, ch_json_str(k));
+        ch_jw_value(w, v);
+    }
+}
+
+/* Most of what a user adds to a body is a member of generationConfig (topP,
+ * seed, ...): those stand beside ours, and go before them. */
+static void write_generation_config(const struct ch_model_request *req, const struct ch_json *extra,
+                                    struct ch_jw *w) {
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO text = {0};
+    const struct ch_json *ours = NULL, *theirs = ch_json_get(extra, "generationConfig");
+    struct ch_jw own = ch_jw(&text);
+    ch_jw_begin(&own, '{');
+    write_generation(req, &own);
+    ch_jw_end(&own, '}');
+    ch_json_parse(&arena, ch_buf_sv(&text), CH_JSON_STRICT, &ours, NULL, NULL);
+    if (!theirs && !(ours && ours->n))
+        return;
+    ch_jw_key(w, "generationConfig");
+    if (theirs && !ch_json_is(theirs, CH_JSON_OBJECT)) {
+        ch_jw_value(w, theirs);
+        return;
+    }
+    ch_jw_begin(w, '{');
+    write_others(w, ours, theirs);
+    write_others(w, theirs, NULL);
+    ch_jw_end(w, '}');
+}
+
+static void write_extra(struct ch_jw *w, const struct ch_json *extra) {
+    for (CH_JSON_MEMBERS(k, v, extra)) {
+        if (ch_sv_is(ch_json_str(k), "generationConfig"))
+            continue;
+        ch_jw_key_sv(w, ch_json_str(k));
+        ch_jw_value(w, v);
+    }
+}
+
+int ch_gemini_tail(const struct ch_model_request *req, struct ch_buf *out,
+                   struct chela_error *err) {
+    CH_ARENA_AUTO arena = {0};
+    struct ch_sv added = req->endpoint->extra_body;
+    const struct ch_json *extra = NULL;
+    struct ch_jw w = ch_jw(out);
+    char *text = ch_arena_printf(&arena, "{%.*s}", CH_SV_FMT(added));
+    int rc = ch_json_parse(&arena, ch_sv_str(text), CH_JSON_STRICT, &extra, NULL, err);
+    if (rc < 0)
+        return rc;
+    ch_jw_end(&w, ']');
+    write_tool_config(req, &w);
+    write_generation_config(req, extra, &w);
+    write_extra(&w, extra);
+    ch_jw_end(&w, '}');
+    return CHELA_OK;
+}
+
+/* --- messages */
+
+/* What is being written: the parts of one content. */
+struct writing {
+    struct ch_jw w;
+    struct ch_buf *out;
+    const struct ch_msg *m;
+    const char *prefix; /* of the message's kind, until the first text */
+    bool own;           /* made by this model: signatures and own parts go back */
+    bool is_3;          /* Gemini 3: ids, signatures demanded, media in results */
+    bool called;        /* a call was written */
+    size_t mark, parts;
+};
+
+static struct writing begin_content(const struct ch_model_request *req, const struct ch_msg *m,
+                                    struct ch_buf *out) {
+    struct writing x = {.out = out, .m = m, .mark = ch_encode_begin(out, !out->n)};
+    x.w = ch_jw(out);
+    x.prefix = ch_msg_kind_prefix(m->kind);
+    x.own = m->api && strcmp(m->api, "gemini") == 0 && ch_gemini_same(m->model, req->model);
+    x.is_3 = ch_gemini_is_3(ch_gemini_parse(req->model));
+    ch_jw_begin(&x.w, '{');
+    ch_jw_kcstr(&x.w, "role", m->kind == CH_MSG_ASSISTANT ? "model" : "user");
+    ch_jw_key(&x.w, "parts");
+    ch_jw_begin(&x.w, '[');
+    return x;
+}
+
+/* A content without parts is refused. */
+static void end_content(struct writing *x) {
+    ch_jw_end(&x->w, ']');
+    ch_jw_end(&x->w, '}');
+    if (!x->parts)
+        ch_encode_undo(x->out, x->mark);
+}
+
+static void begin_part(struct writing *x) {
+    ch_jw_begin(&x->w, '{');
+    x->parts++;
+}
+
+static void end_part(struct writing *x, struct ch_sv signature) {
+    if (signature.n)
+        ch_jw_kstr(&x->w, "thoughtSignature", signature);
+    ch_jw_end(&x->w, '}');
+}
+
+static void write_text(struct writing *x, struct ch_sv text, struct ch_sv signature) {
+    CH_BUF_AUTO room = {0};
+    if (ch_is_blank(text) && !signature.n)
+        return;
+    begin_part(x);
+    ch_jw_kstr(&x->w, "text", ch_encode_prefixed(&x->prefix, text, &room));
+    end_part(x, signature);
+}
+
+/* --- media */
+
+static bool ends_with(struct ch_sv s, const char *tail) {
+    size_t n = strlen(tail);
+    return s.n >= n && memcmp(s.p + s.n - n, tail, n) == 0;
+}
+
+/* The type of a file by its name, where nobody said. */
+static struct ch_sv media_type(const struct ch_block *b) {
+    static const struct {
+        const char *ending, *type;
+    } types[] = {
+        {".png", "image/png"},   {".webp", "image/webp"},     {".gif", "image/gif"},
+        {".heic", "image/heic"}, {".pdf", "application/pdf"}, {".mp3", "audio/mpeg"},
+        {".wav", "audio/wav"},   {".txt", "text/plain"},
+    };
+    if (b->name.n)
+        return b->name;
+    for (size_t i = 0; i < CH_LEN(types); i++)
+        if (b->flags & CH_F_URL && ends_with(b->text, types[i].ending))
+            return ch_sv_str(types[i].type);
+    return b->type == CH_BLOCK_IMAGE   ? CH_SV("image/jpeg")
+           : b->type == CH_BLOCK_AUDIO ? CH_SV("audio/wav")
+                                       : CH_SV("application/pdf");
+}
+
+static bool is_media(const struct ch_block *b) {
+    return b->type == CH_BLOCK_IMAGE || b->type == CH_BLOCK_AUDIO || b->type == CH_BLOCK_DOCUMENT;
+}
+
+/* What a part reads as where its kind is not taken; false: it can be sent. */
+static bool as_text(const struct ch_block *b, struct ch_buf *text) {
+    if (b->type != CH_BLOCK_DOCUMENT || ch_sv_is(media_type(b), "application/pdf"))
+        return false;
+    if (b->flags & CH_F_URL && ch_sv_starts(media_type(b), "text/"))
+        return false;
+    if (b->id.n)
+        ch_buf_addf(text, "[%.*s]\n", CH_SV_FMT(b->id));
+    if (!ch_encode_document_text(b, text)) {
+        ch_buf_clear(text);
+        ch_encode_note(b, text);
+    }
+    return true;
+}
+
+static void write_data(struct writing *x, const struct ch_block *b) {
+    bool url = b->flags & CH_F_URL;
+    ch_jw_key(&x->w, url ? "fileData" : "inlineData");
+    ch_jw_begin(&x->w, '{');
+    ch_jw_kstr(&x->w, "mimeType", media_type(b));
+    ch_jw_kstr(&x->w, url ? "fileUri" : "data", b->text);
+    ch_jw_end(&x->w, '}');
+}
+
+static void write_media(struct writing *x, const struct ch_block *b) {
+    CH_BUF_AUTO text = {0};
+    if (as_text(b, &text)) {
+        write_text(x, ch_buf_sv(&text), CH_SV(""));
+        return;
+    }
+    begin_part(x);
+    write_data(x, b);
+    end_part(x, CH_SV(""));
+}
+
+/* --- results */
+
+/* What a functionResponse may hold besides its text. */
+static bool fits_response(const struct writing *x, const struct ch_block *b) {
+    static const char *const types[] = {"image/png", "image/jpeg", "image/webp", "application/pdf"};
+    for (size_t i = 0; i < CH_LEN(types); i++)
+        if (x->is_3 && !(b->flags & CH_F_URL) && ch_sv_is(b->name, types[i]))
+            return true;
+    return false;
+}
+
+static void write_response_parts(struct writing *x, const struct ch_block *b) {
+    bool any = false;
+    for (unsigned i = 1; i <= b->span; i++) {
+        if (!fits_response(x, b + i))
+            continue;
+        if (!any) {
+            ch_jw_key(&x->w, "parts");
+            ch_jw_begin(&x->w, '[');
+        }
+        any = true;
+        ch_jw_begin(&x->w, '{');
+        write_data(x, b + i);
+        ch_jw_end(&x->w, '}');
+    }
+    if (any)
+        ch_jw_end(&x->w, ']');
+}
+
+static void write_result(struct writing *x, const struct ch_block *b) {
+    char id[CH_ID_ROOM], name[CH_NAME_ROOM];
+    struct ch_sv nothing = b->span ? CH_SV("(follows)") : CH_SV(NO_OUTPUT);
+    begin_part(x);
+    ch_jw_key(&x->w, "functionResponse");
+    ch_jw_begin(&x->w, '{');
+    if (x->is_3)
+        ch_jw_kstr(&x->w, "id", ch_id_for(CH_ID_64, b->id, id));
+    ch_jw_kstr(&x->w, "name", ch_name_for(MAX_NAME, b->name, name));
+    ch_jw_key(&x->w, "response");
+    ch_jw_begin(&x->w, '{');
+    ch_jw_kstr(&x->w, b->flags & CH_F_ERROR ? "error" : "output",
+               ch_is_blank(b->text) ? nothing : b->text);
+    ch_jw_end(&x->w, '}');
+    write_response_parts(x, b);
+    ch_jw_end(&x->w, '}');
+    end_part(x, CH_SV(""));
+}
+
+/* Media of the results that stay outside of them, each result's named. */
+static void write_rest_of_result(struct writing *x, const struct ch_block *b) {
+    CH_BUF_AUTO label = {0};
+    for (unsigned i = 1; i <= b->span; i++) {
+        if (fits_response(x, b + i))
+            continue;
+        if (!label.n) {
+            ch_buf_addf(&label, "From the result of %.*s:", CH_SV_FMT(b->name));
+            write_text(x, ch_buf_sv(&label), CH_SV(""));
+        }
+        write_media(x, b + i);
+    }
+}
+
+/* All results of a batch are one content. What else there is must not follow
+ * them in it: the model would take that for words of its own. */
+static void encode_results(const struct ch_model_request *req, const struct ch_msg *m,
+                           struct ch_buf *out) {
+    struct writing x = begin_content(req, m, out);
+    for (uint32_t i = 0; i < m->nblocks; i += 1u + m->blocks[i].span)
+        if (m->blocks[i].type == CH_BLOCK_TOOL_RESULT)
+            write_result(&x, &m->blocks[i]);
+    end_content(&x);
+    x = begin_content(req, m, out);
+    for (uint32_t i = 0; i < m->nblocks; i += 1u + m->blocks[i].span) {
+        const struct ch_block *b = &m->blocks[i];
+        if (b->type == CH_BLOCK_TOOL_RESULT)
+            write_rest_of_result(&x, b);
+        else if (b->type == CH_BLOCK_TEXT)
+            write_text(&x, b->text, CH_SV(""));
+        else if (is_media(b))
+            write_media(&x, b);
+    }
+    end_content(&x);
+}
+
+/* --- the rest */
+
+static void write_call(struct writing *x, const struct ch_block *b) {
+    char id[CH_ID_ROOM], name[CH_NAME_ROOM];
+    struct ch_sv signature = x->own ? b->extra : CH_SV("");
+    if (!signature.n && x->is_3 && !x->called)
+        signature = CH_SV(NO_SIGNATURE);
+    x->called = true;
+    begin_part(x);
+    ch_jw_key(&x->w, "functionCall");
+    ch_jw_begin(&x->w, '{');
+    if (x->is_3)
+        ch_jw_kstr(&x->w, "id", ch_id_for(CH_ID_64, b->id, id));
+    ch_jw_kstr(&x->w, "name", ch_name_for(MAX_NAME, b->name, name));
+    ch_jw_key(&x->w, "args");
+    ch_encode_arguments(&x->w, b->text);
+    ch_jw_end(&x->w, '}');
+    end_part(x, signature);
+}
+
+/* Summaries of thoughts are for people; a signed one is part of the record. */
+static void write_reasoning(struct writing *x, const struct ch_block *b) {
+    if (!x->own || !b->extra.n)
+        return;
+    begin_part(x);
+    ch_jw_kstr(&x->w, "text", b->text);
+    ch_jw_kbool(&x->w, "thought", true);
+    end_part(x, b->extra);
+}
+
+static void write_block(struct writing *x, const struct ch_block *b) {
+    switch (b->type) {
+    case CH_BLOCK_TEXT:
+    case CH_BLOCK_REFUSAL:
+        write_text(x, b->text, x->own && b->type == CH_BLOCK_TEXT ? b->extra : CH_SV(""));
+        break;
+    case CH_BLOCK_REASONING:
+        write_reasoning(x, b);
+        break;
+    case CH_BLOCK_IMAGE:
+    case CH_BLOCK_AUDIO:
+    case CH_BLOCK_DOCUMENT:
+        write_media(x, b);
+        break;
+    case CH_BLOCK_TOOL_CALL:
+        write_call(x, b);
+        break;
+    case CH_BLOCK_OPAQUE:
+        if (x->own && ch_is_json(b->text, CH_JSON_OBJECT)) {
+            ch_jw_raw(&x->w, b->text);
+            x->parts++;
+        }
+        break;
+    }
+}
+
+int ch_gemini_message(const struct ch_model_request *req, const struct ch_msg *m,
+                      struct ch_buf *out, struct chela_error *err CH_UNUSED) {
+    if (m->kind == CH_MSG_RESULTS) {
+        encode_results(req, m, out);
+        return CHELA_OK;
+    }
+    struct writing x = begin_content(req, m, out);
+    for (uint32_t i = 0; i < m->nblocks; i += 1u + m->blocks[i].span)
+        write_block(&x, &m->blocks[i]);
+    end_content(&x);
+    return CHELA_OK;
+}

@@ -1,0 +1,63 @@
+/* gemini_errors.c -- errors as Google's services write them.
+ *
+ *   {"error":{"code":429,"message":"..","status":"RESOURCE_EXHAUSTED",
+ *     "details":[{"@type":"..RetryInfo","retryDelay":"34.4s"},
+ *                {"@type":"..QuotaFailure","violations":[{"quotaId":".."}]},
+ *                {"@type":"..ErrorInfo","reason":"API_KEY_INVALID"}]}}
+ *
+ * also as the one element of an array. Whether a 429 is worth waiting for is
+ * in the details: a quota of the day is not. */
+#include "base/error.h"
+#include "model/codec/errors.h"
+#include "model/vendor/gemini/gemini.h"
+
+struct details {
+    long retry_ms;
+    bool daily;
+    struct ch_sv reason;
+};
+
+static bool has_type(const struct ch_json *detail, const char *name) {
+    return ch_sv_contains_nocase(ch_json_get_str(detail, "@type"), name);
+}
+
+static struct details read_details(const struct ch_json *error) {
+    struct details x = {0};
+    for (CH_JSON_EACH(e, ch_json_get(error, "details"))) {
+        if (has_type(e, "RetryInfo"))
+            x.retry_ms = ch_retry_duration(ch_json_get_str(e, "retryDelay"));
+        if (has_type(e, "ErrorInfo"))
+            x.reason = ch_json_get_str(e, "reason");
+        for (CH_JSON_EACH(v, ch_json_get(e, "violations")))
+            x.daily |= ch_sv_contains_nocase(ch_json_get_str(v, "quotaId"), "PerDay");
+    }
+    return x;
+}
+
+int ch_gemini_read_error(struct ch_decoder *d, struct ch_sv json) {
+    CH_ARENA_AUTO arena = {0}; /* what is kept is copied */
+    const struct ch_json *v;
+    struct ch_vendor_error e;
+    if (ch_json_parse(&arena, json, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
+        return CHELA_EPARSE;
+    if (ch_json_is(v, CH_JSON_ARRAY))
+        v = ch_json_at(v, 0);
+    if (!ch_vendor_error_read(v, &arena, &e) || d->reply.error.cls != CH_ERR_NONE)
+        return CHELA_OK;
+    const struct ch_json *error = ch_json_get(v, "error");
+    struct details x = read_details(error);
+    d->recognised = true;
+    e.type = ch_json_get_str(error, "status");
+    e.code = x.reason;
+    if (!d->retry_after_ms)
+        d->retry_after_ms = x.retry_ms;
+    ch_decoder_fail(d, &e);
+    /* Its words ("check your plan and billing details") say less than this. */
+    if (ch_sv_is(e.type, "RESOURCE_EXHAUSTED")) {
+        d->reply.error.cls = CH_ERR_RATE_LIMIT;
+        d->reply.error.retryable = !x.daily;
+        if (!x.daily && !d->reply.error.retry_after_ms)
+            d->reply.error.retry_after_ms = ch_retry_hint(e.message);
+    }
+    return CHELA_OK;
+}

@@ -1,0 +1,94 @@
+/* gemini_http.c -- where a Gemini request goes: the model is part of the URL.
+ *
+ *   Google AI  HOST/v1beta/models/M:streamGenerateContent?alt=sse
+ *   Vertex     HOST/v1beta1/projects/P/locations/L/publishers/google/models/M:..
+ *
+ * The first takes an API key, the second an OAuth token (or, without a
+ * project, a key of its express mode). A model may also be given by its whole
+ * resource name, "projects/P/locations/L/endpoints/E". */
+#include "model/codec/encode.h"
+#include "model/vendor/gemini/gemini.h"
+
+static bool ends_with(struct ch_sv s, const char *tail) {
+    size_t n = strlen(tail);
+    return s.n >= n && memcmp(s.p + s.n - n, tail, n) == 0;
+}
+
+/* "/v1beta", "/v1": the base URL has its version already. */
+static bool has_version(struct ch_sv base) {
+    size_t i = base.n;
+    while (i > 0 && base.p[i - 1] != '/')
+        i--;
+    return base.n - i >= 2 && base.p[i] == 'v' && base.p[i + 1] >= '1' && base.p[i + 1] <= '9';
+}
+
+/* What stands between base URL and model. A base URL may end at the host, at
+ * the version, or, on Vertex, at the location or the publisher. */
+static const char *path_to_model(struct ch_sv base, struct ch_sv model) {
+    bool project = ch_sv_contains_nocase(base, "/projects/");
+    bool vertex = ch_sv_contains_nocase(base, "aiplatform");
+    const char *version = project || has_version(base) ? "/" : vertex ? "/v1beta1/" : "/v1beta/";
+    if (memchr(model.p ? model.p : "", '/', model.n))
+        return version;
+    if (project && !ends_with(base, "/publishers/google"))
+        return "/publishers/google/models/";
+    if (vertex && !project) /* a key of express mode */
+        return version[1] ? "/v1beta1/publishers/google/models/" : "/publishers/google/models/";
+    return version[1] ? "/v1beta/models/" : "/models/";
+}
+
+/* The model as part of a path: users type it. */
+static void add_model(struct ch_buf *out, struct ch_sv model) {
+    for (size_t i = 0; i < model.n; i++) {
+        unsigned char c = (unsigned char)model.p[i];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        if (plain || (c && strchr("-._~/@", c)))
+            ch_buf_addc(out, (char)c);
+        else
+            ch_buf_addf(out, "%%%02X", c);
+    }
+}
+
+/* The base URL without what is behind a '?', which stays in *query. */
+static struct ch_sv split_base(const char *base_url, struct ch_sv *query) {
+    *query = ch_sv_str(base_url);
+    struct ch_sv base = ch_sv_split(query, '?');
+    while (base.n && base.p[base.n - 1] == '/')
+        base.n--;
+    return base;
+}
+
+const char *ch_gemini_models_url(const char *base_url, struct ch_arena *a) {
+    struct ch_sv query, base = split_base(base_url, &query);
+    struct ch_sv path = ch_sv_str(path_to_model(base, CH_SV("")));
+    return ch_arena_printf(a, "%.*s%.*s?pageSize=1000%s%.*s", CH_SV_FMT(base), (int)path.n - 1,
+                           path.p, query.n ? "&" : "", CH_SV_FMT(query));
+}
+
+static const char *url_for(const struct ch_model_request *req, struct ch_arena *a) {
+    struct ch_sv query, base = split_base(req->endpoint->base_url, &query);
+    const char *method = req->no_stream ? "generateContent" : "streamGenerateContent?alt=sse";
+    const char *join = !query.n ? "" : req->no_stream ? "?" : "&";
+    CH_BUF_AUTO url = {0};
+    ch_buf_add_sv(&url, base);
+    ch_buf_add_str(&url, path_to_model(base, req->model));
+    add_model(&url, req->model);
+    ch_buf_addf(&url, ":%s%s", method, join);
+    ch_buf_add_sv(&url, query);
+    return ch_arena_str(a, ch_buf_sv(&url));
+}
+
+int ch_gemini_http(const struct ch_model_request *req, struct ch_arena *a,
+                   struct ch_http_request *out, struct chela_error *err CH_UNUSED) {
+    const char *key = req->endpoint->api_key ? req->endpoint->api_key : "";
+    bool bearer = req->endpoint->quirks & CH_Q_BEARER || strncmp(key, "ya29.", 5) == 0;
+    struct ch_header defaults[] = {
+        {CH_SV("content-type"), CH_SV("application/json")},
+        {CH_SV("accept"), req->no_stream ? CH_SV("application/json") : CH_SV("text/event-stream")},
+        {CH_SV("x-goog-api-key"), bearer ? CH_SV("") : ch_sv_str(key)},
+        {CH_SV("authorization"), bearer ? ch_encode_bearer(a, key) : CH_SV("")},
+    };
+    ch_encode_http(req, a, "", defaults, CH_LEN(defaults), out);
+    out->url = url_for(req, a);
+    return CHELA_OK;
+}

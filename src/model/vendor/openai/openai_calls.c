@@ -1,0 +1,126 @@
+/* openai_calls.c -- which call a fragment belongs to; see openai_calls.h.
+ *
+ * A fragment names its call by index. Where servers leave the index out, the
+ * id names it; where they use one index for all, another id, or another name
+ * where there are no ids, begins a call of its own. Ids and names may come
+ * again, or empty; they are set once. */
+#include "model/vendor/openai/openai_calls.h"
+
+#include "base/utf8.h"
+#include "model/message/ids.h"
+#include "json/pull.h"
+
+struct wire_call {
+    int64_t index; /* -1: none */
+    struct ch_sv id, name, arguments;
+    struct ch_sv raw;   /* the arguments as they are written, if that is a string */
+    struct ch_sv extra; /* JSON */
+};
+
+/* What is called: {"name","arguments"}; a custom tool has an "input". */
+static void read_function(struct ch_pull *p, struct wire_call *c) {
+    struct ch_sv key;
+    if (!ch_pull_enter(p, '{'))
+        return;
+    while (ch_pull_key(p, &key)) {
+        if (ch_sv_is(key, "name"))
+            ch_pull_str(p, &c->name);
+        else if (!ch_sv_is(key, "arguments") && !ch_sv_is(key, "input"))
+            ch_pull_skip(p);
+        else if (ch_pull_peek(p) == '{') /* an object, where a string is due */
+            ch_pull_raw(p, &c->arguments);
+        else
+            ch_pull_str_raw(p, &c->arguments, &c->raw);
+    }
+}
+
+static void read_call(struct ch_pull *p, struct wire_call *c) {
+    struct ch_sv key;
+    *c = (struct wire_call){.index = -1};
+    if (!ch_pull_enter(p, '{'))
+        return;
+    while (ch_pull_key(p, &key)) {
+        if (ch_sv_is(key, "index"))
+            ch_pull_int(p, &c->index);
+        else if (ch_sv_is(key, "id"))
+            ch_pull_str(p, &c->id);
+        else if (ch_sv_is(key, "function") || ch_sv_is(key, "custom"))
+            read_function(p, c);
+        else if (ch_sv_is(key, "extra_content") && ch_pull_peek(p) == '{')
+            ch_pull_raw(p, &c->extra);
+        else
+            ch_pull_skip(p);
+    }
+}
+
+static uint64_t hash_of(struct ch_sv s) {
+    return s.n ? ch_hash(0, s) | 1 : 0;
+}
+
+/* A call of its own at an index in use: a name, and another id than before; or
+ * another name, where neither has an id. */
+static bool is_another(const struct ch_openai_call *have, const struct wire_call *c) {
+    uint64_t id = hash_of(c->id), name = hash_of(c->name);
+    if (!name)
+        return false;
+    if (id && have->id)
+        return id != have->id;
+    return !id && !have->id && have->name && name != have->name;
+}
+
+/* The call that a fragment goes on with, or -1. */
+static int find_call(const struct ch_openai_calls *calls, const struct wire_call *c) {
+    uint64_t id = hash_of(c->id);
+    for (int i = (int)calls->n - 1; i >= 0; i--) {
+        const struct ch_openai_call *have = &calls->list[i];
+        if (c->index >= 0 && have->index == c->index)
+            return is_another(have, c) ? -1 : i;
+        if (c->index < 0 && id && have->id == id)
+            return i;
+    }
+    /* Neither index nor id nor name: more of what came last. */
+    return c->index < 0 && !id && !c->name.n ? (int)calls->n - 1 : -1;
+}
+
+static int new_call(struct ch_openai_calls *calls, int64_t index) {
+    if (calls->n == CH_LIMIT_CALLS_PER_REPLY)
+        return -1;
+    calls->list[calls->n] = (struct ch_openai_call){.index = index};
+    calls->fragments = CH_LIMIT_CALLS_PER_REPLY; /* not a fragment alone */
+    return (int)calls->n++;
+}
+
+static int fold_call(struct ch_openai_calls *calls, struct ch_fold *f, const struct wire_call *c,
+                     bool whole) {
+    int at = whole ? -1 : find_call(calls, c);
+    if (at < 0 && (at = new_call(calls, c->index)) < 0)
+        return CHELA_ELIMIT;
+    struct ch_openai_call *call = &calls->list[at];
+    call->id = call->id ? call->id : hash_of(c->id);
+    call->name = call->name ? call->name : hash_of(c->name);
+    calls->last_key = CH_OPENAI_CALL_KEYS + (unsigned)at;
+    calls->fragments++;
+    calls->said = c->extra.n ? ch_sv(NULL, 0) : c->raw;
+    CH_BUF_AUTO clean = {0};
+    struct ch_sv arguments = c->arguments;
+    if (!ch_utf8_valid(arguments)) { /* an object's bytes were not looked at */
+        ch_utf8_add_valid(&clean, arguments);
+        arguments = ch_buf_sv(&clean);
+    }
+    int rc = ch_fold_call(f, calls->last_key, c->id, c->name, arguments);
+    return rc < 0 ? rc : ch_fold_extra(f, calls->last_key, c->extra);
+}
+
+int ch_openai_fold_calls(struct ch_openai_calls *calls, struct ch_fold *f, struct ch_sv array,
+                         bool whole) {
+    struct ch_pull p;
+    struct wire_call c;
+    int rc = CHELA_OK;
+    ch_pull_init(&p, array, &calls->scratch);
+    if (ch_pull_enter(&p, '['))
+        while (rc == CHELA_OK && ch_pull_item(&p)) {
+            read_call(&p, &c);
+            rc = fold_call(calls, f, &c, whole);
+        }
+    return rc;
+}

@@ -1,0 +1,544 @@
+/* openai_decode.c -- a Chat Completions reply, streamed or whole.
+ *
+ * One codec for many servers, so it believes little: members may come in any
+ * order, twice, or as null; the last chunk may hold text and calls besides its
+ * finish_reason; usage may be anywhere. A non-empty finish_reason is the terminal marker and
+ * closes the calls; [DONE] is optional, and reading goes on after the marker,
+ * since usage often follows it.
+ *
+ * A whole reply is read as if its message were one delta. A chunk that differs
+ * from the one before in its text alone is not read again (delta_fast_path.h). */
+#include "base/limits.h"
+#include "model/codec/decode.h"
+#include "model/codec/errors.h"
+#include "model/codec/fold.h"
+#include "model/vendor/openai/openai.h"
+#include "model/vendor/openai/openai_calls.h"
+#include "model/vendor/openai/openai_usage.h"
+#include "model/codec/delta_fast_path.h"
+#include "model/vendor/openai/reasoning_details.h"
+#include "json/members.h"
+#include "json/pull.h"
+
+/* Keys in the fold; calls have those from CH_OPENAI_CALL_KEYS on. */
+enum { KEY_REASONING, KEY_TEXT, KEY_REFUSAL };
+
+/* What the chunk at hand says, if that is one string. */
+struct said {
+    struct ch_sv raw[4]; /* it, wherever it stands in the chunk, as it is written */
+    size_t n;
+    unsigned key; /* of the block it is for */
+    bool more;    /* it says more */
+};
+
+struct state {
+    struct ch_openai_calls calls;
+    bool finished;      /* a finish_reason came */
+    bool unnamed;       /* an empty one came: this server has no reasons */
+    bool native_length; /* a router says that the model was cut */
+    bool unexplained;   /* a whole reply whose finish_reason is null */
+    const char *member; /* where reasoning came from last */
+    struct ch_details details;
+    struct ch_buf usage; /* the last one, JSON */
+    struct ch_buf inner; /* scratch for parts of an event */
+
+    struct said said;
+    struct ch_template template; /* of chunks that say one thing: */
+    unsigned repeats;            /* more for the block with this key */
+    bool detailed;               /* and for the last of the details */
+};
+
+static struct state *state_of(struct ch_decoder *d) {
+    return d->state;
+}
+
+/* --- why it ended */
+
+static enum ch_stop stop_of(struct ch_sv raw) {
+    static const struct ch_stop_word stops[] = {
+        {"tool_calls", CH_STOP_TOOL_USE},
+        {"tool_call", CH_STOP_TOOL_USE},
+        {"function_call", CH_STOP_TOOL_USE},
+        {"length", CH_STOP_LENGTH},
+        {"max_tokens", CH_STOP_LENGTH},
+        {"model_length", CH_STOP_LENGTH},
+        {"model_context_window_exceeded", CH_STOP_LENGTH},
+        {"content_filter", CH_STOP_REFUSAL},
+        {"refusal", CH_STOP_REFUSAL},
+        {"sensitive", CH_STOP_REFUSAL},
+        {"error", CH_STOP_ERROR},
+        {"network_error", CH_STOP_ERROR},
+        {"unknown", CH_STOP_ERROR},
+        {"insufficient_system_resource", CH_STOP_ERROR},
+    };
+    return ch_decode_stop(stops, CH_LEN(stops), raw);
+}
+
+static void finish(struct ch_decoder *d, struct ch_sv raw) {
+    struct state *st = state_of(d);
+    if (!raw.n) {
+        st->unnamed = true;
+        return;
+    }
+    st->finished = true;
+    d->reply.complete = true;
+    d->reply.stop = stop_of(raw);
+    if (!ch_sv_eq(raw, d->reply.stop_raw))
+        d->reply.stop_raw = ch_arena_sv(&d->arena, raw);
+}
+
+static void fail_by_reason(struct ch_decoder *d) {
+    char *line =
+        ch_arena_printf(&d->arena, "the server ended the reply with finish_reason \"%.*s\"",
+                        CH_SV_FMT(d->reply.stop_raw));
+    ch_decoder_fail_as(d, CH_ERR_SERVER, true, ch_sv_str(line));
+}
+
+/* --- content */
+
+/* Reasoning, in the order in which it is looked for. */
+static const char *const reasoning_members[] = {"reasoning_content", "reasoning", "reasoning_text"};
+
+/* A string: what it says, and how it is written. */
+struct text {
+    struct ch_sv says, raw;
+};
+
+struct delta {
+    struct text content, reasoning[CH_LEN(reasoning_members)];
+    struct ch_sv refusal;
+    struct ch_sv parts, calls, details; /* JSON arrays */
+};
+
+static void take(struct ch_pull *p, struct text *out) {
+    ch_pull_str_raw(p, &out->says, &out->raw);
+}
+
+static bool take_reasoning(struct ch_pull *p, struct ch_sv key, struct delta *x) {
+    for (size_t i = 0; i < CH_LEN(reasoning_members); i++)
+        if (ch_sv_is(key, reasoning_members[i])) {
+            take(p, &x->reasoning[i]);
+            return true;
+        }
+    return false;
+}
+
+static void read_delta(struct ch_pull *p, struct delta *x) {
+    struct ch_sv key;
+    if (!ch_pull_enter(p, '{'))
+        return;
+    while (ch_pull_key(p, &key)) {
+        if (ch_sv_is(key, "content")) {
+            if (ch_pull_peek(p) == '[')
+                ch_pull_raw(p, &x->parts);
+            else
+                take(p, &x->content);
+        } else if (ch_sv_is(key, "tool_calls")) {
+            ch_pull_raw(p, &x->calls);
+        } else if (ch_sv_is(key, "refusal")) {
+            ch_pull_str(p, &x->refusal);
+        } else if (ch_sv_is(key, "reasoning_details")) {
+            ch_pull_raw(p, &x->details);
+        } else if (!take_reasoning(p, key, x)) {
+            ch_pull_skip(p);
+        }
+    }
+}
+
+static void note_again(struct said *s, struct ch_sv raw) {
+    if (s->n < CH_LEN(s->raw))
+        s->raw[s->n++] = raw;
+    else
+        s->more = true;
+}
+
+static void note(struct said *s, unsigned key, struct ch_sv raw) {
+    s->more |= s->n > 0 || !raw.n;
+    s->key = key;
+    note_again(s, raw);
+}
+
+static int fold_text(struct ch_decoder *d, struct text piece) {
+    note(&state_of(d)->said, KEY_TEXT, piece.raw);
+    return ch_fold_text(d->fold, KEY_TEXT, piece.says);
+}
+
+static int fold_reasoning(struct ch_decoder *d, struct text piece, const char *member) {
+    struct state *st = state_of(d);
+    int rc = ch_fold_reasoning(d->fold, KEY_REASONING, piece.says);
+    note(&st->said, KEY_REASONING, piece.raw);
+    if (rc < 0 || st->member == member)
+        return rc;
+    st->member = member;
+    return ch_fold_field(d->fold, KEY_REASONING, ch_sv_str(member), CH_SV(""));
+}
+
+/* The text of a part: "..", or [{"text":".."},..] (Mistral's thinking). */
+static int fold_thought(struct ch_decoder *d, struct ch_pull *p) {
+    struct ch_sv key;
+    struct text text;
+    int rc = CHELA_OK;
+    if (ch_pull_peek(p) == '"') {
+        if (ch_pull_str_raw(p, &text.says, &text.raw))
+            rc = fold_reasoning(d, text, CH_OPENAI_THINKING);
+        return rc;
+    }
+    if (!ch_pull_enter(p, '['))
+        return rc;
+    while (ch_pull_item(p)) {
+        if (!ch_pull_enter(p, '{'))
+            continue;
+        while (ch_pull_key(p, &key)) {
+            if (!ch_sv_is(key, "text"))
+                ch_pull_skip(p);
+            else if (ch_pull_str_raw(p, &text.says, &text.raw) && rc == CHELA_OK)
+                rc = fold_reasoning(d, text, CH_OPENAI_THINKING);
+        }
+    }
+    return rc;
+}
+
+/* Content as parts: text, Mistral's thinking, Databricks' reasoning. */
+static int fold_parts(struct ch_decoder *d, struct ch_sv array) {
+    struct ch_pull p;
+    struct ch_sv key;
+    struct text text;
+    int rc = CHELA_OK;
+    ch_pull_init(&p, array, &state_of(d)->inner);
+    if (!ch_pull_enter(&p, '['))
+        return rc;
+    while (rc == CHELA_OK && ch_pull_item(&p)) {
+        if (!ch_pull_enter(&p, '{'))
+            continue;
+        while (ch_pull_key(&p, &key)) {
+            if (ch_sv_is(key, "text")) {
+                if (ch_pull_str_raw(&p, &text.says, &text.raw) && text.says.n)
+                    rc = fold_text(d, text);
+            } else if (ch_sv_is(key, "thinking") || ch_sv_is(key, "summary")) {
+                rc = fold_thought(d, &p);
+            } else {
+                ch_pull_skip(&p);
+            }
+        }
+    }
+    return rc;
+}
+
+/* Details repeat a reasoning member; their text counts only without one. */
+static int fold_details(struct ch_decoder *d, struct ch_sv array, bool told) {
+    struct state *st = state_of(d);
+    CH_BUF_AUTO text = {0};
+    int rc = ch_details_add(&st->details, array);
+    if (told && st->details.said.n)
+        note_again(&st->said, st->details.said);
+    else if (told)
+        st->said.more = true;
+    if (rc < 0 || told)
+        return rc;
+    ch_details_text(array, &text);
+    return fold_reasoning(d, (struct text){ch_buf_sv(&text), st->details.said},
+                          reasoning_members[1]);
+}
+
+static int fold_calls(struct ch_decoder *d, struct ch_sv array, bool whole) {
+    struct state *st = state_of(d);
+    st->calls.fragments = 0;
+    int rc = ch_openai_fold_calls(&st->calls, d->fold, array, whole);
+    note(&st->said, st->calls.last_key, st->calls.said);
+    st->said.more |= st->calls.fragments != 1;
+    return rc;
+}
+
+static int fold_delta(struct ch_decoder *d, const struct delta *x, bool whole) {
+    int rc = CHELA_OK;
+    bool told = false; /* some send the same reasoning under two names */
+    for (size_t i = 0; i < CH_LEN(reasoning_members); i++) {
+        if (!x->reasoning[i].says.n)
+            continue;
+        if (told)
+            note_again(&state_of(d)->said, x->reasoning[i].raw);
+        else
+            rc = fold_reasoning(d, x->reasoning[i], reasoning_members[i]);
+        told = true;
+    }
+    if (rc == CHELA_OK && x->details.n)
+        rc = fold_details(d, x->details, told);
+    if (rc == CHELA_OK && x->content.says.n)
+        rc = fold_text(d, x->content);
+    if (rc == CHELA_OK && x->parts.n)
+        rc = fold_parts(d, x->parts);
+    if (rc == CHELA_OK && x->refusal.n)
+        rc = ch_fold_refusal(d->fold, KEY_REFUSAL, x->refusal);
+    if (rc == CHELA_OK && x->calls.n)
+        rc = fold_calls(d, x->calls, whole);
+    return rc;
+}
+
+/* --- chunks */
+
+struct choice {
+    int64_t index;
+    bool has_index, has_reason;
+    bool null_reason; /* finish_reason is there and is null */
+    struct delta delta;
+    struct ch_sv late;    /* a delta that came before its index: JSON */
+    struct ch_sv message; /* the reply as a whole, or so far: JSON */
+    struct ch_sv reason, native, usage, error;
+    bool has_delta;
+};
+
+static void read_choice(struct ch_pull *p, struct choice *c, struct ch_template_unread *unread) {
+    struct ch_sv key;
+    if (!ch_pull_enter(p, '{'))
+        return;
+    while (ch_pull_key(p, &key)) {
+        if (ch_sv_is(key, "index")) {
+            ch_pull_int(p, &c->index);
+            c->has_index = true;
+        } else if (ch_sv_is(key, "delta")) {
+            c->has_delta = ch_pull_peek(p) == '{';
+            if (c->has_index && c->index == 0)
+                read_delta(p, &c->delta);
+            else
+                ch_pull_raw(p, &c->late);
+        } else if (ch_sv_is(key, "message")) {
+            ch_pull_raw(p, &c->message);
+        } else if (ch_sv_is(key, "finish_reason")) {
+            c->null_reason = ch_pull_peek(p) == 'n';
+            c->has_reason = ch_pull_str(p, &c->reason);
+        } else if (ch_sv_is(key, "native_finish_reason")) {
+            ch_pull_str(p, &c->native);
+        } else if (ch_sv_is(key, "usage")) {
+            ch_pull_raw(p, &c->usage);
+        } else if (ch_sv_is(key, "error")) {
+            if (ch_pull_raw(p, &c->error) && *c->error.p != '{')
+                c->error = CH_SV("");
+        } else {
+            ch_template_skip(unread, p);
+        }
+    }
+}
+
+/* Kept as it came and read at the end: it may come with every chunk. */
+static void set_usage(struct ch_decoder *d, struct ch_sv json) {
+    struct ch_buf *usage = &state_of(d)->usage;
+    if (!json.n || *json.p != '{')
+        return;
+    ch_buf_clear(usage);
+    ch_buf_add_sv(usage, json);
+}
+
+/* A whole reply has ended even if it does not say why. OpenRouter gives null
+ * when the model was cut, and for an empty reply, which is a failure. */
+static void finish_whole(struct ch_decoder *d, const struct choice *c) {
+    d->reply.complete = true;
+    state_of(d)->unexplained = c->null_reason;
+    if (c->null_reason)
+        d->reply.stop = CH_STOP_LENGTH;
+}
+
+static int use_choice(struct ch_decoder *d, struct choice *c) {
+    struct state *st = state_of(d);
+    CH_BUF_AUTO scratch = {0};
+    if (c->index != 0)
+        return CHELA_OK; /* of several answers, the first is the reply */
+    struct ch_sv json = c->has_delta ? c->late : c->message;
+    if (json.n) {
+        struct ch_pull p;
+        ch_pull_init(&p, json, &scratch);
+        read_delta(&p, &c->delta);
+    }
+    int rc = fold_delta(d, &c->delta, !c->has_delta);
+    set_usage(d, c->usage);
+    st->native_length |= ch_sv_is(c->native, "length") || ch_sv_is(c->native, "max_tokens") ||
+                         ch_sv_is(c->native, "MAX_TOKENS");
+    if (c->has_reason)
+        finish(d, c->reason);
+    return rc;
+}
+
+struct chunk {
+    struct choice choice; /* the first with index 0 */
+    bool has_choices, has_choice, has_error;
+    struct ch_sv model, usage; /* usage: JSON */
+    struct ch_template_unread unread;
+};
+
+static void read_choices(struct ch_pull *p, struct chunk *c) {
+    struct choice other;
+    c->has_choices = ch_pull_peek(p) == '[';
+    if (!ch_pull_enter(p, '['))
+        return;
+    while (ch_pull_item(p)) {
+        struct choice *into = c->has_choice ? &other : &c->choice;
+        *into = (struct choice){0};
+        read_choice(p, into, &c->unread);
+        c->has_choice |= into->index == 0;
+    }
+}
+
+/* Groq keeps usage and errors in a member of its own. */
+static void read_x_groq(struct ch_pull *p, struct chunk *c) {
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct chunk, usage, "usage", CH_MEMBER_RAW),
+    };
+    ch_members_pull(p, members, CH_LEN(members), c);
+}
+
+static bool read_chunk(struct ch_decoder *d, struct ch_sv data, struct chunk *c) {
+    struct ch_pull p;
+    struct ch_sv key, usage;
+    *c = (struct chunk){0};
+    ch_pull_init(&p, data, &d->scratch);
+    if (ch_pull_enter(&p, '{'))
+        while (ch_pull_key(&p, &key)) {
+            if (ch_sv_is(key, "choices")) {
+                read_choices(&p, c);
+            } else if (ch_sv_is(key, "usage")) {
+                if (ch_pull_raw(&p, &usage) && *usage.p == '{')
+                    c->usage = usage;
+            } else if (ch_sv_is(key, "model")) {
+                ch_pull_str(&p, &c->model);
+            } else if (ch_sv_is(key, "x_groq")) {
+                read_x_groq(&p, c);
+            } else if (ch_sv_is(key, "error") || ch_sv_is(key, "base_resp")) {
+                c->has_error |= ch_pull_peek(&p) != 'n';
+                ch_pull_skip(&p);
+            } else {
+                ch_template_skip(&c->unread, &p);
+            }
+        }
+    return !ch_pull_failed(&p);
+}
+
+static int use_chunk(struct ch_decoder *d, struct ch_sv data, struct chunk *c,
+                     struct chela_error *err) {
+    d->recognised |= c->has_choices;
+    if (c->model.n && !ch_sv_eq(c->model, d->reply.model))
+        d->reply.model = ch_arena_sv(&d->arena, c->model);
+    if (c->has_choice && use_choice(d, &c->choice) < 0)
+        return ch_decode_too_large(err);
+    set_usage(d, c->usage);
+    if (c->choice.error.n)
+        return ch_decode_error(d, c->choice.error, err);
+    return c->has_error || !c->has_choices ? ch_decode_error(d, data, err) : CHELA_OK;
+}
+
+/* --- chunks that repeat */
+
+static void learn(struct ch_decoder *d, struct ch_sv data, const struct chunk *c) {
+    struct state *st = state_of(d);
+    const struct said *said = &st->said;
+    const struct choice *x = &c->choice;
+    struct ch_template_event e = {.data = data, .figures = c->usage, .unread = &c->unread};
+    if (said->more || !said->n || c->has_error || x->message.n || x->usage.n || x->error.n ||
+        x->reason.n || x->native.n || x->delta.refusal.n)
+        return;
+    st->repeats = said->key;
+    st->detailed = x->delta.details.n > 0;
+    e.piece = said->raw[0];
+    for (size_t i = 1; i < said->n; i++)
+        e.again[i - 1] = said->raw[i];
+    ch_template_learn(&st->template, &e);
+}
+
+static bool repeat(struct ch_decoder *d, struct ch_sv data, int *rc) {
+    struct state *st = state_of(d);
+    struct ch_template_match m;
+    if (!ch_template_match(&st->template, data, &d->scratch, &m))
+        return false;
+    struct ch_sv piece = m.piece;
+    set_usage(d, m.figures);
+    if (!piece.n)
+        *rc = CHELA_OK;
+    else if (st->repeats == KEY_TEXT)
+        *rc = ch_fold_text(d->fold, KEY_TEXT, piece);
+    else if (st->repeats == KEY_REASONING)
+        *rc = ch_fold_reasoning(d->fold, KEY_REASONING, piece);
+    else
+        *rc = ch_fold_call(d->fold, st->repeats, CH_SV(""), CH_SV(""), piece);
+    if (*rc == CHELA_OK && st->detailed)
+        *rc = ch_details_add_like(&st->details, piece);
+    return true;
+}
+
+static int on_event(struct ch_decoder *d, struct ch_sv name CH_UNUSED, struct ch_sv data,
+                    struct chela_error *err) {
+    struct state *st = state_of(d);
+    struct chunk c;
+    int rc;
+    if (repeat(d, data, &rc))
+        return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
+    ch_template_clear(&st->template);
+    if (ch_sv_starts(data, "[DONE]")) {
+        d->reply.complete |= st->unnamed && d->recognised;
+        d->stopped = true;
+        return CHELA_OK;
+    }
+    if (!read_chunk(d, data, &c))
+        return ch_decode_malformed(err);
+    st->said = (struct said){0};
+    rc = use_chunk(d, data, &c, err);
+    if (rc == CHELA_OK)
+        learn(d, data, &c);
+    return rc;
+}
+
+static int on_body(struct ch_decoder *d, struct ch_sv body, struct chela_error *err) {
+    struct chunk c;
+    if (*body.p == '[')
+        return ch_decode_error(d, body, err);
+    if (!read_chunk(d, body, &c))
+        return ch_decode_malformed(err);
+    int rc = use_chunk(d, body, &c, err);
+    if (rc == CHELA_OK && c.has_choice)
+        finish_whole(d, &c.choice);
+    return rc;
+}
+
+/* --- the end */
+
+static void on_end(struct ch_decoder *d) {
+    struct state *st = state_of(d);
+    if (d->reply.complete)
+        ch_fold_close_all(d->fold);
+    if (st->native_length)
+        ch_fold_cut(d->fold);
+    if (st->usage.n)
+        d->reply.usage = ch_openai_usage(ch_buf_sv(&st->usage), &st->inner);
+    if (d->reply.stop == CH_STOP_ERROR)
+        fail_by_reason(d);
+    if (st->unexplained && !d->reply.usage.output && !st->calls.n &&
+        !ch_fold_has(d->fold, CH_BLOCK_TEXT))
+        ch_decoder_fail_as(d, CH_ERR_SERVER, true, CH_SV("the server returned an empty reply"));
+    if (st->details.n) {
+        CH_BUF_AUTO json = {0};
+        ch_details_write(&st->details, &json);
+        ch_fold_extra(d->fold, KEY_REASONING, ch_buf_sv(&json));
+    }
+}
+
+static void on_release(struct ch_decoder *d) {
+    ch_details_release(&state_of(d)->details);
+    ch_template_release(&state_of(d)->template);
+    ch_buf_release(&state_of(d)->usage);
+    ch_buf_release(&state_of(d)->inner);
+    ch_buf_release(&state_of(d)->calls.scratch);
+}
+
+const struct ch_codec ch_codec_openai = {
+    .name = "openai",
+    .path_stream = "/chat/completions",
+    .state_size = sizeof(struct state),
+    .http = ch_openai_http,
+    .head = ch_openai_head,
+    .message = ch_openai_message,
+    .tail = ch_openai_tail,
+    .close = ch_openai_close,
+    .takes_schema = ch_openai_takes_schema,
+    .ids = ch_openai_ids,
+    .event = on_event,
+    .body = on_body,
+    .end = on_end,
+    .release = on_release,
+};

@@ -1,0 +1,366 @@
+/* responses_decode.c -- a Responses reply, streamed or whole, into the fold.
+ *
+ * Events are routed by the JSON's own "type"; the event's name only repeats it,
+ * and some servers leave it out. What an item holds is responses_items.c's
+ * matter; here are the events, the reply's state and its end:
+ *
+ *   response.completed             stop, or tool_use if there are calls
+ *   response.incomplete            by its reason: length, refusal, pause
+ *   response.failed, error         an error by its code
+ *
+ * A whole reply is what response.completed carries. A delta that differs from
+ * the one before in its text alone is not read again (delta_fast_path.h). */
+#include <stddef.h>
+
+#include "base/limits.h"
+#include "model/codec/decode.h"
+#include "model/codec/errors.h"
+#include "model/codec/delta_fast_path.h"
+#include "model/vendor/responses/responses.h"
+#include "model/vendor/responses/responses_items.h"
+#include "json/members.h"
+#include "json/pull.h"
+
+struct state {
+    struct ch_responses_items items;
+    unsigned last;                   /* output_index of the item that was named last */
+    struct ch_template template;     /* of deltas that say: */
+    enum ch_responses_delta repeats; /* more of this */
+    unsigned key;                    /* for the block with this key */
+};
+
+static struct state *state_of(struct ch_decoder *d) {
+    return d->state;
+}
+
+/* --- the state of the reply */
+
+struct response {
+    struct ch_sv object, status, model, reason;
+    struct ch_sv output, usage; /* JSON */
+    struct ch_sv json;          /* all of it */
+};
+
+static void read_response(struct ch_pull *p, struct response *r) {
+    static const struct ch_member details[] = {
+        CH_MEMBER(struct response, reason, "reason", CH_MEMBER_STR),
+    };
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct response, object, "object", CH_MEMBER_STR),
+        CH_MEMBER(struct response, status, "status", CH_MEMBER_STR),
+        CH_MEMBER(struct response, model, "model", CH_MEMBER_STR),
+        CH_MEMBERS_IN("incomplete_details", details),
+        CH_MEMBER(struct response, output, "output", CH_MEMBER_ARRAY),
+        CH_MEMBER(struct response, usage, "usage", CH_MEMBER_OBJECT),
+    };
+    *r = (struct response){.json.p = p->at};
+    ch_members_pull(p, members, CH_LEN(members), r);
+    r->json.n = (size_t)(p->at - r->json.p);
+}
+
+static void read_usage(struct ch_decoder *d, struct ch_sv json) {
+    static const struct ch_member details[] = {
+        CH_MEMBER(struct ch_usage, cache_read, "cached_tokens", CH_MEMBER_INT),
+        CH_MEMBER(struct ch_usage, cache_write, "cache_write_tokens", CH_MEMBER_INT),
+        CH_MEMBER(struct ch_usage, reasoning, "reasoning_tokens", CH_MEMBER_INT),
+    };
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct ch_usage, input, "input_tokens", CH_MEMBER_INT),
+        CH_MEMBER(struct ch_usage, output, "output_tokens", CH_MEMBER_INT),
+        CH_MEMBERS_IN("input_tokens_details", details),
+        CH_MEMBERS_IN("output_tokens_details", details),
+    };
+    struct ch_usage u = {0};
+    if (!json.n)
+        return;
+    ch_members_read(json, &state_of(d)->items.scratch, members, CH_LEN(members), &u);
+    d->reply.usage = (struct ch_usage){
+        .input = ch_token_count(u.input),
+        .output = ch_token_count(u.output),
+        .cache_read = ch_token_count(u.cache_read),
+        .cache_write = ch_token_count(u.cache_write),
+        .reasoning = ch_token_count(u.reasoning),
+    };
+}
+
+static void set_model(struct ch_decoder *d, struct ch_sv model) {
+    if (model.n && !ch_sv_eq(model, d->reply.model))
+        d->reply.model = ch_arena_sv(&d->arena, model);
+}
+
+/* --- errors */
+
+/* `fallback` is said where the vendor's error says nothing. */
+static int read_error(struct ch_decoder *d, struct ch_sv json, struct ch_sv fallback,
+                      struct chela_error *err) {
+    CH_ARENA_AUTO arena = {0}; /* what is kept is copied */
+    const struct ch_json *v;
+    struct ch_vendor_error e;
+    if (ch_json_parse(&arena, json, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
+        return ch_decode_malformed(err);
+    if (ch_vendor_error_read(v, &arena, &e)) {
+        if (ch_sv_is(e.type, "error"))
+            e.type = CH_SV(""); /* the event's, not the error's */
+        d->recognised = true;
+        ch_decoder_fail(d, &e);
+    } else if (fallback.n) {
+        d->recognised = true;
+        ch_decoder_fail_as(d, CH_ERR_SERVER, true, fallback);
+    }
+    return CHELA_OK;
+}
+
+/* --- the end */
+
+static enum ch_stop stop_of(struct ch_sv reason) {
+    if (ch_sv_is(reason, "content_filter"))
+        return CH_STOP_REFUSAL;
+    return ch_sv_is(reason, "steered") ? CH_STOP_PAUSE : CH_STOP_LENGTH;
+}
+
+static int fail_by_status(struct ch_decoder *d, struct ch_sv status, struct ch_sv json,
+                          struct chela_error *err) {
+    char *line = ch_arena_printf(&d->arena, "the server ended the reply with status \"%.*s\"",
+                                 CH_SV_FMT(status));
+    return read_error(d, json, ch_sv_str(line), err);
+}
+
+/* The reply as a whole. `said` is its status by the event that carried it. */
+static int use_response(struct ch_decoder *d, const struct response *r, struct ch_sv said,
+                        struct chela_error *err) {
+    struct state *st = state_of(d);
+    struct ch_sv status = r->status.n ? r->status : said;
+    bool completed = ch_sv_is(status, "completed"), incomplete = ch_sv_is(status, "incomplete");
+    set_model(d, r->model);
+    read_usage(d, r->usage);
+    d->reply.stop_raw =
+        incomplete && r->reason.n
+            ? ch_sv_str(ch_arena_printf(&d->arena, "incomplete.%.*s", CH_SV_FMT(r->reason)))
+            : ch_arena_sv(&d->arena, status);
+    if (ch_responses_output(&st->items, d->fold, r->output) < 0)
+        return ch_decode_too_large(err);
+    if (!completed && !incomplete)
+        return fail_by_status(d, status, r->json, err);
+    if (completed)
+        ch_responses_close(&st->items, d->fold);
+    d->reply.stop = completed ? CH_STOP_STOP : stop_of(r->reason);
+    d->reply.complete = d->stopped = true;
+    return CHELA_OK;
+}
+
+/* --- events */
+
+struct event {
+    struct ch_sv type, delta, text;
+    int64_t output_index, part;
+    struct ch_sv item; /* JSON */
+    bool has_error, has_response;
+    struct response response;
+};
+
+static bool read_event(struct ch_decoder *d, struct ch_sv data, struct event *e) {
+    struct ch_pull p;
+    struct ch_sv key;
+    memset(e, 0, offsetof(struct event, response)); /* a delta has none: save its zeros */
+    e->output_index = -1;
+    ch_pull_init(&p, data, &d->scratch);
+    if (ch_pull_enter(&p, '{'))
+        while (ch_pull_key(&p, &key)) {
+            if (ch_sv_is(key, "type"))
+                ch_pull_str(&p, &e->type);
+            else if (ch_sv_is(key, "delta"))
+                ch_pull_str(&p, &e->delta);
+            else if (ch_sv_is(key, "output_index"))
+                ch_pull_int(&p, &e->output_index);
+            else if (ch_sv_is(key, "content_index") || ch_sv_is(key, "summary_index"))
+                ch_pull_int(&p, &e->part);
+            else if (ch_sv_is(key, "text") || ch_sv_is(key, "arguments") ||
+                     ch_sv_is(key, "refusal") || ch_sv_is(key, "input"))
+                ch_pull_str(&p, &e->text);
+            else if (ch_sv_is(key, "item"))
+                ch_pull_raw(&p, &e->item);
+            else if (ch_sv_is(key, "response") && ch_pull_peek(&p) == '{') {
+                e->has_response = true;
+                read_response(&p, &e->response);
+            } else {
+                e->has_error |= ch_sv_is(key, "error") && ch_pull_peek(&p) != 'n';
+                ch_pull_skip(&p);
+            }
+        }
+    return !ch_pull_failed(&p);
+}
+
+static bool ends(struct ch_sv s, struct ch_sv tail) {
+    return s.n >= tail.n && memcmp(s.p + s.n - tail.n, tail.p, tail.n) == 0;
+}
+
+/* Names of what streams, without ".delta" and ".done". */
+static const struct {
+    struct ch_sv name;
+    enum ch_responses_delta kind;
+} streams[] = {
+    {CH_SV("output_text"), CH_DELTA_TEXT},
+    {CH_SV("function_call_arguments"), CH_DELTA_CALL},
+    {CH_SV("reasoning_summary_text"), CH_DELTA_REASONING},
+    {CH_SV("reasoning_text"), CH_DELTA_REASONING},
+    {CH_SV("refusal"), CH_DELTA_REFUSAL},
+    {CH_SV("custom_tool_call_input"), CH_DELTA_CALL},
+};
+
+static bool find_stream(struct ch_sv name, enum ch_responses_delta *kind) {
+    for (size_t i = 0; i < CH_LEN(streams); i++)
+        if (ch_sv_eq(name, streams[i].name)) {
+            *kind = streams[i].kind;
+            return true;
+        }
+    return false;
+}
+
+/* Where in data the piece stands; with escapes it was decoded elsewhere. */
+static bool find_piece(struct ch_sv data, struct ch_sv *piece) {
+    static const struct ch_sv name = CH_SV("\"delta\":\"");
+    CH_BUF_AUTO scratch = {0};
+    struct ch_sv same;
+    if (piece->p >= data.p && piece->p < data.p + data.n)
+        return true;
+    const char *at = memmem(data.p, data.n, name.p, name.n);
+    const char *start = at ? at + name.n : NULL;
+    const char *end = start ? ch_quick_string(start, data.p + data.n, &scratch, &same) : NULL;
+    if (!end || !ch_sv_eq(same, *piece))
+        return false;
+    *piece = ch_sv(start, (size_t)(end - 1 - start));
+    return true;
+}
+
+static void learn(struct ch_decoder *d, struct ch_sv data, struct ch_sv piece,
+                  enum ch_responses_delta kind, unsigned key) {
+    struct state *st = state_of(d);
+    if (!piece.n || kind == CH_DELTA_REFUSAL || !find_piece(data, &piece))
+        return;
+    st->repeats = kind;
+    st->key = key;
+    ch_template_learn(&st->template, &(struct ch_template_event){.data = data, .piece = piece});
+}
+
+static bool repeat(struct ch_decoder *d, struct ch_sv data, int *rc) {
+    struct state *st = state_of(d);
+    struct ch_template_match m;
+    if (!ch_template_match(&st->template, data, &d->scratch, &m))
+        return false;
+    if (st->repeats == CH_DELTA_TEXT)
+        *rc = ch_fold_text(d->fold, st->key, m.piece);
+    else if (st->repeats == CH_DELTA_REASONING)
+        *rc = ch_fold_reasoning(d->fold, st->key, m.piece);
+    else
+        *rc = ch_fold_call(d->fold, st->key, CH_SV(""), CH_SV(""), m.piece);
+    return true;
+}
+
+static int item_event(struct ch_decoder *d, struct ch_sv name, const struct event *e,
+                      struct ch_sv data) {
+    struct state *st = state_of(d);
+    struct ch_responses_items *items = &st->items;
+    bool added = ch_sv_is(name, "output_item.added");
+    int64_t next = added && items->n ? st->last + 1 : st->last;
+    int64_t index = e->output_index >= 0 ? e->output_index : next;
+    if (index >= CH_LIMIT_REPLY_BLOCKS)
+        return CHELA_ELIMIT;
+    st->last = (unsigned)index;
+    if (added)
+        return ch_responses_begin(items, d->fold, st->last, e->item);
+    if (ch_sv_is(name, "output_item.done"))
+        return ch_responses_done(items, d->fold, st->last, e->item);
+
+    enum ch_responses_delta kind;
+    unsigned key;
+    bool delta = ends(name, CH_SV(".delta"));
+    size_t tail = delta ? 6 : ends(name, CH_SV(".done")) ? 5 : 0;
+    if (!tail || !find_stream(ch_sv(name.p, name.n - tail), &kind))
+        return CHELA_OK;
+    if (!delta) /* of reasoning, this is one part: the item's end has them all */
+        return kind == CH_DELTA_REASONING
+                   ? CHELA_OK
+                   : ch_responses_settle(items, d->fold, st->last, e->part, kind, e->text);
+    int rc = ch_responses_add(items, d->fold, st->last, e->part, kind, e->delta, &key);
+    if (rc == CHELA_OK)
+        learn(d, data, e->delta, kind, key);
+    return rc;
+}
+
+/* The state that an event of the whole reply speaks of; {NULL,0}: none that
+ * ends it. */
+static struct ch_sv final_status(struct ch_sv name) {
+    static const char *const names[] = {"completed", "incomplete", "failed", "cancelled"};
+    for (size_t i = 0; i < CH_LEN(names); i++)
+        if (ch_sv_is(name, names[i]))
+            return name;
+    return ch_sv_is(name, "done") ? CH_SV("completed") : ch_sv(NULL, 0);
+}
+
+static int reply_event(struct ch_decoder *d, struct ch_sv name, const struct event *e,
+                       struct chela_error *err) {
+    struct ch_sv status = final_status(name);
+    if (status.n)
+        return use_response(d, &e->response, status, err);
+    set_model(d, e->response.model);
+    return CHELA_OK;
+}
+
+static int on_event(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
+                    struct chela_error *err) {
+    static const struct ch_sv prefix = CH_SV("response.");
+    struct event e;
+    int rc;
+    if (repeat(d, data, &rc))
+        return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
+    ch_template_clear(&state_of(d)->template);
+    if (ch_sv_starts(data, "[DONE]"))
+        return CHELA_OK;
+    if (!read_event(d, data, &e))
+        return ch_decode_malformed(err);
+    struct ch_sv type = e.type.n ? e.type : name;
+    bool known = ch_sv_starts(type, "response.");
+    if (ch_sv_is(type, "error") || (e.has_error && !known))
+        return read_error(d, data, CH_SV("the server reported an error and did not say which"),
+                          err);
+    if (!known)
+        return CHELA_OK;
+    d->recognised = true;
+    type = ch_sv(type.p + prefix.n, type.n - prefix.n);
+    if (e.has_response)
+        return reply_event(d, type, &e, err);
+    return item_event(d, type, &e, data) < 0 ? ch_decode_too_large(err) : CHELA_OK;
+}
+
+static int on_body(struct ch_decoder *d, struct ch_sv body, struct chela_error *err) {
+    struct ch_pull p;
+    struct response r;
+    if (*body.p == '[')
+        return read_error(d, body, CH_SV(""), err);
+    ch_pull_init(&p, body, &d->scratch);
+    read_response(&p, &r);
+    if (ch_pull_failed(&p))
+        return ch_decode_malformed(err);
+    if (!ch_sv_is(r.object, "response") && !(r.output.n && r.status.n))
+        return read_error(d, body, CH_SV(""), err);
+    d->recognised = true;
+    return use_response(d, &r, CH_SV("completed"), err);
+}
+
+static void on_release(struct ch_decoder *d) {
+    ch_responses_items_release(&state_of(d)->items);
+    ch_template_release(&state_of(d)->template);
+}
+
+const struct ch_codec ch_codec_responses = {
+    .name = CH_RESPONSES,
+    .path_stream = "/responses",
+    .state_size = sizeof(struct state),
+    .http = ch_responses_http,
+    .head = ch_responses_head,
+    .message = ch_responses_message,
+    .tail = ch_responses_tail,
+    .event = on_event,
+    .body = on_body,
+    .release = on_release,
+};

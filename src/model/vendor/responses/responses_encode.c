@@ -1,0 +1,517 @@
+/* responses_encode.c -- our request as a Responses request.
+ *
+ *   head   {"model","instructions","tools":[..],"input":[
+ *   items  each of our messages as zero or more of theirs
+ *   tail   ],"stream","store":false,... what may change from turn to turn }
+ *
+ * Nothing is kept on the server, so every request has the whole history, and a
+ * model that reasons is asked for its reasoning in encrypted form. That goes
+ * back as it came, but only to the model that wrote it, and only in front of
+ * the item it led to: the server refuses the one without the other. Ids of
+ * items are sent only where their reasoning is, for the same reason. */
+#include "model/codec/encode.h"
+#include "model/catalog/gpt.h"
+#include "model/message/ids.h"
+#include "model/vendor/responses/responses.h"
+
+#define NO_OUTPUT "(no output)"
+#define MAX_NAME 64
+#define MAX_ITEM_ID 64
+#define MIN_OUTPUT_TOKENS 16 /* the least the API takes */
+
+static bool has_quirk(const struct ch_model_request *req, enum ch_quirk q) {
+    return req->endpoint->quirks & q;
+}
+
+/* OpenAI's own service, as far as quirks tell. */
+static bool is_plain(const struct ch_model_request *req) {
+    return !has_quirk(req, CH_Q_NO_DEVELOPER);
+}
+
+/* Models of OpenAI's that are known not to reason refuse what has to do with
+ * it; so does a deployment whose name says nothing (Azure). */
+static bool may_reason(const struct ch_model_request *req) {
+    struct ch_sv model = ch_gpt_bare(req->model);
+    if (ch_sv_starts(model, "ft:"))
+        model = ch_sv(model.p + 3, model.n - 3);
+    if (ch_gpt_reasons(model))
+        return true;
+    bool gpt = ch_sv_starts(model, "gpt-3") || ch_sv_starts(model, "gpt-4") ||
+               (ch_sv_starts(model, "gpt-") && ch_sv_contains_nocase(model, "chat")) ||
+               ch_sv_starts(model, "chatgpt");
+    return !gpt && !has_quirk(req, CH_Q_API_KEY);
+}
+
+/* --- HTTP */
+
+int ch_responses_http(const struct ch_model_request *req, struct ch_arena *a,
+                      struct ch_http_request *out, struct chela_error *err CH_UNUSED) {
+    ch_encode_openai_http(req, a, "/responses", out);
+    return CHELA_OK;
+}
+
+/* --- head and tail */
+
+/* Left out, the server would try strict mode by itself: it is always said. */
+static void write_schema(struct ch_jw *w, const char *key, struct ch_sv schema, bool strict) {
+    CH_BUF_AUTO clean = {0};
+    strict = strict && ch_encode_strict(schema, CH_CLEAN_OPENAI_STRICT, &clean);
+    ch_jw_kraw(w, key, strict ? ch_buf_sv(&clean) : schema);
+    ch_jw_kbool(w, "strict", strict);
+}
+
+static void write_tools(const struct ch_model_request *req, struct ch_jw *w) {
+    ch_jw_key(w, "tools");
+    ch_jw_begin(w, '[');
+    for (size_t i = 0; i < req->ntools; i++) {
+        const struct ch_tool_def *t = &req->tools[i];
+        ch_jw_begin(w, '{');
+        ch_jw_kcstr(w, "type", "function");
+        ch_jw_kstr(w, "name", t->name);
+        if (t->description.n)
+            ch_jw_kstr(w, "description", t->description);
+        write_schema(w, "parameters",
+                     t->schema.n ? t->schema : CH_SV("{\"type\":\"object\",\"properties\":{}}"),
+                     t->strict);
+        ch_jw_end(w, '}');
+    }
+    ch_jw_end(w, ']');
+}
+
+int ch_responses_head(const struct ch_model_request *req, struct ch_buf *out,
+                      struct chela_error *err CH_UNUSED) {
+    struct ch_jw w = ch_jw(out);
+    ch_jw_begin(&w, '{');
+    ch_jw_kstr(&w, "model", req->model);
+    if (!ch_is_blank(req->system))
+        ch_jw_kstr(&w, "instructions", req->system);
+    if (req->ntools)
+        write_tools(req, &w);
+    ch_jw_key(&w, "input");
+    ch_jw_begin(&w, '[');
+    return CHELA_OK;
+}
+
+static void write_tool_choice(const struct ch_model_request *req, struct ch_jw *w) {
+    if (!req->ntools || has_quirk(req, CH_Q_NO_TOOL_CHOICE))
+        return;
+    if (req->choice == CH_CHOICE_NONE || req->choice == CH_CHOICE_ANY)
+        ch_jw_kcstr(w, "tool_choice", req->choice == CH_CHOICE_NONE ? "none" : "required");
+    if (req->choice == CH_CHOICE_ONE) {
+        ch_jw_key(w, "tool_choice");
+        ch_jw_begin(w, '{');
+        ch_jw_kcstr(w, "type", "function");
+        ch_jw_kstr(w, "name", req->choice_name);
+        ch_jw_end(w, '}');
+    }
+    if (req->no_parallel)
+        ch_jw_kbool(w, "parallel_tool_calls", false);
+}
+
+/* There is none for stop sequences, nor for a seed. */
+static void write_sampling(const struct ch_model_request *req, struct ch_jw *w) {
+    if (req->max_output_tokens > 0)
+        ch_jw_kint(w, "max_output_tokens", CH_MAX(req->max_output_tokens, MIN_OUTPUT_TOKENS));
+    if (ch_gpt_reasons(req->model))
+        return;
+    if (req->has_temperature) {
+        ch_jw_key(w, "temperature");
+        ch_jw_double(w, req->temperature);
+    }
+    if (req->has_top_p) {
+        ch_jw_key(w, "top_p");
+        ch_jw_double(w, req->top_p);
+    }
+}
+
+static void write_output_schema(const struct ch_model_request *req, struct ch_jw *w) {
+    if (!req->output_schema.n || has_quirk(req, CH_Q_NO_OUTPUT_SCHEMA))
+        return;
+    ch_jw_key(w, "text");
+    ch_jw_begin(w, '{');
+    ch_jw_key(w, "format");
+    ch_jw_begin(w, '{');
+    ch_jw_kcstr(w, "type", "json_schema");
+    ch_jw_kcstr(w, "name", "answer");
+    write_schema(w, "schema", req->output_schema, true);
+    ch_jw_end(w, '}');
+    ch_jw_end(w, '}');
+}
+
+/* A summary is what people get to see of the reasoning; not everybody may have
+ * one, so only who asks for reasoning asks for it. */
+static void write_reasoning(const struct ch_model_request *req, struct ch_jw *w) {
+    static const char *const efforts[] = {
+        [CH_EFFORT_LOW] = "low", [CH_EFFORT_MEDIUM] = "medium", [CH_EFFORT_HIGH] = "high"};
+    bool off = req->effort == CH_EFFORT_OFF, own = ch_gpt_reasons(req->model);
+    if (!may_reason(req))
+        return;
+    ch_jw_kraw(w, "include", CH_SV("[\"reasoning.encrypted_content\"]"));
+    if (req->effort == CH_EFFORT_DEFAULT)
+        return;
+    ch_jw_key(w, "reasoning");
+    ch_jw_begin(w, '{');
+    ch_jw_kcstr(w, "effort",
+                !off  ? efforts[req->effort]
+                : own ? ch_gpt_least_effort(req->model)
+                      : "none");
+    if (own && !off)
+        ch_jw_kcstr(w, "summary", "auto");
+    ch_jw_end(w, '}');
+}
+
+static void write_cache(const struct ch_model_request *req, struct ch_jw *w) {
+    if (!is_plain(req) || req->cache == CH_CACHE_OFF)
+        return;
+    if (req->cache_key.n)
+        ch_jw_kstr(w, "prompt_cache_key", req->cache_key);
+    if (req->cache == CH_CACHE_LONG && ch_gpt_caches_long(req->model))
+        ch_jw_kcstr(w, "prompt_cache_retention", "24h");
+}
+
+int ch_responses_tail(const struct ch_model_request *req, struct ch_buf *out,
+                      struct chela_error *err CH_UNUSED) {
+    struct ch_jw w = ch_jw(out);
+    ch_jw_end(&w, ']');
+    if (!req->no_stream)
+        ch_jw_kbool(&w, "stream", true);
+    ch_jw_kbool(&w, "store", false);
+    write_sampling(req, &w);
+    write_tool_choice(req, &w);
+    write_output_schema(req, &w);
+    write_reasoning(req, &w);
+    write_cache(req, &w);
+    if (req->endpoint->extra_body.n)
+        ch_buf_addf(out, ",%.*s", CH_SV_FMT(req->endpoint->extra_body));
+    ch_jw_end(&w, '}');
+    return CHELA_OK;
+}
+
+/* --- parts */
+
+static bool is_media(const struct ch_block *b) {
+    return b->type == CH_BLOCK_IMAGE || b->type == CH_BLOCK_AUDIO || b->type == CH_BLOCK_DOCUMENT;
+}
+
+static bool is_content(const struct ch_block *b) {
+    return is_media(b) || (b->type == CH_BLOCK_TEXT && !ch_is_blank(b->text));
+}
+
+static void write_text_part(struct ch_jw *w, struct ch_sv text) {
+    ch_jw_begin(w, '{');
+    ch_jw_kcstr(w, "type", "input_text");
+    ch_jw_kstr(w, "text", text);
+    ch_jw_end(w, '}');
+}
+
+static void write_data_url(struct ch_jw *w, const char *key, const struct ch_block *b) {
+    CH_BUF_AUTO url = {0};
+    ch_buf_addf(&url, "data:%.*s;base64,", CH_SV_FMT(b->name));
+    ch_buf_add_sv(&url, b->text);
+    ch_jw_kstr(w, key, ch_buf_sv(&url));
+}
+
+static void write_image(struct ch_jw *w, const struct ch_block *b) {
+    ch_jw_begin(w, '{');
+    ch_jw_kcstr(w, "type", "input_image");
+    if (b->flags & CH_F_URL)
+        ch_jw_kstr(w, "image_url", b->text);
+    else
+        write_data_url(w, "image_url", b);
+    ch_jw_kstr(w, "detail", b->extra.n ? b->extra : CH_SV("auto"));
+    ch_jw_end(w, '}');
+}
+
+static void write_file(struct ch_jw *w, const struct ch_block *b) {
+    ch_jw_begin(w, '{');
+    ch_jw_kcstr(w, "type", "input_file");
+    if (b->flags & CH_F_URL) {
+        ch_jw_kstr(w, "file_url", b->text);
+    } else {
+        ch_jw_kstr(w, "filename", b->id.n ? b->id : CH_SV("document.pdf"));
+        write_data_url(w, "file_data", b);
+    }
+    ch_jw_end(w, '}');
+}
+
+/* Documents of text go as text; of the others PDF is sure to be taken. */
+static void write_media(struct ch_jw *w, const struct ch_block *b) {
+    CH_BUF_AUTO text = {0};
+    bool pdf = b->type == CH_BLOCK_DOCUMENT &&
+               (b->flags & CH_F_URL || ch_sv_is(b->name, "application/pdf"));
+    if (b->type == CH_BLOCK_IMAGE) {
+        write_image(w, b);
+        return;
+    }
+    if (pdf) {
+        write_file(w, b);
+        return;
+    }
+    if (b->id.n)
+        ch_buf_addf(&text, "[%.*s]\n", CH_SV_FMT(b->id));
+    if (b->type != CH_BLOCK_DOCUMENT || !ch_encode_document_text(b, &text)) {
+        ch_buf_clear(&text);
+        ch_encode_note(b, &text);
+    }
+    write_text_part(w, ch_buf_sv(&text));
+}
+
+/* --- items of the user and of tools */
+
+static struct ch_jw begin_item(struct ch_buf *out) {
+    ch_encode_begin(out, !out->n);
+    struct ch_jw w = ch_jw(out);
+    ch_jw_begin(&w, '{');
+    return w;
+}
+
+static void encode_user(const struct ch_msg *m, struct ch_buf *out) {
+    CH_BUF_AUTO room = {0};
+    const char *prefix = ch_msg_kind_prefix(m->kind);
+    size_t content = 0, media = 0;
+    struct ch_sv only = {0};
+    for (uint32_t i = 0; i < m->nblocks; i++) {
+        const struct ch_block *b = &m->blocks[i];
+        content += is_content(b);
+        media += is_media(b);
+        if (is_content(b))
+            only = b->text;
+        i += b->span;
+    }
+    if (!content)
+        return;
+    struct ch_jw w = begin_item(out);
+    ch_jw_kcstr(&w, "role", "user");
+    if (content == 1 && !media) {
+        ch_jw_kstr(&w, "content", ch_encode_prefixed(&prefix, only, &room));
+        ch_jw_end(&w, '}');
+        return;
+    }
+    ch_jw_key(&w, "content");
+    ch_jw_begin(&w, '[');
+    for (uint32_t i = 0; i < m->nblocks; i++) {
+        const struct ch_block *b = &m->blocks[i];
+        if (is_media(b))
+            write_media(&w, b);
+        else if (is_content(b))
+            write_text_part(&w, ch_encode_prefixed(&prefix, b->text, &room));
+        i += b->span;
+    }
+    ch_jw_end(&w, ']');
+    ch_jw_end(&w, '}');
+}
+
+static void encode_result(const struct ch_block *b, struct ch_buf *out) {
+    char id[CH_ID_ROOM];
+    struct ch_jw w = begin_item(out);
+    ch_jw_kcstr(&w, "type", "function_call_output");
+    ch_jw_kstr(&w, "call_id", ch_id_for(CH_ID_64, b->id, id));
+    if (!b->span) {
+        ch_jw_kstr(&w, "output", ch_is_blank(b->text) ? CH_SV(NO_OUTPUT) : b->text);
+        ch_jw_end(&w, '}');
+        return;
+    }
+    ch_jw_key(&w, "output");
+    ch_jw_begin(&w, '[');
+    if (!ch_is_blank(b->text))
+        write_text_part(&w, b->text);
+    for (unsigned k = 1; k <= b->span; k++)
+        if (is_media(b + k))
+            write_media(&w, b + k);
+        else if (is_content(b + k))
+            write_text_part(&w, b[k].text);
+    ch_jw_end(&w, ']');
+    ch_jw_end(&w, '}');
+}
+
+static void encode_results(const struct ch_msg *m, struct ch_buf *out) {
+    for (uint32_t i = 0; i < m->nblocks; i++) {
+        if (m->blocks[i].type == CH_BLOCK_TOOL_RESULT)
+            encode_result(&m->blocks[i], out);
+        i += m->blocks[i].span;
+    }
+    encode_user(m, out); /* what stands beside the results */
+}
+
+/* --- the assistant's items */
+
+/* Items that want an answer chela cannot give: without one they are refused. */
+static bool wants_answer(struct ch_sv type) {
+    static const char *const types[] = {"computer_call", "local_shell_call", "shell_call",
+                                        "shell_call_output", "apply_patch_call"};
+    for (size_t i = 0; i < CH_LEN(types); i++)
+        if (ch_sv_is(type, types[i]))
+            return true;
+    return false;
+}
+
+static bool is_sent(const struct ch_block *b, bool same) {
+    switch (b->type) {
+    case CH_BLOCK_TEXT:
+    case CH_BLOCK_REFUSAL:
+        return !ch_is_blank(b->text);
+    case CH_BLOCK_TOOL_CALL:
+        return true;
+    case CH_BLOCK_OPAQUE:
+        return same && !wants_answer(b->name) && ch_is_json(b->text, CH_JSON_OBJECT);
+    default:
+        return false;
+    }
+}
+
+/* Reasoning goes back in front of what it led to. */
+static bool goes_back(const struct ch_msg *m, uint32_t at) {
+    uint32_t next = at + 1;
+    while (next < m->nblocks && m->blocks[next].type == CH_BLOCK_REASONING)
+        next++;
+    return next < m->nblocks && is_sent(&m->blocks[next], true) &&
+           ch_is_json(m->blocks[at].extra, CH_JSON_OBJECT);
+}
+
+/* Ids are good only with all of the reasoning that they belong to. */
+static bool sends_ids(const struct ch_msg *m) {
+    size_t reasoning = 0;
+    for (uint32_t i = 0; i < m->nblocks; i++)
+        if (m->blocks[i].type == CH_BLOCK_REASONING) {
+            if (!goes_back(m, i))
+                return false;
+            reasoning++;
+        }
+    return reasoning > 0;
+}
+
+struct extra {
+    struct ch_arena arena;
+    const struct ch_json *v; /* NULL: none */
+};
+
+static struct extra read_extra(const struct ch_block *b) {
+    struct extra x = {0};
+    if (b->extra.n &&
+        ch_json_parse(&x.arena, b->extra, CH_JSON_STRICT, &x.v, NULL, NULL) != CHELA_OK)
+        x.v = NULL;
+    return x;
+}
+
+/* An item's id, if the server will take it for an item of this type. */
+static struct ch_sv item_id(const struct extra *x, const char *prefix) {
+    struct ch_sv id = ch_json_get_str(x->v, "id");
+    return id.n <= MAX_ITEM_ID && ch_sv_starts(id, prefix) ? id : CH_SV("");
+}
+
+static void write_output_text(struct ch_jw *w, const struct ch_block *b, const struct extra *x) {
+    const struct ch_json *annotations = ch_json_get(x->v, "annotations");
+    ch_jw_begin(w, '{');
+    ch_jw_kcstr(w, "type", "output_text");
+    ch_jw_kstr(w, "text", b->text);
+    ch_jw_key(w, "annotations");
+    if (ch_json_is(annotations, CH_JSON_ARRAY))
+        ch_jw_value(w, annotations);
+    else
+        ch_jw_raw(w, CH_SV("[]"));
+    ch_jw_end(w, '}');
+}
+
+static bool has_id(const struct ch_block *b, struct ch_sv id) {
+    struct extra x = read_extra(b);
+    bool same = b->type == CH_BLOCK_TEXT && ch_sv_eq(ch_json_get_str(x.v, "id"), id);
+    ch_arena_release(&x.arena);
+    return same;
+}
+
+static void write_phase(struct ch_jw *w, const struct extra *x) {
+    struct ch_sv phase = ch_json_get_str(x->v, "phase");
+    if (phase.n)
+        ch_jw_kstr(w, "phase", phase);
+}
+
+/* Texts of one item are parts of it; a text whose item is not known is an item
+ * of the simple form. Returns the index of the last block written. */
+static uint32_t encode_text(const struct ch_msg *m, uint32_t at, bool own, bool ids,
+                            struct ch_buf *out) {
+    const struct ch_block *b = &m->blocks[at];
+    struct extra x = own ? read_extra(b) : (struct extra){0};
+    struct ch_sv id = ids ? item_id(&x, "msg_") : CH_SV("");
+    struct ch_jw w = begin_item(out);
+    if (!id.n) {
+        ch_jw_kcstr(&w, "role", "assistant");
+        ch_jw_kstr(&w, "content", b->text);
+        write_phase(&w, &x);
+    } else {
+        ch_jw_kcstr(&w, "type", "message");
+        ch_jw_kstr(&w, "id", id);
+        ch_jw_kcstr(&w, "role", "assistant");
+        ch_jw_kcstr(&w, "status", "completed");
+        write_phase(&w, &x);
+        ch_jw_key(&w, "content");
+        ch_jw_begin(&w, '[');
+        write_output_text(&w, b, &x);
+        for (; at + 1 < m->nblocks && has_id(&m->blocks[at + 1], id); at++) {
+            struct extra next = read_extra(&m->blocks[at + 1]);
+            write_output_text(&w, &m->blocks[at + 1], &next);
+            ch_arena_release(&next.arena);
+        }
+        ch_jw_end(&w, ']');
+    }
+    ch_jw_end(&w, '}');
+    ch_arena_release(&x.arena);
+    return at;
+}
+
+static void encode_call(const struct ch_block *b, bool own, bool ids, struct ch_buf *out) {
+    char call[CH_ID_ROOM], name[CH_NAME_ROOM];
+    CH_BUF_AUTO arguments = {0};
+    struct extra x = own ? read_extra(b) : (struct extra){0};
+    struct ch_sv id = ids ? item_id(&x, "fc_") : CH_SV("");
+    struct ch_jw aw = ch_jw(&arguments), w = begin_item(out);
+    ch_encode_arguments(&aw, b->text);
+    ch_jw_kcstr(&w, "type", "function_call");
+    if (id.n)
+        ch_jw_kstr(&w, "id", id);
+    ch_jw_kstr(&w, "call_id", ch_id_for(CH_ID_64, b->id, call));
+    ch_jw_kstr(&w, "name", ch_name_for(MAX_NAME, b->name, name));
+    ch_jw_kstr(&w, "arguments", ch_buf_sv(&arguments));
+    for (const char *const *key = (const char *const[]){"namespace", "caller", NULL}; *key; key++) {
+        const struct ch_json *v = ch_json_get(x.v, *key);
+        if (v) {
+            ch_jw_key(&w, *key);
+            ch_jw_value(&w, v);
+        }
+    }
+    ch_jw_end(&w, '}');
+    ch_arena_release(&x.arena);
+}
+
+static void encode_assistant(const struct ch_model_request *req, const struct ch_msg *m,
+                             struct ch_buf *out) {
+    bool own = m->api && strcmp(m->api, CH_RESPONSES) == 0;
+    bool same = own && ch_gpt_same(m->model, req->model); /* the model wrote it itself */
+    bool ids = same && sends_ids(m);
+    for (uint32_t i = 0; i < m->nblocks; i++) {
+        const struct ch_block *b = &m->blocks[i];
+        if (b->type == CH_BLOCK_REASONING && same && goes_back(m, i)) {
+            ch_encode_begin(out, !out->n);
+            ch_buf_add_sv(out, b->extra);
+        } else if (!is_sent(b, same)) {
+            continue;
+        } else if (b->type == CH_BLOCK_TOOL_CALL) {
+            encode_call(b, own, ids, out);
+        } else if (b->type == CH_BLOCK_OPAQUE) {
+            ch_encode_begin(out, !out->n);
+            ch_buf_add_sv(out, b->text);
+        } else {
+            i = encode_text(m, i, own, ids, out);
+        }
+    }
+}
+
+int ch_responses_message(const struct ch_model_request *req, const struct ch_msg *m,
+                         struct ch_buf *out, struct chela_error *err CH_UNUSED) {
+    if (m->kind == CH_MSG_ASSISTANT)
+        encode_assistant(req, m, out);
+    else if (m->kind == CH_MSG_RESULTS)
+        encode_results(m, out);
+    else
+        encode_user(m, out);
+    return CHELA_OK;
+}

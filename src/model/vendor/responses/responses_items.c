@@ -1,0 +1,388 @@
+/* responses_items.c -- see responses_items.h.
+ *
+ * The key of a block in the fold is its item's output_index; a message's parts
+ * after the first have keys of their own beyond those. */
+#include "model/vendor/responses/responses_items.h"
+
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "json/members.h"
+#include "json/pull.h"
+#include "json/writer.h"
+
+#define PART_KEYS CH_LIMIT_REPLY_BLOCKS /* keys of parts begin here */
+
+void ch_responses_items_release(struct ch_responses_items *x) {
+    ch_free(x->list);
+    ch_buf_release(&x->scratch);
+    ch_buf_release(&x->inner);
+    ch_buf_release(&x->text);
+}
+
+static struct ch_responses_item *item_at(struct ch_responses_items *x, unsigned index) {
+    if (index >= PART_KEYS)
+        return NULL;
+    if (index >= x->cap) {
+        size_t cap = CH_MIN(CH_MAX(16, 2 * ((size_t)index + 1)), (size_t)PART_KEYS);
+        x->list = ch_realloc(x->list, cap * sizeof(*x->list));
+        memset(x->list + x->cap, 0, (cap - x->cap) * sizeof(*x->list));
+        x->cap = cap;
+    }
+    x->n = CH_MAX(x->n, (size_t)index + 1);
+    return &x->list[index];
+}
+
+/* The key of a part of an item; false: there are too many. Deltas come for the
+ * part that was opened last, so that is where the search begins. */
+static bool key_of(struct ch_responses_items *x, unsigned index, int64_t part, unsigned *key) {
+    *key = index;
+    if (part <= 0)
+        return true;
+    for (unsigned i = x->nparts; i-- > 0;)
+        if (x->parts[i].item == index && x->parts[i].part == part) {
+            *key = PART_KEYS + i;
+            return true;
+        }
+    if (x->nparts == CH_RESPONSES_PARTS)
+        return false;
+    x->parts[x->nparts].item = index;
+    x->parts[x->nparts].part = part;
+    *key = PART_KEYS + x->nparts++;
+    return true;
+}
+
+/* --- an item's JSON */
+
+struct wire_item {
+    struct ch_sv type, id, call_id, name, status, phase, text, encrypted;
+    struct ch_sv summary, content, namespace, caller; /* JSON */
+};
+
+static bool read_item(struct ch_responses_items *x, struct ch_sv json, struct wire_item *w) {
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct wire_item, type, "type", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_item, id, "id", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_item, call_id, "call_id", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_item, name, "name", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_item, status, "status", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_item, phase, "phase", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_item, encrypted, "encrypted_content", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_item, summary, "summary", CH_MEMBER_RAW),
+        CH_MEMBER(struct wire_item, content, "content", CH_MEMBER_RAW),
+        CH_MEMBER(struct wire_item, namespace, "namespace", CH_MEMBER_RAW),
+        CH_MEMBER(struct wire_item, caller, "caller", CH_MEMBER_RAW),
+        CH_MEMBER(struct wire_item, text, "arguments", CH_MEMBER_TEXT),
+        CH_MEMBER(struct wire_item, text, "input", CH_MEMBER_TEXT),
+    };
+    *w = (struct wire_item){0};
+    return ch_members_read(json, &x->scratch, members, CH_LEN(members), w) && w->type.n;
+}
+
+static enum ch_responses_kind kind_of(struct ch_sv type) {
+    static const struct {
+        const char *type;
+        enum ch_responses_kind kind;
+    } kinds[] = {
+        {"message", CH_ITEM_MESSAGE},
+        {"reasoning", CH_ITEM_REASONING},
+        {"function_call", CH_ITEM_CALL},
+        {"custom_tool_call", CH_ITEM_CUSTOM_CALL},
+    };
+    for (size_t i = 0; i < CH_LEN(kinds); i++)
+        if (ch_sv_is(type, kinds[i].type))
+            return kinds[i].kind;
+    return CH_ITEM_UNKNOWN;
+}
+
+static bool is_call(enum ch_responses_kind kind) {
+    return kind == CH_ITEM_CALL || kind == CH_ITEM_CUSTOM_CALL;
+}
+
+/* --- pieces */
+
+static int fold_piece(struct ch_fold *f, unsigned key, enum ch_responses_delta kind,
+                      struct ch_sv piece) {
+    switch (kind) {
+    case CH_DELTA_TEXT:
+        return ch_fold_text(f, key, piece);
+    case CH_DELTA_REFUSAL:
+        return ch_fold_refusal(f, key, piece);
+    case CH_DELTA_REASONING:
+        return ch_fold_reasoning(f, key, piece);
+    case CH_DELTA_CALL:
+        return ch_fold_call(f, key, CH_SV(""), CH_SV(""), piece);
+    }
+    CH_UNREACHABLE();
+}
+
+int ch_responses_add(struct ch_responses_items *x, struct ch_fold *f, unsigned index, int64_t part,
+                     enum ch_responses_delta kind, struct ch_sv piece, unsigned *key) {
+    struct ch_responses_item *item = item_at(x, index);
+    bool parted = kind == CH_DELTA_TEXT || kind == CH_DELTA_REFUSAL;
+    if (!item || !key_of(x, index, parted ? part : 0, key))
+        return CHELA_ELIMIT;
+    item->known = true;
+    if (kind == CH_DELTA_REASONING && part != item->part) {
+        item->part = part;
+        if (ch_fold_block_text(f, *key).n && ch_fold_reasoning(f, *key, CH_SV("\n\n")) < 0)
+            return CHELA_ELIMIT;
+    }
+    return fold_piece(f, *key, kind, piece);
+}
+
+/* Empty says nothing: some servers leave out at the end what they streamed. */
+static int settle(struct ch_fold *f, unsigned key, enum ch_responses_delta kind,
+                  struct ch_sv text) {
+    struct ch_sv have = ch_fold_block_text(f, key);
+    if (!text.n)
+        return CHELA_OK;
+    if (have.n > text.n || (have.n && memcmp(have.p, text.p, have.n) != 0))
+        return ch_fold_replace(f, key, text);
+    return fold_piece(f, key, kind, ch_sv(text.p + have.n, text.n - have.n));
+}
+
+int ch_responses_settle(struct ch_responses_items *x, struct ch_fold *f, unsigned index,
+                        int64_t part, enum ch_responses_delta kind, struct ch_sv text) {
+    struct ch_responses_item *item = item_at(x, index);
+    bool call = kind == CH_DELTA_CALL;
+    unsigned key;
+    if (!item || !key_of(x, index, call ? 0 : part, &key))
+        return CHELA_ELIMIT;
+    item->known = true;
+    item->arguments_done |= call;
+    return settle(f, key, kind, text);
+}
+
+int ch_responses_begin(struct ch_responses_items *x, struct ch_fold *f, unsigned index,
+                       struct ch_sv json) {
+    struct wire_item w;
+    struct ch_responses_item *item = item_at(x, index);
+    if (!item)
+        return CHELA_ELIMIT;
+    if (!read_item(x, json, &w))
+        return CHELA_OK;
+    item->known = true;
+    item->kind = (uint8_t)kind_of(w.type);
+    if (item->kind == CH_ITEM_REASONING)
+        return ch_fold_reasoning(f, index, CH_SV(""));
+    if (!is_call(item->kind))
+        return CHELA_OK;
+    return ch_fold_call(f, index, w.call_id.n ? w.call_id : w.id, w.name, CH_SV(""));
+}
+
+/* --- whole items */
+
+struct wire_part {
+    struct ch_sv type, text, refusal;
+    struct ch_sv annotations; /* JSON */
+};
+
+/* The parts of an array one after the other; p walks it. */
+static bool next_part(struct ch_pull *p, struct wire_part *w) {
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct wire_part, type, "type", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_part, text, "text", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_part, refusal, "refusal", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_part, annotations, "annotations", CH_MEMBER_RAW),
+    };
+    *w = (struct wire_part){0};
+    if (!ch_pull_item(p))
+        return false;
+    ch_members_pull(p, members, CH_LEN(members), w);
+    return true;
+}
+
+static int keep_text_extra(struct ch_fold *f, unsigned key, const struct wire_item *item,
+                           const struct wire_part *part) {
+    CH_BUF_AUTO extra = {0};
+    struct ch_jw w = ch_jw(&extra);
+    bool cited = part->annotations.n > 2 && *part->annotations.p == '[';
+    if (!item->id.n && !item->phase.n && !cited)
+        return CHELA_OK;
+    ch_jw_begin(&w, '{');
+    if (item->id.n)
+        ch_jw_kstr(&w, "id", item->id);
+    if (item->phase.n)
+        ch_jw_kstr(&w, "phase", item->phase);
+    if (cited)
+        ch_jw_kraw(&w, "annotations", part->annotations);
+    ch_jw_end(&w, '}');
+    return ch_fold_extra(f, key, ch_buf_sv(&extra));
+}
+
+static int done_message(struct ch_responses_items *x, struct ch_fold *f, unsigned index,
+                        const struct wire_item *item, bool keep) {
+    struct ch_pull p;
+    struct wire_part part;
+    int rc = CHELA_OK;
+    ch_pull_init(&p, item->content, &x->inner);
+    if (!ch_pull_enter(&p, '['))
+        return CHELA_OK;
+    for (int64_t i = 0; rc == CHELA_OK && next_part(&p, &part); i++) {
+        unsigned key;
+        if (!part.text.n && !part.refusal.n)
+            continue;
+        if (!key_of(x, index, i, &key))
+            return CHELA_ELIMIT;
+        if (!part.text.n)
+            rc = settle(f, key, CH_DELTA_REFUSAL, part.refusal);
+        else if ((rc = settle(f, key, CH_DELTA_TEXT, part.text)) == CHELA_OK && keep)
+            rc = keep_text_extra(f, key, item, &part);
+    }
+    return rc;
+}
+
+/* The texts of an array of parts, a blank line between. */
+static void join_parts(struct ch_responses_items *x, struct ch_sv array) {
+    struct ch_pull p;
+    struct wire_part part;
+    ch_pull_init(&p, array, &x->inner);
+    if (!ch_pull_enter(&p, '['))
+        return;
+    while (next_part(&p, &part)) {
+        if (x->text.n && part.text.n)
+            CH_BUF_LIT(&x->text, "\n\n");
+        ch_buf_add_sv(&x->text, part.text);
+    }
+}
+
+static int done_reasoning(struct ch_responses_items *x, struct ch_fold *f, unsigned index,
+                          const struct wire_item *item, struct ch_sv json) {
+    struct ch_responses_item *state = &x->list[index];
+    ch_buf_clear(&x->text);
+    join_parts(x, item->summary);
+    bool summary = x->text.n;
+    if (!summary)
+        join_parts(x, item->content);
+    bool open = !summary && x->text.n; /* the reasoning itself, not a summary */
+    int rc = settle(f, index, CH_DELTA_REASONING, ch_buf_sv(&x->text));
+    if (rc < 0 || state->kept || (!item->encrypted.n && !open))
+        return rc;
+    state->kept = true;
+    rc = ch_fold_reasoning(f, index, CH_SV(""));
+    if (!ch_fold_block_text(f, index).n)
+        ch_fold_flag(f, index, CH_F_REDACTED);
+    return rc < 0 ? rc : ch_fold_extra(f, index, json);
+}
+
+static int keep_call_extra(struct ch_fold *f, unsigned key, const struct wire_item *item) {
+    CH_BUF_AUTO extra = {0};
+    struct ch_jw w = ch_jw(&extra);
+    bool name = item->namespace.n && *item->namespace.p == '"';
+    bool caller = item->caller.n && *item->caller.p == '{';
+    if (!item->id.n && !name && !caller)
+        return CHELA_OK;
+    ch_jw_begin(&w, '{');
+    if (item->id.n)
+        ch_jw_kstr(&w, "id", item->id);
+    if (name)
+        ch_jw_kraw(&w, "namespace", item->namespace);
+    if (caller)
+        ch_jw_kraw(&w, "caller", item->caller);
+    ch_jw_end(&w, '}');
+    return ch_fold_extra(f, key, ch_buf_sv(&extra));
+}
+
+/* What a custom tool is given is a text in whatever language, never an object
+ * of arguments: it may not be run as one. Nor does it go back as what it was,
+ * since a result does not know what kind of call it answers. */
+static int done_call(struct ch_responses_items *x, struct ch_fold *f, unsigned index,
+                     const struct wire_item *item) {
+    struct ch_responses_item *state = &x->list[index];
+    bool custom = state->kind == CH_ITEM_CUSTOM_CALL;
+    struct ch_sv text = item->text;
+    if (!ch_utf8_valid(text)) { /* an object's bytes were not looked at */
+        ch_buf_clear(&x->text);
+        ch_utf8_add_valid(&x->text, text);
+        text = ch_buf_sv(&x->text);
+    }
+    int rc =
+        ch_fold_call(f, index, item->call_id.n ? item->call_id : item->id, item->name, CH_SV(""));
+    if (rc == CHELA_OK)
+        rc = settle(f, index, CH_DELTA_CALL, text);
+    if (rc == CHELA_OK && !state->kept && !custom)
+        rc = keep_call_extra(f, index, item);
+    state->kept = true;
+    if (custom)
+        ch_fold_flag(f, index, CH_F_INVALID);
+    if (!ch_sv_is(item->status, "incomplete"))
+        ch_fold_close(f, index);
+    return rc;
+}
+
+int ch_responses_done(struct ch_responses_items *x, struct ch_fold *f, unsigned index,
+                      struct ch_sv json) {
+    struct wire_item w;
+    struct ch_responses_item *item = item_at(x, index);
+    if (!item)
+        return CHELA_ELIMIT;
+    if (!read_item(x, json, &w))
+        return CHELA_OK;
+    bool first = !item->done;
+    item->known = item->done = true;
+    item->kind = (uint8_t)kind_of(w.type);
+    switch ((enum ch_responses_kind)item->kind) {
+    case CH_ITEM_MESSAGE:
+        return done_message(x, f, index, &w, first);
+    case CH_ITEM_REASONING:
+        return done_reasoning(x, f, index, &w, json);
+    case CH_ITEM_CALL:
+    case CH_ITEM_CUSTOM_CALL:
+        return done_call(x, f, index, &w);
+    case CH_ITEM_UNKNOWN:
+        return ch_fold_opaque(f, index, w.type, json);
+    }
+    CH_UNREACHABLE();
+}
+
+/* --- the whole reply */
+
+/* Of an item that is done, the end of a reply may still add its encrypted form
+ * (Azure). Of a reply whose items all came, nothing is new: indices there may
+ * not be those of the stream. */
+static bool is_news(const struct ch_responses_items *x, size_t at, size_t total, size_t known) {
+    if (at >= x->n || !x->list[at].known)
+        return known < total;
+    const struct ch_responses_item *item = &x->list[at];
+    return !item->done || (item->kind == CH_ITEM_REASONING && !item->kept);
+}
+
+static bool same_kind(const struct ch_responses_items *x, size_t at, struct ch_sv json) {
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct wire_item, type, "type", CH_MEMBER_STR),
+    };
+    CH_BUF_AUTO scratch = {0};
+    struct wire_item item = {0};
+    if (at >= x->n || !x->list[at].known)
+        return true;
+    ch_members_read(json, &scratch, members, CH_LEN(members), &item);
+    return kind_of(item.type) == x->list[at].kind;
+}
+
+int ch_responses_output(struct ch_responses_items *x, struct ch_fold *f, struct ch_sv output) {
+    CH_BUF_AUTO slices = {0}; /* struct ch_sv of each item */
+    struct ch_pull p;
+    struct ch_sv json;
+    size_t total = 0, known = 0;
+    int rc = CHELA_OK;
+    for (size_t i = 0; i < x->n; i++)
+        known += x->list[i].known;
+    ch_pull_init(&p, output, &x->inner);
+    if (ch_pull_enter(&p, '['))
+        for (; ch_pull_item(&p) && ch_pull_raw(&p, &json); total++)
+            ch_buf_add(&slices, (const char *)&json, sizeof(json));
+    if (total > PART_KEYS)
+        return CHELA_ELIMIT;
+    for (size_t at = 0; rc == CHELA_OK && at < total; at++) {
+        memcpy(&json, slices.p + at * sizeof(json), sizeof(json));
+        if (is_news(x, at, total, known) && same_kind(x, at, json))
+            rc = ch_responses_done(x, f, (unsigned)at, json);
+    }
+    return rc;
+}
+
+void ch_responses_close(const struct ch_responses_items *x, struct ch_fold *f) {
+    for (size_t i = 0; i < x->n; i++)
+        if (x->list[i].arguments_done)
+            ch_fold_close(f, (unsigned)i);
+}

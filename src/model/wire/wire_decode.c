@@ -1,0 +1,115 @@
+/* wire_decode.c -- a recorded body as one neutral reply; see wire.h. */
+#include "base/error.h"
+#include "model/codec/encode.h"
+#include "model/wire/wire.h"
+#include "json/writer.h"
+
+static void write_joined(struct ch_jw *w, const char *key, const struct ch_msg *m,
+                         enum ch_block_type type) {
+    CH_BUF_AUTO text = {0};
+    for (uint32_t i = 0; m && i < m->nblocks; i++)
+        if (m->blocks[i].type == type)
+            ch_buf_add_sv(&text, m->blocks[i].text);
+    ch_jw_kstr(w, key, ch_buf_sv(&text));
+}
+
+static void write_call(struct ch_jw *w, const struct ch_block *b, bool complete) {
+    bool nothing = !b->text.n && complete;
+    bool object = !(b->flags & CH_F_INVALID) && ch_is_json(b->text, CH_JSON_OBJECT);
+    ch_jw_begin(w, '{');
+    ch_jw_kstr(w, "id", b->id);
+    ch_jw_kstr(w, "name", b->name);
+    ch_jw_key(w, "arguments");
+    if (nothing || object) {
+        ch_jw_raw(w, nothing ? CH_SV("{}") : b->text);
+    } else {
+        ch_jw_begin(w, '{');
+        ch_jw_kstr(w, "_invalid", b->text);
+        ch_jw_end(w, '}');
+    }
+    if (b->flags & CH_F_CUT)
+        ch_jw_kbool(w, "cut", true);
+    if (b->flags & CH_F_REPAIRED)
+        ch_jw_kbool(w, "repaired", true);
+    ch_jw_end(w, '}');
+}
+
+static void write_calls(struct ch_jw *w, const struct ch_reply *r) {
+    ch_jw_key(w, "tool_calls");
+    ch_jw_begin(w, '[');
+    for (uint32_t i = 0; r->msg && i < r->msg->nblocks; i++)
+        if (r->msg->blocks[i].type == CH_BLOCK_TOOL_CALL)
+            write_call(w, &r->msg->blocks[i], r->complete);
+    ch_jw_end(w, ']');
+}
+
+static void write_usage(struct ch_jw *w, const struct ch_usage *u) {
+    ch_jw_key(w, "usage");
+    ch_jw_begin(w, '{');
+    ch_jw_kint(w, "input", u->input);
+    ch_jw_kint(w, "output", u->output);
+    ch_jw_kint(w, "cache_read", u->cache_read);
+    ch_jw_kint(w, "cache_write", u->cache_write);
+    ch_jw_kint(w, "reasoning", u->reasoning);
+    ch_jw_end(w, '}');
+}
+
+static void write_error(struct ch_jw *w, const struct ch_reply *r) {
+    ch_jw_key(w, "error");
+    if (r->error.cls == CH_ERR_NONE) {
+        ch_jw_null(w);
+        return;
+    }
+    ch_jw_begin(w, '{');
+    ch_jw_kcstr(w, "class", ch_error_class_name(r->error.cls));
+    ch_jw_kstr(w, "message", r->error.message);
+    ch_jw_kbool(w, "retryable", r->error.retryable);
+    ch_jw_end(w, '}');
+}
+
+static void write_optional(struct ch_jw *w, const char *key, struct ch_sv s) {
+    ch_jw_key(w, key);
+    if (s.p)
+        ch_jw_str(w, s);
+    else
+        ch_jw_null(w);
+}
+
+void ch_wire_write_reply(const struct ch_decoder *d, struct ch_buf *out) {
+    const struct ch_reply *r = &d->reply;
+    struct ch_jw w = ch_jw(out);
+    ch_jw_begin(&w, '{');
+    write_joined(&w, "text", r->msg, CH_BLOCK_TEXT);
+    write_joined(&w, "reasoning", r->msg, CH_BLOCK_REASONING);
+    write_joined(&w, "refusal", r->msg, CH_BLOCK_REFUSAL);
+    write_calls(&w, r);
+    ch_jw_kcstr(&w, "stop", ch_stop_name(r->stop));
+    write_optional(&w, "stop_raw", r->stop_raw);
+    write_usage(&w, &r->usage);
+    write_optional(&w, "model", r->model);
+    ch_jw_kbool(&w, "complete", r->complete);
+    write_error(&w, r);
+    ch_jw_end(&w, '}');
+}
+
+int ch_wire_decode(const struct ch_codec *codec, int status, struct ch_sv content_type,
+                   struct ch_sv body, struct ch_buf *out, struct chela_error *err) {
+    struct ch_decoder d;
+    if (!status)
+        status = 200;
+    struct ch_header type = {CH_SV("content-type"), content_type};
+    ch_decoder_init(&d, codec, NULL, NULL);
+    ch_decoder_head(&d, &(struct ch_http_head){
+                            .status = status, .headers = &type, .nheaders = content_type.n > 0});
+    ch_decoder_feed(&d, body);
+    ch_decoder_end(&d, NULL, 0);
+    ch_wire_write_reply(&d, out);
+    /* Cut short before anything was said, it may be of any protocol. */
+    bool foreign = !d.recognised && status >= 200 && status < 300 &&
+                   (d.heard || d.reply.error.cls == CH_ERR_FORMAT);
+    ch_decoder_release(&d);
+    if (foreign)
+        return ch_fail(err, CHELA_EPROTO, "the body is not an answer of the %s protocol",
+                       codec->name);
+    return CHELA_OK;
+}

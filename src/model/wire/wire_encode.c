@@ -1,0 +1,326 @@
+/* wire_encode.c -- a neutral request as the HTTP request; see wire.h. */
+#include "base/error.h"
+#include "base/nearest.h"
+#include "model/catalog/provider.h"
+#include "model/wire/wire.h"
+#include "json/json.h"
+#include "json/writer.h"
+
+/* Everything a request points to; the arena holds what is not in the JSON. */
+struct reading {
+    const struct ch_json *v;
+    struct ch_arena arena;
+    struct ch_transcript transcript;
+    struct ch_endpoint endpoint;
+    struct ch_model_request req;
+    struct chela_error *err;
+};
+
+static int bad(struct reading *r, const char *key, const char *want) {
+    return ch_fail(r->err, CHELA_EINVAL, "request: \"%s\" must be %s", key, want);
+}
+
+/* Every member that a request may have. */
+static const struct {
+    const char *name;
+    enum { TEXT, NUMBER, BOOL, LIST, OBJECT } type;
+} members[] = {
+    {"provider", TEXT},        {"base_url", TEXT},
+    {"model", TEXT},           {"system", TEXT},
+    {"messages", LIST},        {"tools", LIST},
+    {"tool_choice", TEXT},     {"parallel", BOOL},
+    {"stream", BOOL},          {"temperature", NUMBER},
+    {"top_p", NUMBER},         {"top_k", NUMBER},
+    {"seed", NUMBER},          {"max_output_tokens", NUMBER},
+    {"reasoning", TEXT},       {"stop", LIST},
+    {"output_schema", OBJECT}, {"cache", TEXT},
+    {"cache_key", TEXT},       {"quirks", LIST},
+    {"headers", OBJECT},       {"extra_body", OBJECT},
+};
+
+static bool is_of_type(const struct ch_json *v, int type) {
+    static const enum ch_json_type types[] = {[TEXT] = CH_JSON_STRING,
+                                              [NUMBER] = CH_JSON_NUMBER,
+                                              [LIST] = CH_JSON_ARRAY,
+                                              [OBJECT] = CH_JSON_OBJECT};
+    if (v->type == CH_JSON_NULL)
+        return true;
+    return type == BOOL ? v->type == CH_JSON_TRUE || v->type == CH_JSON_FALSE
+                        : v->type == types[type];
+}
+
+/* A member of somebody else's is left alone, a slip of the pen is not. */
+static int check_unknown(struct reading *r, struct ch_sv name) {
+    struct ch_nearest near = ch_nearest(name);
+    for (size_t i = 0; i < CH_LEN(members); i++)
+        ch_nearest_try(&near, ch_sv_str(members[i].name));
+    if (!near.best.n)
+        return CHELA_OK;
+    return ch_fail(r->err, CHELA_EINVAL,
+                   "request: unknown member \"%.*s\" (did you mean \"%.*s\"?)", CH_SV_FMT(name),
+                   CH_SV_FMT(near.best));
+}
+
+/* What would be left out without a word otherwise. */
+static int check_members(struct reading *r) {
+    static const char *const wants[] = {[TEXT] = "a string",
+                                        [NUMBER] = "a number",
+                                        [BOOL] = "true or false",
+                                        [LIST] = "an array",
+                                        [OBJECT] = "an object"};
+    int rc = CHELA_OK;
+    for (CH_JSON_MEMBERS(k, v, r->v)) {
+        size_t i = 0;
+        while (i < CH_LEN(members) && !ch_sv_is(ch_json_str(k), members[i].name))
+            i++;
+        if (rc == CHELA_OK && i == CH_LEN(members))
+            rc = check_unknown(r, ch_json_str(k));
+        else if (rc == CHELA_OK && !is_of_type(v, members[i].type))
+            rc = bad(r, members[i].name, wants[members[i].type]);
+    }
+    return rc;
+}
+
+static struct ch_sv compact(struct reading *r, const struct ch_json *v) {
+    CH_BUF_AUTO out = {0};
+    struct ch_jw w = ch_jw(&out);
+    ch_jw_value(&w, v);
+    return ch_arena_sv(&r->arena, ch_buf_sv(&out));
+}
+
+static const char *text_or(struct reading *r, const char *key, const char *otherwise) {
+    struct ch_sv s = ch_json_get_str(r->v, key);
+    return s.p ? ch_arena_str(&r->arena, s) : otherwise;
+}
+
+static int read_messages(struct reading *r) {
+    const struct ch_json *list = ch_json_get(r->v, "messages");
+    if (!ch_json_is(list, CH_JSON_ARRAY))
+        return bad(r, "messages", "an array");
+    for (CH_JSON_EACH(e, list)) {
+        struct ch_msg *m;
+        int rc = ch_msg_read(e, &m, r->err);
+        if (rc == CHELA_OK)
+            rc = ch_transcript_add(&r->transcript, m);
+        if (rc < 0)
+            return rc;
+    }
+    r->req.messages = (const struct ch_msg *const *)r->transcript.msgs;
+    r->req.nmessages = r->transcript.n;
+    return CHELA_OK;
+}
+
+static int read_tools(struct reading *r) {
+    const struct ch_json *list = ch_json_get(r->v, "tools");
+    if (!list)
+        return CHELA_OK;
+    if (!ch_json_is(list, CH_JSON_ARRAY))
+        return bad(r, "tools", "an array");
+    struct ch_tool_def *tools = ch_arena_alloc(&r->arena, (list->n + 1) * sizeof(*tools));
+    for (CH_JSON_EACH(e, list)) {
+        const struct ch_json *schema = ch_json_get(e, "parameters");
+        struct ch_sv name = ch_json_get_str(e, "name");
+        if (!name.n)
+            return bad(r, "tools", "objects with a name");
+        if (schema && !ch_json_is(schema, CH_JSON_OBJECT))
+            return bad(r, "parameters", "an object");
+        tools[r->req.ntools++] = (struct ch_tool_def){
+            .name = name,
+            .description = ch_json_get_str(e, "description"),
+            .schema = schema ? compact(r, schema) : CH_SV(""),
+            .strict = ch_json_bool(ch_json_get(e, "strict"), false),
+        };
+    }
+    r->req.tools = tools;
+    return CHELA_OK;
+}
+
+static void read_choice(struct reading *r) {
+    static const struct {
+        const char *word;
+        enum ch_tool_choice choice;
+    } words[] = {{"auto", CH_CHOICE_AUTO}, {"any", CH_CHOICE_ANY}, {"none", CH_CHOICE_NONE}};
+    struct ch_sv word = ch_json_get_str(r->v, "tool_choice");
+    if (!word.n)
+        return;
+    r->req.choice = CH_CHOICE_ONE;
+    r->req.choice_name = word;
+    for (size_t i = 0; i < CH_LEN(words); i++)
+        if (ch_sv_is(word, words[i].word))
+            r->req.choice = words[i].choice;
+}
+
+static int read_effort(struct reading *r) {
+    static const char *const words[] = {"off", "low", "medium", "high"};
+    struct ch_sv word = ch_json_get_str(r->v, "reasoning");
+    if (!word.n)
+        return CHELA_OK;
+    for (size_t i = 0; i < CH_LEN(words); i++)
+        if (ch_sv_is(word, words[i])) {
+            r->req.effort = (enum ch_effort)(CH_EFFORT_OFF + (int)i);
+            return CHELA_OK;
+        }
+    return bad(r, "reasoning", "off, low, medium or high");
+}
+
+static int read_cache(struct reading *r) {
+    static const char *const words[] = {"short", "off", "long"};
+    struct ch_sv word = ch_json_get_str(r->v, "cache");
+    r->req.cache_key = ch_json_get_str(r->v, "cache_key");
+    if (!word.n)
+        return CHELA_OK;
+    for (size_t i = 0; i < CH_LEN(words); i++)
+        if (ch_sv_is(word, words[i])) {
+            r->req.cache = (enum ch_cache)i;
+            return CHELA_OK;
+        }
+    return bad(r, "cache", "short, long or off");
+}
+
+static void read_sampling(struct reading *r) {
+    const struct ch_json *temperature = ch_json_get(r->v, "temperature");
+    const struct ch_json *top_p = ch_json_get(r->v, "top_p");
+    const struct ch_json *seed = ch_json_get(r->v, "seed");
+    r->req.has_temperature = ch_json_is(temperature, CH_JSON_NUMBER);
+    r->req.temperature = ch_json_double(temperature, 0);
+    r->req.has_top_p = ch_json_is(top_p, CH_JSON_NUMBER);
+    r->req.top_p = ch_json_double(top_p, 0);
+    r->req.top_k = ch_json_int(ch_json_get(r->v, "top_k"), 0);
+    r->req.has_seed = ch_json_is(seed, CH_JSON_NUMBER);
+    r->req.seed = ch_json_int(seed, 0);
+}
+
+static void read_parameters(struct reading *r) {
+    const struct ch_json *stop = ch_json_get(r->v, "stop");
+    const struct ch_json *schema = ch_json_get(r->v, "output_schema");
+    r->req.system = ch_json_get_str(r->v, "system");
+    r->req.no_parallel = !ch_json_bool(ch_json_get(r->v, "parallel"), true);
+    r->req.no_stream = !ch_json_bool(ch_json_get(r->v, "stream"), true);
+    r->req.max_output_tokens = ch_json_int(ch_json_get(r->v, "max_output_tokens"), 0);
+    read_sampling(r);
+    if (ch_json_is(schema, CH_JSON_OBJECT))
+        r->req.output_schema = compact(r, schema);
+    if (!ch_json_is(stop, CH_JSON_ARRAY))
+        return;
+    struct ch_sv *texts = ch_arena_alloc(&r->arena, (stop->n + 1) * sizeof(*texts));
+    for (CH_JSON_EACH(e, stop))
+        texts[r->req.nstop++] = ch_json_str(e);
+    r->req.stop = texts;
+}
+
+static int read_quirks(struct reading *r) {
+    for (CH_JSON_EACH(e, ch_json_get(r->v, "quirks"))) {
+        struct ch_sv name = ch_json_str(e);
+        bool off = ch_sv_starts(name, "-");
+        unsigned bit = ch_quirk_find(off ? ch_sv(name.p + 1, name.n - 1) : name);
+        if (!bit)
+            return ch_fail(r->err, CHELA_EINVAL, "request: unknown quirk \"%.*s\"",
+                           CH_SV_FMT(name));
+        r->endpoint.quirks = off ? r->endpoint.quirks & ~bit : r->endpoint.quirks | bit;
+    }
+    return CHELA_OK;
+}
+
+static void read_extras(struct reading *r) {
+    const struct ch_json *headers = ch_json_get(r->v, "headers");
+    const struct ch_json *body = ch_json_get(r->v, "extra_body");
+    if (ch_json_is(body, CH_JSON_OBJECT) && body->n) {
+        struct ch_sv text = compact(r, body);
+        r->endpoint.extra_body = ch_sv(text.p + 1, text.n - 2);
+    }
+    if (!ch_json_is(headers, CH_JSON_OBJECT))
+        return;
+    struct ch_header *list = ch_arena_alloc(&r->arena, (headers->n + 1) * sizeof(*list));
+    for (CH_JSON_MEMBERS(k, v, headers))
+        list[r->endpoint.nheaders++] = (struct ch_header){ch_json_str(k), ch_json_str(v)};
+    r->endpoint.headers = list;
+}
+
+static int read_endpoint(struct reading *r, const struct ch_codec *codec) {
+    const char *api = codec->inner ? codec->inner->name : codec->name;
+    const char *name = text_or(r, "provider", api);
+    const struct ch_provider *p = ch_provider_find(ch_sv_str(name));
+    if (!p || strcmp(p->api, api) != 0)
+        return ch_fail(r->err, CHELA_EINVAL, "request: no provider \"%s\" of the %s protocol", name,
+                       api);
+    r->endpoint.codec = codec;
+    r->endpoint.provider = p->name;
+    r->endpoint.base_url = text_or(r, "base_url", p->base_url);
+    if (!r->endpoint.base_url)
+        return ch_fail(r->err, CHELA_EINVAL, "request: provider \"%s\" needs a \"base_url\"", name);
+    const struct ch_provider *there = ch_provider_of_url(ch_sv_str(api), r->endpoint.base_url);
+    r->endpoint.quirks = there ? there->quirks : p->quirks;
+    if (p->key_env)
+        r->endpoint.api_key = ch_arena_printf(&r->arena, "$%s", p->key_env);
+    r->req.endpoint = &r->endpoint;
+    r->req.model = ch_json_get_str(r->v, "model");
+    if (!r->req.model.n)
+        r->req.model = ch_sv_str(p->default_model ? p->default_model : "");
+    read_extras(r);
+    int rc = read_quirks(r);
+    if (r->endpoint.quirks & CH_Q_PROMPTED)
+        r->endpoint.codec = ch_codec_prompted(codec);
+    return rc;
+}
+
+static int read_request(struct reading *r, const struct ch_codec *codec) {
+    if (!ch_json_is(r->v, CH_JSON_OBJECT))
+        return ch_fail(r->err, CHELA_EINVAL, "request: must be an object");
+    int rc = check_members(r);
+    if (rc == CHELA_OK)
+        rc = read_endpoint(r, codec);
+    if (rc == CHELA_OK)
+        rc = read_messages(r);
+    if (rc == CHELA_OK)
+        rc = read_tools(r);
+    if (rc == CHELA_OK)
+        rc = read_effort(r);
+    if (rc == CHELA_OK)
+        rc = read_cache(r);
+    read_choice(r);
+    read_parameters(r);
+    return rc;
+}
+
+static int write_request(struct reading *r, struct ch_buf *out) {
+    struct ch_encoder e = {0};
+    struct ch_http_request http = {0};
+    int rc = ch_encoder_update(&e, &r->req, r->err);
+    if (rc == CHELA_OK)
+        rc = r->endpoint.codec->http(&r->req, &r->arena, &http, r->err);
+    if (rc == CHELA_OK) {
+        struct ch_jw w = ch_jw(out);
+        ch_jw_begin(&w, '{');
+        ch_jw_kcstr(&w, "method", http.method);
+        ch_jw_kcstr(&w, "url", http.url);
+        ch_jw_key(&w, "headers");
+        ch_jw_begin(&w, '{');
+        for (size_t i = 0; i < http.nheaders; i++) {
+            ch_jw_key_sv(&w, http.headers[i].name);
+            ch_jw_str(&w, http.headers[i].value);
+        }
+        ch_jw_end(&w, '}');
+        ch_jw_key(&w, "body");
+        ch_buf_add_sv(out, ch_buf_sv(&e.head));
+        ch_buf_add_sv(out, ch_buf_sv(&e.messages));
+        ch_buf_add_sv(out, ch_buf_sv(&e.tail));
+        ch_jw_end(&w, '}');
+    }
+    ch_encoder_release(&e);
+    return rc;
+}
+
+int ch_wire_encode(const struct ch_codec *codec, struct ch_sv model, struct ch_sv request,
+                   struct ch_buf *out, struct chela_error *err) {
+    struct reading r = {.err = err};
+    int rc = ch_json_parse(&r.arena, request, CH_JSON_STRICT, &r.v, NULL, err);
+    if (rc == CHELA_OK)
+        rc = read_request(&r, codec);
+    if (model.n)
+        r.req.model = model;
+    if (rc == CHELA_OK)
+        rc = write_request(&r, out);
+    ch_transcript_release(&r.transcript);
+    ch_arena_release(&r.arena);
+    return rc;
+}

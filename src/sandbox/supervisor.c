@@ -1,0 +1,242 @@
+/* supervisor.c -- see supervisor.h.
+ *
+ * It is a subreaper: should bubblewrap be killed, its init becomes ours, and
+ * waiting until there is no child left means that the box is empty. */
+#include "sandbox/supervisor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sandbox/confine.h"
+#include "sandbox/process_kill.h"
+#include "sandbox/init.h"
+#include "sandbox/outer.h"
+#include "sandbox/protect.h"
+#include "sandbox/scratch.h"
+
+struct keeper {
+    struct ch_box *box;
+    struct ch_view view;
+    struct ch_guard guard;
+    const char *scratch; /* NULL: none */
+    pid_t child;         /* bubblewrap, init or the command */
+    int ready;           /* readable once init is; -1: it is, or there is none */
+    bool stopping;       /* asked to end, and init was not ready */
+    bool gone;           /* the leader is: everything ends now */
+};
+
+#define READY_POLL_NS 5000000
+
+/* --- before */
+
+static void become_keeper(pid_t leader) {
+    setsid();
+    prctl(PR_SET_PDEATHSIG, CH_SIG_GONE);
+    if (getppid() != leader)
+        _exit(0);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    signal(SIGTERM, SIG_IGN); /* sent to our group; bubblewrap inherits it */
+    signal(SIGPIPE, SIG_IGN);
+}
+
+/* Since 5.14 a user namespace counts its own processes. */
+static bool counts_per_namespace(void) {
+    struct utsname u;
+
+    if (uname(&u) < 0)
+        return false;
+    char *rest;
+    long major = strtol(u.release, &rest, 10);
+    long minor = *rest == '.' ? strtol(rest + 1, NULL, 10) : 0;
+    return major > 5 || (major == 5 && minor >= 14);
+}
+
+static bool is_setuid(const char *path) {
+    struct stat st;
+
+    return stat(path, &st) == 0 && (st.st_mode & S_ISUID);
+}
+
+/* Where all processes of the user count, those that are there already must. */
+static void raise_process_limit(struct ch_box *box) {
+    bool own_count = box->outer != CH_OUTER_NONE && counts_per_namespace() &&
+                     !(box->bwrap && is_setuid(box->bwrap));
+
+    if (box->limits.processes && !own_count && geteuid() != 0)
+        box->limits.processes += ch_tasks_of_user();
+}
+
+/* For init, if it is root: see bound_numbers there. */
+static void open_sysctl(void) {
+    int fd = geteuid() == 0 ? open("/proc/sys/kernel", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+    if (fd < 0)
+        return;
+    dup2(fd, CH_FD_SYSCTL);
+    close(fd);
+}
+
+static void prepare(struct keeper *k) {
+    raise_process_limit(k->box);
+    if (k->box->outer == CH_OUTER_NONE) {
+        k->scratch = k->box->tmp = ch_scratch_make();
+        ch_confine_home(k->box);
+        return;
+    }
+    ch_view_make(&k->view, k->box);
+    const char *refused = ch_guard_set(&k->guard, &k->view, k->box);
+    if (refused) {
+        ch_guard_lift(&k->guard);
+        ch_die("permission_denied", "%s is a symbolic link, so it cannot be protected", refused);
+    }
+    ch_view_seal(&k->view);
+    open_sysctl();
+    k->ready = ch_pipe_to(CH_FD_READY);
+}
+
+/* --- the child */
+
+static void unblock_all(void) {
+    sigset_t none;
+
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+_Noreturn static void be_child(struct keeper *k) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    switch (k->box->outer) {
+    case CH_OUTER_BWRAP:
+        unblock_all();
+        ch_bwrap_exec(k->box, &k->view);
+    case CH_OUTER_NAMESPACES:
+        ch_mounts_make(k->box, &k->view);
+        ch_init(k->box);
+    case CH_OUTER_NONE:
+        ch_confine_exec(k->box);
+    }
+    _exit(CH_EXIT_BROKEN);
+}
+
+static void clean_up(struct keeper *k) {
+    if (k->scratch)
+        ch_scratch_remove(k->scratch);
+    else
+        ch_guard_lift(&k->guard);
+}
+
+static void start(struct keeper *k) {
+    bool own = k->box->outer == CH_OUTER_NAMESPACES;
+
+    k->child = own ? ch_namespaces_fork(k->box) : fork();
+    if (k->child == 0)
+        be_child(k);
+    int error = own ? -k->child : errno;
+    if (k->child < 0) {
+        clean_up(k);
+        ch_die("unavailable", "the sandbox cannot be made: %s", strerror(error));
+    }
+    ch_null_stdio();
+    close(CH_FD_SYSCTL);
+    close(CH_FD_READY);
+}
+
+/* --- until the end */
+
+static bool init_is_ready(struct keeper *k) {
+    struct pollfd p = {.fd = k->ready, .events = POLLIN};
+
+    if (k->ready >= 0 && poll(&p, 1, 0) > 0) {
+        close(k->ready);
+        k->ready = -1;
+    }
+    return k->ready < 0;
+}
+
+/* Nobody would hear it before init is there. */
+static void ask_to_end(struct keeper *k) {
+    k->stopping = !init_is_ready(k);
+    if (k->stopping)
+        return;
+    if (k->box->outer == CH_OUTER_NONE)
+        ch_descendants_signal(SIGTERM);
+    else
+        kill(0, SIGTERM); /* init is in our group, and hands it on */
+}
+
+/* Collect who has ended; true when the child is among them. */
+static bool child_ended(const struct keeper *k) {
+    bool ended = false;
+    int status;
+
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+        if (pid != k->child)
+            continue;
+        ended = true;
+        if (k->box->outer == CH_OUTER_NONE)
+            ch_status_write(status);
+    }
+    return ended;
+}
+
+static sigset_t wakers(void) {
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, CH_SIG_STOP);
+    sigaddset(&set, CH_SIG_GONE);
+    return set;
+}
+
+static void watch(struct keeper *k) {
+    struct timespec soon = {.tv_nsec = READY_POLL_NS};
+    sigset_t set = wakers();
+
+    for (;;) {
+        int sig = k->stopping ? sigtimedwait(&set, NULL, &soon) : sigwaitinfo(&set, NULL);
+        if (sig == CH_SIG_GONE) {
+            k->gone = true;
+            kill(k->child, SIGKILL);
+        } else if (sig == CH_SIG_STOP || (sig < 0 && k->stopping))
+            ask_to_end(k);
+        else if (sig == SIGCHLD && child_ended(k))
+            return;
+    }
+}
+
+/* Bubblewrap that is killed as it starts leaves an init which does not know of
+ * it yet, and which is ours now: without a leader it has to be ended. */
+static void wait_until_empty(struct keeper *k) {
+    struct timespec soon = {.tv_nsec = READY_POLL_NS};
+    sigset_t set = wakers();
+
+    while (waitpid(-1, NULL, WNOHANG) >= 0 || errno == EINTR) {
+        if (k->gone || k->box->outer == CH_OUTER_NONE)
+            ch_descendants_end();
+        else if (sigtimedwait(&set, NULL, &soon) == CH_SIG_GONE)
+            k->gone = true;
+    }
+}
+
+void ch_keeper(struct ch_box *box, pid_t leader) {
+    struct keeper k = {.box = box, .ready = -1};
+
+    become_keeper(leader);
+    prepare(&k);
+    start(&k);
+    watch(&k);
+    wait_until_empty(&k);
+    clean_up(&k);
+    _exit(0);
+}

@@ -1,0 +1,12 @@
+/* supervisor.h -- makes the box, sees to its end, and cleans up. */
+#ifndef CH_SANDBOX_SUPERVISOR_H
+#define CH_SANDBOX_SUPERVISOR_H
+#include "sandbox/box.h"
+
+#define CH_SIG_STOP SIGUSR2 /* from the leader: ask the command to end */
+#define CH_SIG_GONE SIGUSR1 /* the leader is gone: end it now */
+
+/* In a child of the leader, with both signals and SIGCHLD blocked. */
+_Noreturn void ch_keeper(struct ch_box *box, pid_t leader);
+
+#endif

@@ -1,0 +1,148 @@
+/* schema_meta.c -- the schemas of schemas that are built in.
+ *
+ * Draft 2020-12 with all its vocabularies, and draft 7, reduced to what they
+ * assert. They are read only when a schema refers to them. Written with
+ * single quotes for the eye; no text in them has one. */
+#include "schema/schema_source.h"
+
+#include "base/mem.h"
+
+/* clang-format off */
+#define DRAFT "https://json-schema.org/draft/2020-12/"
+#define HEAD(id) "{'$schema':'" DRAFT "schema','$id':'" DRAFT id "','$dynamicAnchor':'meta',"
+#define VOCABULARY(name) "'" DRAFT "vocab/" name "':true"
+#define META(name, rest)                                          \
+    HEAD("meta/" name) "'$vocabulary':{" VOCABULARY(name) "},"    \
+    "'type':['object','boolean'],'properties':" rest "}"
+#define ANY "{'$dynamicRef':'#meta'}"
+#define MAP "{'type':'object','additionalProperties':" ANY "}"
+#define LIST "{'$ref':'#/$defs/schemaArray'}"
+#define COUNT "{'$ref':'#/$defs/nonNegativeInteger'}"
+#define NUMBER "{'type':'number'}"
+#define STRING "{'type':'string'}"
+#define BOOLEAN "{'type':'boolean'}"
+#define TYPES "{'enum':['array','boolean','integer','null','number','object','string']}"
+#define NAMES "{'type':'array','items':" STRING ",'uniqueItems':true}"
+#define REGEX "{'type':'string','format':'regex'}"
+#define REFERENCE "{'type':'string','format':'uri-reference'}"
+#define ADDRESS "{'type':'string','format':'uri'}"
+#define FORMAT_META(name) META(name, "{'format':" STRING "}")
+
+static const char schema_2020[] =
+    HEAD("schema") "'$vocabulary':{" VOCABULARY("core") "," VOCABULARY("applicator") ","
+    VOCABULARY("unevaluated") "," VOCABULARY("validation") "," VOCABULARY("meta-data") ","
+    VOCABULARY("format-annotation") "," VOCABULARY("content") "},"
+    "'allOf':[{'$ref':'meta/core'},{'$ref':'meta/applicator'},{'$ref':'meta/unevaluated'},"
+    "{'$ref':'meta/validation'},{'$ref':'meta/meta-data'},{'$ref':'meta/format-annotation'},"
+    "{'$ref':'meta/content'}],'type':['object','boolean'],'properties':{"
+    "'definitions':" MAP ","
+    "'dependencies':{'type':'object','additionalProperties':{'anyOf':[" ANY ","
+    "{'$ref':'meta/validation#/$defs/stringArray'}]}},"
+    "'$recursiveAnchor':{'$ref':'meta/core#/$defs/anchorString'},"
+    "'$recursiveRef':{'$ref':'meta/core#/$defs/uriReferenceString'}}}";
+
+static const char core[] = META("core",
+    "{'$id':{'$ref':'#/$defs/uriReferenceString','pattern':'^[^#]*#?$'},"
+    "'$schema':{'$ref':'#/$defs/uriString'},'$ref':{'$ref':'#/$defs/uriReferenceString'},"
+    "'$anchor':{'$ref':'#/$defs/anchorString'},"
+    "'$dynamicRef':{'$ref':'#/$defs/uriReferenceString'},"
+    "'$dynamicAnchor':{'$ref':'#/$defs/anchorString'},"
+    "'$vocabulary':{'type':'object','propertyNames':{'$ref':'#/$defs/uriString'},"
+    "'additionalProperties':" BOOLEAN "},'$comment':" STRING ",'$defs':" MAP "},"
+    "'$defs':{'anchorString':{'type':'string','pattern':'^[A-Za-z_][-A-Za-z0-9._]*$'},"
+    "'uriString':" ADDRESS ",'uriReferenceString':" REFERENCE "}");
+
+static const char applicator[] = META("applicator",
+    "{'prefixItems':" LIST ",'items':" ANY ",'contains':" ANY ",'additionalProperties':" ANY ","
+    "'properties':" MAP ",'patternProperties':{'type':'object','additionalProperties':" ANY ","
+    "'propertyNames':{'format':'regex'}},'dependentSchemas':" MAP ",'propertyNames':" ANY ","
+    "'if':" ANY ",'then':" ANY ",'else':" ANY ",'allOf':" LIST ",'anyOf':" LIST ","
+    "'oneOf':" LIST ",'not':" ANY "},"
+    "'$defs':{'schemaArray':{'type':'array','minItems':1,'items':" ANY "}}");
+
+static const char unevaluated[] = META("unevaluated",
+    "{'unevaluatedItems':" ANY ",'unevaluatedProperties':" ANY "}");
+
+static const char validation[] = META("validation",
+    "{'type':{'anyOf':[{'$ref':'#/$defs/simpleTypes'},{'type':'array',"
+    "'items':{'$ref':'#/$defs/simpleTypes'},'minItems':1,'uniqueItems':true}]},"
+    "'const':true,'enum':{'type':'array','items':true},"
+    "'multipleOf':{'type':'number','exclusiveMinimum':0},'maximum':" NUMBER ","
+    "'exclusiveMaximum':" NUMBER ",'minimum':" NUMBER ",'exclusiveMinimum':" NUMBER ","
+    "'maxLength':" COUNT ",'minLength':" COUNT ",'pattern':" REGEX ",'maxItems':" COUNT ","
+    "'minItems':" COUNT ",'uniqueItems':" BOOLEAN ",'maxContains':" COUNT ","
+    "'minContains':" COUNT ",'maxProperties':" COUNT ",'minProperties':" COUNT ","
+    "'required':{'$ref':'#/$defs/stringArray'},'dependentRequired':{'type':'object',"
+    "'additionalProperties':{'$ref':'#/$defs/stringArray'}}},"
+    "'$defs':{'nonNegativeInteger':{'type':'integer','minimum':0},'simpleTypes':" TYPES ","
+    "'stringArray':" NAMES "}");
+
+static const char meta_data[] = META("meta-data",
+    "{'title':" STRING ",'description':" STRING ",'default':true,'deprecated':" BOOLEAN ","
+    "'readOnly':" BOOLEAN ",'writeOnly':" BOOLEAN ",'examples':{'type':'array','items':true}}");
+
+static const char content[] = META("content",
+    "{'contentEncoding':" STRING ",'contentMediaType':" STRING ",'contentSchema':" ANY "}");
+
+static const char format_annotation[] = FORMAT_META("format-annotation");
+static const char format_assertion[] = FORMAT_META("format-assertion");
+
+#define SELF "{'$ref':'#'}"
+#define SELF_MAP "{'type':'object','additionalProperties':" SELF "}"
+#define SELF_LIST "{'$ref':'#/definitions/schemaArray'}"
+#define NATURAL "{'$ref':'#/definitions/nonNegativeInteger'}"
+
+static const char schema_7[] =
+    "{'$schema':'http://json-schema.org/draft-07/schema#',"
+    "'$id':'http://json-schema.org/draft-07/schema#','definitions':{"
+    "'schemaArray':{'type':'array','minItems':1,'items':" SELF "},"
+    "'nonNegativeInteger':{'type':'integer','minimum':0},'simpleTypes':" TYPES ","
+    "'stringArray':" NAMES "},'type':['object','boolean'],'properties':{"
+    "'$id':" REFERENCE ",'$schema':" ADDRESS ",'$ref':" REFERENCE ",'$comment':" STRING ","
+    "'title':" STRING ",'description':" STRING ",'default':true,'readOnly':" BOOLEAN ","
+    "'examples':{'type':'array','items':true},"
+    "'multipleOf':{'type':'number','exclusiveMinimum':0},'maximum':" NUMBER ","
+    "'exclusiveMaximum':" NUMBER ",'minimum':" NUMBER ",'exclusiveMinimum':" NUMBER ","
+    "'maxLength':" NATURAL ",'minLength':" NATURAL ",'pattern':" REGEX ","
+    "'additionalItems':" SELF ",'items':{'anyOf':[" SELF "," SELF_LIST "]},"
+    "'maxItems':" NATURAL ",'minItems':" NATURAL ",'uniqueItems':" BOOLEAN ","
+    "'contains':" SELF ",'maxProperties':" NATURAL ",'minProperties':" NATURAL ","
+    "'required':{'$ref':'#/definitions/stringArray'},'additionalProperties':" SELF ","
+    "'definitions':" SELF_MAP ",'properties':" SELF_MAP ","
+    "'patternProperties':{'type':'object','additionalProperties':" SELF ","
+    "'propertyNames':{'format':'regex'}},"
+    "'dependencies':{'type':'object','additionalProperties':{'anyOf':[" SELF ","
+    "{'$ref':'#/definitions/stringArray'}]}},'propertyNames':" SELF ",'const':true,"
+    "'enum':{'type':'array','items':true,'minItems':1,'uniqueItems':true},"
+    "'type':{'anyOf':[{'$ref':'#/definitions/simpleTypes'},{'type':'array',"
+    "'items':{'$ref':'#/definitions/simpleTypes'},'minItems':1,'uniqueItems':true}]},"
+    "'format':" STRING ",'contentMediaType':" STRING ",'contentEncoding':" STRING ","
+    "'if':" SELF ",'then':" SELF ",'else':" SELF ",'allOf':" SELF_LIST ",'anyOf':" SELF_LIST ","
+    "'oneOf':" SELF_LIST ",'not':" SELF "}}";
+
+/* clang-format on */
+static const struct {
+    const char *uri, *text;
+} documents[] = {
+    {DRAFT "schema", schema_2020},
+    {DRAFT "meta/core", core},
+    {DRAFT "meta/applicator", applicator},
+    {DRAFT "meta/unevaluated", unevaluated},
+    {DRAFT "meta/validation", validation},
+    {DRAFT "meta/meta-data", meta_data},
+    {DRAFT "meta/content", content},
+    {DRAFT "meta/format-annotation", format_annotation},
+    {DRAFT "meta/format-assertion", format_assertion},
+    {"http://json-schema.org/draft-07/schema", schema_7},
+};
+
+bool ch_metaschema(struct ch_sv uri, struct ch_buf *out) {
+    for (size_t i = 0; i < CH_LEN(documents); i++) {
+        if (!ch_sv_is(uri, documents[i].uri))
+            continue;
+        for (const char *at = documents[i].text; *at; at++)
+            ch_buf_addc(out, *at == '\'' ? '"' : *at);
+        return true;
+    }
+    return false;
+}

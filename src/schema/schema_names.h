@@ -1,0 +1,75 @@
+/* schema_names.h -- a fixed set of names, found fast.
+ *
+ * A name is reduced to its length and its first and last eight bytes, which
+ * is all of it up to sixteen bytes; so looking one up is a multiplication, a
+ * load and three comparisons. When the set is made, a multiplier is searched
+ * that keeps the names apart.
+ *
+ * Members mostly come in the order the schema lists them. Who walks over an
+ * object tries the successor of the last name first: a comparison that the
+ * processor expects to succeed costs less than a table. */
+#ifndef CH_SCHEMA_SCHEMA_NAMES_H
+#define CH_SCHEMA_SCHEMA_NAMES_H
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/word.h"
+
+struct ch_name {
+    uint64_t head, tail; /* the first and last eight bytes; tail 0 below nine */
+    const char *s;       /* borrowed; NULL: a free slot */
+    uint32_t n;
+    uint32_t index;             /* in the order they were given */
+    const struct ch_name *next; /* the one given after it, or NULL */
+    const struct ch_sub *sub;   /* what the owner of the set keeps with it */
+    uint64_t required;
+};
+
+struct ch_names {
+    uint64_t multiplier;
+    unsigned shift;
+    uint32_t n;                  /* distinct names */
+    const struct ch_name *first; /* NULL: there is none */
+    /* 2^(64 - shift) slots and the room a cluster at the end needs. */
+    struct ch_name slots[];
+};
+
+/* names[i] gets index i; of equal names the last counts. All are borrowed. */
+struct ch_names *ch_names_new(struct ch_arena *a, const struct ch_sv *names, size_t n);
+
+static inline void ch_name_words(const char *s, size_t n, uint64_t *head, uint64_t *tail) {
+    if (n < 8) {
+        *head = ch_word_load_part(s, n);
+        *tail = 0;
+    } else {
+        *head = ch_word_load(s);
+        *tail = n > 8 ? ch_word_load(s + n - 8) : 0;
+    }
+}
+
+/* The last bytes are turned, so that "a…b" and "b…a" differ. */
+static inline uint64_t ch_name_hash(uint64_t head, uint64_t tail, size_t n, uint64_t multiplier) {
+    return (head ^ (tail << 23 | tail >> 41) ^ n) * multiplier;
+}
+
+static inline bool ch_name_is(const struct ch_name *name, uint64_t head, uint64_t tail,
+                              const char *s, size_t n) {
+    return name->head == head && name->n == n && name->tail == tail &&
+           (n <= 16 || memcmp(name->s + 8, s + 8, n - 16) == 0);
+}
+
+/* NULL if s is none of them. guess (may be NULL) is tried first. */
+__attribute__((always_inline)) static inline const struct ch_name *ch_names_find(
+    const struct ch_names *names, const struct ch_name *guess, const char *s, size_t n) {
+    uint64_t head, tail;
+    ch_name_words(s, n, &head, &tail);
+    if (guess && ch_name_is(guess, head, tail, s, n))
+        return guess;
+    size_t at = ch_name_hash(head, tail, n, names->multiplier) >> names->shift;
+    for (const struct ch_name *e = &names->slots[at]; e->s; e++)
+        if (ch_name_is(e, head, tail, s, n))
+            return e;
+    return NULL;
+}
+
+#endif

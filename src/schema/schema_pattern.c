@@ -1,0 +1,160 @@
+/* schema_pattern.c -- see schema_pattern.h. */
+#include "schema/schema_pattern.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "schema/schema_ecma.h"
+
+/* Compiling to machine code takes as long as some hundred matches. */
+#define USES_BEFORE_JIT 64
+
+#define OPTIONS \
+    (PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_MATCH_UNSET_BACKREF | PCRE2_NEVER_BACKSLASH_C)
+
+struct ch_pattern {
+    struct ch_pattern *next;
+    struct ch_sv source; /* owned */
+    pcre2_code *code;
+    pcre2_match_data *data;
+    pcre2_match_context *match; /* borrowed from ch_patterns */
+    unsigned uses;
+    bool fast;   /* machine code is there */
+    bool native; /* source is PCRE2's language */
+};
+
+static void *take(size_t n, void *user) {
+    (void)user;
+    return ch_malloc(n);
+}
+
+static void give(void *p, void *user) {
+    (void)user;
+    ch_free(p);
+}
+
+static void open_contexts(struct ch_patterns *p) {
+    if (p->general)
+        return;
+    p->general = pcre2_general_context_create(take, give, NULL);
+    p->match = pcre2_match_context_create(p->general);
+    pcre2_set_depth_limit(p->match, CH_LIMIT_PATTERN_DEPTH);
+    pcre2_set_heap_limit(p->match, CH_LIMIT_PATTERN_HEAP / CH_KB);
+}
+
+static void free_pattern(struct ch_pattern *p) {
+    pcre2_match_data_free(p->data);
+    pcre2_code_free(p->code);
+    ch_free((char *)p->source.p);
+    ch_free(p);
+}
+
+void ch_patterns_release(struct ch_patterns *p) {
+    for (struct ch_pattern *at = p->list, *next; at; at = next) {
+        next = at->next;
+        free_pattern(at);
+    }
+    pcre2_match_context_free(p->match);
+    pcre2_general_context_free(p->general);
+    *p = (struct ch_patterns){0};
+}
+
+static pcre2_code *compile(struct ch_patterns *p, struct ch_sv text, char reason[128]) {
+    size_t at;
+    int code;
+    pcre2_compile_context *context = pcre2_compile_context_create(p->general);
+    pcre2_code *out = pcre2_compile((PCRE2_SPTR)text.p, text.n, OPTIONS, &code, &at, context);
+    pcre2_compile_context_free(context);
+    if (!out)
+        pcre2_get_error_message(code, (PCRE2_UCHAR *)reason, 128);
+    return out;
+}
+
+static struct ch_pattern *find(const struct ch_patterns *p, struct ch_sv source, bool native) {
+    struct ch_pattern *at = p->list;
+    while (at && !(at->native == native && ch_sv_eq(at->source, source)))
+        at = at->next;
+    return at;
+}
+
+static struct ch_pattern *keep(struct ch_patterns *p, struct ch_sv source, pcre2_code *code) {
+    struct ch_pattern *new = ch_alloc(sizeof(*new));
+    new->next = p->list;
+    new->source = ch_sv(ch_strndup(source.n ? source.p : "", source.n), source.n);
+    new->code = code;
+    new->data = pcre2_match_data_create(1, p->general);
+    new->match = p->match;
+    p->list = new;
+    p->n++;
+    return new;
+}
+
+int ch_patterns_add(struct ch_patterns *p, struct ch_sv source, struct ch_pattern **out,
+                    struct chela_error *err) {
+    CH_BUF_AUTO text = {.max = 64 * CH_LIMIT_PATTERN_TEXT};
+    char reason[128];
+    size_t at = 0;
+    *out = find(p, source, false);
+    if (*out)
+        return 0;
+    if (p->n >= CH_LIMIT_PATTERNS)
+        return ch_fail(err, CHELA_ELIMIT, "more than %d regular expressions", CH_LIMIT_PATTERNS);
+    const char *why = ch_ecma_translate(source, &text, &at);
+    if (why)
+        return ch_fail(err, CHELA_EINVAL, "not a regular expression: %s (at byte %zu)", why, at);
+    open_contexts(p);
+    pcre2_code *code = compile(p, ch_buf_sv(&text), reason);
+    if (!code)
+        return ch_fail(err, CHELA_EINVAL, "this regular expression is not supported: %s", reason);
+    *out = keep(p, source, code);
+    return 0;
+}
+
+int ch_patterns_add_native(struct ch_patterns *p, struct ch_sv source, struct ch_pattern **out) {
+    char reason[128];
+    *out = find(p, source, true);
+    if (*out)
+        return 0;
+    open_contexts(p);
+    pcre2_code *code = compile(p, source, reason);
+    if (!code)
+        return CHELA_EINVAL; /* tables older than ours */
+    *out = keep(p, source, code);
+    (*out)->native = true;
+    return 0;
+}
+
+/* Machine code has a small stack of its own; past it, start again without. */
+static int match_fast(struct ch_pattern *p, struct ch_sv text) {
+    int rc = pcre2_jit_match(p->code, (PCRE2_SPTR)text.p, text.n, 0, PCRE2_NO_UTF_CHECK, p->data,
+                             p->match);
+    if (rc != PCRE2_ERROR_JIT_STACKLIMIT)
+        return rc;
+    return pcre2_match(p->code, (PCRE2_SPTR)text.p, text.n, 0, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT,
+                       p->data, p->match);
+}
+
+static int match_plain(struct ch_pattern *p, struct ch_sv text) {
+    if (++p->uses == USES_BEFORE_JIT)
+        p->fast = pcre2_jit_compile(p->code, PCRE2_JIT_COMPLETE) == 0;
+    return pcre2_match(p->code, (PCRE2_SPTR)text.p, text.n, 0, PCRE2_NO_UTF_CHECK, p->data,
+                       p->match);
+}
+
+int ch_pattern_match(struct ch_pattern *p, struct ch_sv text) {
+    size_t steps = CH_LIMIT_PATTERN_STEPS + CH_LIMIT_PATTERN_STEPS_BYTE * text.n;
+    pcre2_set_match_limit(p->match, (uint32_t)CH_MIN(steps, UINT32_MAX));
+    if (text.n == 0)
+        text = CH_SV("");
+    int rc = p->fast ? match_fast(p, text) : match_plain(p, text);
+    if (rc >= 0)
+        return 1;
+    return rc == PCRE2_ERROR_NOMATCH ? 0 : CHELA_ELIMIT;
+}
+
+struct ch_sv ch_pattern_source(const struct ch_pattern *p) {
+    return p->source;
+}

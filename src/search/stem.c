@@ -1,0 +1,176 @@
+/* stem.c -- see stem.h. The steps have the numbers of the paper.
+ *
+ * A word is looked at as [C](VC)^m[V], where C and V are runs of consonants
+ * and of vowels; m is its measure. Most endings go only if the measure of what
+ * stays is large enough, so "relational" is cut and "rational" is not. */
+#include "search/stem.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+struct word {
+    char *p;
+    size_t n;
+};
+
+/* y is a vowel after a consonant. */
+static bool is_vowel(const char *p, size_t i) {
+    bool y_is_vowel = false;
+
+    for (; p[i] == 'y' && i > 0; i--)
+        y_is_vowel = !y_is_vowel;
+    bool vowel = memchr("aeiou", p[i], 5) != NULL;
+    return y_is_vowel ? !vowel : vowel;
+}
+
+static unsigned measure(const char *p, size_t n) {
+    unsigned m = 0;
+    bool after_vowel = false;
+
+    for (size_t i = 0; i < n; i++) {
+        bool vowel = is_vowel(p, i);
+        m += after_vowel && !vowel;
+        after_vowel = vowel;
+    }
+    return m;
+}
+
+static bool has_vowel(const char *p, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (is_vowel(p, i))
+            return true;
+    return false;
+}
+
+static bool ends_double(const struct word *w) {
+    return w->n > 1 && w->p[w->n - 1] == w->p[w->n - 2] && !is_vowel(w->p, w->n - 1);
+}
+
+/* consonant, vowel, consonant other than w, x, y: as in "hop", which has lost
+ * an e */
+static bool ends_short(const char *p, size_t n) {
+    return n > 2 && !is_vowel(p, n - 1) && is_vowel(p, n - 2) && !is_vowel(p, n - 3) &&
+           !memchr("wxy", p[n - 1], 3);
+}
+
+/* Most words do not have the ending: their last letter tells. */
+static inline bool ends_with(const struct word *w, const char *suffix, size_t n) {
+    return w->n > n && w->p[w->n - 1] == suffix[n - 1] && memcmp(w->p + w->n - n, suffix, n) == 0;
+}
+
+static inline bool ends(const struct word *w, const char *suffix) {
+    return ends_with(w, suffix, strlen(suffix));
+}
+
+struct rule {
+    const char *suffix, *by;
+    size_t suffix_n, by_n;
+};
+#define RULE(suffix, by) \
+    { suffix, by, sizeof(suffix) - 1, sizeof(by) - 1 }
+
+/* Apply the first rule that fits, if the measure of what stays is above m. */
+static void apply(struct word *w, const struct rule *rules, size_t n, unsigned m) {
+    for (size_t i = 0; i < n; i++) {
+        const struct rule *r = &rules[i];
+        if (!ends_with(w, r->suffix, r->suffix_n))
+            continue;
+        if (measure(w->p, w->n - r->suffix_n) > m) {
+            memcpy(w->p + w->n - r->suffix_n, r->by, r->by_n);
+            w->n -= r->suffix_n - r->by_n;
+        }
+        return;
+    }
+}
+
+/* plurals */
+static void step_1a(struct word *w) {
+    if (ends(w, "sses") || ends(w, "ies"))
+        w->n -= 2;
+    else if (ends(w, "s") && !ends(w, "ss"))
+        w->n--;
+}
+
+/* -ed and -ing; the e that they had taken comes back */
+static void step_1b(struct word *w) {
+    if (ends(w, "eed")) {
+        w->n -= measure(w->p, w->n - 3) > 0;
+        return;
+    }
+    const char *suffix = ends(w, "ed") ? "ed" : ends(w, "ing") ? "ing" : NULL;
+    if (!suffix || !has_vowel(w->p, w->n - strlen(suffix)))
+        return;
+    w->n -= strlen(suffix);
+    if (ends(w, "at") || ends(w, "bl") || ends(w, "iz"))
+        w->p[w->n++] = 'e';
+    else if (ends_double(w) && !memchr("lsz", w->p[w->n - 1], 3))
+        w->n--;
+    else if (measure(w->p, w->n) == 1 && ends_short(w->p, w->n))
+        w->p[w->n++] = 'e';
+}
+
+static void step_1c(struct word *w) {
+    if (ends(w, "y") && has_vowel(w->p, w->n - 1))
+        w->p[w->n - 1] = 'i';
+}
+
+static void step_2(struct word *w) {
+    static const struct rule rules[] = {
+        RULE("ational", "ate"), RULE("tional", "tion"), RULE("enci", "ence"),
+        RULE("anci", "ance"),   RULE("izer", "ize"),    RULE("bli", "ble"),
+        RULE("alli", "al"),     RULE("entli", "ent"),   RULE("eli", "e"),
+        RULE("ousli", "ous"),   RULE("ization", "ize"), RULE("ation", "ate"),
+        RULE("ator", "ate"),    RULE("alism", "al"),    RULE("iveness", "ive"),
+        RULE("fulness", "ful"), RULE("ousness", "ous"), RULE("aliti", "al"),
+        RULE("iviti", "ive"),   RULE("biliti", "ble"),  RULE("logi", "log"),
+    };
+    apply(w, rules, CH_LEN(rules), 0);
+}
+
+static void step_3(struct word *w) {
+    static const struct rule rules[] = {
+        RULE("icate", "ic"), RULE("ative", ""), RULE("alize", "al"), RULE("iciti", "ic"),
+        RULE("ical", "ic"),  RULE("ful", ""),   RULE("ness", ""),
+    };
+    apply(w, rules, CH_LEN(rules), 0);
+}
+
+static void step_4(struct word *w) {
+    static const struct rule rules[] = {
+        RULE("al", ""),   RULE("ance", ""), RULE("ence", ""), RULE("er", ""),    RULE("ic", ""),
+        RULE("able", ""), RULE("ible", ""), RULE("ant", ""),  RULE("ement", ""), RULE("ment", ""),
+        RULE("ent", ""),  RULE("ou", ""),   RULE("ism", ""),  RULE("ate", ""),   RULE("iti", ""),
+        RULE("ous", ""),  RULE("ive", ""),  RULE("ize", ""),
+    };
+    if (!ends(w, "ion"))
+        apply(w, rules, CH_LEN(rules), 1);
+    else if ((ends(w, "sion") || ends(w, "tion")) && measure(w->p, w->n - 3) > 1)
+        w->n -= 3;
+}
+
+static void step_5(struct word *w) {
+    if (ends(w, "e")) {
+        unsigned m = measure(w->p, w->n - 1);
+        if (m > 1 || (m == 1 && !ends_short(w->p, w->n - 1)))
+            w->n--;
+    }
+    if (ends(w, "ll") && measure(w->p, w->n) > 1)
+        w->n--;
+}
+
+size_t ch_stem(char *word, size_t n) {
+    struct word w = {word, n};
+
+    if (n <= 2)
+        return n;
+    step_1a(&w);
+    step_1b(&w);
+    step_1c(&w);
+    step_2(&w);
+    step_3(&w);
+    step_4(&w);
+    step_5(&w);
+    return w.n;
+}

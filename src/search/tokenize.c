@@ -1,0 +1,347 @@
+/* tokenize.c -- see tokenize.h.
+ *
+ * One pass over the characters. Each has a class; a word ends where the class
+ * says so (a separator, a digit after a letter) or where the case does ("aB",
+ * "ABc"). Nothing is kept of the text but a word in the making and the one
+ * before it, each cut to WORD_MAX bytes: what is longer is no word. */
+#include "search/tokenize.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "search/stem.h"
+
+enum { WORD_MAX = 32, COMPOUND_MAX = 16 };
+
+enum glyph {
+    SEPARATOR,
+    APOSTROPHE,
+    END, /* of a sentence */
+    LOWER,
+    UPPER,
+    DIGIT,
+    HAN,
+    DENSE /* of another script that is written without spaces */
+};
+
+struct text {
+    char p[WORD_MAX]; /* folded */
+    size_t n;
+};
+
+struct reader {
+    struct ch_terms *out;
+    size_t max;
+    uint32_t sentence;
+    struct text word, last; /* last.n 0: no word before this one in the sentence */
+    struct text compound;   /* all since the last separator */
+    unsigned parts;         /* of it */
+    bool after_apostrophe;
+    bool ascii;    /* the word: endings are English ones */
+    char dense[4]; /* the neighbour before, UTF-8; ndense 0: none */
+    size_t ndense;
+    bool dense_alone; /* ...and it has given no term yet */
+};
+
+/* --- characters ---------------------------------------------------------------- */
+
+/* U+00C0..U+017F without accents; '-' has no plain letter. */
+static const char plain[] = "aaaaaaaceeeeiiiidnooooo-ouuuuyts"  /* U+00C0 */
+                            "aaaaaaaceeeeiiiidnooooo-ouuuuyty"  /* U+00E0 */
+                            "aaaaaaccccccccddddeeeeeeeeeegggg"  /* U+0100 */
+                            "gggghhhhiiiiiiiiiiiijjkkklllllll"  /* U+0120 */
+                            "lllnnnnnnnnnoooooooorrrrrrssssss"  /* U+0140 */
+                            "ssttttttuuuuuuuuuuuuwwyyyzzzzzzs"; /* U+0160 */
+
+static bool between(uint32_t c, uint32_t first, uint32_t last) {
+    return c - first <= last - first;
+}
+
+static enum glyph ascii_class(uint32_t c) {
+    if (between(c, 'a', 'z'))
+        return LOWER;
+    if (between(c, 'A', 'Z'))
+        return UPPER;
+    if (between(c, '0', '9'))
+        return DIGIT;
+    if (c == '\'')
+        return APOSTROPHE;
+    return c == '.' || c == '!' || c == '?' || c == ';' || c == '\n' ? END : SEPARATOR;
+}
+
+/* Blocks of the Basic Multilingual Plane that are not letters of words. */
+static enum glyph wide_class(uint32_t c) {
+    static const struct {
+        uint32_t first, last;
+        enum glyph is;
+    } blocks[] = {
+        {0x0080, 0x00bf, SEPARATOR},   {0x00d7, 0x00d7, SEPARATOR}, {0x00f7, 0x00f7, SEPARATOR},
+        {0x0e00, 0x0eff, DENSE},       {0x1000, 0x109f, DENSE},     {0x1780, 0x17ff, DENSE},
+        {0x2018, 0x2019, APOSTROPHE},  {0x2000, 0x2bff, SEPARATOR}, {0x2e80, 0x2fdf, HAN},
+        {0x3002, 0x3002, END},         {0x3005, 0x3007, HAN},       {0x3000, 0x303f, SEPARATOR},
+        {0x3040, 0x33ff, DENSE},       {0x3400, 0x4dbf, HAN},       {0x4e00, 0x9fff, HAN},
+        {0xac00, 0xd7ff, DENSE},       {0xe000, 0xf8ff, SEPARATOR}, {0xf900, 0xfaff, HAN},
+        {0xfe00, 0xfe6f, SEPARATOR},   {0xff61, 0xff61, END},       {0xff62, 0xff65, SEPARATOR},
+        {0xff66, 0xffdc, DENSE},       {0xffe0, 0xffff, SEPARATOR}, {0x20000, 0x3ffff, HAN},
+        {0x1f000, 0x1faff, SEPARATOR},
+    };
+
+    for (size_t i = 0; i < CH_LEN(blocks); i++)
+        if (between(c, blocks[i].first, blocks[i].last))
+            return blocks[i].is;
+    return LOWER;
+}
+
+/* The class of a character, which is replaced by its plain lower-case form.
+ * Only ASCII has capitals that part words. */
+static enum glyph classify(uint32_t *c) {
+    if (between(*c, 0xff01, 0xff5e))
+        *c -= 0xff01 - '!'; /* a full-width form */
+    if (*c < 0x80) {
+        enum glyph is = ascii_class(*c);
+        *c += is == UPPER ? 'a' - 'A' : 0;
+        return is;
+    }
+    enum glyph is = wide_class(*c);
+    if (is != LOWER)
+        return is;
+    if (between(*c, 0xc0, 0x17f))
+        *c = (unsigned char)plain[*c - 0xc0];
+    else if (between(*c, 0x391, 0x3a9) || between(*c, 0x410, 0x42f))
+        *c += 32; /* Greek, Cyrillic */
+    else if (between(*c, 0x400, 0x40f))
+        *c += 80;
+    return LOWER;
+}
+
+/* --- terms ----------------------------------------------------------------------- */
+
+static uint64_t hash(const char *p, size_t n) {
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (unsigned char)p[i]) * UINT64_C(0x100000001b3);
+    h ^= h >> 32;
+    h *= UINT64_C(0xd6e8feb86659fd93);
+    return h ^ h >> 32;
+}
+
+static void emit(struct reader *r, enum ch_term_kind kind, const char *p, size_t n) {
+    struct ch_terms *w = r->out;
+
+    if (w->n >= r->max)
+        return;
+    if (w->n == w->cap) {
+        w->cap = w->cap ? 2 * w->cap : 32;
+        w->list = ch_realloc(w->list, w->cap * sizeof(*w->list));
+    }
+    w->list[w->n++] = (struct ch_term){hash(p, n), r->sentence, kind};
+}
+
+/* "analyse" is spelt "analyze". */
+static void respell(char *p, size_t n) {
+    static const char *const endings[] = {"isation", "ising", "ised", "ise", "yse", "ysing"};
+
+    for (size_t i = 0; i < CH_LEN(endings); i++) {
+        size_t e = strlen(endings[i]);
+        if (n > e + 2 && memcmp(p + n - e, endings[i], e) == 0)
+            p[n - e + 1] = 'z';
+    }
+}
+
+static void emit_stem(struct reader *r, enum ch_term_kind kind, struct text t) {
+    respell(t.p, t.n);
+    emit(r, kind, t.p, ch_stem(t.p, t.n));
+}
+
+static bool append(struct text *t, const char *p, size_t n) {
+    if (t->n + n > sizeof(t->p))
+        return false;
+    memcpy(t->p + t->n, p, n);
+    t->n += n;
+    return true;
+}
+
+/* --- words ----------------------------------------------------------------------- */
+
+/* Words of English that say nothing about what is wanted. Sorted. */
+static const char *const empty_words[] = {
+    "a",    "about",  "all",   "also", "am",    "an",    "and",   "any",  "are",  "as",    "at",
+    "be",   "been",   "but",   "by",   "can",   "could", "did",   "do",   "does", "for",   "from",
+    "give", "had",    "has",   "have", "he",    "help",  "her",   "his",  "how",  "i",     "if",
+    "in",   "into",   "is",    "it",   "its",   "just",  "know",  "let",  "like", "me",    "my",
+    "need", "no",     "not",   "of",   "off",   "on",    "or",    "our",  "out",  "over",  "please",
+    "she",  "should", "so",    "some", "such",  "tell",  "than",  "that", "the",  "their", "them",
+    "then", "there",  "these", "they", "this",  "those", "to",    "too",  "us",   "want",  "was",
+    "we",   "were",   "what",  "when", "where", "which", "while", "who",  "whom", "why",   "will",
+    "with", "would",  "you",   "your", "yours",
+};
+
+/* What a new request within a request often begins with. */
+static const char *const turns[] = {"also", "then"};
+
+static int compare(const void *key, const void *entry) {
+    const struct text *t = key;
+    const char *word = *(const char *const *)entry;
+    size_t n = strlen(word);
+    int order = memcmp(t->p, word, CH_MIN(t->n, n));
+    return order ? order : t->n < n ? -1 : t->n > n;
+}
+
+static bool listed(const struct text *t, const char *const *list, size_t n) {
+    return bsearch(t, list, n, sizeof(*list), compare) != NULL;
+}
+
+/* What is left of "what's", "don't", "we'll" after the apostrophe. */
+static bool is_clitic(const struct text *t) {
+    static const char *const clitics[] = {"d", "ll", "m", "re", "s", "t", "ve"};
+    return listed(t, clitics, CH_LEN(clitics));
+}
+
+static void end_word(struct reader *r) {
+    struct text w = r->word;
+    bool clitic = r->after_apostrophe && is_clitic(&w);
+
+    if (w.n == 0)
+        return;
+    r->word.n = 0;
+    r->after_apostrophe = false;
+    r->parts++;
+    if (clitic || listed(&w, empty_words, CH_LEN(empty_words))) {
+        if (listed(&w, turns, CH_LEN(turns)))
+            r->sentence++;
+        return;
+    }
+    bool digit = between((unsigned char)w.p[0], '0', '9');
+    if (w.n == 1 && !digit)
+        return;
+    if (r->ascii && !digit)
+        emit_stem(r, CH_TERM_WORD, w);
+    else
+        emit(r, CH_TERM_WORD, w.p, w.n);
+    if (r->last.n && append(&r->last, w.p, w.n))
+        emit_stem(r, CH_TERM_JOINED, r->last);
+    r->last = w;
+}
+
+/* The whole of "GitHub" or "ec2": others write it in one piece. */
+static void end_compound(struct reader *r) {
+    end_word(r);
+    if (r->parts > 1 && r->compound.n <= COMPOUND_MAX)
+        emit_stem(r, CH_TERM_WORD, r->compound);
+    r->compound.n = 0;
+    r->parts = 0;
+}
+
+static void add_letter(struct reader *r, uint32_t c) {
+    char p[4];
+    unsigned n = ch_utf8_put(p, c);
+
+    if (r->word.n == 0)
+        r->ascii = true;
+    r->ascii &= n == 1;
+    append(&r->word, p, n);
+    append(&r->compound, p, n);
+}
+
+/* --- scripts without spaces ---------------------------------------------------------- */
+
+static void end_dense(struct reader *r) {
+    if (r->ndense && r->dense_alone)
+        emit(r, CH_TERM_CHAR, r->dense, r->ndense);
+    r->ndense = 0;
+}
+
+static void add_dense(struct reader *r, uint32_t c, bool han) {
+    char pair[8];
+    size_t before = r->ndense;
+
+    memcpy(pair, r->dense, before);
+    size_t n = ch_utf8_put(r->dense, c);
+    memcpy(pair + before, r->dense, n);
+    r->ndense = n;
+    if (before)
+        emit(r, CH_TERM_CHARS, pair, before + n);
+    if (han)
+        emit(r, CH_TERM_CHAR, r->dense, n);
+    r->dense_alone = !before && !han;
+}
+
+/* --- texts --------------------------------------------------------------------------- */
+
+static void end_sentence(struct reader *r) {
+    end_compound(r);
+    r->last.n = 0;
+    r->sentence++;
+}
+
+/* The class of the next character; separators where the text ends. */
+static enum glyph peek(struct ch_sv rest) {
+    uint32_t c;
+    return ch_utf8_next(rest, &c) ? classify(&c) : SEPARATOR;
+}
+
+static bool parts_words(enum glyph before, enum glyph now, enum glyph after) {
+    if ((before == DIGIT) != (now == DIGIT))
+        return true;
+    return now == UPPER && (before == LOWER || (before == UPPER && after == LOWER));
+}
+
+static void take(struct reader *r, uint32_t c, enum glyph before, enum glyph now,
+                 enum glyph after) {
+    if (now != HAN && now != DENSE)
+        end_dense(r);
+    switch (now) {
+    case LOWER:
+    case UPPER:
+    case DIGIT:
+        if (parts_words(before, now, after))
+            end_word(r);
+        add_letter(r, c);
+        break;
+    case HAN:
+    case DENSE:
+        end_compound(r);
+        add_dense(r, c, now == HAN);
+        break;
+    case APOSTROPHE:
+        end_compound(r);
+        r->after_apostrophe = before == LOWER || before == UPPER;
+        break;
+    case END:
+        if (c == '.' && after >= LOWER)
+            end_compound(r); /* "3.5", "main.c", "os.path" */
+        else
+            end_sentence(r);
+        break;
+    case SEPARATOR:
+        end_compound(r);
+        break;
+    }
+}
+
+void ch_terms_read(struct ch_terms *w, struct ch_sv text, size_t max) {
+    struct reader r = {.out = w, .max = max, .sentence = w->n ? w->list[w->n - 1].sentence + 1 : 0};
+    enum glyph before = SEPARATOR;
+
+    while (text.n && w->n < max) {
+        uint32_t c = ' ';
+        unsigned n = ch_utf8_next(text, &c);
+        text = ch_sv(text.p + CH_MAX(n, 1u), text.n - CH_MAX(n, 1u));
+        enum glyph now = classify(&c);
+        take(&r, c, before, now, peek(text));
+        before = now;
+    }
+    end_compound(&r);
+    end_dense(&r);
+}
+
+void ch_terms_clear(struct ch_terms *w) {
+    w->n = 0;
+}
+
+void ch_terms_release(struct ch_terms *w) {
+    ch_free(w->list);
+    *w = (struct ch_terms){0};
+}

@@ -1,0 +1,50 @@
+/* mail_message.h -- addresses and messages as mail has them: RFC 5322, MIME.
+ *
+ * Whatever a model writes into a subject, a name or a file name, no header can
+ * be added: every header goes through one function, which refuses control
+ * characters, and addresses are checked character by character. */
+#ifndef CH_TOOL_MAIL_MESSAGE_H
+#define CH_TOOL_MAIL_MESSAGE_H
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "chela/error.h"
+
+struct ch_mailbox {
+    char *name; /* owned; for people, UTF-8, may be "" */
+    char *addr; /* owned; user@host, ASCII */
+};
+
+struct ch_mailboxes {
+    struct ch_mailbox *at; /* owned */
+    size_t n;
+};
+
+struct ch_mail_file {
+    const char *name; /* for people; borrowed */
+    struct ch_sv data;
+};
+
+struct ch_mail {
+    const struct ch_mailbox *from;
+    struct ch_mailboxes to, cc; /* borrowed */
+    struct ch_sv subject, body;
+    const struct ch_mail_file *files;
+    size_t nfiles;
+    int64_t date_ms;
+    uint64_t id[2]; /* random: makes the Message-ID and the boundary */
+};
+
+/* Add the mailboxes of a text: "a@x", "Name <a@x>", several with commas
+ * between them. CHELA_EINVAL names the first that is none. */
+int ch_mailboxes_add(struct ch_mailboxes *list, struct ch_sv text, struct chela_error *err);
+void ch_mailboxes_release(struct ch_mailboxes *list);
+
+/* "<number@host of the sender>" */
+void ch_mail_id(const struct ch_mail *m, struct ch_buf *out);
+
+/* Append the whole message, lines ended by CR LF. CHELA_EINVAL if a header would
+ * hold a control character. */
+int ch_mail_build(const struct ch_mail *m, struct ch_buf *out, struct chela_error *err);
+
+#endif

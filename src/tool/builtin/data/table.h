@@ -1,0 +1,34 @@
+/* table.h -- rows of a database as text that a model can read. */
+#ifndef CH_TOOL_TABLE_H
+#define CH_TOOL_TABLE_H
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "chela/sys/database.h"
+
+struct ch_cell {
+    struct ch_sv text; /* valid UTF-8, one line, cut to CH_LIMIT_SQL_CELL characters */
+    struct ch_sv json; /* the same as a JSON value */
+    bool number;       /* stands at the right */
+};
+
+struct ch_table {
+    struct ch_arena arena;
+    struct ch_cell *names; /* unique */
+    size_t ncolumns;       /* kept, at most CH_LIMIT_SQL_COLUMNS */
+    size_t nall;           /* there were */
+    struct ch_cell **rows;
+    size_t nrows, cap;
+};
+
+void ch_table_release(struct ch_table *t);
+void ch_table_columns(struct ch_table *t, const char *const *names, size_t n);
+void ch_table_row(struct ch_table *t, const struct chela_db_value *values, size_t n);
+
+/* Append the rows aligned under their names, or as a JSON array of objects:
+ * as many as fit into max characters. Returns how many that are. */
+size_t ch_table_text(const struct ch_table *t, size_t max, struct ch_buf *out);
+size_t ch_table_json(const struct ch_table *t, size_t max, struct ch_buf *out);
+
+#endif

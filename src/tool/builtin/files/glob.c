@@ -1,0 +1,300 @@
+/* glob.c -- see glob.h.
+ *
+ * Neither matcher recurses. Within a name a mismatch lets the last "*" take one
+ * character more; over a path it lets the last "**" take one name more. Going
+ * back to an earlier star is never needed: what the later one cannot mend by
+ * taking more, an earlier one cannot either. */
+#include "tool/builtin/files/glob.h"
+
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "chela/error.h"
+
+#define BAD_BYTE 0x110000u /* added to a byte that is not UTF-8: equals itself */
+
+/* --- one name ------------------------------------------------------------ */
+
+static uint32_t next_character(struct ch_sv *s) {
+    uint32_t c;
+    unsigned n = ch_utf8_next(*s, &c);
+
+    if (n == 0) {
+        c = BAD_BYTE + (unsigned char)s->p[0];
+        n = 1;
+    }
+    *s = ch_sv(s->p + n, s->n - n);
+    return c;
+}
+
+static bool in_range(uint32_t c, uint32_t from, uint32_t to) {
+    return c >= from && c <= to;
+}
+
+static bool is_alpha(uint32_t c) {
+    return in_range(c | 0x20, 'a', 'z');
+}
+
+static bool is_digit(uint32_t c) {
+    return in_range(c, '0', '9');
+}
+
+static bool is_space(uint32_t c) {
+    return c == ' ' || in_range(c, '\t', '\r');
+}
+
+static bool is_graph(uint32_t c) {
+    return in_range(c, 0x21, 0x7e);
+}
+
+/* 1 or 0, -1 for a name that does not exist. ASCII, whatever the locale. */
+static int in_class(struct ch_sv name, uint32_t c) {
+    return ch_sv_is(name, "alpha")    ? is_alpha(c)
+           : ch_sv_is(name, "digit")  ? is_digit(c)
+           : ch_sv_is(name, "alnum")  ? is_alpha(c) || is_digit(c)
+           : ch_sv_is(name, "upper")  ? in_range(c, 'A', 'Z')
+           : ch_sv_is(name, "lower")  ? in_range(c, 'a', 'z')
+           : ch_sv_is(name, "space")  ? is_space(c)
+           : ch_sv_is(name, "blank")  ? c == ' ' || c == '\t'
+           : ch_sv_is(name, "punct")  ? is_graph(c) && !is_alpha(c) && !is_digit(c)
+           : ch_sv_is(name, "graph")  ? is_graph(c)
+           : ch_sv_is(name, "print")  ? is_graph(c) || c == ' '
+           : ch_sv_is(name, "cntrl")  ? c < 0x20 || c == 0x7f
+           : ch_sv_is(name, "xdigit") ? is_digit(c) || in_range(c | 0x20, 'a', 'f')
+                                      : -1;
+}
+
+/* After "[" and "[:": the class up to ":]". */
+static int read_class(struct ch_sv *p, uint32_t c) {
+    const char *end = memmem(p->p, p->n, ":]", 2);
+
+    if (!end)
+        return -1;
+    struct ch_sv name = ch_sv(p->p, (size_t)(end - p->p));
+    *p = ch_sv(end + 2, p->n - name.n - 2);
+    return in_class(name, c);
+}
+
+/* A character that stands for itself in a bracket; false at the end. */
+static bool read_literal(struct ch_sv *p, uint32_t *out) {
+    if (p->n && p->p[0] == '\\')
+        *p = ch_sv(p->p + 1, p->n - 1);
+    if (p->n == 0)
+        return false;
+    *out = next_character(p);
+    return true;
+}
+
+/* One item of a bracket: 1 or 0 for c, -1 when it cannot be read. */
+static int read_item(struct ch_sv *p, uint32_t c) {
+    uint32_t from, to;
+
+    if (ch_sv_starts(*p, "[:")) {
+        *p = ch_sv(p->p + 2, p->n - 2);
+        return read_class(p, c);
+    }
+    if (!read_literal(p, &from))
+        return -1;
+    if (p->n < 2 || p->p[0] != '-' || p->p[1] == ']')
+        return c == from;
+    *p = ch_sv(p->p + 1, p->n - 1);
+    return read_literal(p, &to) ? in_range(c, from, to) : -1;
+}
+
+/* p is after "[" and, when the bracket could be read, ends after its "]". */
+static int read_bracket(struct ch_sv *p, uint32_t c) {
+    bool negated = p->n && (p->p[0] == '!' || p->p[0] == '^');
+    bool found = false;
+
+    if (negated)
+        *p = ch_sv(p->p + 1, p->n - 1);
+    for (bool first = true; first || (p->n && p->p[0] != ']'); first = false) {
+        int hit = read_item(p, c);
+        if (hit < 0)
+            return -1;
+        found |= hit;
+    }
+    if (p->n == 0)
+        return -1;
+    *p = ch_sv(p->p + 1, p->n - 1);
+    return found != negated;
+}
+
+/* Does the first element of p, which is not "*", take character c? Then p is
+ * behind it. */
+static bool take(struct ch_sv *p, uint32_t c) {
+    uint32_t own;
+
+    switch (p->p[0]) {
+    case '?':
+        *p = ch_sv(p->p + 1, p->n - 1);
+        return true;
+    case '[':
+        *p = ch_sv(p->p + 1, p->n - 1);
+        return read_bracket(p, c) > 0;
+    default:
+        return read_literal(p, &own) && own == c;
+    }
+}
+
+bool ch_glob_name(struct ch_sv pattern, struct ch_sv name) {
+    struct ch_sv star = {0}, from = {0}; /* after the last "*"; where it ends */
+
+    while (name.n) {
+        if (pattern.n && pattern.p[0] == '*') {
+            star = pattern = ch_sv(pattern.p + 1, pattern.n - 1);
+            from = name;
+            continue;
+        }
+        struct ch_sv rest = name;
+        uint32_t c = next_character(&rest);
+        if (pattern.n && take(&pattern, c)) {
+            name = rest;
+            continue;
+        }
+        if (!star.p)
+            return false;
+        if (star.n == 0)
+            return true;
+        next_character(&from);
+        name = from;
+        pattern = star;
+    }
+    while (pattern.n && pattern.p[0] == '*')
+        pattern = ch_sv(pattern.p + 1, pattern.n - 1);
+    return pattern.n == 0;
+}
+
+/* --- a path -------------------------------------------------------------- */
+
+bool ch_glob_path(struct ch_sv pattern, struct ch_sv path) {
+    struct ch_sv star = {0}, from = {0}; /* after the last "**"; where it ends */
+
+    for (;;) {
+        if (!pattern.p && !path.p)
+            return true;
+        struct ch_sv rest = pattern, part = pattern.p ? ch_sv_split(&rest, '/') : (struct ch_sv){0};
+        if (pattern.p && ch_sv_is(part, "**")) {
+            if (!rest.p)
+                return path.p;
+            star = pattern = rest;
+            from = path;
+            continue;
+        }
+        struct ch_sv left = path;
+        if (pattern.p && path.p && ch_glob_name(part, ch_sv_split(&left, '/'))) {
+            pattern = rest;
+            path = left;
+            continue;
+        }
+        if (!star.p || !from.p)
+            return false;
+        ch_sv_split(&from, '/');
+        path = from;
+        pattern = star;
+    }
+}
+
+/* --- braces -------------------------------------------------------------- */
+
+/* The first "{...}" with a comma of its own: where it opens and closes. */
+static bool find_braces(struct ch_sv p, size_t *open, size_t *close) {
+    for (size_t at = 0; at < p.n; at++) {
+        size_t depth = 0, commas = 0;
+        if (p.p[at] == '\\') {
+            at++;
+            continue;
+        }
+        if (p.p[at] != '{')
+            continue;
+        for (size_t i = at; i < p.n; i++) {
+            if (p.p[i] == '\\')
+                i++;
+            else if (p.p[i] == '{')
+                depth++;
+            else if (p.p[i] == ',')
+                commas += depth == 1;
+            else if (p.p[i] == '}' && --depth == 0) {
+                *open = at;
+                *close = i;
+                if (commas)
+                    return true;
+                break;
+            }
+        }
+    }
+    return false;
+}
+
+/* The alternative at the start of s, which is what is inside of braces. */
+static struct ch_sv next_alternative(struct ch_sv *s) {
+    size_t depth = 0, i = 0;
+
+    for (; i < s->n; i++) {
+        if (s->p[i] == '\\' && i + 1 < s->n)
+            i++;
+        else if (s->p[i] == '{')
+            depth++;
+        else if (s->p[i] == '}')
+            depth--;
+        else if (s->p[i] == ',' && depth == 0)
+            break;
+    }
+    struct ch_sv one = ch_sv(s->p, i);
+    *s = i < s->n ? ch_sv(s->p + i + 1, s->n - i - 1) : (struct ch_sv){0};
+    return one;
+}
+
+static struct ch_sv join(struct ch_arena *arena, struct ch_sv a, struct ch_sv b, struct ch_sv c) {
+    char *p = ch_arena_bytes(arena, a.n + b.n + c.n + 1);
+
+    memcpy(p, a.p, a.n);
+    memcpy(p + a.n, b.p, b.n);
+    memcpy(p + a.n + b.n, c.p, c.n);
+    return ch_sv(p, a.n + b.n + c.n);
+}
+
+/* Replace list[i], whose braces are at open and close, by its alternatives. */
+static int expand(struct ch_globs *g, struct ch_arena *arena, size_t i, size_t open, size_t close) {
+    struct ch_sv p = g->list[i];
+    struct ch_sv before = ch_sv(p.p, open), inside = ch_sv(p.p + open + 1, close - open - 1);
+    struct ch_sv after = ch_sv(p.p + close + 1, p.n - close - 1);
+
+    for (bool first = true; inside.p; first = false) {
+        if (!first && g->n == CH_LIMIT_GLOBS)
+            return CHELA_ELIMIT;
+        struct ch_sv one = join(arena, before, next_alternative(&inside), after);
+        g->list[first ? i : g->n++] = one;
+    }
+    return 0;
+}
+
+int ch_globs_read(struct ch_globs *g, struct ch_arena *arena, struct ch_sv pattern) {
+    size_t open, close;
+
+    g->list = ch_arena_zalloc(arena, CH_LIMIT_GLOBS * sizeof(*g->list));
+    g->list[0] = pattern;
+    g->n = 1;
+    for (size_t i = 0; i < g->n; i++)
+        while (find_braces(g->list[i], &open, &close)) {
+            int rc = expand(g, arena, i, open, close);
+            if (rc < 0)
+                return rc;
+        }
+    return 0;
+}
+
+static struct ch_sv last_name(struct ch_sv path) {
+    const char *slash = path.n ? memrchr(path.p, '/', path.n) : NULL;
+
+    return slash ? ch_sv(slash + 1, path.n - (size_t)(slash + 1 - path.p)) : path;
+}
+
+bool ch_globs_match(const struct ch_globs *g, struct ch_sv path) {
+    for (size_t i = 0; i < g->n; i++) {
+        struct ch_sv p = g->list[i];
+        bool whole = p.n && memchr(p.p, '/', p.n);
+        if (whole ? ch_glob_path(p, path) : ch_glob_name(p, last_name(path)))
+            return true;
+    }
+    return false;
+}

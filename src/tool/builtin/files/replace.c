@@ -1,0 +1,346 @@
+/* replace.c -- see replace.h.
+ *
+ * The tolerant search works on a plain form of both texts. For the file's the
+ * offset of every byte's origin is kept, so that a match is carried back to
+ * the bytes it came from. Matches are counted even when they overlap: "aa" is
+ * twice in "aaa", and which one is meant cannot be known. */
+#include "tool/builtin/files/replace.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+
+#define LINES_NAMED 8 /* places of an ambiguous text that are listed */
+#define COUNT_MAX 100 /* a repetitive text has as many as it has bytes */
+#define DIFF_LINES 8  /* of each side of an edit */
+#define DIFF_LINE 160 /* bytes of a line */
+#define DIFF_MAX 4000 /* bytes of the whole diff */
+
+/* --- the plain form ------------------------------------------------------ */
+
+struct plain {
+    struct ch_buf text;
+    uint32_t *origin; /* owned; one per byte of text; NULL when not wanted */
+    size_t cap;
+};
+
+static void plain_release(struct plain *p) {
+    ch_buf_release(&p->text);
+    ch_free(p->origin);
+}
+
+static void put(struct plain *p, char c, size_t origin) {
+    if (p->text.n == p->cap) {
+        p->cap = p->cap ? p->cap + p->cap / 2 : 256;
+        p->origin = ch_realloc(p->origin, p->cap * sizeof(*p->origin));
+    }
+    p->origin[p->text.n] = (uint32_t)origin;
+    ch_buf_addc(&p->text, c);
+}
+
+/* What a typist would have written, or 0 if the character stands for itself. */
+static char plain_character(uint32_t c) {
+    static const struct {
+        uint16_t from, to;
+        char plain;
+    } ranges[] = {
+        {0x00a0, 0x00a0, ' '},  {0x2002, 0x200a, ' '}, {0x2010, 0x2015, '-'},
+        {0x2018, 0x201b, '\''}, {0x201c, 0x201f, '"'}, {0x202f, 0x202f, ' '},
+        {0x2032, 0x2032, '\''}, {0x2033, 0x2033, '"'}, {0x205f, 0x205f, ' '},
+        {0x2212, 0x2212, '-'},  {0x3000, 0x3000, ' '},
+    };
+
+    for (size_t i = 0; i < CH_LEN(ranges); i++)
+        if (c >= ranges[i].from && c <= ranges[i].to)
+            return ranges[i].plain;
+    return 0;
+}
+
+static void drop_blanks_at_end(struct plain *p) {
+    while (p->text.n && (p->text.p[p->text.n - 1] == ' ' || p->text.p[p->text.n - 1] == '\t'))
+        p->text.n--;
+}
+
+static void make_plain(struct plain *p, struct ch_sv s) {
+    for (size_t i = 0; i < s.n;) {
+        uint32_t c = (unsigned char)s.p[i];
+        unsigned n = 1;
+        if (c == '\r' && i + 1 < s.n && s.p[i + 1] == '\n') {
+            n = 2;
+            c = '\n';
+        } else if (c >= 0x80) {
+            n = ch_utf8_next(ch_sv(s.p + i, s.n - i), &c);
+            c = n ? (uint32_t)plain_character(c) : 0;
+            n = n ? n : 1;
+        }
+        if (c == '\n')
+            drop_blanks_at_end(p);
+        if (c)
+            put(p, (char)c, i);
+        for (unsigned k = 0; !c && k < n; k++)
+            put(p, s.p[i + k], i + k);
+        i += n;
+    }
+    drop_blanks_at_end(p);
+}
+
+void ch_plain(struct ch_buf *out, struct ch_sv text) {
+    struct plain p = {0};
+
+    make_plain(&p, text);
+    ch_buf_add_sv(out, ch_buf_sv(&p.text));
+    plain_release(&p);
+}
+
+/* Where the origin of plain byte i ends in s. */
+static size_t origin_end(const struct plain *p, struct ch_sv s, size_t i) {
+    size_t at = p->origin[i];
+
+    if (s.p[at] == p->text.p[i])
+        return at + 1;
+    if (s.p[at] == '\r')
+        return at + 2;
+    return at + ch_utf8_next(ch_sv(s.p + at, s.n - at), NULL);
+}
+
+/* --- finding ------------------------------------------------------------- */
+
+struct found {
+    size_t count;
+    size_t at[LINES_NAMED]; /* the first few */
+};
+
+static struct found find_all(struct ch_sv text, struct ch_sv needle) {
+    struct found f = {0};
+    const char *at = text.p, *end = text.p + text.n;
+
+    while (needle.n && f.count < COUNT_MAX &&
+           (at = memmem(at, (size_t)(end - at), needle.p, needle.n))) {
+        if (f.count < LINES_NAMED)
+            f.at[f.count] = (size_t)(at - text.p);
+        f.count++;
+        at++;
+    }
+    return f;
+}
+
+static unsigned line_of(struct ch_sv text, size_t at) {
+    unsigned line = 1;
+
+    for (size_t i = 0; i < at; i++)
+        line += text.p[i] == '\n';
+    return line;
+}
+
+static int ambiguous(struct ch_sv text, const struct found *f, size_t number,
+                     struct chela_error *err) {
+    CH_BUF_AUTO lines = {0};
+
+    for (size_t i = 0; i < f->count && i < LINES_NAMED; i++)
+        ch_buf_addf(&lines, "%s%u", i ? ", " : "", line_of(text, f->at[i]));
+    return ch_fail(err, CHELA_EINVAL,
+                   "the old text of edit %zu occurs %s%zu times (lines %s%s); add lines around it "
+                   "until it is unique",
+                   number, f->count == COUNT_MAX ? "at least " : "", f->count, ch_buf_str(&lines),
+                   f->count > LINES_NAMED ? ", ..." : "");
+}
+
+/* Often only the first line was copied right: say where that is. */
+static int not_found(struct ch_sv text, struct ch_sv old, size_t number, struct chela_error *err) {
+    struct ch_sv first = {NULL, 0};
+
+    while (old.n && first.n == 0)
+        first = ch_sv_trim(ch_sv_split(&old, '\n'));
+    struct found f = first.n >= 4 && ch_sv_trim(old).n ? find_all(text, first) : (struct found){0};
+    if (f.count == 1)
+        return ch_fail(err, CHELA_EINVAL,
+                       "the old text of edit %zu was not found; its first line is at line %u, but "
+                       "what follows or its indentation differs. Read the file again and copy the "
+                       "text exactly",
+                       number, line_of(text, f.at[0]));
+    return ch_fail(err, CHELA_EINVAL,
+                   "the old text of edit %zu was not found. Read the file again and copy the text "
+                   "exactly, with its indentation",
+                   number);
+}
+
+static int find_tolerant(struct ch_sv text, struct plain *file, struct ch_edit *e, size_t number,
+                         struct chela_error *err) {
+    struct plain old = {0};
+    int rc = 0;
+
+    if (!file->origin)
+        make_plain(file, text);
+    make_plain(&old, e->old_text);
+    size_t n = old.text.n;
+    struct found f = find_all(ch_buf_sv(&file->text), ch_buf_sv(&old.text));
+    if (f.count == 0) {
+        rc = not_found(text, e->old_text, number, err);
+    } else if (f.count > 1) {
+        rc = ambiguous(ch_buf_sv(&file->text), &f, number, err);
+    } else {
+        e->from = file->origin[f.at[0]];
+        e->to = origin_end(file, text, f.at[0] + n - 1);
+        e->tolerant = true;
+    }
+    plain_release(&old);
+    return rc;
+}
+
+static int find(struct ch_sv text, struct plain *file, struct ch_edit *e, size_t number,
+                struct chela_error *err) {
+    if (e->old_text.n == 0)
+        return ch_fail(err, CHELA_EINVAL,
+                       "the old text of edit %zu is empty; use write to create a file", number);
+    struct found f = find_all(text, e->old_text);
+    if (f.count > 1)
+        return ambiguous(text, &f, number, err);
+    if (f.count == 0)
+        return find_tolerant(text, file, e, number, err);
+    e->from = f.at[0];
+    e->to = e->from + e->old_text.n;
+    if (e->from && text.p[e->from] == '\n' && text.p[e->from - 1] == '\r')
+        e->from--; /* CR and LF go together */
+    return 0;
+}
+
+/* --- replacing ----------------------------------------------------------- */
+
+enum line_ends { ENDS_UNKNOWN, ENDS_LF, ENDS_CRLF };
+
+static enum line_ends line_ends_of(struct ch_sv text) {
+    size_t lf = 0, crlf = 0;
+
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] != '\n')
+            continue;
+        if (i && text.p[i - 1] == '\r')
+            crlf++;
+        else
+            lf++;
+    }
+    return crlf > lf ? ENDS_CRLF : lf ? ENDS_LF : ENDS_UNKNOWN;
+}
+
+/* New lines end as those of the file do. */
+static void add_with_ends(struct ch_buf *out, struct ch_sv s, enum line_ends ends) {
+    for (size_t i = 0; i < s.n; i++) {
+        bool pair = s.p[i] == '\r' && i + 1 < s.n && s.p[i + 1] == '\n';
+        if (pair && ends == ENDS_LF)
+            continue;
+        if (s.p[i] == '\n' && ends == ENDS_CRLF && !(i && s.p[i - 1] == '\r'))
+            ch_buf_addc(out, '\r');
+        ch_buf_addc(out, s.p[i]);
+    }
+}
+
+static int by_place(const void *a, const void *b) {
+    const struct ch_edit *x = a, *y = b;
+
+    return x->from < y->from ? -1 : x->from > y->from;
+}
+
+static int check_overlaps(struct ch_sv text, const struct ch_edit *edits, size_t n,
+                          struct chela_error *err) {
+    for (size_t i = 1; i < n; i++)
+        if (edits[i].from < edits[i - 1].to)
+            return ch_fail(err, CHELA_EINVAL, "two edits overlap at line %u; make them one edit",
+                           line_of(text, edits[i].from));
+    return 0;
+}
+
+static int find_all_edits(struct ch_sv text, struct ch_edit *edits, size_t n,
+                          struct chela_error *err) {
+    struct plain file = {0};
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = find(text, &file, &edits[i], i + 1, err);
+    plain_release(&file);
+    return rc;
+}
+
+int ch_replace(struct ch_sv text, struct ch_edit *edits, size_t n, struct ch_buf *out,
+               struct chela_error *err) {
+    enum line_ends ends = line_ends_of(text);
+    size_t at = 0;
+
+    int rc = find_all_edits(text, edits, n, err);
+    if (rc == 0) {
+        qsort(edits, n, sizeof(*edits), by_place);
+        rc = check_overlaps(text, edits, n, err);
+    }
+    if (rc < 0)
+        return rc;
+    size_t before = out->n;
+    for (size_t i = 0; i < n; i++) {
+        struct ch_edit *e = &edits[i];
+        e->line = line_of(text, e->from);
+        add_with_ends(&e->with, e->new_text, ends);
+        ch_buf_add(out, text.p + at, e->from - at);
+        ch_buf_add_sv(out, ch_buf_sv(&e->with));
+        at = e->to;
+    }
+    ch_buf_add(out, text.p + at, text.n - at);
+    if (ch_sv_eq(ch_sv(ch_buf_str(out) + before, out->n - before), text)) {
+        out->n = before;
+        return ch_fail(err, CHELA_EINVAL, "the edits change nothing: old and new text are equal");
+    }
+    return 0;
+}
+
+void ch_edits_release(struct ch_edit *edits, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        ch_buf_release(&edits[i].with);
+}
+
+/* --- the diff ------------------------------------------------------------ */
+
+static void add_lines(struct ch_buf *out, char sign, struct ch_sv lines) {
+    for (unsigned i = 0; lines.n; i++) {
+        struct ch_sv line = ch_sv_split(&lines, '\n');
+        if (i == DIFF_LINES) {
+            ch_buf_addf(out, "%c ...\n", sign);
+            return;
+        }
+        if (line.n && line.p[line.n - 1] == '\r')
+            line.n--;
+        bool cut = line.n > DIFF_LINE;
+        ch_buf_addc(out, sign);
+        ch_buf_add_sv(out, ch_utf8_cut(line, DIFF_LINE));
+        ch_buf_add_str(out, cut ? "...\n" : "\n");
+    }
+}
+
+/* The edit widened to whole lines, before and after. */
+static void add_edit(struct ch_buf *out, struct ch_sv text, const struct ch_edit *e) {
+    size_t from = e->from, to = e->to;
+    CH_BUF_AUTO after = {0};
+
+    while (from > 0 && text.p[from - 1] != '\n')
+        from--;
+    while (to < text.n && text.p[to] != '\n' && !(to > from && text.p[to - 1] == '\n'))
+        to++;
+    ch_buf_add(&after, text.p + from, e->from - from);
+    ch_buf_add_sv(&after, ch_buf_sv(&e->with));
+    ch_buf_add(&after, text.p + e->to, to - e->to);
+    ch_buf_addf(out, "@@ line %u @@\n", e->line);
+    add_lines(out, '-', ch_sv(text.p + from, to - from));
+    add_lines(out, '+', ch_buf_sv(&after));
+}
+
+void ch_replace_diff(struct ch_sv text, const struct ch_edit *edits, size_t n, struct ch_buf *out) {
+    size_t limit = out->n + DIFF_MAX;
+
+    for (size_t i = 0; i < n; i++) {
+        if (out->n > limit) {
+            ch_buf_addf(out, "@@ %zu more @@\n", n - i);
+            return;
+        }
+        add_edit(out, text, &edits[i]);
+    }
+}

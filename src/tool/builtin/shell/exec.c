@@ -1,0 +1,372 @@
+/* exec.c -- the tool `exec`: a command of the model's, in its box.
+ *
+ * Output is one stream, as on a terminal. In the foreground the call waits for
+ * the end: exit code 0 gives the output, any other an error result with it. In
+ * the background it is a job of the session (jobs.h) from the start, and the
+ * call is answered as soon as that runs. */
+#include <stdlib.h>
+
+#include "base/limits.h"
+#include "tool/builtin/builtins.h"
+#include "tool/builtin/shell/exec_request.h"
+#include "tool/call/call.h"
+#include "tool/result/head_tail.h"
+#include "tool/process/jobs.h"
+#include "tool/process/path.h"
+#include "tool/call/plan.h"
+#include "tool/process/program.h"
+#include "json/writer.h"
+
+/* What a program is told about its terminal, or that it has none. */
+static const char *const no_tty_env[] = {"TERM=dumb", NULL};
+static const char *const tty_env[] = {"TERM=xterm-256color", "PAGER=cat", "GIT_PAGER=cat", NULL};
+
+struct exec_tool { /* ch_tool.impl */
+    char *env[CH_PROGRAM_ENV + 1];
+};
+
+/* A call in progress: chela_call.doing. */
+struct exec {
+    chela_call *call;
+    struct ch_loop *loop;
+    struct ch_exec_request request; /* in the call's arena */
+    int64_t started_ms;
+    struct ch_ends output;
+    struct ch_program *program; /* in the foreground */
+    struct ch_job *job;         /* in the background; borrowed while watched */
+    struct ch_job_watch watch;
+};
+
+static int64_t now(const struct exec *x) {
+    return ch_mono_ms(ch_loop_clock(x->loop));
+}
+
+static void free_exec(struct exec *x) {
+    ch_job_unwatch(&x->watch);
+    ch_ends_release(&x->output);
+    x->call->doing = NULL;
+    ch_free(x);
+}
+
+static void conclude(struct ch_work *w) {
+    chela_call *call = CH_CONTAINER(w, chela_call, work);
+
+    ch_answer_conclude(&call->answer, 0, &call->made);
+}
+
+static void on_concluded(struct ch_work *w) {
+    chela_call *call = CH_CONTAINER(w, chela_call, work);
+
+    if (call->env) /* or it was abandoned meanwhile, and nobody waits */
+        ch_call_worked(call);
+    ch_call_unref(call);
+}
+
+/* A long output is cut and put into a file: not on the loop. */
+static void finish(struct exec *x) {
+    bool large = x->output.total > CH_LIMIT_RESULT_CHARS;
+    chela_call *call = x->call;
+
+    free_exec(x);
+    if (large) {
+        ch_call_ref(call);
+        call->work =
+            (struct ch_work){.run = conclude, .done = on_concluded, .dropped = on_concluded};
+        ch_work_submit(call->env->workers, &call->work);
+        return;
+    }
+    ch_answer_conclude(&call->answer, 0, &call->made);
+    ch_call_worked(call);
+}
+
+/* --- what came of it ----------------------------------------------------- */
+
+static const char *sandbox_word(const struct ch_program_result *r) {
+    return !r->boxed ? "off" : r->degraded ? "degraded" : "on";
+}
+
+/* The start and, because that is where a failure is explained, more of the end
+ * of an output that goes into an error. Quoting may double it. */
+static void add_cut(struct ch_buf *out, struct ch_sv text, struct ch_room room) {
+    struct ch_room third = {.chars = room.chars / 6, .cost = room.cost / 6};
+    struct ch_room half = {.chars = room.chars / 2, .cost = room.cost / 2};
+
+    if (ch_room_holds(half, ch_room_needed(text))) {
+        ch_buf_add_sv(out, text);
+        return;
+    }
+    struct ch_sv head = ch_room_start(third, text);
+    size_t want = (size_t)CH_MIN(room.chars / 3, room.cost / 12), at = text.n;
+    at = text.n - head.n > want ? text.n - want : head.n;
+    while (at < text.n && ((unsigned char)text.p[at] & 0xc0) == 0x80)
+        at++;
+    ch_buf_add_sv(out, head);
+    ch_buf_addf(out, "\n[... %zu bytes are left out here ...]\n", at - head.n);
+    ch_buf_add(out, text.p + at, text.n - at);
+}
+
+static void set_details(struct exec *x, const struct ch_program_result *r, struct ch_sv output) {
+    CH_BUF_AUTO json = {0};
+    struct ch_jw w = ch_jw(&json);
+
+    ch_jw_begin(&w, '{');
+    if (r->child && r->child->signal)
+        ch_jw_kint(&w, "signal", r->child->signal);
+    else if (r->child && r->child->exit_code >= 0)
+        ch_jw_kint(&w, "exit_code", r->child->exit_code);
+    if (output.n)
+        ch_jw_kstr(&w, "output", output);
+    ch_jw_kint(&w, "output_bytes", (int64_t)x->output.total);
+    ch_jw_kint(&w, "duration_ms", now(x) - x->started_ms);
+    ch_jw_kcstr(&w, "sandbox", sandbox_word(r));
+    ch_jw_end(&w, '}');
+    ch_answer_details(&x->call->answer, ch_buf_sv(&json));
+}
+
+static void set_failure(struct exec *x, const struct ch_program_result *r) {
+    CH_BUF_AUTO text = {0}, clean = {0}, cut = {0};
+
+    ch_ends_text(&x->output, &text);
+    ch_text_clean(&clean, ch_buf_sv(&text));
+    add_cut(&cut, ch_buf_sv(&clean), ch_room_of(x->call->answer.shape.window));
+    set_details(x, r, ch_buf_sv(&cut));
+}
+
+static void set_success(struct exec *x, const struct ch_program_result *r) {
+    CH_BUF_AUTO text = {.max = 3 * CH_LIMIT_OUTPUT_END};
+
+    ch_buf_addf(&text, "[exit code 0, %.1f s]\n", (double)(now(x) - x->started_ms) / 1000);
+    if (x->output.total == 0)
+        ch_buf_add_str(&text, "(no output)");
+    ch_ends_text(&x->output, &text);
+    x->call->answer.shape.tail = true;
+    ch_answer_text(&x->call->answer, ch_buf_sv(&text));
+    set_details(x, r, CH_SV(""));
+}
+
+static void on_done(const struct ch_program_result *r, void *user) {
+    struct exec *x = user;
+    const struct ch_child_result *c = r->child;
+
+    x->program = NULL;
+    if (r->error)
+        chela_result_error(x->call, r->error_type, "%s", r->error);
+    else if (c->timed_out)
+        chela_result_error(x->call, "timeout",
+                           "The command did not end within %.0f s and was stopped. Give it a "
+                           "longer timeout, or run it in the background.",
+                           (double)x->request.timeout_ms / 1000);
+    else if (c->signal)
+        chela_result_error(x->call, "internal", "The command was ended by signal %d (%s).",
+                           c->signal, strsignal(c->signal));
+    else if (c->exit_code != 0)
+        chela_result_error(x->call, "internal", "The command failed with exit code %d.",
+                           c->exit_code);
+    if (x->call->answer.error_type)
+        set_failure(x, r);
+    else
+        set_success(x, r);
+    finish(x);
+}
+
+/* --- running it ---------------------------------------------------------- */
+
+static void on_output(int stream, struct ch_sv data, void *user) {
+    struct exec *x = user;
+
+    (void)stream;
+    ch_ends_add(&x->output, data);
+}
+
+static size_t add_words(const char **to, size_t n, const char *const *from) {
+    while (*from)
+        to[n++] = *from++;
+    to[n] = NULL;
+    return n;
+}
+
+static bool is_set(const char *const *list, const char *entry) {
+    size_t n = (size_t)(strchr(entry, '=') - entry) + 1;
+
+    for (; *list; list++)
+        if (strncmp(*list, entry, n) == 0)
+            return true;
+    return false;
+}
+
+/* Ours, then what fits the terminal, then the model's; a later one wins. */
+static const char *const *make_env(struct exec *x, const struct exec_tool *tool) {
+    enum { ROOM = CH_PROGRAM_ENV + CH_LEN(tty_env) + CH_LIMIT_EXEC_VARIABLES + 1 };
+    const char **env = ch_arena_alloc(&x->call->arena, ROOM * sizeof(*env));
+    const char *const *terminal = x->request.tty ? tty_env : no_tty_env;
+    size_t n = 0;
+
+    for (size_t i = 0; tool->env[i]; i++)
+        if (!is_set(terminal, tool->env[i]) && !is_set(x->request.env, tool->env[i]))
+            env[n++] = tool->env[i];
+    for (size_t i = 0; terminal[i]; i++)
+        if (!is_set(x->request.env, terminal[i]))
+            env[n++] = terminal[i];
+    add_words(env, n, x->request.env);
+    return env;
+}
+
+static struct ch_program_opts program_opts(struct exec *x) {
+    return (struct ch_program_opts){
+        .policy = x->call->env->sandbox,
+        .argv = x->request.argv,
+        .env = make_env(x, x->call->tool->impl),
+        .workspace = x->call->workspace,
+        .cwd = x->request.cwd,
+        .merge = true,
+        .stream = true,
+        .tty = x->request.tty,
+        .timeout_ms = x->request.timeout_ms,
+    };
+}
+
+static void answer_started(struct exec *x) {
+    const char *id = ch_job_id(x->job);
+    struct ch_job_end state = ch_job_state(x->job);
+    CH_BUF_AUTO json = {0};
+    struct ch_jw w = ch_jw(&json);
+
+    if (state.error)
+        chela_result_error(x->call, "unavailable", "%s", state.error);
+    else
+        chela_result_printf(x->call,
+                            "Started in the background as %s. Use process with this id to poll "
+                            "it, read its log, write to it or kill it; you will be told when it "
+                            "ends.",
+                            id);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "id", id);
+    ch_jw_end(&w, '}');
+    ch_answer_details(&x->call->answer, ch_buf_sv(&json));
+    finish(x);
+}
+
+static void on_news(struct ch_job_watch *w) {
+    struct exec *x = CH_CONTAINER(w, struct exec, watch);
+
+    if (ch_job_prepared(x->job))
+        answer_started(x);
+    else
+        ch_job_watch(x->job, &x->watch);
+}
+
+static void start_job(struct exec *x) {
+    struct ch_program_opts opts = program_opts(x);
+    struct ch_jobs *jobs = x->call->env->jobs;
+    struct chela_error err = {0};
+
+    if (!jobs) {
+        chela_result_error(x->call, "unavailable",
+                           "Nothing can be run in the background here; run it without.");
+        finish(x);
+        return;
+    }
+    if (ch_job_start(jobs, &opts, ch_exec_line(x->call, x->request.text), &x->job, &err) < 0) {
+        chela_result_error(x->call, "unavailable", "%s: wait for one to end, or kill one.",
+                           err.message);
+        finish(x);
+        return;
+    }
+    x->watch.fn = on_news;
+    ch_job_watch(x->job, &x->watch);
+}
+
+static void start(chela_call *call) {
+    struct exec *x = ch_alloc(sizeof(*x));
+
+    x->call = call;
+    x->loop = call->env->loop;
+    call->doing = x;
+    atomic_store(&call->begun, true);
+    if (ch_exec_read(call, &x->request) < 0) {
+        finish(x); /* checked before, so a hook changed it */
+        return;
+    }
+    x->started_ms = now(x);
+    if (x->request.background) {
+        start_job(x);
+        return;
+    }
+    struct ch_program_opts opts = program_opts(x);
+    x->program = ch_program_start(x->loop, call->env->workers, &opts, on_output, on_done, x);
+}
+
+static void cancel(chela_call *call) {
+    struct exec *x = call->doing;
+
+    if (x && x->program)
+        ch_program_stop(x->program);
+    else if (x && x->job)
+        ch_job_kill(x->job);
+}
+
+static void abandon(chela_call *call) {
+    struct exec *x = call->doing;
+
+    if (!x)
+        return; /* only the answer is being made */
+    ch_program_close(x->program);
+    if (x->job)
+        ch_job_kill(x->job);
+    free_exec(x);
+}
+
+static void free_tool(void *impl) {
+    struct exec_tool *tool = impl;
+
+    if (!tool)
+        return;
+    ch_program_env_free(tool->env);
+    ch_free(tool);
+}
+
+static const struct ch_tool_ops ops = {
+    .name = "exec",
+    .start = start,
+    .cancel = cancel,
+    .abandon = abandon,
+    .free = free_tool,
+};
+
+/* --- before it ----------------------------------------------------------- */
+
+int ch_exec_check(chela_call *call, void *user) {
+    struct ch_exec_request request;
+
+    (void)user;
+    return ch_exec_read(call, &request);
+}
+
+static void plan(chela_call *call, struct ch_plan *out) {
+    const struct exec_tool *tool = call->tool->impl;
+    struct ch_exec_request r;
+    CH_BUF_AUTO rel = {0};
+
+    if (ch_exec_read(call, &r) < 0)
+        return;
+    out->command = ch_sv_str(r.text);
+    if (r.cwd && ch_path_inside(call->workspace, r.cwd, &rel) == 0)
+        out->cwd = ch_arena_printf(&call->arena, "%s/%s", call->workspace, ch_buf_str(&rel));
+    for (size_t i = 0; tool->env[i]; i++)
+        if (strncmp(tool->env[i], "PATH=", 5) == 0)
+            out->path = tool->env[i] + 5;
+    out->plain = !r.env[0] && !r.tty;
+}
+
+int ch_exec_add(struct ch_registry *r, const struct chela_tool_opts *opts,
+                struct chela_error *err) {
+    struct exec_tool *tool = ch_alloc(sizeof(*tool));
+
+    ch_program_env(tool->env);
+    int rc = ch_registry_add(r, opts, &ops, tool, err);
+    if (rc < 0)
+        free_tool(tool);
+    else
+        ch_registry_find(r, ch_sv_str(opts->name))->plan = plan;
+    return rc;
+}

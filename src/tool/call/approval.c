@@ -1,0 +1,352 @@
+/* approval.c -- see approval.h. */
+#include "tool/call/approval.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "tool/builtin/builtins.h"
+#include "tool/call/call.h"
+#include "tool/process/executable.h"
+#include "tool/registry/policy.h"
+#include "json/writer.h"
+
+struct level {
+    char *who; /* owned: name, glob or group */
+    enum ch_consent consent;
+};
+
+struct rule {
+    char *tool;            /* owned */
+    struct ch_words words; /* in the arena */
+};
+
+struct ch_approvals {
+    struct level *levels;
+    size_t nlevels;
+    struct rule *rules;
+    size_t nrules;
+    struct ch_arena arena;
+};
+
+/* --- levels ------------------------------------------------------------------- */
+
+static bool read_consent(struct ch_sv word, enum ch_consent *out) {
+    static const char *const words[] = {"auto", "ask", "deny"};
+
+    for (size_t i = 0; i < CH_LEN(words); i++)
+        if (ch_sv_is(word, words[i])) {
+            *out = (enum ch_consent)i;
+            return true;
+        }
+    return false;
+}
+
+int ch_consent_read(const char *word, enum ch_consent *out, struct chela_error *err) {
+    *out = CH_CONSENT_ASK;
+    if (!word || read_consent(ch_sv_str(word), out))
+        return 0;
+    return ch_fail(err, CHELA_EINVAL, "approve must be ask, auto or deny, not '%.40s'", word);
+}
+
+static int add_level(struct ch_approvals *a, struct ch_sv text, struct chela_error *err) {
+    struct ch_sv rest = text, who = ch_sv_trim(ch_sv_split(&rest, '='));
+    struct level level;
+
+    if (!who.n || !read_consent(ch_sv_trim(rest), &level.consent))
+        return ch_fail(err, CHELA_EINVAL, "expected TOOL=ask, auto or deny, not '%.*s'",
+                       (int)CH_MIN(text.n, (size_t)80), text.p);
+    if (ch_sv_starts(who, "group:") && !ch_policy_group(who))
+        return ch_fail(err, CHELA_EINVAL, "there is no %.*s", (int)CH_MIN(who.n, (size_t)80),
+                       who.p);
+    if (a->nlevels == CH_LIMIT_RULES)
+        return ch_fail(err, CHELA_ELIMIT, "more than %d levels of approval", CH_LIMIT_RULES);
+    level.who = ch_strndup(who.p, who.n);
+    a->levels = ch_realloc(a->levels, (a->nlevels + 1) * sizeof(*a->levels));
+    a->levels[a->nlevels++] = level;
+    return 0;
+}
+
+/* What holds when no rule speaks of a tool. */
+static enum ch_consent usual_level(const struct ch_tool *t) {
+    static const char *const asked_about[] = {"exec", "process", "send_email"};
+
+    if (t->flags & (CHELA_TOOL_RISKY | CHELA_TOOL_CONFIRM))
+        return CH_CONSENT_ASK;
+    for (size_t i = 0; i < CH_LEN(asked_about); i++)
+        if (strcmp(t->name, asked_about[i]) == 0)
+            return CH_CONSENT_ASK;
+    return CH_CONSENT_AUTO;
+}
+
+/* What the rules say of a tool; -1: nothing. */
+static int stated_level(const struct ch_approvals *a, const struct ch_tool *t) {
+    struct ch_sv name = ch_sv_str(t->name);
+    int named = -1, matched = -1;
+
+    for (size_t i = 0; a && i < a->nlevels; i++) {
+        struct ch_sv who = ch_sv_str(a->levels[i].who);
+        int consent = (int)a->levels[i].consent;
+        if (ch_sv_eq(who, name))
+            named = CH_MAX(named, consent);
+        else if (ch_policy_listed(who, name))
+            matched = CH_MAX(matched, consent);
+    }
+    return named >= 0 ? named : matched;
+}
+
+enum ch_consent ch_approvals_level(const struct ch_approvals *a, const struct ch_tool *t) {
+    int stated = stated_level(a, t);
+
+    return stated >= 0 ? (enum ch_consent)stated : usual_level(t);
+}
+
+/* --- rules that vouch ------------------------------------------------------------ */
+
+/* A rule about a command names a program, once and for all. */
+static int check_command_rule(const struct rule *r, const char *text, struct chela_error *err) {
+    const char *program = r->words.v[0];
+    const char *slash = strchr(program, '/');
+
+    if (strpbrk(program, "*?\\"))
+        return ch_fail(err, CHELA_EINVAL, "rule '%.80s': the program must be named", text);
+    if (slash && slash != program)
+        return ch_fail(err, CHELA_EINVAL,
+                       "rule '%.80s': a path must be absolute: what lies in the workspace "
+                       "may be the model's own",
+                       text);
+    if (ch_executable_runs_others(program, r->words.v))
+        return ch_fail(err, CHELA_EINVAL,
+                       "rule '%.80s': this program runs others, so no rule can vouch for it", text);
+    return 0;
+}
+
+static int check_argument_rule(const struct rule *r, const char *text, struct chela_error *err) {
+    for (size_t i = 0; i < r->words.n; i++)
+        if (!strchr(r->words.v[i], '='))
+            return ch_fail(err, CHELA_EINVAL, "rule '%.80s': expected words such as NAME=VALUE",
+                           text);
+    return 0;
+}
+
+static int add_rule(struct ch_approvals *a, const char *text, struct chela_error *err) {
+    struct ch_sv rest = ch_sv_str(text), tool = ch_sv_trim(ch_sv_split(&rest, ':'));
+    struct rule r = {.words = ch_shell_words(&a->arena, rest, CH_WORDS_PATTERN)};
+    bool named = tool.n && !memchr(tool.p, '*', tool.n) && !memchr(tool.p, ' ', tool.n);
+
+    if (!named || !rest.p)
+        return ch_fail(err, CHELA_EINVAL, "expected TOOL: PATTERN, not '%.80s'", text);
+    if (!r.words.v)
+        return ch_fail(err, CHELA_EINVAL, "rule '%.80s': the pattern holds %s", text, r.words.why);
+    int rc = ch_sv_is(tool, "exec") ? check_command_rule(&r, text, err)
+                                    : check_argument_rule(&r, text, err);
+    if (rc < 0)
+        return rc;
+    if (a->nrules == CH_LIMIT_RULES)
+        return ch_fail(err, CHELA_ELIMIT, "more than %d rules of approval", CH_LIMIT_RULES);
+    r.tool = ch_strndup(tool.p, tool.n);
+    a->rules = ch_realloc(a->rules, (a->nrules + 1) * sizeof(*a->rules));
+    a->rules[a->nrules++] = r;
+    return 0;
+}
+
+int ch_approvals_new(const char *levels, const char *const *rules, struct ch_approvals **out,
+                     struct chela_error *err) {
+    CH_AUTO(ch_approvals) a = ch_alloc(sizeof(*a));
+    struct ch_sv rest = ch_sv_str(levels);
+    int rc = 0;
+
+    while (rc == 0 && rest.n) {
+        struct ch_sv level = ch_sv_trim(ch_sv_split(&rest, ','));
+        if (level.n)
+            rc = add_level(a, level, err);
+    }
+    for (; rc == 0 && rules && *rules; rules++)
+        rc = add_rule(a, *rules, err);
+    if (rc == 0)
+        *out = CH_TAKE(a);
+    return rc;
+}
+
+void ch_approvals_free(struct ch_approvals *a) {
+    if (!a)
+        return;
+    for (size_t i = 0; i < a->nlevels; i++)
+        ch_free(a->levels[i].who);
+    for (size_t i = 0; i < a->nrules; i++)
+        ch_free(a->rules[i].tool);
+    ch_free(a->levels);
+    ch_free(a->rules);
+    ch_arena_release(&a->arena);
+    ch_free(a);
+}
+
+/* --- a rule against a call ---------------------------------------------------------- */
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+/* Both are real paths. */
+static bool is_inside(const char *path, const char *dir) {
+    size_t n = strlen(dir);
+
+    if (strcmp(dir, "/") == 0)
+        return true;
+    return strncmp(path, dir, n) == 0 && (path[n] == '/' || !path[n]);
+}
+
+/* The rule's program and the command's must be one file under one name: the
+ * file alone is not enough, since some hold many programs. */
+static bool same_program(const char *named, const struct ch_bound *b) {
+    CH_ARENA_AUTO arena = {0};
+    const char *file = ch_executable_find(&arena, named, b->plan.path, "/");
+    char *real = file ? realpath(file, NULL) : NULL;
+    bool same =
+        real && strcmp(real, b->real) == 0 && strcmp(base_name(file), base_name(b->program)) == 0;
+
+    free(real);
+    return same;
+}
+
+/* From the second word on. */
+static bool same_arguments(const struct ch_words *pattern, const struct ch_words *words) {
+    bool open = pattern->n > 1 && strcmp(pattern->v[pattern->n - 1], "**") == 0;
+    size_t fixed = open ? pattern->n - 1 : pattern->n;
+
+    if (words->n < fixed || (words->n > fixed && !open))
+        return false;
+    for (size_t i = 1; i < words->n; i++)
+        if (!ch_glob_word(i < fixed ? pattern->v[i] : "*", words->v[i]))
+            return false;
+    return true;
+}
+
+static bool command_matches(const struct rule *r, const chela_call *call,
+                            const struct ch_bound *b) {
+    char *workspace = realpath(call->workspace, NULL);
+    bool proved = !b->obstacle && b->plan.plain && workspace && is_inside(b->cwd, workspace) &&
+                  !is_inside(b->real, workspace) && !is_inside(b->program, workspace);
+
+    free(workspace);
+    return proved && same_program(r->words.v[0], b) && same_arguments(&r->words, &b->words);
+}
+
+/* A word NAME=GLOB of the rule for this argument. */
+static bool argument_matches(const struct rule *r, struct ch_sv name, const struct ch_json *value) {
+    CH_BUF_AUTO text = {0};
+    struct ch_jw w = ch_jw(&text);
+
+    if (ch_json_is(value, CH_JSON_STRING))
+        ch_buf_add_sv(&text, ch_json_str(value));
+    else
+        ch_jw_value(&w, value);
+    if (text.n && memchr(text.p, '\0', text.n))
+        return false;
+    for (size_t i = 0; i < r->words.n; i++) {
+        struct ch_sv glob = ch_sv_str(r->words.v[i]);
+        struct ch_sv key = ch_sv_split(&glob, '=');
+        if (glob.p && ch_sv_eq(key, name) && ch_glob_word(glob.p, ch_buf_str(&text)))
+            return true;
+    }
+    return false;
+}
+
+/* An argument that the rule does not speak of, or one that it does and the call
+ * leaves out: what the tool makes of either, the rule did not say. */
+static bool arguments_match(const struct rule *r, const struct ch_json *args) {
+    for (CH_JSON_MEMBERS(key, value, args))
+        if (!argument_matches(r, ch_json_str(key), value))
+            return false;
+    for (size_t i = 0; i < r->words.n; i++) {
+        struct ch_sv rest = ch_sv_str(r->words.v[i]);
+        if (!ch_json_get_sv(args, ch_sv_split(&rest, '=')))
+            return false;
+    }
+    return true;
+}
+
+/* Calls of a tool that is asked about which only look, or end what was agreed
+ * to before. */
+static const struct {
+    const char *tool, *argument, *value;
+} harmless[] = {
+    {"process", "action", "list"},
+    {"process", "action", "poll"},
+    {"process", "action", "log"},
+    {"process", "action", "kill"},
+};
+
+static bool is_harmless(const chela_call *call) {
+    if (call->tool->only_looks)
+        return call->tool->only_looks(call);
+    if (call->tool->check != ch_process_check)
+        return false; /* a host's own tool of that name */
+    for (size_t i = 0; i < CH_LEN(harmless); i++)
+        if (strcmp(harmless[i].tool, call->tool->name) == 0 &&
+            ch_sv_is(ch_json_get_str(call->args, harmless[i].argument), harmless[i].value))
+            return true;
+    return false;
+}
+
+bool ch_approvals_vouch(const struct ch_approvals *a, const chela_call *call,
+                        const struct ch_bound *b) {
+    if (stated_level(a, call->tool) < 0 && is_harmless(call))
+        return true;
+    for (size_t i = 0; a && i < a->nrules; i++) {
+        const struct rule *r = &a->rules[i];
+        if (strcmp(r->tool, call->tool->name) != 0)
+            continue;
+        if (b->plan.command.n ? command_matches(r, call, b) : arguments_match(r, call->args))
+            return true;
+    }
+    return false;
+}
+
+/* --- memory ---------------------------------------------------------------------------- */
+
+void ch_memory_release(struct ch_memory *m) {
+    ch_free(m->digests);
+    *m = (struct ch_memory){0};
+}
+
+void ch_memory_add(struct ch_memory *m, const unsigned char digest[CH_SHA256_SIZE]) {
+    if (!m->digests)
+        m->digests = ch_malloc(CH_LIMIT_REMEMBERED * sizeof(*m->digests));
+    memcpy(m->digests[m->next], digest, CH_SHA256_SIZE);
+    m->next = (m->next + 1) % CH_LIMIT_REMEMBERED;
+    m->n = CH_MIN(m->n + 1, (size_t)CH_LIMIT_REMEMBERED);
+}
+
+bool ch_memory_has(const struct ch_memory *m, const unsigned char digest[CH_SHA256_SIZE]) {
+    for (size_t i = 0; m && i < m->n; i++)
+        if (memcmp(m->digests[i], digest, CH_SHA256_SIZE) == 0)
+            return true;
+    return false;
+}
+
+/* --- consent is not the model's to give -------------------------------------------------- */
+
+static bool is_name(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.' || (unsigned char)c >= 0x80;
+}
+
+/* "/approve" as a word of its own, anywhere: what comes before it may be a
+ * wrapper, a pipe, a quote. Part of a longer path it is just a file. */
+bool ch_approval_is_self_approve(struct ch_sv text) {
+    static const char word[] = "/approve";
+    size_t n = sizeof(word) - 1;
+
+    for (size_t i = 0; text.n >= n && i <= text.n - n; i++) {
+        if (!ch_sv_eq_nocase(ch_sv(text.p + i, n), ch_sv(word, n)))
+            continue;
+        bool starts = i == 0 || !(is_name(text.p[i - 1]) || text.p[i - 1] == '/');
+        bool ends = i + n == text.n || !(is_name(text.p[i + n]) || text.p[i + n] == '/');
+        if (starts && ends)
+            return true;
+    }
+    return false;
+}

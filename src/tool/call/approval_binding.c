@@ -1,0 +1,220 @@
+/* approval_binding.c -- see approval_binding.h. */
+#include "tool/call/approval_binding.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "tool/call/call.h"
+#include "tool/result/display.h"
+#include "tool/process/executable.h"
+#include "json/writer.h"
+
+#define MANY_LINES 20 /* more than a terminal may show at once */
+
+/* --- arguments ------------------------------------------------------------------ */
+
+static int by_name(const void *a, const void *b) {
+    const struct ch_json *x = *(const struct ch_json *const *)a;
+    const struct ch_json *y = *(const struct ch_json *const *)b;
+    int order = memcmp(x->s, y->s, CH_MIN(x->n, y->n));
+
+    if (order == 0 && x->n != y->n)
+        order = x->n < y->n ? -1 : 1;
+    return order ? order : x < y ? -1 : 1; /* of equal names the order stays */
+}
+
+/* One text for all ways to write the same arguments: no white space, members
+ * by name. Inner objects keep their order, which at worst asks once more. */
+static void write_arguments(struct ch_arena *arena, const struct ch_json *args,
+                            struct ch_buf *out) {
+    const struct ch_json **keys = ch_arena_alloc(arena, (args->n + 1) * sizeof(*keys));
+    struct ch_jw w = ch_jw(out);
+    size_t n = 0;
+
+    for (CH_JSON_MEMBERS(key, value, args)) {
+        (void)value;
+        keys[n++] = key;
+    }
+    qsort(keys, n, sizeof(*keys), by_name);
+    ch_jw_begin(&w, '{');
+    for (size_t i = 0; i < n; i++) {
+        ch_jw_key_sv(&w, ch_json_str(keys[i]));
+        ch_jw_value(&w, keys[i] + 1);
+    }
+    ch_jw_end(&w, '}');
+}
+
+/* --- the digest ------------------------------------------------------------------- */
+
+/* Each part with its length, so that no two lists of parts look the same. */
+static void add(struct ch_sha256 *h, struct ch_sv part) {
+    uint64_t n = part.n;
+
+    ch_sha256_add(h, &n, sizeof(n));
+    ch_sha256_add(h, part.p, part.n);
+}
+
+/* Which file this is, and when it last changed. Nobody can set the time of
+ * change, as they can that of modification. */
+static void add_identity(struct ch_sha256 *h, const char *file) {
+    struct stat st;
+    uint64_t id[7] = {0};
+
+    if (file && stat(file, &st) == 0) {
+        id[0] = 1;
+        id[1] = (uint64_t)st.st_dev;
+        id[2] = (uint64_t)st.st_ino;
+        id[3] = st.st_mode;
+        if (S_ISREG(st.st_mode)) {
+            id[4] = (uint64_t)st.st_size;
+            id[5] = (uint64_t)st.st_ctim.tv_sec;
+            id[6] = (uint64_t)st.st_ctim.tv_nsec;
+        }
+    }
+    ch_sha256_add(h, id, sizeof(id));
+}
+
+/* An interpreter does what its files say. */
+static void add_scripts(struct ch_sha256 *h, struct ch_arena *arena, const struct ch_bound *b,
+                        const char *const *words) {
+    for (size_t i = 1; words[0] && words[i]; i++) {
+        const char *file =
+            *words[i] == '/' ? words[i] : ch_arena_printf(arena, "%s/%s", b->cwd, words[i]);
+        add_identity(h, file);
+    }
+}
+
+static void add_program(struct ch_sha256 *h, struct ch_arena *arena, const struct ch_bound *b) {
+    const char *const *words = b->plan.argv ? b->plan.argv : b->words.v;
+
+    add(h, ch_sv_str(b->program));
+    add(h, ch_sv_str(b->real));
+    add_identity(h, b->program);
+    add(h, ch_sv_str(b->cwd));
+    add_identity(h, b->cwd);
+    for (size_t i = 0; b->plan.argv && b->plan.argv[i]; i++)
+        add(h, ch_sv_str(b->plan.argv[i]));
+    if (words && b->program &&
+        (ch_executable_runs_others(b->program, words) || ch_executable_runs_others(b->real, words)))
+        add_scripts(h, arena, b, words);
+}
+
+/* --- what the plan leads to --------------------------------------------------------- */
+
+static const char *real_path(struct ch_arena *arena, const char *path) {
+    char *real = path ? realpath(path, NULL) : NULL;
+    const char *copy = real ? ch_arena_str(arena, ch_sv_str(real)) : NULL;
+
+    free(real);
+    return copy;
+}
+
+static const char *find_obstacle(const struct ch_bound *b) {
+    if (!b->plan.command.n)
+        return NULL; /* what runs is the operator's choice */
+    if (!b->words.v)
+        return b->words.why;
+    if (!b->program || !b->real)
+        return "a program that is not there";
+    if (ch_executable_runs_others(b->program, b->words.v) ||
+        ch_executable_runs_others(b->real, b->words.v))
+        return "a program that runs others";
+    return NULL;
+}
+
+static void resolve(chela_call *call, struct ch_bound *b) {
+    struct ch_arena *arena = &call->arena;
+    const char *cwd = b->plan.cwd ? b->plan.cwd : call->workspace;
+    const char *name = b->plan.argv ? b->plan.argv[0] : NULL;
+
+    if (b->plan.command.n) {
+        b->words = ch_shell_words(arena, b->plan.command, CH_WORDS_COMMAND);
+        name = b->words.v ? b->words.v[0] : NULL;
+    }
+    b->cwd = real_path(arena, cwd);
+    if (!b->cwd)
+        b->cwd = cwd;
+    b->program = name ? ch_executable_find(arena, name, b->plan.path, b->cwd) : NULL;
+    b->real = real_path(arena, b->program);
+    b->obstacle = find_obstacle(b);
+}
+
+static const char *show(chela_call *call) {
+    CH_BUF_AUTO text = {0};
+
+    call->tool->show(call, &text);
+    return text.n ? ch_arena_str(&call->arena, ch_buf_sv(&text)) : NULL;
+}
+
+void ch_bind(chela_call *call, struct ch_bound *out) {
+    CH_BUF_AUTO arguments = {0};
+    struct ch_sha256 h;
+
+    *out = (struct ch_bound){0};
+    if (call->tool->plan) {
+        call->tool->plan(call, &out->plan);
+        resolve(call, out);
+    }
+    if (call->tool->show)
+        out->shown = show(call);
+    write_arguments(&call->arena, call->args, &arguments);
+    ch_sha256_init(&h);
+    add(&h, ch_sv_str(call->tool->name));
+    add(&h, ch_buf_sv(&arguments));
+    add(&h, out->plan.command);
+    if (out->cwd)
+        add_program(&h, &call->arena, out);
+    if (out->shown)
+        add(&h, ch_sv_str(out->shown));
+    ch_sha256_end(&h, out->digest);
+}
+
+/* --- for people ------------------------------------------------------------------------ */
+
+static void show_cut(struct ch_buf *out, struct ch_sv text) {
+    struct ch_sv shown = ch_utf8_cut(text, CH_LIMIT_SUMMARY);
+
+    ch_display_add(out, shown, CH_DISPLAY_TEXT);
+    if (shown.n < text.n)
+        ch_buf_addf(out, "\n  [cut here: %zu of %zu bytes are not shown]", text.n - shown.n,
+                    text.n);
+}
+
+static void show_line(struct ch_buf *out, const char *label, const char *text) {
+    if (!text)
+        return;
+    ch_buf_addf(out, "\n  %s: ", label);
+    ch_display_add(out, ch_sv_str(text), CH_DISPLAY_LINE);
+}
+
+static void show_lines(struct ch_buf *out, struct ch_sv text) {
+    size_t lines = 1;
+
+    for (size_t i = 0; i < text.n; i++)
+        lines += text.p[i] == '\n';
+    if (lines > MANY_LINES)
+        ch_buf_addf(out, "\n  lines: %zu", lines);
+}
+
+/* Arguments are shown as they were understood: white space cannot push a part
+ * of them out of sight. */
+void ch_bound_show(chela_call *call, const struct ch_bound *b, struct ch_buf *out) {
+    bool command = b->plan.command.n > 0;
+    CH_BUF_AUTO arguments = {0};
+
+    write_arguments(&call->arena, call->args, &arguments);
+    ch_buf_addf(out, "%s: ", call->tool->name);
+    show_cut(out, command ? b->plan.command : ch_buf_sv(&arguments));
+    show_line(out, "program", b->program);
+    show_line(out, "directory", b->cwd);
+    if (command)
+        show_lines(out, b->plan.command);
+    if (command && !b->plan.plain)
+        show_line(out, "arguments", ch_buf_str(&arguments));
+    if (b->shown) {
+        ch_buf_addc(out, '\n');
+        show_cut(out, ch_sv_str(b->shown));
+    }
+}

@@ -1,0 +1,682 @@
+/* batch.c -- see batch.h.
+ *
+ * All callbacks come from one place, pump(), which runs as a deferred task.
+ * Whatever happens (a call ended, the owner skipped, cancelled or answered)
+ * changes the calls and schedules the pump: so no callback fires inside a
+ * ch_batch_* call, and the owner may call any of them from a callback, close
+ * included.
+ *
+ * Calls are started in order; at most `parallel` run at once, and one marked
+ * sequential runs alone. Two kinds of calls are put aside and overtaken: one
+ * that needs a person's consent, until all others have ended, and one that
+ * works on the same thing as an earlier call (resource_locks.h), until that has ended.
+ * `ended` is the queue of calls whose result was decided and not yet
+ * announced. */
+#include "tool/call/batch.h"
+
+#include <assert.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "tool/call/call.h"
+#include "tool/call/state.h"
+
+struct ch_batch {
+    struct ch_call_env env; /* of every call; its texts are ours */
+    struct ch_session_state own_state; /* when the owner has none for us */
+    struct ch_batch_ops ops;
+    void *user;
+    unsigned parallel;
+    size_t max_calls;
+
+    chela_call **calls; /* owned references, in call order */
+    size_t n;
+    size_t next;        /* the first call not started or put aside */
+    size_t running;     /* started and not decided */
+    size_t waiting;     /* for the host's answer or a person's consent */
+    chela_call **ended; /* queue, at most n in its whole life; borrowed */
+    size_t nended, announced;
+    bool alone; /* a sequential call runs */
+    struct ch_batch_totals totals;
+
+    struct ch_task task;
+    bool held;
+    bool paused;    /* `over` was called with some waiting */
+    bool told_over; /* `over` was called with none */
+    bool pumping, closed;
+};
+
+static void hold_loop(struct ch_batch *b) {
+    if (!b->held)
+        ch_loop_hold(b->env.loop);
+    b->held = true;
+}
+
+static void release_loop(struct ch_batch *b) {
+    if (b->held)
+        ch_loop_release(b->env.loop);
+    b->held = false;
+}
+
+static void wake(struct ch_batch *b) {
+    if (!b->paused)
+        ch_task_defer(b->env.loop, &b->task);
+}
+
+/* --- what calls ask of us ------------------------------------------------ */
+
+static enum ch_before on_before(chela_call *call, char **arguments, char **feedback) {
+    struct ch_batch *b = call->owner;
+
+    return b->ops.before(call->block, arguments, feedback, b->user);
+}
+
+static enum ch_before on_invalid(chela_call *call, const char *problem, char **name,
+                                 char **arguments, char **feedback) {
+    struct ch_batch *b = call->owner;
+
+    return b->ops.invalid(call->block, problem, name, arguments, feedback, b->user);
+}
+
+static enum chela_decision on_ask(chela_call *call, const struct ch_ask *ask, char **reason) {
+    struct ch_batch *b = call->owner;
+
+    return b->ops.ask(call->block, ask, reason, b->user);
+}
+
+static void on_progress(chela_call *call, struct ch_sv text) {
+    struct ch_batch *b = call->owner;
+
+    if (b->ops.progress)
+        b->ops.progress(call->block, text, b->user);
+}
+
+static void on_used(chela_call *call, int64_t tokens) {
+    struct ch_batch *b = call->owner;
+
+    if (b->ops.used)
+        b->ops.used(tokens, b->user);
+}
+
+static void on_ended(chela_call *call) {
+    struct ch_batch *b = call->owner;
+
+    b->ended[b->nended++] = call;
+    wake(b);
+}
+
+static void on_rested(chela_call *call) {
+    wake(call->owner);
+}
+
+/* --- announcing ---------------------------------------------------------- */
+
+static struct ch_result result_of(const chela_call *call) {
+    const struct ch_outcome *o = &call->outcome;
+
+    return (struct ch_result){
+        .id = call->block->id,
+        .name = call->block->name,
+        .content = ch_buf_sv(&o->content),
+        .details = ch_buf_sv(&o->details),
+        .is_error = o->is_error,
+        .truncated = o->truncated,
+        .denied = o->denied,
+        .error_type = o->error_type,
+        .retryable = o->retryable,
+        .attempts = call->attempts,
+        .duration_ms = call->duration_ms,
+    };
+}
+
+static void count(struct ch_batch *b, const chela_call *call) {
+    const struct ch_outcome *o = &call->outcome;
+    struct ch_batch_totals *t = &b->totals;
+
+    if (o->denied)
+        t->denied++;
+    else if (o->is_error)
+        t->errors++;
+    else
+        t->ok++;
+    t->ran += call->ran;
+    t->stop |= call->stop_run;
+    if (call->ran && !o->is_error && call->tool && (call->tool->flags & CHELA_TOOL_TERMINATES))
+        t->terminated = true;
+}
+
+static void let_hook_rewrite(struct ch_batch *b, chela_call *call) {
+    struct ch_buf *content = &call->outcome.content;
+    struct ch_result r = result_of(call);
+    char *text = (char *)r.content.p;
+
+    if (!b->ops.after)
+        return;
+    b->ops.after(&r, &text, b->user);
+    if (!text || text == r.content.p)
+        return;
+    ch_buf_clear(content);
+    ch_buf_add_str(content, text);
+    ch_free(text);
+}
+
+/* The model's own words about the call are not what was done. */
+static void tell_edit(chela_call *call) {
+    struct ch_sv shown = ch_utf8_cut(call->arguments, CH_LIMIT_ROLE_RESULT);
+
+    if (ch_sv_eq(ch_buf_sv(&call->outcome.content), call->arguments))
+        return; /* the result says so itself */
+    ch_buf_addf(&call->outcome.content,
+                "\n[A person changed the arguments of this call before it was made, to %.*s]",
+                CH_SV_FMT(shown));
+}
+
+/* Tell the owner about the oldest result not announced yet. */
+static bool announce(struct ch_batch *b) {
+    if (b->announced == b->nended)
+        return false;
+    chela_call *call = b->ended[b->announced++];
+    count(b, call);
+    if (call->settled)
+        return true;
+    if (call->edited)
+        tell_edit(call);
+    let_hook_rewrite(b, call);
+    if (!b->closed && b->ops.finished) {
+        struct ch_result r = result_of(call);
+        b->ops.finished(call->block, &r, b->user);
+    }
+    return true;
+}
+
+/* --- starting ------------------------------------------------------------ */
+
+static bool is_sequential(const chela_call *call) {
+    return call->tool->flags & CHELA_TOOL_SEQUENTIAL;
+}
+
+static bool may_start(const struct ch_batch *b, const chela_call *call) {
+    return b->running == 0 || !(is_sequential(call) || b->alone);
+}
+
+static bool is_waiting(const chela_call *call) {
+    return call->state == CH_CALL_CLIENT || call->state == CH_CALL_ASKING ||
+           call->state == CH_CALL_RESTING;
+}
+
+/* A call no longer runs when its result is decided; that is known from its
+ * state, so the count is taken anew rather than kept in two places. */
+static void recount(struct ch_batch *b) {
+    b->running = b->waiting = 0;
+    b->alone = false;
+    for (size_t i = 0; i < b->n; i++) {
+        b->waiting += is_waiting(b->calls[i]);
+        if (b->calls[i]->state != CH_CALL_RUNNING && b->calls[i]->state != CH_CALL_GATED)
+            continue;
+        b->running++;
+        b->alone |= is_sequential(b->calls[i]);
+    }
+}
+
+static void refuse(struct ch_batch *b, chela_call *call) {
+    b->totals.refused++;
+    ch_call_end_error(call, "cancelled",
+                      "The limit of tool calls for this run is reached, so this call was not "
+                      "made. Answer with what you have.");
+}
+
+static bool is_unstarted(const chela_call *call) {
+    return call->state == CH_CALL_NEW || call->state == CH_CALL_ASKING ||
+           call->state == CH_CALL_READY || call->state == CH_CALL_GATED;
+}
+
+static void skip_rest(struct ch_batch *b, const char *type, const char *why) {
+    for (size_t i = 0; i < b->n; i++) {
+        if (!is_unstarted(b->calls[i]))
+            continue;
+        ch_call_end_error(b->calls[i], type, why);
+        b->calls[i]->outcome.denied = true;
+    }
+}
+
+static void prepare(struct ch_batch *b, size_t i) {
+    chela_call *call = b->calls[i];
+
+    if (i >= b->max_calls) {
+        refuse(b, call);
+        return;
+    }
+    ch_call_prepare(call);
+    if (b->closed)
+        return;
+    if (call->stop_run)
+        skip_rest(b, "cancelled", "The run was stopped before this call was made.");
+    if (call->state == CH_CALL_CLIENT && b->ops.client)
+        b->ops.client(call->block, b->user);
+}
+
+/* What changes nothing needs nobody's leave; the rest asks once. */
+static bool may_pass(struct ch_batch *b, chela_call *call) {
+    if (call->passed || !b->ops.gate || call->tool->effect == CHELA_EFFECT_READ)
+        return true;
+    call->passed = true;
+    call->state = CH_CALL_GATED;
+    if (!b->ops.gate(call->block, call->tool->effect, call->key, b->user))
+        return false;
+    if (!b->closed && call->state == CH_CALL_GATED)
+        call->state = CH_CALL_READY;
+    return !b->closed;
+}
+
+static void start(struct ch_batch *b, chela_call *call) {
+    if (!may_pass(b, call))
+        return;
+    if (b->ops.started)
+        b->ops.started(call->block, b->user);
+    if (b->closed || call->state != CH_CALL_READY) /* the owner had second thoughts */
+        return;
+    ch_call_run(call);
+}
+
+/* Does an earlier call that has not ended work on the same thing? */
+static bool is_in_the_way(const struct ch_batch *b, size_t i) {
+    for (size_t k = 0; k < i; k++)
+        if (b->calls[k]->state != CH_CALL_ENDED &&
+            ch_uses_collide(&b->calls[k]->uses, &b->calls[i]->uses))
+            return true;
+    return false;
+}
+
+/* Start the first of those put aside whose way is free now. */
+static bool take_back(struct ch_batch *b) {
+    for (size_t i = 0; i < b->next; i++) {
+        chela_call *call = b->calls[i];
+        if (call->state != CH_CALL_READY || !may_start(b, call) || is_in_the_way(b, i))
+            continue;
+        start(b, call);
+        return true;
+    }
+    return false;
+}
+
+/* The next call runs alone, so those after it wait with it for consent. */
+static bool stands_still(const struct ch_batch *b) {
+    const chela_call *call = b->next < b->n ? b->calls[b->next] : NULL;
+
+    return call && call->state == CH_CALL_ASKING && is_sequential(call);
+}
+
+/* Nothing runs, and nothing can be started. */
+static bool has_run_dry(struct ch_batch *b) {
+    recount(b);
+    return !b->running && (b->next == b->n || stands_still(b));
+}
+
+/* Start the next call; false when there is none or it has to wait. */
+static bool advance(struct ch_batch *b) {
+    recount(b);
+    if (b->running >= b->parallel)
+        return false;
+    if (take_back(b))
+        return !b->closed;
+    if (b->next == b->n)
+        return false;
+    chela_call *call = b->calls[b->next];
+    if (call->state == CH_CALL_NEW)
+        prepare(b, b->next);
+    if (b->closed || stands_still(b))
+        return false;
+    if (call->state != CH_CALL_READY || is_in_the_way(b, b->next)) {
+        b->next++;
+        return true;
+    }
+    if (!may_start(b, call))
+        return false;
+    b->next++;
+    start(b, call);
+    return !b->closed;
+}
+
+/* --- asking --------------------------------------------------------------- */
+
+/* A call that somebody agreed to goes on from where it was put aside. */
+static void take_up(struct ch_batch *b, size_t i) {
+    if (b->calls[i]->state == CH_CALL_NEW)
+        b->next = CH_MIN(b->next, i);
+}
+
+/* Only when all others have ended: they may take less time than a person does,
+ * and what they change is then part of what the person agrees to. */
+static bool ask(struct ch_batch *b) {
+    bool asked = false;
+
+    if (!has_run_dry(b))
+        return false;
+    for (size_t i = 0; i < b->n && !b->closed; i++) {
+        chela_call *call = b->calls[i];
+        if (call->state != CH_CALL_ASKING || call->approval_id)
+            continue;
+        asked = true;
+        ch_call_ask(call);
+        if (!b->closed)
+            take_up(b, i);
+    }
+    return asked;
+}
+
+/* --- the pump ------------------------------------------------------------ */
+
+static void tell_over(struct ch_batch *b) {
+    if (!has_run_dry(b) || b->announced < b->nended || b->told_over)
+        return;
+    *(b->waiting ? &b->paused : &b->told_over) = true;
+    release_loop(b);
+    if (b->ops.over)
+        b->ops.over(b->waiting, b->user);
+}
+
+static void destroy(struct ch_batch *b) {
+    for (size_t i = 0; i < b->n; i++)
+        ch_call_abandon(b->calls[i]);
+    ch_free(b->calls);
+    ch_free(b->ended);
+    ch_free((char *)b->env.workspace);
+    ch_free((char *)b->env.session);
+    ch_free((char *)b->env.run);
+    ch_session_state_release(&b->own_state);
+    ch_free(b);
+}
+
+static void pump(struct ch_task *t) {
+    struct ch_batch *b = CH_CONTAINER(t, struct ch_batch, task);
+
+    if (b->paused) /* woken before it was */
+        return;
+    b->pumping = true;
+    while (!b->closed && (announce(b) || advance(b) || ask(b)))
+        ;
+    if (!b->closed)
+        tell_over(b);
+    b->pumping = false;
+    if (b->closed)
+        destroy(b);
+}
+
+/* --- what the owner asks ------------------------------------------------- */
+
+static size_t count_calls(const struct ch_msg *reply) {
+    size_t n = 0;
+
+    for (size_t i = 0; i < reply->nblocks; i++)
+        n += reply->blocks[i].type == CH_BLOCK_TOOL_CALL;
+    return n;
+}
+
+/* There is no point in a file that the model cannot read. */
+static bool can_spill(const struct ch_batch_opts *opts) {
+    struct ch_sv name = CH_SV("read");
+    const struct ch_tool *tool = ch_registry_find(opts->registry, name);
+
+    return tool && !opts->no_spill && ch_policy_allows(opts->policy, name, tool->permission);
+}
+
+static struct ch_call_env make_env(const struct ch_batch_opts *opts) {
+    return (struct ch_call_env){
+        .loop = opts->loop,
+        .workers = opts->workers,
+        .registry = opts->registry,
+        .workspace = ch_strdup(opts->workspace ? opts->workspace : "/"),
+        .session = ch_strdup(opts->session ? opts->session : ""),
+        .run = ch_strdup(opts->run ? opts->run : ""),
+        .turn = opts->turn,
+        .shape = {.window = opts->window, .records = opts->records},
+        .spill = can_spill(opts),
+        .state = opts->state,
+        .channel = opts->channel,
+        .finder = opts->finder,
+        .policy = opts->policy,
+        .approvals = opts->approvals,
+        .ask_means = opts->ask_means,
+        .memory = opts->memory,
+        .sandbox = opts->sandbox,
+        .jobs = opts->jobs,
+        .ask = opts->ops->ask ? on_ask : NULL,
+        .before = opts->ops->before ? on_before : NULL,
+        .invalid = opts->ops->invalid ? on_invalid : NULL,
+        .ended = on_ended,
+        .rested = on_rested,
+        .progress = on_progress,
+        .used = on_used,
+    };
+}
+
+struct ch_batch *ch_batch_start(const struct ch_msg *reply, const struct ch_batch_opts *opts) {
+    struct ch_batch *b = ch_alloc(sizeof(*b));
+    size_t calls = count_calls(reply);
+
+    assert(calls > 0);
+    b->env = make_env(opts);
+    if (!b->env.state)
+        b->env.state = &b->own_state;
+    b->ops = *opts->ops;
+    b->user = opts->user;
+    b->parallel = opts->parallel ? opts->parallel : CH_DEFAULT_PARALLEL;
+    b->max_calls = opts->max_calls;
+    b->calls = ch_malloc(calls * sizeof(*b->calls));
+    b->ended = ch_malloc(calls * sizeof(*b->ended));
+    b->totals.calls = calls;
+    for (size_t i = 0; i < reply->nblocks; i++)
+        if (reply->blocks[i].type == CH_BLOCK_TOOL_CALL) {
+            b->calls[b->n] = ch_call_new(&b->env, b, &reply->blocks[i], b->n);
+            b->n++;
+        }
+    b->task.fn = pump;
+    hold_loop(b);
+    wake(b);
+    return b;
+}
+
+void ch_batch_pass(struct ch_batch *b, size_t index) {
+    if (b->calls[index]->state != CH_CALL_GATED) /* cancelled meanwhile */
+        return;
+    b->calls[index]->state = CH_CALL_READY;
+    wake(b);
+}
+
+static void take_media(struct ch_outcome *o, const struct ch_block *blocks, size_t n) {
+    o->media = ch_alloc((n + 1) * sizeof(*o->media));
+    for (size_t i = 0; i < n; i++)
+        o->media[o->nmedia++] =
+            (struct ch_media){.type = ch_strndup(blocks[i].name.p, blocks[i].name.n),
+                              .data = ch_strndup(blocks[i].text.p, blocks[i].text.n),
+                              .n = blocks[i].text.n};
+}
+
+void ch_batch_settle(struct ch_batch *b, size_t index, const struct ch_msg *result, bool ran) {
+    chela_call *call = b->calls[index];
+    const struct ch_block *r = &result->blocks[0];
+    struct ch_outcome o = {.is_error = r->flags & CH_F_ERROR, .denied = r->flags & CH_F_DENIED};
+
+    ch_buf_add_sv(&o.content, r->text);
+    take_media(&o, r + 1, r->span);
+    call->settled = true;
+    call->ran = ran;
+    ch_call_end(call, &o);
+}
+
+void ch_batch_recall(struct ch_batch *b, size_t index, const char *approval_id,
+                     const unsigned char digest[CH_SHA256_SIZE]) {
+    chela_call *call = b->calls[index];
+
+    call->known_id = ch_arena_str(&call->arena, ch_sv_str(approval_id));
+    memcpy(call->known_digest, digest, CH_SHA256_SIZE);
+}
+
+void ch_batch_interrupt(struct ch_batch *b, size_t index) {
+    ch_call_end_error(b->calls[index], "interrupted",
+                      "The program was stopped after this call had begun and before its result "
+                      "was known. Whether it took effect is unknown, and it was not made again. "
+                      "Find out before you repeat it.");
+    b->calls[index]->outcome.denied = true; /* it is no failure of the call's own */
+}
+
+void ch_batch_skip(struct ch_batch *b, const char *why) {
+    skip_rest(b, "cancelled", why);
+}
+
+void ch_batch_cancel(struct ch_batch *b, const char *why) {
+    for (size_t i = 0; i < b->n; i++)
+        ch_call_cancel(b->calls[i], why);
+    ch_batch_resume(b);
+}
+
+void ch_batch_resume(struct ch_batch *b) {
+    if (!b->paused)
+        return;
+    for (size_t i = 0; i < b->n; i++)
+        if (b->calls[i]->state == CH_CALL_RESTING)
+            b->calls[i]->state = CH_CALL_READY;
+    b->paused = false;
+    hold_loop(b);
+    wake(b);
+}
+
+/* The call with this id that waits; else any with it, to say what is wrong. */
+static chela_call *find(const struct ch_batch *b, struct ch_sv id) {
+    chela_call *found = NULL;
+
+    for (size_t i = 0; i < b->n; i++) {
+        if (!ch_sv_eq(b->calls[i]->block->id, id))
+            continue;
+        if (b->calls[i]->state == CH_CALL_CLIENT)
+            return b->calls[i];
+        found = b->calls[i];
+    }
+    return found;
+}
+
+int ch_batch_answer(struct ch_batch *b, struct ch_sv id, struct ch_sv content, bool is_error,
+                    struct chela_error *err) {
+    chela_call *call = find(b, id);
+    struct ch_outcome o = {.is_error = is_error, .error_type = is_error ? "internal" : NULL};
+
+    if (call && call->state == CH_CALL_ENDED)
+        return ch_fail(err, CHELA_EEXIST, "call %.*s has a result already", CH_SV_FMT(id));
+    if (!call || call->state != CH_CALL_CLIENT)
+        return ch_fail(err, CHELA_ENOENT, "no call %.*s waits for a result", CH_SV_FMT(id));
+    struct ch_shape how = call->answer.shape;
+    how.workspace = NULL; /* this is the loop's thread */
+    o.truncated = ch_shape_text(&how, content, 0, &o.content);
+    call->ran = true;
+    ch_call_end(call, &o);
+    return 0;
+}
+
+static bool has_approval_id(const chela_call *call, struct ch_sv id) {
+    return call->approval_id && ch_sv_is(id, call->approval_id);
+}
+
+int ch_batch_approve(struct ch_batch *b, struct ch_sv approval_id, enum chela_decision decision,
+                     const char *reason, struct chela_error *err) {
+    size_t i = 0;
+
+    while (i < b->n && !has_approval_id(b->calls[i], approval_id))
+        i++;
+    if (i == b->n)
+        return ch_fail(err, CHELA_ENOENT, "nobody asked for approval %.*s", CH_SV_FMT(approval_id));
+    if (b->calls[i]->state != CH_CALL_ASKING)
+        return ch_fail(err, CHELA_EEXIST, "approval %.*s was decided before",
+                       CH_SV_FMT(approval_id));
+    int rc = ch_call_consent(b->calls[i], decision, reason, err);
+    if (rc < 0)
+        return rc;
+    take_up(b, i);
+    wake(b);
+    return 0;
+}
+
+struct ch_batch_waits ch_batch_waits(const struct ch_batch *b) {
+    struct ch_batch_waits w = {0};
+
+    for (size_t i = 0; i < b->n; i++) {
+        bool answer = b->calls[i]->state == CH_CALL_CLIENT;
+        w.answers += answer;
+        w.questions += answer && (b->calls[i]->tool->flags & CHELA_TOOL_HUMAN);
+        w.approvals += b->calls[i]->state == CH_CALL_ASKING;
+    }
+    return w;
+}
+
+struct ch_batch_totals ch_batch_totals(const struct ch_batch *b) {
+    struct ch_batch_totals t = b->totals;
+
+    for (size_t i = 0; i < b->n; i++) {
+        const chela_call *call = b->calls[i];
+        if (call->state == CH_CALL_ENDED && !call->outcome.denied)
+            t.trailing_errors = call->outcome.is_error ? t.trailing_errors + 1 : 0;
+    }
+    return t;
+}
+
+static enum ch_block_type media_block(const char *type) {
+    struct ch_sv t = ch_sv_str(type);
+
+    return ch_sv_starts(t, "image/")   ? CH_BLOCK_IMAGE
+           : ch_sv_starts(t, "audio/") ? CH_BLOCK_AUDIO
+                                       : CH_BLOCK_DOCUMENT;
+}
+
+static size_t fill_blocks(struct ch_block *at, const chela_call *call) {
+    const struct ch_outcome *o = &call->outcome;
+
+    at[0] = (struct ch_block){
+        .type = CH_BLOCK_TOOL_RESULT,
+        .flags = (o->is_error ? CH_F_ERROR : 0) | (o->denied ? CH_F_DENIED : 0),
+        .span = (uint16_t)o->nmedia,
+        .text = ch_buf_sv(&o->content),
+        .id = call->block->id,
+        .name = call->block->name,
+    };
+    for (size_t i = 0; i < o->nmedia; i++)
+        at[1 + i] = (struct ch_block){
+            .type = media_block(o->media[i].type),
+            .text = ch_sv(o->media[i].data, o->media[i].n),
+            .name = ch_sv_str(o->media[i].type),
+        };
+    return 1 + o->nmedia;
+}
+
+struct ch_msg *ch_batch_result(struct ch_batch *b, size_t index, int64_t ts) {
+    const chela_call *call = b->calls[index];
+    CH_AUTOFREE struct ch_block *blocks =
+        ch_malloc((1 + call->outcome.nmedia) * sizeof(*blocks));
+
+    assert(call->state == CH_CALL_ENDED);
+    size_t n = fill_blocks(blocks, call);
+    return ch_msg_new(CH_MSG_RESULTS, blocks, n, NULL, CH_SV(""), ts);
+}
+
+struct ch_msg *ch_batch_message(struct ch_batch *b, int64_t ts) {
+    size_t n = 0;
+
+    for (size_t i = 0; i < b->n; i++) {
+        assert(b->calls[i]->state == CH_CALL_ENDED);
+        n += 1 + b->calls[i]->outcome.nmedia;
+    }
+    CH_AUTOFREE struct ch_block *blocks = ch_malloc(n * sizeof(*blocks));
+    n = 0;
+    for (size_t i = 0; i < b->n; i++)
+        n += fill_blocks(blocks + n, b->calls[i]);
+    return ch_msg_new(CH_MSG_RESULTS, blocks, n, NULL, CH_SV(""), ts);
+}
+
+void ch_batch_close(struct ch_batch *b) {
+    if (!b)
+        return;
+    b->closed = true;
+    release_loop(b);
+    ch_task_cancel(b->env.loop, &b->task);
+    if (!b->pumping)
+        destroy(b);
+}

@@ -1,0 +1,529 @@
+/* call.c -- the one path of every tool call.
+ *
+ *   look up -> read arguments -> schema -> own rules -> hooks -> consent -> host's call?
+ *                                                                |         |
+ *          NEW ---------------- stages[] ----------------> ASKING | CLIENT -+- READY
+ *           ^                                                |        |        | ch_call_run
+ *           `------------- a person agrees ------------------'        |     RUNNING (again)
+ *                       any --- end: result, refusal, ----------------+--------+--> ENDED
+ *                               timeout, cancel, answer
+ *
+ * A stage is one function that lets the call go on, ends it, or sends it back
+ * to the first stage with other words; adding one is a line in stages[].
+ * Whatever goes wrong becomes the call's outcome, and there is exactly one:
+ * decide() is its only writer and acts once.
+ *
+ * What runs a tool (a thread, a program) is behind struct ch_tool_ops; many
+ * calls at once are the batch's business; nothing here knows either. */
+#include "tool/call/call.h"
+
+
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "tool/call/consent.h"
+#include "tool/registry/argument_validation.h"
+#include "tool/call/progress.h"
+#include "tool/call/retry.h"
+#include "tool/process/sandbox_policy.h"
+
+/* --- life ---------------------------------------------------------------- */
+
+/* The parts of a key are separated by ':', so that is the one character they
+ * must not contain; others would only make it awkward in a header. */
+static bool is_plain(char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           c == '-' || c == '_' || c == '.';
+}
+
+static void add_key_part(struct ch_buf *out, struct ch_sv part) {
+    size_t from = 0;
+    for (size_t i = 0; i < part.n; i++) {
+        if (is_plain(part.p[i]))
+            continue;
+        ch_buf_add(out, part.p + from, i - from);
+        ch_buf_addf(out, "%%%02X", (unsigned char)part.p[i]);
+        from = i + 1;
+    }
+    ch_buf_add(out, part.p + from, part.n - from);
+}
+
+/* The same for the same call of the same reply, whoever runs it again; another
+ * one if a lost reply is asked for anew, because vendors' ids differ then. */
+static const char *make_key(chela_call *call, size_t index) {
+    const struct ch_call_env *env = call->env;
+    CH_BUF_AUTO key = {0};
+
+    add_key_part(&key, ch_sv_str(env->session));
+    ch_buf_addc(&key, ':');
+    add_key_part(&key, ch_sv_str(env->run));
+    ch_buf_addc(&key, ':');
+    ch_buf_add_uint(&key, env->turn);
+    ch_buf_addc(&key, '.');
+    ch_buf_add_uint(&key, index);
+    ch_buf_addc(&key, ':');
+    add_key_part(&key, ch_sv_str(call->id));
+    return ch_arena_str(&call->arena, ch_buf_sv(&key));
+}
+
+static void on_finish_post(struct ch_post *p) {
+    ch_call_worked(CH_CONTAINER(p, chela_call, finish_post));
+}
+
+chela_call *ch_call_new(const struct ch_call_env *env, void *owner, const struct ch_block *block,
+                        size_t index) {
+    chela_call *call = ch_alloc(sizeof(*call));
+
+    atomic_init(&call->refs, 1);
+    call->env = env;
+    call->owner = owner;
+    call->block = block;
+    call->flags = block->flags;
+    call->id = ch_arena_str(&call->arena, block->id);
+    call->name = ch_arena_str(&call->arena, block->name);
+    call->arguments = ch_arena_sv(&call->arena, block->text);
+    call->workspace = ch_arena_str(&call->arena, ch_sv_str(env->workspace));
+    call->session = ch_arena_str(&call->arena, ch_sv_str(env->session));
+    call->protect = ch_sandbox_protect_list(&call->arena, env->sandbox);
+    call->key = make_key(call, index);
+    ch_buf_init(&call->answer.text, CH_LIMIT_TOOL_OUTPUT);
+    call->answer.shape = env->shape;
+    call->answer.shape.tool = call->name;
+    call->answer.shape.workspace = env->spill ? call->workspace : NULL;
+    call->answer.later = true;
+    ch_gate_init(&call->gate, env->loop);
+    call->finish_post.fn = on_finish_post;
+    ch_progress_init(call);
+    return call;
+}
+
+void ch_call_ref(chela_call *call) {
+    atomic_fetch_add(&call->refs, 1);
+}
+
+void ch_call_unref(chela_call *call) {
+    if (!call || atomic_fetch_sub(&call->refs, 1) != 1)
+        return;
+    ch_progress_drop(call);
+    ch_gate_release(&call->gate);
+    ch_answer_release(&call->answer);
+    ch_outcome_release(&call->made);
+    ch_outcome_release(&call->outcome);
+    ch_tool_unref(call->tool);
+    ch_arena_release(&call->arena);
+    ch_free(call);
+}
+
+/* --- the result ---------------------------------------------------------- */
+
+static int64_t now(const chela_call *call) {
+    return ch_mono_ms(ch_loop_clock(call->env->loop));
+}
+
+/* The only place that ends a call. Takes *outcome. */
+static void decide(chela_call *call, struct ch_outcome *outcome) {
+    if (call->state == CH_CALL_RUNNING)
+        call->duration_ms = now(call) - call->started_ms;
+    call->state = CH_CALL_ENDED;
+    ch_timer_stop(call->env->loop, &call->timer);
+    ch_timer_stop(call->env->loop, &call->again);
+    call->outcome = *outcome;
+    *outcome = (struct ch_outcome){0};
+    if (call->working) {
+        atomic_store(&call->cancelled, true);
+        if (call->tool->ops->cancel)
+            call->tool->ops->cancel(call);
+    }
+    call->env->ended(call);
+}
+
+void ch_call_end(chela_call *call, struct ch_outcome *outcome) {
+    if (call->state != CH_CALL_ENDED)
+        decide(call, outcome);
+    ch_outcome_release(outcome);
+}
+
+void ch_call_end_error(chela_call *call, const char *type, const char *why) {
+    struct ch_outcome o = {0};
+
+    if (call->state == CH_CALL_ENDED)
+        return;
+    ch_outcome_error(&o, type, "%s", why);
+    decide(call, &o);
+}
+
+void ch_call_cancel(chela_call *call, const char *why) {
+    bool rests = call->state == CH_CALL_RESTING;
+    bool runs = call->state == CH_CALL_RUNNING && call->working;
+
+    if (!(rests || runs) || !call->tool->ops->winds_down) {
+        ch_call_end_error(call, "cancelled", why);
+        return;
+    }
+    if (rests) {
+        call->state = CH_CALL_RUNNING;
+        call->working = true;
+        ch_call_ref(call); /* the work's, as in attempt() */
+    }
+    if (!atomic_exchange(&call->cancelled, true))
+        call->tool->ops->cancel(call);
+}
+
+/* --- the stages ---------------------------------------------------------- */
+
+enum step {
+    STEP_ON,    /* to the next stage */
+    STEP_AGAIN, /* the call was changed: from the first stage on */
+    STEP_OVER   /* it ended, or waits for the host */
+};
+
+/* A hook's text: heap or, left alone, still ours. Copies and frees. */
+static bool replaced(chela_call *call, char *text, const char *before, const char **out) {
+    if (!text || text == before)
+        return false;
+    *out = ch_arena_str(&call->arena, ch_sv_str(text));
+    ch_free(text);
+    return true;
+}
+
+static bool replace_arguments(chela_call *call, char *text) {
+    const char *copy;
+
+    if (!replaced(call, text, call->arguments.p, &copy))
+        return false;
+    call->arguments = ch_sv_str(copy);
+    call->flags = 0; /* they spoke of the model's own words */
+    return true;
+}
+
+static enum step stop_run(chela_call *call) {
+    call->stop_run = true;
+    ch_call_end_error(call, "cancelled", "The run was stopped before this call was made.");
+    return STEP_OVER;
+}
+
+/* The call cannot run. A hook may mend it; otherwise the model is told. */
+static enum step refuse(chela_call *call, const char *type, const char *problem) {
+    char *name = (char *)call->name, *arguments = (char *)call->arguments.p, *feedback = NULL;
+    enum ch_before verdict = CH_BEFORE_RUN;
+    const char *why = problem;
+
+    if (!call->invalid_asked && call->env->invalid) {
+        call->invalid_asked = true;
+        verdict = call->env->invalid(call, problem, &name, &arguments, &feedback);
+    }
+    bool renamed = replaced(call, name, call->name, &call->name);
+    bool changed = replace_arguments(call, arguments) || renamed;
+    bool words = replaced(call, feedback, NULL, &why);
+
+    if (verdict == CH_BEFORE_STOP)
+        return stop_run(call);
+    if (verdict == CH_BEFORE_RUN && changed)
+        return STEP_AGAIN;
+    ch_call_end_error(call, type, verdict == CH_BEFORE_SKIP && words ? why : problem);
+    return STEP_OVER;
+}
+
+static enum step look_up(chela_call *call) {
+    struct ch_sv name = ch_sv_str(call->name);
+    const struct ch_policy *policy = call->env->policy;
+    struct ch_tool *tool = ch_registry_find(call->env->registry, name);
+    struct ch_tool *finder = call->env->finder;
+    bool finds = finder && ch_sv_is(name, finder->name);
+    CH_BUF_AUTO text = {0}, similar = {0};
+
+    if (finds)
+        tool = finder;
+    if (finds || (tool && ch_policy_allows(policy, name, tool->permission))) {
+        ch_tool_ref(tool);
+        ch_tool_unref(call->tool);
+        call->tool = tool;
+        return STEP_ON;
+    }
+    ch_registry_similar(call->env->registry, policy, name, &similar);
+    struct ch_sv shown = ch_utf8_cut(name, CH_LIMIT_TOOL_NAME);
+    ch_buf_addf(&text, "There is no tool named \"%.*s\".", CH_SV_FMT(shown));
+    if (similar.n)
+        ch_buf_addf(&text, " Similar tools: %s.", ch_buf_str(&similar));
+    else
+        ch_buf_add_str(&text, " Use only the tools you were given.");
+    return refuse(call, "not_found", ch_buf_str(&text));
+}
+
+static enum step read_arguments(chela_call *call) {
+    struct chela_error err = {0};
+    CH_BUF_AUTO text = {0};
+
+    if (call->flags & CH_F_CUT)
+        return refuse(call, "invalid_arguments",
+                      "The call was cut off before its arguments were complete, so it was not "
+                      "run. Make a shorter call: less text in one argument, or the work in "
+                      "several calls.");
+    if (ch_sv_trim(call->arguments).n == 0)
+        call->arguments = CH_SV("{}"); /* how some models say "no arguments" */
+    int rc = ch_json_parse(&call->arena, call->arguments, CH_JSON_STRICT, &call->args, NULL, &err);
+    if (rc < 0)
+        ch_buf_addf(&text, "The arguments are not valid JSON: %s.", err.message);
+    else if (call->args->type != CH_JSON_OBJECT)
+        ch_buf_addf(&text, "The arguments must be a JSON object, not %s %s.",
+                    strchr("ao", *ch_json_type_name(call->args->type)) ? "an" : "a",
+                    ch_json_type_name(call->args->type));
+    else
+        return STEP_ON;
+    ch_buf_add_str(&text, " Call the tool again with one JSON object that fits its schema.");
+    return refuse(call, "invalid_arguments", ch_buf_str(&text));
+}
+
+/* A forgiving tool knows more forms of its arguments than its schema shows:
+ * what it understands, fits. What it says otherwise is added to words. */
+static bool is_taken_anyway(chela_call *call, struct ch_buf *words) {
+    struct ch_outcome o = {0};
+
+    if (!(call->tool->flags & CHELA_TOOL_FORGIVING))
+        return false;
+    int rc = call->tool->check(call, call->tool->user);
+    if (call->answer.error_type)
+        ch_buf_addf(words, "\n%s", ch_buf_str(&call->answer.error));
+    ch_answer_conclude(&call->answer, rc, &o);
+    bool taken = !o.is_error;
+    ch_outcome_release(&o);
+    return taken;
+}
+
+static enum step fit_schema(chela_call *call) {
+    CH_BUF_AUTO words = {0}, text = {0};
+
+    if (!call->tool->contract)
+        return STEP_ON;
+    switch (ch_contract_check(call->tool->contract, &call->arena, &call->args, &call->arguments,
+                              &words)) {
+    case CH_FITS:
+        return STEP_ON;
+    case CH_FITS_CORRECTED:
+        ch_buf_addf(&text, "arguments corrected: %s", ch_buf_str(&words));
+        if (call->env->progress)
+            call->env->progress(call, ch_buf_sv(&text));
+        return STEP_ON;
+    case CH_FITS_NOT:
+        break;
+    }
+    if (is_taken_anyway(call, &words))
+        return STEP_ON;
+    ch_buf_addf(&text, "The arguments of %s do not fit its schema:\n%s", call->name,
+                ch_buf_str(&words));
+    return refuse(call, "invalid_arguments", ch_buf_str(&text));
+}
+
+/* A tool's check says no as the tool itself would: by setting an error. */
+static enum step own_rules(chela_call *call) {
+    struct ch_outcome o = {0};
+
+    if (!call->tool->check)
+        return STEP_ON;
+    int rc = call->tool->check(call, call->tool->user);
+    ch_answer_conclude(&call->answer, rc, &o);
+    if (o.is_error)
+        ch_call_end(call, &o);
+    ch_outcome_release(&o);
+    return call->state == CH_CALL_ENDED ? STEP_OVER : STEP_ON;
+}
+
+static enum step skip(chela_call *call, const char *feedback) {
+    struct ch_outcome o = {.denied = true};
+
+    ch_text_shape(&o.content, ch_sv_str(feedback ? feedback : "The call was skipped."), 0);
+    ch_call_end(call, &o);
+    return STEP_OVER;
+}
+
+static enum step ask_hook(chela_call *call) {
+    char *arguments = (char *)call->arguments.p, *feedback = NULL;
+    const char *words = NULL;
+
+    if (call->hook_asked || !call->env->before)
+        return STEP_ON;
+    call->hook_asked = true;
+    enum ch_before verdict = call->env->before(call, &arguments, &feedback);
+    bool changed = replace_arguments(call, arguments);
+    replaced(call, feedback, NULL, &words);
+
+    switch (verdict) {
+    case CH_BEFORE_RUN:
+        return changed ? STEP_AGAIN : STEP_ON;
+    case CH_BEFORE_SKIP:
+        return skip(call, words);
+    case CH_BEFORE_STOP:
+        return stop_run(call);
+    case CH_BEFORE_CLIENT:
+        call->hand_over = true;
+        return changed ? STEP_AGAIN : STEP_ON;
+    }
+    CH_UNREACHABLE();
+}
+
+/* Once the arguments are settled, and before anybody is asked to wait. */
+static enum step name_resources(chela_call *call) {
+    call->uses = (struct ch_uses){0};
+    if (call->tool->resources)
+        call->tool->resources(call, call->tool->user);
+    return STEP_ON;
+}
+
+static enum step get_consent(chela_call *call) {
+    return ch_consent_given(call) ? STEP_ON : STEP_OVER;
+}
+
+static enum step hand_over(chela_call *call) {
+    if (call->tool->ops && !call->hand_over)
+        return STEP_ON;
+    call->state = CH_CALL_CLIENT;
+    return STEP_OVER;
+}
+
+static enum step (*const stages[])(chela_call *call) = {
+    look_up,        read_arguments, fit_schema, own_rules, ask_hook,
+    name_resources, get_consent,    hand_over,
+};
+
+void ch_call_prepare(chela_call *call) {
+    while (call->stage < CH_LEN(stages)) {
+        enum step step = stages[call->stage](call);
+        call->stage = step == STEP_AGAIN ? 0 : call->stage + 1;
+        if (step == STEP_OVER || call->state == CH_CALL_ENDED)
+            return; /* a hook may have cancelled the batch */
+    }
+    call->state = CH_CALL_READY;
+}
+
+/* --- running ------------------------------------------------------------- */
+
+static void on_timeout(struct ch_timer *t) {
+    chela_call *call = CH_CONTAINER(t, chela_call, timer);
+    int64_t ms = call->tool->timeout_ms;
+    struct ch_outcome o = {0};
+
+    /* Told to stop before we look whether it began: so a function that has not
+     * begun by now never will (function.c looks in the opposite order). */
+    atomic_store(&call->cancelled, true);
+    bool begun = atomic_load(&call->begun);
+    ch_outcome_error(
+        &o, "timeout", "%s did not finish within %g seconds.%s", call->name, (double)ms / 1000,
+        !begun ? " It was still waiting for its turn and has not run."
+        : call->tool->effect == CHELA_EFFECT_READ ? ""
+                                                  : " Whether it took effect is unknown.");
+    decide(call, &o);
+}
+
+static void attempt(chela_call *call) {
+    if (!ch_consent_holds(call))
+        return;
+    call->attempts++;
+    call->ran = call->working = true;
+    ch_call_ref(call); /* the work's, until ch_call_worked */
+    call->tool->ops->start(call);
+}
+
+void ch_call_run(chela_call *call) {
+    int64_t timeout = call->tool->timeout_ms;
+
+    call->state = CH_CALL_RUNNING;
+    call->answer.shape.tool = call->tool->name;
+    call->started_ms = now(call);
+    if (timeout > 0)
+        ch_timer_start(call->env->loop, &call->timer, timeout, on_timeout);
+    attempt(call);
+}
+
+static void on_again(struct ch_timer *t) {
+    attempt(CH_CONTAINER(t, chela_call, again));
+}
+
+/* As if nothing had been tried yet; only the count and the time go on. */
+static void forget_attempt(chela_call *call) {
+    ch_outcome_release(&call->made);
+    ch_answer_release(&call->answer);
+    call->deferred = false;
+    atomic_store(&call->finished, false);
+    call->child_output[0] = call->child_output[1] = 0;
+}
+
+static bool try_again(chela_call *call) {
+    int64_t delay =
+        ch_retry_delay(call->tool, &call->made, call->attempts, now(call) - call->started_ms);
+    CH_BUF_AUTO note = {0};
+
+    if (delay < 0)
+        return false;
+    ch_buf_addf(&note, "attempt %u failed (%s), the next follows in %.1f s", call->attempts,
+                call->made.error_type, (double)delay / 1000);
+    chela_call_progress(call, ch_buf_str(&note));
+    forget_attempt(call);
+    ch_timer_start(call->env->loop, &call->again, delay, on_again);
+    return true;
+}
+
+/* The result is ready: use it, unless it was decided otherwise meanwhile. */
+static void settle(chela_call *call) {
+    if (call->env && call->state == CH_CALL_RUNNING && !try_again(call))
+        decide(call, &call->made);
+    ch_call_unref(call);
+}
+
+static void shape_on_thread(struct ch_work *w) {
+    chela_call *call = CH_CONTAINER(w, chela_call, work);
+
+    ch_outcome_shape(&call->made, &call->answer.shape);
+}
+
+static void on_shaped(struct ch_work *w) {
+    settle(CH_CONTAINER(w, chela_call, work));
+}
+
+/* A long text takes time to shape and a file to keep it in: not on the loop. */
+void ch_call_worked(chela_call *call) {
+    call->working = false;
+    if (!call->env || call->state != CH_CALL_RUNNING || call->made.raw.n == 0) {
+        settle(call);
+        return;
+    }
+    call->work = (struct ch_work){
+        .run = shape_on_thread,
+        .done = on_shaped,
+        .dropped = on_shaped,
+    };
+    ch_work_submit(call->env->workers, &call->work);
+}
+
+void ch_call_rest(chela_call *call) {
+    call->working = false;
+    if (call->env && call->state == CH_CALL_RUNNING) {
+        call->state = CH_CALL_RESTING;
+        ch_timer_stop(call->env->loop, &call->timer);
+        if (call->env->rested)
+            call->env->rested(call);
+    }
+    ch_call_unref(call);
+}
+
+void ch_call_abandon(chela_call *call) {
+    struct ch_loop *loop = call->env->loop;
+
+    call->env = NULL;
+    call->block = NULL;
+    atomic_store(&call->cancelled, true);
+    ch_timer_stop(loop, &call->timer);
+    ch_timer_stop(loop, &call->again);
+    ch_gate_shut(&call->gate);
+    ch_loop_unpost(loop, &call->progress_post);
+    bool posted = ch_loop_unpost(loop, &call->finish_post);
+    if (posted)
+        ch_call_worked(call);
+    else if (call->state == CH_CALL_RESTING)
+        call->tool->ops->abandon(call);
+    else if (call->working && call->tool->ops->abandon) {
+        call->tool->ops->abandon(call);
+        ch_call_worked(call);
+    } else if (call->working && call->tool->ops->cancel) {
+        call->tool->ops->cancel(call); /* it ends by itself, but need not go on */
+    }
+    ch_call_unref(call);
+}

@@ -1,0 +1,188 @@
+/* consent.c -- see consent.h.
+ *
+ * Whoever agrees, a person, a rule or the session's memory, agrees to
+ * call->bound; nothing can change the call from there to its start. A denial is
+ * a result like any other: the model is told, and the run goes on. */
+#include "tool/call/consent.h"
+
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "base/error.h"
+#include "tool/registry/argument_validation.h"
+
+static void deny(chela_call *call, const char *why) {
+    struct ch_outcome o = {0};
+
+    ch_outcome_error(&o, "permission_denied", "%s", why);
+    o.denied = true;
+    ch_call_end(call, &o);
+}
+
+/* --- must anybody be asked? -------------------------------------------------- */
+
+bool ch_consent_given(chela_call *call) {
+    const struct ch_call_env *env = call->env;
+    enum ch_consent level = ch_approvals_level(env->approvals, call->tool);
+
+    if (level == CH_CONSENT_DENY) {
+        deny(call, "The rules here deny this tool, so the call was not made. Do without it.");
+        return false;
+    }
+    if (level == CH_CONSENT_AUTO || env->ask_means == CH_CONSENT_AUTO)
+        return true;
+    call->bound = ch_arena_alloc(&call->arena, sizeof(*call->bound));
+    ch_bind(call, call->bound);
+    if (call->edited || ch_approvals_vouch(env->approvals, call, call->bound) ||
+        ch_memory_has(env->memory, call->bound->digest))
+        return true;
+    if (env->ask_means == CH_CONSENT_ASK)
+        call->state = CH_CALL_ASKING;
+    else
+        deny(call, "This call needs a person's consent and nobody can be asked here, so it was "
+                   "not made. Do without it, or say what you would need.");
+    return false;
+}
+
+bool ch_consent_holds(chela_call *call) {
+    struct ch_bound now;
+
+    if (!call->bound)
+        return true;
+    ch_bind(call, &now);
+    if (memcmp(now.digest, call->bound->digest, sizeof(now.digest)) == 0)
+        return true;
+    deny(call, "What this call would run was changed after it was agreed to, so it was not run. "
+               "Make the call again.");
+    return false;
+}
+
+/* --- asking ------------------------------------------------------------------- */
+
+/* Nobody can guess it, so nobody can answer what they were not shown. */
+static const char *make_id(struct ch_arena *arena) {
+    unsigned char dice[12];
+    CH_BUF_AUTO id = {0};
+
+    if (getrandom(dice, sizeof(dice), 0) != (ssize_t)sizeof(dice))
+        abort(); /* the kernel gives that few bytes at once */
+    ch_buf_add_str(&id, "ap_");
+    for (size_t i = 0; i < sizeof(dice); i++)
+        ch_buf_addf(&id, "%02x", dice[i]);
+    return ch_arena_str(arena, ch_buf_sv(&id));
+}
+
+/* Of what whoever was asked wants, what can be had. */
+static enum chela_decision possible(const chela_call *call, enum chela_decision wanted) {
+    return wanted == CHELA_ALLOW_ALWAYS && call->bound->obstacle ? CHELA_ALLOW_ONCE : wanted;
+}
+
+/* Asked in an earlier life, about the very same. */
+static bool is_known(const chela_call *call) {
+    return call->known_id &&
+           memcmp(call->known_digest, call->bound->digest, CH_SHA256_SIZE) == 0;
+}
+
+void ch_call_ask(chela_call *call) {
+    CH_BUF_AUTO summary = {0};
+    char *reason = NULL;
+
+    ch_bind(call, call->bound); /* the calls before this one may have changed files */
+    ch_bound_show(call, call->bound, &summary);
+    call->approval_id = is_known(call) ? call->known_id : make_id(&call->arena);
+    if (!call->env->ask)
+        return;
+    struct ch_ask ask = {.approval_id = call->approval_id,
+                         .arguments = call->arguments,
+                         .summary = ch_buf_sv(&summary),
+                         .obstacle = call->bound->obstacle,
+                         .digest = call->bound->digest};
+    ch_call_ref(call); /* the host may close the batch in its callback */
+    enum chela_decision decision = call->env->ask(call, &ask, &reason);
+    struct chela_error err = {0};
+    if (decision != CHELA_UNDECIDED && call->env && call->state == CH_CALL_ASKING &&
+        ch_call_consent(call, possible(call, decision), reason, &err) < 0)
+        deny(call, err.message);
+    ch_call_unref(call);
+    ch_free(reason);
+}
+
+static void deny_by_person(chela_call *call, const char *reason) {
+    CH_BUF_AUTO why = {0};
+
+    ch_buf_add_str(&why, "The user was asked and did not allow this call, so it was not made");
+    if (reason && *reason)
+        ch_buf_addf(&why, ": %s", reason);
+    ch_buf_add_str(&why, why.p[why.n - 1] == '.' ? " " : ". ");
+    ch_buf_add_str(&why, "Do not make the same call again unless the user asks for it.");
+    deny(call, ch_buf_str(&why));
+}
+
+int ch_consent_fits(const struct ch_tool *t, const char *arguments, struct chela_error *err) {
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO words = {0};
+    const struct ch_json *v;
+    struct ch_sv text = ch_sv_str(arguments);
+
+    int rc = ch_json_parse(&arena, text, CH_JSON_STRICT, &v, NULL, err);
+    if (rc < 0)
+        return rc;
+    if (v->type != CH_JSON_OBJECT)
+        return ch_fail(err, CHELA_EINVAL, "the arguments of a call are a JSON object");
+    if (!t || !t->contract || (t->flags & CHELA_TOOL_FORGIVING) ||
+        ch_contract_check(t->contract, &arena, &v, &text, &words) != CH_FITS_NOT)
+        return 0;
+    return ch_fail(err, CHELA_EINVAL, "the new arguments of %s do not fit its schema: %s", t->name,
+                   ch_buf_str(&words));
+}
+
+/* All that was found out about the call was about other arguments. */
+static int edit(chela_call *call, const char *arguments, struct chela_error *err) {
+    int rc = ch_consent_fits(call->tool, arguments, err);
+
+    if (rc < 0)
+        return rc;
+    call->arguments = ch_sv_str(ch_arena_str(&call->arena, ch_sv_str(arguments)));
+    call->flags = 0;
+    call->edited = true;
+    call->stage = 0;
+    call->state = CH_CALL_NEW;
+    return 0;
+}
+
+static void answer_by_person(chela_call *call, const char *text) {
+    struct ch_outcome o = {0};
+
+    ch_text_shape(&o.content, ch_sv_str(text), 0);
+    ch_buf_add_str(&o.details, "{\"answered_by\":\"person\"}");
+    call->ran = true;
+    ch_call_end(call, &o);
+}
+
+int ch_call_consent(chela_call *call, enum chela_decision decision, const char *reason,
+                    struct chela_error *err) {
+    const struct ch_bound *b = call->bound;
+
+    if (decision == CHELA_EDIT)
+        return edit(call, reason ? reason : "", err);
+    if (decision == CHELA_ANSWER) {
+        answer_by_person(call, reason ? reason : "");
+        return 0;
+    }
+    if (decision == CHELA_TAKE_OVER) {
+        deny(call, "A person took over here, so this call was not made.");
+        return 0;
+    }
+
+    if (decision == CHELA_DENY) {
+        deny_by_person(call, reason);
+        return 0;
+    }
+    if (decision == CHELA_ALLOW_ALWAYS && b->obstacle)
+        return ch_fail(err, CHELA_EPERM, "this call cannot be allowed always: it uses %s",
+                       b->obstacle);
+    if (decision == CHELA_ALLOW_ALWAYS && call->env->memory)
+        ch_memory_add(call->env->memory, b->digest);
+    call->state = CH_CALL_NEW; /* and goes on behind this stage */
+    return 0;
+}

@@ -1,0 +1,101 @@
+/* function.c -- tools that are C functions of the host.
+ *
+ * A function may block, so it runs on a worker thread, unless the host says it
+ * is quick (CHELA_TOOL_ON_LOOP). No thread can be killed: after a timeout or a
+ * cancel the function is told through chela_call_cancelled and finishes
+ * unseen, holding the call until it returns. Results are shaped on the thread
+ * that made them. */
+#include "tool/call/function.h"
+
+#include "tool/call/call.h"
+
+struct function {
+    chela_tool_fn *fn;
+    void *user; /* the host's */
+};
+
+/* The flag is raised before the look at `cancelled`: whoever cancels does the
+ * opposite, so either the function is not entered or it is known to have been. */
+static void enter(chela_call *call) {
+    const struct function *f = call->tool->impl;
+    int rc = CHELA_ECANCELED;
+
+    atomic_store(&call->begun, true);
+    if (!chela_call_cancelled(call))
+        rc = f->fn(call, f->user);
+    if (rc < 0 && call->deferred && !atomic_exchange(&call->finished, true))
+        call->deferred = false; /* it failed: nobody will finish the call */
+    if (!call->deferred)
+        ch_answer_conclude(&call->answer, rc, &call->made);
+}
+
+static void on_thread(struct ch_work *w) {
+    chela_call *call = CH_CONTAINER(w, chela_call, work);
+
+    call->answer.later = false; /* here there is time to shape it */
+    enter(call);
+}
+
+static void on_done(struct ch_work *w) {
+    ch_call_worked(CH_CONTAINER(w, chela_call, work));
+}
+
+static void start(chela_call *call) {
+    call->on_cancel = NULL; /* of an earlier attempt */
+    if (call->tool->flags & CHELA_TOOL_ON_LOOP) {
+        ch_call_ref(call); /* a deferred call may be finished before fn returns */
+        enter(call);
+        if (!call->deferred)
+            ch_call_worked(call);
+        ch_call_unref(call);
+        return;
+    }
+    call->work = (struct ch_work){.run = on_thread, .done = on_done, .dropped = on_done};
+    ch_work_submit(call->env->workers, &call->work);
+}
+
+void chela_call_defer(chela_call *call) {
+    if (call->tool->flags & CHELA_TOOL_ON_LOOP)
+        call->deferred = true;
+}
+
+void chela_call_on_cancel(chela_call *call, void (*fn)(chela_call *call, void *user), void *user) {
+    call->on_cancel = fn;
+    call->on_cancel_user = user;
+}
+
+/* Only a deferred call can be told; a thread looks at chela_call_cancelled. */
+static void cancel(chela_call *call) {
+    void (*fn)(chela_call *, void *) = call->on_cancel;
+
+    call->on_cancel = NULL;
+    if (fn && call->deferred && !atomic_load(&call->finished))
+        fn(call, call->on_cancel_user);
+}
+
+void chela_call_finish(chela_call *call) {
+    if (!call->deferred || atomic_exchange(&call->finished, true))
+        return;
+    ch_answer_conclude(&call->answer, 0, &call->made);
+    if (!ch_gate_post(&call->gate, &call->finish_post))
+        ch_call_unref(call); /* nobody waits: drop the work's reference */
+}
+
+static const struct ch_tool_ops ops = {
+    .name = "function",
+    .start = start,
+    .cancel = cancel,
+    .free = ch_free,
+};
+
+const struct ch_tool_ops *ch_function_ops(void) {
+    return &ops;
+}
+
+void *ch_function_new(chela_tool_fn *fn, void *user) {
+    struct function *f = ch_alloc(sizeof(*f));
+
+    f->fn = fn;
+    f->user = user;
+    return f;
+}

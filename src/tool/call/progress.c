@@ -1,0 +1,86 @@
+/* progress.c -- see progress.h.
+ *
+ * Lines wait in a list that any thread pushes to without a lock and the loop
+ * takes as a whole. Whoever pushes to an empty list posts; so one post is on
+ * its way at most, and it needs no memory of its own. */
+#include "tool/call/progress.h"
+
+#include "base/limits.h"
+#include "base/utf8.h"
+
+struct ch_line {
+    struct ch_line *next;
+    size_t n;
+    char text[];
+};
+
+/* All lines waiting, oldest first. */
+static struct ch_line *take_lines(chela_call *call) {
+    struct ch_line *newest = atomic_exchange(&call->lines, NULL), *oldest = NULL;
+
+    while (newest) {
+        struct ch_line *next = newest->next;
+        newest->next = oldest;
+        oldest = newest;
+        newest = next;
+        atomic_fetch_sub(&call->nlines, 1);
+    }
+    return oldest;
+}
+
+static void deliver(struct ch_post *p) {
+    chela_call *call = CH_CONTAINER(p, chela_call, progress_post);
+    struct ch_line *line = take_lines(call);
+
+    ch_call_ref(call); /* the host may close the batch in its callback */
+    while (line) {
+        struct ch_line *next = line->next;
+        if (call->env && call->state == CH_CALL_RUNNING)
+            call->env->progress(call, ch_sv(line->text, line->n));
+        ch_free(line);
+        line = next;
+    }
+    ch_call_unref(call);
+}
+
+void ch_progress_init(chela_call *call) {
+    call->progress_post.fn = deliver;
+}
+
+void ch_progress_drop(chela_call *call) {
+    struct ch_line *line = take_lines(call);
+
+    while (line) {
+        struct ch_line *next = line->next;
+        ch_free(line);
+        line = next;
+    }
+}
+
+static struct ch_line *make_line(const char *text) {
+    struct ch_sv cut = ch_utf8_cut(ch_sv_str(text), CH_LIMIT_PROGRESS_LINE);
+    CH_BUF_AUTO clean = {0};
+
+    ch_text_clean(&clean, cut);
+    struct ch_line *line = ch_malloc(sizeof(*line) + clean.n + 1);
+    line->n = clean.n;
+    for (size_t i = 0; i < clean.n; i++)
+        line->text[i] = clean.p[i] == '\n' || clean.p[i] == '\r' ? ' ' : clean.p[i];
+    line->text[clean.n] = '\0';
+    return line;
+}
+
+void chela_call_progress(chela_call *call, const char *text) {
+    if (chela_call_cancelled(call))
+        return;
+    if (atomic_fetch_add(&call->nlines, 1) >= CH_LIMIT_PROGRESS_QUEUE) {
+        atomic_fetch_sub(&call->nlines, 1);
+        return;
+    }
+    struct ch_line *line = make_line(text), *head = atomic_load(&call->lines);
+    do
+        line->next = head;
+    while (!atomic_compare_exchange_weak(&call->lines, &head, line));
+    if (!head) /* line itself may be gone by now */
+        ch_gate_post(&call->gate, &call->progress_post);
+}

@@ -1,0 +1,286 @@
+/* memory_search.c -- see memory_search.h. */
+#include "tool/memory/memory_search.h"
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/sha256.h"
+#include "tool/memory/passage_index.h"
+#include "search/vectors_file.h"
+
+enum { NOTES, TURNS, KINDS };
+
+struct ch_seeking {
+    struct ch_work work;
+    bool working; /* on a thread */
+    ch_seek_fn *fn; /* NULL: nobody waits any more */
+    void *user;
+    struct ch_loop *loop;
+    struct ch_workers *workers;
+    struct ch_tool_settings *settings;         /* a reference */
+    char *workspace, *session, *run, *query;   /* owned */
+    bool sessions;
+    size_t limits[KINDS];
+    struct ch_shelf shelves[KINDS];
+    struct ch_notes found;
+
+    struct ch_embedder *embedder; /* NULL: by words alone */
+    void (*used)(int64_t tokens, void *user);
+    void *used_user;
+    char *file;                   /* owned; NULL: vectors are not kept */
+    struct ch_vectors vectors;
+    size_t kept; /* size of the vectors in the file; 0: there are none */
+    struct ch_arena arena; /* of missing */
+    struct ch_sv missing[1 + CH_LIMIT_MEANT]; /* texts; the query first */
+    size_t nmissing, asked;                   /* asked: answered, or in the request */
+    size_t batch;                             /* of them in the request */
+    struct ch_embed *embed;
+    struct ch_timer patience;
+    struct ch_buf warning;
+};
+
+static void free_seeking(struct ch_seeking *k) {
+    ch_settings_unref(k->settings);
+    ch_free(k->workspace);
+    ch_free(k->session);
+    ch_free(k->run);
+    ch_free(k->query);
+    ch_free(k->file);
+    for (size_t i = 0; i < KINDS; i++)
+        ch_shelf_release(&k->shelves[i]);
+    ch_notes_release(&k->found);
+    ch_vectors_release(&k->vectors);
+    ch_arena_release(&k->arena);
+    ch_buf_release(&k->warning);
+    ch_free(k);
+}
+
+static void dropped(struct ch_work *w) {
+    free_seeking(CH_CONTAINER(w, struct ch_seeking, work));
+}
+
+static void submit(struct ch_seeking *k, void (*run)(struct ch_work *),
+                   void (*done)(struct ch_work *)) {
+    k->working = true;
+    k->work = (struct ch_work){.run = run, .done = done, .dropped = dropped};
+    ch_work_submit(k->workers, &k->work);
+}
+
+/* --- on the thread ------------------------------------------------------------------------ */
+
+static void gather(struct ch_seeking *k) {
+    const struct ch_tool_settings *s = k->settings;
+    const char *reach = s->memory_sessions ? s->memory_sessions : "own";
+    bool all = strcmp(reach, "all") == 0, own = strcmp(reach, "own") == 0 && k->session;
+
+    ch_notes_read(k->workspace, &k->shelves[NOTES]);
+    if (k->sessions && s->recall && (all || own))
+        ch_notes_recall(s->recall, all ? NULL : k->session, k->run, ch_sv_str(k->query),
+                        &k->shelves[TURNS]);
+}
+
+/* Of a kind the first so many passages count by meaning, whatever the query: all
+ * of their vectors can be kept, so none is asked for again and again. */
+#define MEANT_OF_A_KIND ((CH_LIMIT_VECTORS - CH_LIMIT_MEANT) / KINDS)
+
+/* What shares words comes first: those are worth comparing if time is short. */
+static void list_missing(struct ch_seeking *k, struct ch_shelf *s, size_t most) {
+    CH_AUTOFREE size_t *order = ch_malloc((s->n + 1) * sizeof(*order));
+    CH_BUF_AUTO text = {0};
+
+    ch_shelf_order(s, ch_sv_str(k->query), order);
+    for (size_t i = 0; i < s->n; i++) {
+        if (order[i] >= MEANT_OF_A_KIND)
+            continue;
+        ch_buf_clear(&text);
+        ch_passage_write(&s->list[order[i]], &text);
+        if (!ch_vectors_use(&k->vectors, ch_buf_sv(&text)) && k->nmissing < most)
+            k->missing[k->nmissing++] = ch_arena_sv(&k->arena, ch_buf_sv(&text));
+    }
+}
+
+static void rank(struct ch_seeking *k) {
+    struct ch_sv query = ch_sv_str(k->query);
+    const float *meaning = ch_vectors_question(&k->vectors, query);
+
+    for (size_t i = 0; i < KINDS; i++)
+        ch_shelf_best(&k->shelves[i], query, &k->vectors, meaning, k->limits[i], &k->found);
+}
+
+static void seek_by_words(struct ch_work *w) {
+    struct ch_seeking *k = CH_CONTAINER(w, struct ch_seeking, work);
+
+    gather(k);
+    rank(k);
+}
+
+static void seek_what_is_there(struct ch_work *w) {
+    struct ch_seeking *k = CH_CONTAINER(w, struct ch_seeking, work);
+
+    gather(k);
+    if (k->file)
+        ch_vectors_load(&k->vectors, k->file);
+    k->kept = k->vectors.dim;
+    k->missing[k->nmissing++] = ch_sv_str(k->query);
+    list_missing(k, &k->shelves[NOTES], 1 + CH_LIMIT_MEANT / 2);
+    list_missing(k, &k->shelves[TURNS], 1 + CH_LIMIT_MEANT);
+}
+
+/* Is there something new? That vectors have another size is, too: those of the
+ * file are of no use then, and are made again by the next search. */
+static bool must_save(const struct ch_seeking *k) {
+    return k->file && k->vectors.dim && (k->asked > 1 || k->vectors.dim != k->kept);
+}
+
+static void seek_by_both(struct ch_work *w) {
+    struct ch_seeking *k = CH_CONTAINER(w, struct ch_seeking, work);
+    int rc = 0;
+
+    rank(k);
+    if (must_save(k))
+        rc = ch_vectors_save(&k->vectors, k->file);
+    if (rc < 0)
+        ch_log(CH_LOG_WARN, "tool", "vectors are not kept: %s: %s", k->file, strerror(-rc));
+}
+
+/* --- on the loop --------------------------------------------------------------------------- */
+
+static void tell(struct ch_work *w) {
+    struct ch_seeking *k = CH_CONTAINER(w, struct ch_seeking, work);
+
+    k->working = false;
+    if (k->fn)
+        k->fn(&k->found, k->warning.n ? ch_buf_str(&k->warning) : NULL, k->user);
+    free_seeking(k);
+}
+
+static void stop_asking(struct ch_seeking *k) {
+    ch_embed_cancel(CH_TAKE(k->embed));
+    ch_timer_stop(k->loop, &k->patience);
+}
+
+static void end_asking(struct ch_seeking *k) {
+    stop_asking(k);
+    submit(k, seek_by_both, tell);
+}
+
+static void give_up(struct ch_seeking *k, const char *why) {
+    bool known = ch_vectors_question(&k->vectors, ch_sv_str(k->query)) != NULL;
+
+    k->asked -= k->batch; /* not answered */
+    k->embedder->again = ch_mono_ms(ch_loop_clock(k->loop)) + CH_EMBEDDER_REST_MS;
+    ch_buf_addf(&k->warning, "embedding %s: %s; %s", k->embedder->spec, why,
+                known ? "some notes are found by words alone" : "notes are found by words alone");
+    end_asking(k);
+}
+
+static void on_patience(struct ch_timer *t) {
+    give_up(CH_CONTAINER(t, struct ch_seeking, patience), "no answer in time");
+}
+
+static void ask(struct ch_seeking *k);
+
+static void on_embedded(const struct ch_embedded *got, const struct chela_error *err, void *user) {
+    struct ch_seeking *k = user;
+    size_t first = k->asked - k->batch;
+
+    k->embed = NULL;
+    if (err) {
+        give_up(k, err->message);
+        return;
+    }
+    if (k->used)
+        k->used(got->tokens, k->used_user);
+    for (size_t i = 0; i < k->batch; i++) {
+        const float *row = got->rows + i * got->dim;
+        if (first + i == 0)
+            ch_vectors_ask(&k->vectors, k->missing[0], row, got->dim);
+        else
+            ch_vectors_add(&k->vectors, k->missing[first + i], row, got->dim);
+    }
+    ask(k);
+}
+
+static void ask(struct ch_seeking *k) {
+    struct chela_error err = {0};
+    const struct ch_sv *texts = k->missing + k->asked;
+
+    k->batch = CH_MIN(k->nmissing - k->asked, CH_LIMIT_EMBED_BATCH);
+    k->asked += k->batch;
+    if (k->batch == 0)
+        end_asking(k);
+    else if (ch_embed_start(&k->embedder->opts, texts, k->batch, on_embedded, k, &k->embed,
+                            &err) < 0)
+        give_up(k, err.message);
+}
+
+static void gathered(struct ch_work *w) {
+    struct ch_seeking *k = CH_CONTAINER(w, struct ch_seeking, work);
+
+    k->working = false;
+    if (!k->fn) {
+        free_seeking(k);
+        return;
+    }
+    ch_timer_start(k->loop, &k->patience, CH_DEFAULT_EMBED_MS, on_patience);
+    ask(k);
+}
+
+/* --- the whole ------------------------------------------------------------------------------ */
+
+/* Of this workspace and this model: DIR/0123456789abcdef0123456789abcdef */
+static char *file_of(const struct ch_embedder *e, const char *workspace) {
+    unsigned char digest[CH_SHA256_SIZE];
+    char hex[2 * CH_SHA256_SIZE + 1];
+    struct ch_sha256 h;
+    CH_BUF_AUTO path = {0};
+
+    if (!e->cache)
+        return NULL;
+    ch_sha256_init(&h);
+    ch_sha256_add(&h, workspace, strlen(workspace) + 1);
+    ch_sha256_add(&h, e->spec, strlen(e->spec));
+    ch_sha256_end(&h, digest);
+    ch_sha256_hex(digest, hex);
+    ch_buf_addf(&path, "%s/%.32s", e->cache, hex);
+    return ch_buf_take(&path);
+}
+
+static char *dup_opt(const char *s) {
+    return s ? ch_strdup(s) : NULL;
+}
+
+struct ch_seeking *ch_seek_start(const struct ch_seek_opts *o, ch_seek_fn *fn, void *user) {
+    struct ch_seeking *k = ch_alloc(sizeof(*k));
+    struct ch_embedder *e = o->settings->embedder;
+
+    k->fn = fn;
+    k->user = user;
+    k->used = o->used;
+    k->used_user = o->used_user;
+    k->loop = o->loop;
+    k->workers = o->workers;
+    k->settings = ch_settings_ref(o->settings);
+    k->workspace = ch_strdup(o->workspace);
+    k->session = dup_opt(o->session);
+    k->run = dup_opt(o->run);
+    k->query = ch_strndup(o->query.p, o->query.n);
+    k->sessions = o->sessions;
+    k->limits[NOTES] = o->notes;
+    k->limits[TURNS] = o->turns;
+    if (e && ch_mono_ms(ch_loop_clock(o->loop)) >= e->again)
+        k->embedder = e;
+    if (k->embedder)
+        k->file = file_of(e, o->workspace);
+    submit(k, k->embedder ? seek_what_is_there : seek_by_words, k->embedder ? gathered : tell);
+    return k;
+}
+
+void ch_seek_cancel(struct ch_seeking *k) {
+    if (!k)
+        return;
+    k->fn = NULL;
+    stop_asking(k);
+    if (!k->working)
+        free_seeking(k);
+}

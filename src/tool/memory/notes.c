@@ -1,0 +1,213 @@
+/* notes.c -- see notes.h. */
+#include "tool/memory/notes.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "model/message/ids.h"
+#include "tool/process/path.h"
+#include "tool/memory/passage_index.h"
+
+#define PIECES 8 /* of a question that are looked for one by one */
+#define SHORTEST_PIECE 3
+
+/* --- what was found --------------------------------------------------------------------- */
+
+void ch_notes_release(struct ch_notes *n) {
+    for (size_t i = 0; i < n->n; i++) {
+        ch_free(n->list[i].source);
+        ch_free(n->list[i].text);
+    }
+    ch_free(n->list);
+    *n = (struct ch_notes){0};
+}
+
+bool ch_notes_have(const struct ch_notes *n, struct ch_sv text) {
+    struct ch_sv shown = ch_utf8_cut(text, CH_LIMIT_NOTE_SHOWN);
+
+    for (size_t i = 0; i < n->n; i++)
+        if (ch_sv_is(shown, n->list[i].text))
+            return true;
+    return false;
+}
+
+void ch_notes_add(struct ch_notes *n, const char *source, struct ch_sv text) {
+    if (n->n == n->cap) {
+        n->cap = n->cap ? n->cap * 2 : 16;
+        n->list = ch_realloc(n->list, n->cap * sizeof(*n->list));
+    }
+    struct ch_sv shown = ch_utf8_cut(text, CH_LIMIT_NOTE_SHOWN);
+    n->list[n->n++] = (struct ch_note){ch_strdup(source), ch_strndup(shown.p, shown.n)};
+}
+
+void ch_notes_write(const struct ch_notes *n, size_t max, struct ch_buf *out) {
+    for (size_t i = 0; i < n->n; i++) {
+        size_t size = strlen(n->list[i].source) + strlen(n->list[i].text) + 6;
+        if (size > max)
+            continue;
+        max -= size;
+        ch_buf_addf(out, "%s[%s]\n%s\n", out->n ? "\n" : "", n->list[i].source, n->list[i].text);
+    }
+}
+
+/* --- files ---------------------------------------------------------------------------- */
+
+struct reading {
+    int root;
+    size_t files;
+    struct ch_shelf *out;
+};
+
+static void read_file(int fd, size_t max, struct ch_buf *out) {
+    ch_buf_init(out, max);
+    for (;;) {
+        char *to = ch_buf_reserve(out, CH_MIN(max - out->n, 16 * CH_KB));
+        ssize_t got = to && out->n < max ? read(fd, to, CH_MIN(max - out->n, 16 * CH_KB)) : 0;
+        if (got <= 0)
+            return;
+        ch_buf_commit(out, (size_t)got);
+    }
+}
+
+static void add_file(struct reading *r, const char *path) {
+    CH_BUF_AUTO text = {0};
+    struct stat st;
+
+    if (r->files >= CH_LIMIT_NOTE_FILES || r->out->bytes >= CH_LIMIT_NOTE_BYTES)
+        return;
+    int fd = ch_beneath_open(r->root, path, O_RDONLY | O_NONBLOCK);
+    if (fd < 0)
+        return;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        read_file(fd, CH_LIMIT_NOTE_FILE, &text);
+    close(fd);
+    r->files += text.n > 0;
+    ch_shelf_add(r->out, path, true, ch_buf_sv(&text));
+}
+
+static bool is_markdown(const char *name) {
+    size_t n = strlen(name);
+    return name[0] != '.' && n > 3 && strcmp(name + n - 3, ".md") == 0;
+}
+
+static int newest_first(const void *a, const void *b) {
+    return strcmp(*(char *const *)b, *(char *const *)a);
+}
+
+static void add_days(struct reading *r) {
+    int fd = ch_beneath_open(r->root, CH_NOTES_DIR, O_RDONLY | O_DIRECTORY);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    CH_AUTOFREE char **names = ch_malloc(CH_LIMIT_NOTE_FILES * sizeof(*names));
+    size_t n = 0;
+    if (!d && fd >= 0)
+        close(fd);
+    for (struct dirent *e; d && n < CH_LIMIT_NOTE_FILES && (e = readdir(d));)
+        if (is_markdown(e->d_name))
+            names[n++] = ch_strdup(e->d_name);
+    if (d)
+        closedir(d);
+    qsort(names, n, sizeof(*names), newest_first);
+    for (size_t i = 0; i < n; i++) {
+        CH_BUF_AUTO path = {0};
+        ch_buf_addf(&path, CH_NOTES_DIR "/%s", names[i]);
+        add_file(r, ch_buf_str(&path));
+        ch_free(names[i]);
+    }
+}
+
+void ch_notes_read(const char *workspace, struct ch_shelf *out) {
+    struct reading r = {.root = open(workspace, O_PATH | O_DIRECTORY | O_CLOEXEC), .out = out};
+
+    if (r.root < 0)
+        return;
+    add_file(&r, CH_NOTES_LASTING);
+    add_days(&r);
+    close(r.root);
+}
+
+/* --- conversations ----------------------------------------------------------------------- */
+
+struct hearing {
+    struct ch_shelf *out;
+    uint64_t seen[CH_LIMIT_RECALLED + (PIECES + 1) * CH_LIMIT_RECALL_HITS]; /* places */
+    size_t nseen;
+};
+
+static bool is_new(struct hearing *h, const struct ch_recalled *what) {
+    uint64_t place = ch_hash(what->seq, ch_sv_str(what->session));
+
+    for (size_t i = 0; i < h->nseen; i++)
+        if (h->seen[i] == place)
+            return false;
+    if (h->nseen < CH_LEN(h->seen))
+        h->seen[h->nseen++] = place;
+    return true;
+}
+
+static int hear(const struct ch_recalled *what, void *to) {
+    struct hearing *h = to;
+    CH_BUF_AUTO source = {0};
+    CH_BUF_AUTO plain = {0};
+
+    if (!is_new(h, what))
+        return 0;
+    ch_buf_addf(&source, "session %s", what->session);
+    if (what->turn)
+        ch_buf_addf(&source, ", turn %llu", (unsigned long long)what->turn);
+    for (const char *c = what->text; *c; c++)
+        if (*c != '\x01' && *c != '\x02') /* marks around the match */
+            ch_buf_addc(&plain, *c);
+    ch_shelf_add(h->out, ch_buf_str(&source), false, ch_buf_sv(&plain));
+    return h->out->bytes >= CH_LIMIT_RECALL_BYTES;
+}
+
+static size_t char_size(struct ch_sv s) {
+    unsigned n = ch_utf8_next(s, NULL);
+
+    return n ? n : 1;
+}
+
+/* A word, or three characters in a row where words have no spaces between them;
+ * those overlap. */
+static struct ch_sv next_piece(struct ch_sv *rest) {
+    struct ch_sv s = *rest;
+    size_t n = 0, step;
+
+    while (n < s.n && (unsigned char)s.p[n] < 0x80 && s.p[n] != ' ')
+        n++;
+    step = n ? n : char_size(s);
+    if (n == 0)
+        for (unsigned i = 0; i < 3 && n < s.n && (unsigned char)s.p[n] >= 0x80; i++)
+            n += char_size(ch_sv(s.p + n, s.n - n));
+    *rest = ch_sv(s.p + step, s.n - step);
+    return ch_sv(s.p, n);
+}
+
+void ch_notes_recall(const struct ch_recall *r, const char *session, const char *run,
+                     struct ch_sv query, struct ch_shelf *out) {
+    struct ch_recall_query q = {.session = session, .run = run, .limit = CH_LIMIT_RECALLED};
+    CH_AUTOFREE struct hearing *h = ch_alloc(sizeof(*h));
+    CH_AUTOFREE char *all = ch_strndup(query.p, query.n);
+    struct ch_sv rest = query;
+
+    h->out = out;
+    r->find(&q, hear, h, r->user);
+    q.text = all;
+    q.limit = CH_LIMIT_RECALL_HITS;
+    r->find(&q, hear, h, r->user);
+    for (unsigned tried = 0; rest.n && tried < PIECES && out->bytes < CH_LIMIT_RECALL_BYTES;) {
+        struct ch_sv piece = next_piece(&rest);
+        if (piece.n < SHORTEST_PIECE || piece.n == query.n)
+            continue;
+        tried++;
+        CH_AUTOFREE char *one = ch_strndup(piece.p, piece.n);
+        q.text = one;
+        r->find(&q, hear, h, r->user);
+    }
+}

@@ -1,0 +1,186 @@
+/* passage_index.c -- see passage_index.h. */
+#include "tool/memory/passage_index.h"
+
+#include <stdlib.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "model/wire/embed.h"
+
+#define PASSAGE_LINES 12
+
+/* By meaning alone a passage counts only if it is this much like the query, and
+ * nearly as much as the one that is most like it: there is always a nearest one,
+ * also when nothing was written about the matter. */
+#define LEAST_ALIKE 0.2f
+#define OF_THE_BEST 0.75f
+
+void ch_shelf_release(struct ch_shelf *s) {
+    ch_arena_release(&s->arena);
+    ch_bm25_release(&s->index);
+    ch_free(s->list);
+    *s = (struct ch_shelf){0};
+}
+
+/* --- cutting -------------------------------------------------------------------------- */
+
+struct cutting {
+    struct ch_shelf *shelf;
+    const char *source;
+    bool lines;
+    struct ch_sv heading;
+};
+
+/* Does something follow before the next heading? */
+static bool has_body(struct ch_sv rest) {
+    struct ch_sv next = ch_sv_trim(rest);
+
+    return next.n && !ch_sv_starts(next, "#");
+}
+
+/* A heading stands with each passage below it, so alone only if there is none. */
+static void add_passage(const struct cutting *c, size_t line, struct ch_sv text,
+                        struct ch_sv rest) {
+    struct ch_shelf *s = c->shelf;
+
+    text = ch_sv_trim(text);
+    if (!text.n || (text.p == c->heading.p && text.n == ch_sv_trim(c->heading).n && has_body(rest)))
+        return;
+    if (s->n == s->cap) {
+        s->cap = s->cap ? s->cap * 2 : 64;
+        s->list = ch_realloc(s->list, s->cap * sizeof(*s->list));
+    }
+    const char *source = c->lines ? ch_arena_printf(&s->arena, "%s:%zu", c->source, line)
+                                  : c->source;
+    s->list[s->n++] = (struct ch_passage){source, c->heading, text};
+    ch_bm25_begin(&s->index);
+    ch_bm25_text(&s->index, CH_FIELD_NAME, c->heading);
+    ch_bm25_text(&s->index, CH_FIELD_DESCRIPTION, text);
+}
+
+/* A passage ends before a heading, at a blank line, and when it is long. */
+static void cut(struct cutting *c, struct ch_sv rest) {
+    struct ch_sv text = ch_sv(rest.p, 0);
+    size_t line = 0, first = 1;
+
+    while (rest.n) {
+        struct ch_sv l = ch_sv_split(&rest, '\n');
+        bool title = ch_sv_starts(l, "#"), blank = ch_sv_trim(l).n == 0;
+        line++;
+        if (title || blank || line - first >= PASSAGE_LINES ||
+            text.n + l.n > CH_LIMIT_NOTE_SHOWN) {
+            add_passage(c, first, text, title ? CH_SV("") : rest);
+            text = ch_sv(l.p, 0);
+            first = line;
+        }
+        if (title)
+            c->heading = l;
+        text.n = (size_t)(l.p + l.n - text.p);
+        if (blank)
+            text = ch_sv(rest.p ? rest.p : l.p, 0), first = line + 1;
+    }
+    add_passage(c, first, text, rest);
+}
+
+void ch_shelf_add(struct ch_shelf *s, const char *source, bool lines, struct ch_sv text) {
+    struct cutting c = {.shelf = s,
+                        .source = ch_arena_str(&s->arena, ch_sv_str(source)),
+                        .lines = lines,
+                        .heading = CH_SV("")};
+
+    s->bytes += text.n;
+    cut(&c, ch_arena_sv(&s->arena, text));
+}
+
+void ch_passage_write(const struct ch_passage *p, struct ch_buf *out) {
+    if (p->heading.n && p->heading.p != p->text.p)
+        ch_buf_addf(out, "%.*s\n", CH_SV_FMT(p->heading));
+    ch_buf_add_sv(out, p->text);
+}
+
+/* --- ranking --------------------------------------------------------------------------- */
+
+struct place {
+    size_t passage;
+    float score;
+};
+
+static int by_score(const void *a, const void *b) {
+    const struct place *x = a, *y = b;
+
+    if (x->score != y->score)
+        return x->score > y->score ? -1 : 1;
+    return x->passage < y->passage ? -1 : x->passage > y->passage;
+}
+
+/* Those with a score above 0 come first. */
+static size_t rank_by_words(struct ch_shelf *s, struct ch_sv query, struct place *out) {
+    CH_AUTOFREE float *scores = ch_malloc((s->n + 1) * sizeof(*scores));
+    size_t n = 0;
+
+    if (s->n == 0)
+        return 0;
+    ch_bm25_settle(&s->index);
+    ch_bm25_score(&s->index, query, scores);
+    for (size_t i = 0; i < s->n; i++)
+        out[i] = (struct place){i, CH_MAX(scores[i], 0)};
+    qsort(out, s->n, sizeof(*out), by_score);
+    while (n < s->n && out[n].score > 0)
+        n++;
+    return n;
+}
+
+static size_t rank_by_meaning(const struct ch_shelf *s, const struct ch_vectors *vs,
+                              const float *query, struct place *out) {
+    CH_BUF_AUTO text = {0};
+    size_t n = 0, near = 0;
+
+    for (size_t i = 0; i < s->n; i++) {
+        ch_buf_clear(&text);
+        ch_passage_write(&s->list[i], &text);
+        const float *row = ch_vectors_find(vs, ch_buf_sv(&text));
+        if (row)
+            out[n++] = (struct place){i, ch_embed_product(query, row, vs->dim)};
+    }
+    qsort(out, n, sizeof(*out), by_score);
+    while (near < n && out[near].score >= LEAST_ALIKE &&
+           out[near].score >= OF_THE_BEST * out[0].score)
+        near++;
+    return near;
+}
+
+/* The constant is the usual one; it keeps a first place from deciding alone. */
+static void add_ranks(struct place *sums, const struct place *ranked, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        sums[ranked[i].passage].score += 1.0f / (float)(60 + i + 1);
+}
+
+size_t ch_shelf_order(struct ch_shelf *s, struct ch_sv query, size_t *out) {
+    CH_AUTOFREE struct place *ranked = ch_malloc((s->n + 1) * sizeof(*ranked));
+    size_t n = rank_by_words(s, query, ranked);
+
+    for (size_t i = 0; i < s->n; i++)
+        out[i] = ranked[i].passage;
+    return n;
+}
+
+void ch_shelf_best(struct ch_shelf *s, struct ch_sv query, const struct ch_vectors *vs,
+                   const float *meaning, size_t limit, struct ch_notes *out) {
+    CH_AUTOFREE struct place *ranked = ch_malloc((s->n + 1) * sizeof(*ranked));
+    CH_AUTOFREE struct place *sums = ch_malloc((s->n + 1) * sizeof(*sums));
+    size_t most = out->n + limit;
+
+    for (size_t i = 0; i < s->n; i++)
+        sums[i] = (struct place){i, 0};
+    add_ranks(sums, ranked, rank_by_words(s, query, ranked));
+    if (meaning)
+        add_ranks(sums, ranked, rank_by_meaning(s, vs, meaning, ranked));
+    qsort(sums, s->n, sizeof(*sums), by_score);
+    for (size_t i = 0; i < s->n && out->n < most && sums[i].score > 0; i++) {
+        const struct ch_passage *p = &s->list[sums[i].passage];
+        CH_BUF_AUTO text = {0};
+        ch_passage_write(p, &text);
+        if (!ch_notes_have(out, ch_buf_sv(&text))) /* a note that was quoted, say */
+            ch_notes_add(out, p->source, ch_buf_sv(&text));
+    }
+}

@@ -1,0 +1,160 @@
+/* executable.c -- see executable.h. */
+#include "tool/process/executable.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+#define USUAL_PATH "/usr/local/bin:/usr/bin:/bin"
+
+/* --- finding one ------------------------------------------------------------ */
+
+static bool is_executable(const char *file) {
+    struct stat st;
+
+    return stat(file, &st) == 0 && S_ISREG(st.st_mode) && access(file, X_OK) == 0;
+}
+
+const char *ch_executable_find(struct ch_arena *arena, const char *name, const char *path,
+                               const char *cwd) {
+    struct ch_sv rest = ch_sv_str(path ? path : USUAL_PATH);
+
+    if (strchr(name, '/')) {
+        const char *file = *name == '/' ? ch_arena_str(arena, ch_sv_str(name))
+                                        : ch_arena_printf(arena, "%s/%s", cwd, name);
+        return is_executable(file) ? file : NULL;
+    }
+    while (*name && rest.n) {
+        struct ch_sv dir = ch_sv_split(&rest, ':');
+        if (!ch_sv_starts(dir, "/"))
+            continue;
+        const char *file = ch_arena_printf(arena, "%.*s/%s", CH_SV_FMT(dir), name);
+        if (is_executable(file))
+            return file;
+    }
+    return NULL;
+}
+
+/* --- those that run others ---------------------------------------------------- */
+
+/* clang-format off */
+/* Names without a version at their end: python3.11 is python. */
+static const char *const runners[] = {
+    /* shells */
+    "ash", "bash", "csh", "dash", "elvish", "fish", "ksh", "mksh", "nu", "posh", "pwsh",
+    "rbash", "rksh", "rzsh", "sh", "tcsh", "xonsh", "yash", "zsh",
+    /* languages */
+    "awk", "bc", "bun", "bunx", "clojure", "dc", "deno", "elixir", "erl", "expect", "gawk",
+    "ghci", "groovy", "guile", "iex", "ipython", "irb", "java", "jjs", "jshell", "julia",
+    "jython", "lua", "luajit", "mawk", "nawk", "node", "nodejs", "ocaml", "osascript", "perl",
+    "php", "pypy", "python", "pythonw", "qjs", "r", "racket", "rscript", "ruby", "runghc",
+    "scala", "sed", "swift", "tclsh", "ts-node", "tsx", "wish",
+    /* run what they are told */
+    "at", "batch", "busybox", "bwrap", "capsh", "cgexec", "chpst", "chroot", "chrt", "command",
+    "corepack", "cpulimit", "crontab", "dbus-run-session", "doas", "docker", "dotnet",
+    "eatmydata", "entr", "env", "envdir", "eval", "exec", "fakeroot", "firejail", "flatpak",
+    "flock", "gdb", "gdbserver", "gosu", "ionice", "kubectl", "lldb", "logsave", "ltrace",
+    "lxc", "machinectl", "nerdctl", "nice", "nix", "nix-shell", "nohup", "npx", "nsenter",
+    "numactl", "parallel", "perf", "pipx", "pkexec", "pnpx", "podman", "prlimit", "proot",
+    "proxychains", "rlwrap", "rsh", "rsync", "run", "run-parts", "runcon", "runuser", "screen",
+    "script", "sem", "setarch", "setpriv", "setsid", "setuidgid", "sg", "softlimit", "ssh",
+    "sshpass", "start-stop-daemon", "stdbuf", "strace", "su", "sudo", "sudoedit",
+    "systemd-nspawn", "systemd-run", "taskset", "time", "timeout", "tini", "tmux", "torify",
+    "torsocks", "toybox", "trickle", "tsocks", "unbuffer", "unshare", "uv", "uvx", "valgrind",
+    "watch", "watchexec", "xargs", "xvfb-run",
+    /* run what a file of the workspace says */
+    "ant", "bazel", "bundle", "cargo", "cmake", "composer", "gmake", "go", "gradle", "gradlew",
+    "just", "make", "meson", "mvn", "ninja", "npm", "pnpm", "pre-commit", "pytest", "rake",
+    "sbt", "tox", "yarn", "yarnpkg",
+    /* have a way out to a shell, or to files of their choice */
+    "ed", "emacs", "emacsclient", "ex", "ftp", "less", "lftp", "mail", "mailx", "man", "more",
+    "mutt", "mysql", "nano", "nvim", "pico", "psql", "rview", "rvim", "scp", "sftp", "sqlite",
+    "telnet", "vi", "view", "vim", "vimdiff", "vipw", "visudo", "w3m",
+};
+/* clang-format on */
+
+/* Programs that run others when told to by an option: one that begins so, or a
+ * long one that may be an abbreviation of this. */
+static const struct {
+    const char *program, *option;
+} options[] = {
+    {"find", "-exec"},
+    {"find", "-ok"},
+    {"fd", "-x"},
+    {"fd", "-X"},
+    {"fd", "--exec"},
+    {"rg", "--pre"},
+    {"sort", "--compress-program"},
+    {"split", "--filter"},
+    {"tar", "-F"},
+    {"tar", "-I"},
+    {"tar", "--checkpoint-action"},
+    {"tar", "--info-script"},
+    {"tar", "--new-volume-script"},
+    {"tar", "--rmt-command"},
+    {"tar", "--rsh-command"},
+    {"tar", "--to-command"},
+    {"tar", "--use-compress-program"},
+    {"git", "-c"},
+    {"git", "-O"},
+    {"git", "--config-env"},
+    {"git", "--exec-path"},
+    {"git", "--ext-diff"},
+    {"git", "--open-files-in-pager"},
+    {"git", "--receive-pack"},
+    {"git", "--upload-pack"},
+    {"zip", "-T"},
+    {"zip", "--unzip-command"},
+};
+
+/* The last part of a path, lower case, without a version: "python". */
+static size_t base_name(const char *file, char out[64]) {
+    const char *slash = strrchr(file, '/');
+    const char *name = slash ? slash + 1 : file;
+    size_t n = 0;
+
+    while (name[n] && n < 63) {
+        out[n] = name[n] >= 'A' && name[n] <= 'Z' ? (char)(name[n] + 32) : name[n];
+        n++;
+    }
+    while (n > 1 &&
+           ((out[n - 1] >= '0' && out[n - 1] <= '9') || out[n - 1] == '.' || out[n - 1] == '-'))
+        n--;
+    out[n] = '\0';
+    return n;
+}
+
+/* ld-linux-x86-64.so.2, ld-musl-aarch64.so.1, ld.so: any program's first
+ * argument may be another. */
+static bool is_loader(const char *name) {
+    return strncmp(name, "ld", 2) == 0 && strstr(name, ".so");
+}
+
+static bool says(const char *word, const char *option) {
+    size_t n = strcspn(word, "="), whole = strlen(option);
+
+    if (strncmp(word, option, whole) == 0)
+        return true;
+    return n > 2 && strncmp(word, "--", 2) == 0 && n < whole && strncmp(word, option, n) == 0;
+}
+
+static bool has_option(const char *const *words, const char *option) {
+    for (size_t i = 1; words && words[0] && words[i]; i++)
+        if (says(words[i], option))
+            return true;
+    return false;
+}
+
+bool ch_executable_runs_others(const char *file, const char *const *words) {
+    char name[64];
+
+    base_name(file, name);
+    for (size_t i = 0; i < CH_LEN(runners); i++)
+        if (strcmp(runners[i], name) == 0)
+            return true;
+    for (size_t i = 0; i < CH_LEN(options); i++)
+        if (strcmp(options[i].program, name) == 0 && has_option(words, options[i].option))
+            return true;
+    return is_loader(name);
+}

@@ -1,0 +1,53 @@
+/* path.h -- the one resolver for every path that a model names.
+ *
+ * Everything stays beneath the workspace: "..", absolute paths elsewhere and
+ * symbolic links that lead out are refused, by the kernel at the moment of
+ * opening and not by comparing strings before it, so that nothing can be
+ * swapped in between. Functions return a descriptor or 0, or a negative errno;
+ * -EXDEV means: outside of the workspace; -EROFS: inside, but protected. */
+#ifndef CH_TOOL_PATH_H
+#define CH_TOOL_PATH_H
+#include <fcntl.h>
+
+#include "base/buf.h"
+#include "chela/tool.h"
+#include "tool/process/sandbox_policy.h"
+
+/* What a given path means inside the workspace: relative to it, without "."
+ * and "..", "." for the workspace itself. An absolute path is accepted when it
+ * lies inside. A trailing slash is kept: it asks for a directory. */
+int ch_path_inside(const char *workspace, const char *given, struct ch_buf *rel);
+
+/* Open rel beneath root (a directory's descriptor). Links are followed as long
+ * as they stay beneath it and are not absolute. _walk is what _open does on a
+ * kernel without openat2; they behave the same. */
+int ch_beneath_open(int root, const char *rel, int flags);
+int ch_beneath_walk(int root, const char *rel, int flags);
+
+/* Open a path as the model gave it, for reading (never blocks, whatever it
+ * is); with O_DIRECTORY in flags only a directory will do. */
+int ch_path_open(const char *workspace, const char *given, int flags);
+
+/* Where a file is to be written: the directory it goes to and its name there.
+ * A symbolic link at the end is followed first, inside the workspace. */
+struct ch_place {
+    int dir;    /* owned descriptor, -1 when unset */
+    char *leaf; /* owned */
+};
+/* create: make missing directories. */
+int ch_path_place(const char *workspace, const char *given, bool create, struct ch_place *out);
+void ch_place_release(struct ch_place *p);
+
+/* The same for a call of a tool that writes: what is protected (sandbox_policy.h) is
+ * refused, by whatever links it is reached, and no directory is made there. */
+int ch_call_place(const chela_call *call, const char *given, enum ch_making what, bool create,
+                  struct ch_place *out);
+
+/* Turn a negative errno into the call's error result, naming the path as the
+ * model gave it; verb says what was tried: "read". Returns 0. */
+int ch_path_refuse(chela_call *call, const char *verb, const char *given, int error);
+
+/* The same for a file that should be there: -ENOENT names similar files. */
+int ch_path_missing(chela_call *call, const char *verb, const char *given, int error);
+
+#endif

@@ -1,0 +1,297 @@
+/* program.c -- see program.h.
+ *
+ *   PREPARING --on a thread--> RUNNING --child.c--> over: done
+ *        \--stopped, refused----------------------> over: done
+ *        \--closed--> ABANDONED --the thread is done--> freed
+ *
+ * What the operator's own programs may read: a tool given as [python3,
+ * /srv/tools/weather.py] needs its script, and the files beside it. So each
+ * word of its command line that is an absolute path is readable, and so is the
+ * directory it is in, unless that is a home directory or above one. */
+#include "tool/process/program.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "tool/process/path.h"
+
+enum state { PREPARING, RUNNING, ABANDONED, OVER };
+
+struct ch_program {
+    struct ch_loop *loop;
+    struct ch_arena arena; /* of the thread while PREPARING */
+    struct ch_program_opts opts;
+    const char *home; /* ours; NULL: unknown */
+    ch_child_output_fn *on_output;
+    ch_program_fn *done;
+    void *user;
+    enum state state;
+    bool stopped;
+    struct ch_work work;
+    struct ch_child *child;
+
+    /* what the thread found out */
+    struct ch_sandboxed box;
+    const char *cwd; /* absolute, all links followed */
+    const char *error_type;
+    struct chela_error err;
+};
+
+/* --- environment */
+
+static const char *const passed_on[] = {"PATH", "HOME", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ"};
+
+void ch_program_env(char *out[CH_PROGRAM_ENV + 1]) {
+    size_t n = 0;
+
+    for (size_t i = 0; i < CH_LEN(passed_on); i++) {
+        const char *value = getenv(passed_on[i]);
+        CH_BUF_AUTO text = {0};
+        if (!value && i == 0)
+            value = "/usr/local/bin:/usr/bin:/bin";
+        if (!value)
+            continue;
+        ch_buf_addf(&text, "%s=%s", passed_on[i], value);
+        out[n++] = ch_buf_take(&text);
+    }
+    out[n] = NULL;
+}
+
+void ch_program_env_free(char *env[CH_PROGRAM_ENV + 1]) {
+    for (size_t i = 0; env[i]; i++)
+        ch_free(env[i]);
+}
+
+static const char *variable(const char *const *env, const char *name) {
+    size_t n = strlen(name);
+
+    for (; env && *env; env++)
+        if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
+            return *env + n + 1;
+    return NULL;
+}
+
+/* --- preparing, on the thread */
+
+static int refuse(struct ch_program *p, const char *type, int code, const char *what, int error) {
+    p->error_type = type;
+    return ch_fail(&p->err, code, "%s: %s", what, strerror(error));
+}
+
+/* Where an open directory is, by the kernel's word. */
+static const char *path_of(struct ch_arena *a, int fd) {
+    char path[PATH_MAX];
+    const char *link = ch_arena_printf(a, "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, path, sizeof(path));
+
+    return n > 0 && (size_t)n < sizeof(path) ? ch_arena_str(a, ch_sv(path, (size_t)n)) : NULL;
+}
+
+static int find_cwd(struct ch_program *p) {
+    const char *given = p->opts.cwd ? p->opts.cwd : ".";
+    bool any = p->opts.any_cwd && given[0] == '/';
+    int fd = any ? open(given, O_PATH | O_DIRECTORY | O_CLOEXEC)
+                 : ch_path_open(p->opts.workspace, given, O_DIRECTORY);
+
+    if (fd < 0 && !any && fd == -EXDEV)
+        return refuse(p, "permission_denied", CHELA_EPERM, given, EXDEV);
+    if (fd < 0)
+        return refuse(p, "not_found", CHELA_ENOENT,
+                      ch_arena_printf(&p->arena, "working directory %s", given), any ? errno : -fd);
+    p->cwd = path_of(&p->arena, fd);
+    close(fd);
+    return p->cwd ? 0 : refuse(p, "internal", CHELA_EIO, given, ENOENT);
+}
+
+static bool is_above(struct ch_sv dir, const char *path) {
+    return path && dir.n <= strlen(path) && memcmp(dir.p, path, dir.n) == 0 &&
+           (path[dir.n] == '/' || path[dir.n] == '\0');
+}
+
+/* Files of the operator's program: see the top. */
+static const char *const *files_of(struct ch_program *p) {
+    size_t n = 0;
+
+    while (p->opts.argv[n])
+        n++;
+    const char **list = ch_arena_alloc(&p->arena, (2 * n + 2) * sizeof(*list));
+    size_t out = 0;
+    for (size_t i = 0; p->opts.trusted_argv && i < n; i++) {
+        const char *word = p->opts.argv[i], *slash = strrchr(word, '/');
+        struct stat st;
+        if (word[0] != '/' || stat(word, &st) < 0)
+            continue;
+        list[out++] = word;
+        struct ch_sv dir = ch_sv(word, (size_t)(slash - word));
+        if (dir.n > 1 && !S_ISDIR(st.st_mode) && !is_above(dir, p->home))
+            list[out++] = ch_arena_str(&p->arena, dir);
+    }
+    if (p->opts.any_cwd)
+        list[out++] = p->cwd;
+    list[out] = NULL;
+    return list;
+}
+
+static void prepare(struct ch_work *w) {
+    struct ch_program *p = CH_CONTAINER(w, struct ch_program, work);
+
+    if (find_cwd(p) < 0)
+        return;
+    struct ch_sandbox_command cmd = {
+        .argv = p->opts.argv,
+        .cwd = p->cwd,
+        .workspace = p->opts.workspace,
+        .readable = files_of(p),
+        .tty = p->opts.tty,
+    };
+    int rc = ch_sandbox_wrap(&p->arena, p->opts.policy, &cmd, &p->box, &p->err);
+    if (rc < 0)
+        p->error_type = rc == CHELA_EPERM ? "permission_denied" : "not_found";
+}
+
+/* --- running, on the loop */
+
+static void destroy(struct ch_program *p) {
+    ch_arena_release(&p->arena);
+    ch_free(p);
+}
+
+static void finish(struct ch_program *p, struct ch_program_result *r) {
+    p->state = OVER;
+    r->boxed = p->box.boxed;
+    r->degraded = p->box.degraded;
+    p->done(r, p->user);
+    destroy(p);
+}
+
+static void fail(struct ch_program *p, const char *type, const char *why) {
+    finish(p, &(struct ch_program_result){.error_type = type, .error = why});
+}
+
+static void on_child_done(const struct ch_child_result *child, const struct chela_error *err,
+                          void *user) {
+    struct ch_program *p = user;
+    struct ch_program_result r = {.child = child};
+
+    p->child = NULL;
+    if (!child) {
+        fail(p, err->code == CHELA_ENOENT ? "not_found" : "unavailable", err->message);
+        return;
+    }
+    if (p->box.boxed && !child->stopped && !child->timed_out)
+        ch_sandbox_failed(&p->arena, child->report, &r.error_type, &r.error);
+    finish(p, &r);
+}
+
+static void on_child_output(int stream, struct ch_sv data, void *user) {
+    struct ch_program *p = user;
+
+    p->on_output(stream, data, p->user);
+}
+
+static void run(struct ch_program *p) {
+    struct ch_child_opts opts = {
+        .argv = p->box.argv,
+        .env = p->opts.env,
+        .cwd = p->box.boxed ? "/" : p->cwd,
+        .input = p->opts.input,
+        .open_input = p->opts.open_input,
+        .merge = p->opts.merge,
+        .stream = p->opts.stream,
+        .tty = p->opts.tty,
+        .report = p->box.boxed,
+        .max_output = p->opts.max_output,
+        .timeout_ms = p->opts.timeout_ms,
+    };
+    p->state = RUNNING;
+    p->child =
+        ch_child_start(p->loop, &opts, p->on_output ? on_child_output : NULL, on_child_done, p);
+    if (p->opts.started)
+        p->opts.started(p->user); /* may close p */
+}
+
+static void on_prepared(struct ch_work *w) {
+    struct ch_program *p = CH_CONTAINER(w, struct ch_program, work);
+    static const struct ch_child_result never = {.exit_code = -1, .stopped = true};
+
+    if (p->state == ABANDONED)
+        destroy(p);
+    else if (p->stopped)
+        finish(p, &(struct ch_program_result){.child = &never});
+    else if (p->error_type)
+        fail(p, p->error_type, p->err.message);
+    else
+        run(p);
+}
+
+/* The pool goes first, so whoever owned the program is gone. */
+static void on_dropped(struct ch_work *w) {
+    destroy(CH_CONTAINER(w, struct ch_program, work));
+}
+
+static const char *const *copy_words(struct ch_arena *a, const char *const *words) {
+    size_t n = 0;
+
+    while (words && words[n])
+        n++;
+    const char **copy = ch_arena_alloc(a, (n + 1) * sizeof(*copy));
+    for (size_t i = 0; i < n; i++)
+        copy[i] = ch_arena_str(a, ch_sv_str(words[i]));
+    copy[n] = NULL;
+    return copy;
+}
+
+struct ch_program *ch_program_start(struct ch_loop *loop, struct ch_workers *workers,
+                                    const struct ch_program_opts *opts,
+                                    ch_child_output_fn *on_output, ch_program_fn *done,
+                                    void *user) {
+    struct ch_program *p = ch_alloc(sizeof(*p));
+
+    p->loop = loop;
+    p->on_output = on_output;
+    p->done = done;
+    p->user = user;
+    p->opts = *opts;
+    p->opts.policy = ch_sandbox_copy(&p->arena, opts->policy);
+    p->opts.argv = copy_words(&p->arena, opts->argv);
+    p->opts.env = copy_words(&p->arena, opts->env);
+    p->opts.workspace = ch_arena_str(&p->arena, ch_sv_str(opts->workspace));
+    p->opts.cwd = opts->cwd ? ch_arena_str(&p->arena, ch_sv_str(opts->cwd)) : NULL;
+    p->opts.input = ch_arena_sv(&p->arena, opts->input);
+    p->home = variable(p->opts.env, "HOME");
+    p->work = (struct ch_work){.run = prepare, .done = on_prepared, .dropped = on_dropped};
+    ch_work_submit(workers, &p->work);
+    return p;
+}
+
+int ch_program_write(struct ch_program *p, struct ch_sv data) {
+    return p->child ? ch_child_write(p->child, data) : CHELA_EBUSY;
+}
+
+int ch_program_end_input(struct ch_program *p) {
+    if (!p->child)
+        return CHELA_EBUSY;
+    ch_child_end_input(p->child);
+    return 0;
+}
+
+void ch_program_stop(struct ch_program *p) {
+    p->stopped = true;
+    if (p->child)
+        ch_child_stop(p->child);
+}
+
+void ch_program_close(struct ch_program *p) {
+    if (!p || p->state == OVER)
+        return;
+    if (p->state == PREPARING) {
+        p->state = ABANDONED;
+        return;
+    }
+    ch_child_close(p->child);
+    destroy(p);
+}

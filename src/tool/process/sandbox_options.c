@@ -1,0 +1,131 @@
+/* sandbox_options.c -- from what a host asks for to a policy. */
+#include "chela/sandbox.h"
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/opts.h"
+#include "tool/process/sandbox_policy.h"
+
+static int read_network(const char *word, enum ch_sandbox_network *out, struct chela_error *err) {
+    bool host = word && strcmp(word, "host") == 0;
+
+    if (word && !host && strcmp(word, "none") != 0)
+        return ch_fail(err, CHELA_EINVAL, "sandbox network '%s' is none of none, host", word);
+    *out = host ? CH_SANDBOX_NET_HOST : CH_SANDBOX_NET_NONE;
+    return 0;
+}
+
+static int check_paths(const char *what, const char *const *paths, struct chela_error *err) {
+    for (; paths && *paths; paths++)
+        if ((*paths)[0] != '/')
+            return ch_fail(err, CHELA_EINVAL, "sandbox %s: '%s' is not an absolute path", what,
+                           *paths);
+    return 0;
+}
+
+static bool is_tidy(const char *path) {
+    struct ch_sv rest = ch_sv_str(*path == '/' ? path + 1 : path);
+
+    if (!rest.n)
+        return false;
+    while (rest.n) {
+        struct ch_sv part = ch_sv_split(&rest, '/');
+        if (!part.n || ch_sv_is(part, ".") || ch_sv_is(part, ".."))
+            return false;
+    }
+    return true;
+}
+
+static int check_protected(const char *const *paths, struct chela_error *err) {
+    for (; paths && *paths; paths++)
+        if (!is_tidy(*paths))
+            return ch_fail(err, CHELA_EINVAL,
+                           "sandbox protect: '%s' is neither absolute nor below the workspace, "
+                           "without . and ..",
+                           *paths);
+    return 0;
+}
+
+static size_t count(const char *const *list) {
+    size_t n = 0;
+
+    while (list && list[n])
+        n++;
+    return n;
+}
+
+/* "workspace" is a word of its own, the others are paths. */
+static int read_writable(struct ch_arena *a, const char *const *given,
+                         struct ch_sandbox_policy *out, struct chela_error *err) {
+    size_t n = count(given);
+
+    if (!given)
+        return 0;
+    const char **list = ch_arena_zalloc(a, (n + 1) * sizeof(*list));
+    out->workspace_read_only = true;
+    n = 0;
+    for (; *given; given++)
+        if (strcmp(*given, "workspace") == 0)
+            out->workspace_read_only = false;
+        else
+            list[n++] = *given;
+    out->writable = list;
+    return check_paths("writable", list, err);
+}
+
+/* Those that were given, or the usual ones, and more. */
+static const char *const *join_protected(struct ch_arena *a, const struct chela_sandbox_opts *o) {
+    const char *const *first = o->protect ? o->protect : ch_sandbox_protected;
+    size_t n = count(first), more = count(o->protect_more);
+
+    if (!more)
+        return o->protect;
+    const char **list = ch_arena_zalloc(a, (n + more + 1) * sizeof(*list));
+    memcpy(list, first, n * sizeof(*list));
+    memcpy(list + n, o->protect_more, more * sizeof(*list));
+    return list;
+}
+
+static uint64_t limit(int64_t given) {
+    return given < 0 ? UINT64_MAX : (uint64_t)given;
+}
+
+static uint64_t seconds(int64_t ms) {
+    return ms < 0 ? UINT64_MAX : ((uint64_t)ms + 999) / 1000;
+}
+
+int ch_sandbox_read(struct ch_arena *a, const struct chela_sandbox_opts *given,
+                    struct ch_sandbox_policy **out, struct chela_error *err) {
+    struct chela_sandbox_opts o;
+    struct ch_sandbox_policy p = {0};
+
+    int rc = CH_OPTS_READ(chela_sandbox_opts, &o, given, err);
+    if (rc == 0 && o.mode)
+        rc = ch_sandbox_mode_read(o.mode, &p.mode, err);
+    if (rc == 0)
+        rc = read_network(o.network, &p.network, err);
+    if (rc == 0)
+        rc = read_writable(a, o.writable, &p, err);
+    if (rc == 0)
+        rc = check_paths("readable", o.readable, err);
+    if (rc == 0)
+        rc = check_protected(o.protect, err);
+    if (rc == 0)
+        rc = check_protected(o.protect_more, err);
+    if (rc < 0)
+        return rc;
+    p.readable = o.readable;
+    p.protect = join_protected(a, &o);
+    p.helper = o.helper;
+    p.limits = (struct ch_sandbox_limits){
+        .cpu_s = seconds(o.limits.cpu_ms),
+        .memory = limit(o.limits.memory),
+        .file_size = limit(o.limits.file_size),
+        .files = limit(o.limits.files),
+        .processes = limit(o.limits.processes),
+        .tmp = limit(o.limits.tmp),
+    };
+    *out = ch_sandbox_copy(a, &p);
+    return 0;
+}

@@ -1,0 +1,267 @@
+/* sandbox_policy.c -- see sandbox_policy.h: policies, and the command line for a box.
+ *
+ * A layer is asked for only if the probe has seen it hold, and chela-sandbox
+ * does not run the command if one that was asked for fails. So what is reported
+ * is what there is. */
+#include "tool/process/sandbox_policy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "tool/process/sandbox_private.h"
+
+/* What somebody outside of the box will read and trust: programs that git runs,
+ * our own configuration, keys. The second half is there if the workspace is a
+ * home directory. */
+const char *const ch_sandbox_protected[] = {
+    ".git/hooks", ".git/config",    "chela.yaml", ".env",     ".ssh",           ".bashrc?",
+    ".profile?",  ".bash_profile?", ".zshrc?",    ".aws?",    ".gnupg?",        ".netrc?",
+    ".npmrc?",    ".gitconfig?",    ".kube?",     ".docker?", ".config/chela?", NULL,
+};
+
+static const char *const mode_names[] = {
+    [CH_SANDBOX_AUTO] = "auto",
+    [CH_SANDBOX_REQUIRED] = "required",
+    [CH_SANDBOX_OFF] = "off",
+};
+
+int ch_sandbox_mode_read(const char *word, enum ch_sandbox_mode *out, struct chela_error *err) {
+    for (size_t i = 0; i < CH_LEN(mode_names); i++)
+        if (strcmp(word, mode_names[i]) == 0) {
+            *out = (enum ch_sandbox_mode)i;
+            return 0;
+        }
+    return ch_fail(err, CHELA_EINVAL, "sandbox '%s' is none of required, auto, off", word);
+}
+
+const char *ch_sandbox_mode_name(enum ch_sandbox_mode mode) {
+    return mode_names[mode];
+}
+
+static const char *const *copy_list(struct ch_arena *a, const char *const *list) {
+    size_t n = 0;
+
+    if (!list)
+        return NULL;
+    while (list[n])
+        n++;
+    const char **copy = ch_arena_alloc(a, (n + 1) * sizeof(*copy));
+    for (size_t i = 0; i < n; i++)
+        copy[i] = ch_arena_str(a, ch_sv_str(list[i]));
+    copy[n] = NULL;
+    return copy;
+}
+
+struct ch_sandbox_policy *ch_sandbox_copy(struct ch_arena *a, const struct ch_sandbox_policy *p) {
+    struct ch_sandbox_policy *copy = CH_ARENA_NEW(a, struct ch_sandbox_policy);
+
+    if (!p)
+        return copy;
+    *copy = *p;
+    copy->writable = copy_list(a, p->writable);
+    copy->readable = copy_list(a, p->readable);
+    copy->protect = copy_list(a, p->protect);
+    copy->helper = p->helper ? ch_arena_str(a, ch_sv_str(p->helper)) : NULL;
+    return copy;
+}
+
+static const char *const *protected_by(const struct ch_sandbox_policy *policy) {
+    return policy && policy->protect ? policy->protect : ch_sandbox_protected;
+}
+
+static bool is_in(struct ch_sv path, struct ch_sv top) {
+    return path.n >= top.n && memcmp(path.p, top.p, top.n) == 0 &&
+           (path.n == top.n || path.p[top.n] == '/');
+}
+
+const char *const *ch_sandbox_protect_list(struct ch_arena *a, const struct ch_sandbox_policy *p) {
+    return p && p->protect ? copy_list(a, p->protect) : ch_sandbox_protected;
+}
+
+/* "name?" stands for what is there, and for nothing otherwise. */
+static bool is_there(const char *workspace, struct ch_sv name) {
+    CH_BUF_AUTO path = {0};
+
+    ch_buf_addf(&path, "%s/%.*s", name.p[0] == '/' ? "" : workspace, CH_SV_FMT(name));
+    return faccessat(AT_FDCWD, ch_buf_str(&path), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+bool ch_sandbox_protects(const char *const *protect, const char *workspace, const char *path,
+                         enum ch_making what) {
+    CH_BUF_AUTO absolute = {0};
+
+    ch_buf_addf(&absolute, "%s/%s", workspace, path);
+    for (; *protect; protect++) {
+        struct ch_sv name = ch_sv_str(*protect);
+        bool if_there = name.n && name.p[name.n - 1] == '?';
+        name.n -= if_there;
+        if (!name.n)
+            continue;
+        struct ch_sv full = name.p[0] == '/' ? ch_buf_sv(&absolute) : ch_sv_str(path);
+        bool hit = is_in(full, name) || (what == CH_MAKING_FILE && is_in(name, full));
+        if (hit && (!if_there || is_there(workspace, name)))
+            return true;
+    }
+    return false;
+}
+
+/* --- the command line */
+
+struct words {
+    struct ch_arena *arena;
+    const char **p;
+    size_t n, cap;
+};
+
+static void add(struct words *w, const char *word) {
+    if (w->n == w->cap) {
+        const char **more = ch_arena_alloc(w->arena, 2 * (w->cap + 16) * sizeof(*more));
+        if (w->n)
+            memcpy(more, w->p, w->n * sizeof(*more));
+        w->p = more;
+        w->cap = 2 * (w->cap + 16);
+    }
+    w->p[w->n++] = word;
+}
+
+static void add_option(struct words *w, const char *name, const char *value) {
+    add(w, ch_arena_printf(w->arena, "--%s=%s", name, value));
+}
+
+static void add_paths(struct words *w, const char *name, const char *const *paths, bool absolute) {
+    for (; paths && *paths; paths++)
+        if (!absolute || (*paths)[0] == '/')
+            add_option(w, name, *paths);
+}
+
+static void add_limit(struct words *w, const char *name, uint64_t value, uint64_t usual) {
+    if (value != UINT64_MAX)
+        add(w, ch_arena_printf(w->arena, "--limit-%s=%llu", name,
+                               (unsigned long long)(value ? value : usual)));
+}
+
+static void add_limits(struct words *w, const struct ch_sandbox_limits *l) {
+    add_limit(w, "cpu", l->cpu_s, CH_DEFAULT_BOX_CPU_S);
+    add_limit(w, "data", l->memory, CH_DEFAULT_BOX_MEMORY);
+    add_limit(w, "file", l->file_size, CH_DEFAULT_BOX_FILE);
+    add_limit(w, "files", l->files, CH_DEFAULT_BOX_FILES);
+    add_limit(w, "processes", l->processes, CH_DEFAULT_BOX_PROCESSES);
+    add_limit(w, "tmp", l->tmp, CH_DEFAULT_BOX_TMP);
+}
+
+static void add_outer(struct words *w, const struct ch_sandbox_facts *f) {
+    add_option(w, "outer", f->bwrap ? "bwrap" : f->own ? "namespaces" : "none");
+    if (f->bwrap)
+        add_option(w, "bwrap", f->bwrap);
+    if (f->layers[CH_LAYER_LANDLOCK].ok)
+        add(w, "--landlock");
+    if (f->layers[CH_LAYER_SECCOMP].ok)
+        add(w, "--seccomp");
+}
+
+/* The root directory is nobody's workspace: it is never made writable. */
+static int add_workspace(struct words *w, const char *workspace, bool read_only,
+                         struct chela_error *err) {
+    char *real = realpath(workspace, NULL);
+
+    if (!real)
+        return ch_fail(err, CHELA_ENOENT, "the workspace %s: %s", workspace, strerror(errno));
+    if (strcmp(real, "/") != 0)
+        add_option(w, read_only ? "readable" : "workspace", real);
+    free(real);
+    return 0;
+}
+
+static int make_argv(struct words *w, const struct ch_sandbox_facts *f,
+                     const struct ch_sandbox_policy *policy, const struct ch_sandbox_command *cmd,
+                     struct chela_error *err) {
+    add(w, f->helper);
+    add_outer(w, f);
+    add(w, ch_arena_printf(w->arena, "--parent=%d", (int)getpid()));
+    if (policy->mode == CH_SANDBOX_REQUIRED)
+        add(w, "--strict");
+    if (policy->network == CH_SANDBOX_NET_HOST)
+        add(w, "--network");
+    if (cmd->tty)
+        add(w, "--tty");
+    int rc = add_workspace(w, cmd->workspace, policy->workspace_read_only, err);
+    if (rc < 0)
+        return rc;
+    add_option(w, "cwd", cmd->cwd);
+    add_paths(w, "writable", policy->writable, true);
+    add_paths(w, "readable", policy->readable, true);
+    add_paths(w, "readable", cmd->readable, true);
+    add_paths(w, "protect", protected_by(policy), policy->workspace_read_only);
+    add_limits(w, &policy->limits);
+    add(w, "--");
+    for (const char *const *word = cmd->argv; *word; word++)
+        add(w, *word);
+    add(w, NULL);
+    return 0;
+}
+
+/* NULL, or the first layer that is needed and missing. */
+static const struct ch_sandbox_layer *find_gap(const struct ch_sandbox_facts *f,
+                                               const struct ch_sandbox_policy *policy) {
+    for (size_t i = 0; i < CH_LAYERS; i++) {
+        bool wanted = i != CH_LAYER_NETWORK || policy->network == CH_SANDBOX_NET_NONE;
+        if (f->layers[i].needed && !f->layers[i].ok && wanted)
+            return &f->layers[i];
+    }
+    return NULL;
+}
+
+/* Nothing is degraded in silence; but once is enough. */
+static void warn_once(const struct ch_sandbox_facts *f, const struct ch_sandbox_layer *gap) {
+    if (!atomic_exchange(f->warned, true))
+        ch_log(CH_LOG_WARN, "sandbox",
+               "not all of the sandbox holds here: %s (%s); 'chela doctor' says more", gap->name,
+               gap->why);
+}
+
+int ch_sandbox_wrap(struct ch_arena *a, const struct ch_sandbox_policy *policy,
+                    const struct ch_sandbox_command *cmd, struct ch_sandboxed *out,
+                    struct chela_error *err) {
+    static const struct ch_sandbox_policy usual = {0};
+    struct words w = {.arena = a};
+
+    *out = (struct ch_sandboxed){.argv = cmd->argv};
+    policy = policy ? policy : &usual;
+    if (policy->mode == CH_SANDBOX_OFF)
+        return 0;
+    const struct ch_sandbox_facts *f = ch_sandbox_facts(policy->helper);
+    const struct ch_sandbox_layer *gap = find_gap(f, policy);
+    if (gap && policy->mode == CH_SANDBOX_REQUIRED)
+        return ch_fail(err, CHELA_EPERM,
+                       "the sandbox is required, and this machine lacks a layer of it: %s (%s)",
+                       gap->name, gap->why);
+    out->degraded = gap != NULL;
+    if (gap)
+        warn_once(f, gap);
+    if (!f->layers[CH_LAYER_HELPER].ok)
+        return 0;
+    int rc = make_argv(&w, f, policy, cmd, err);
+    if (rc < 0)
+        return rc;
+    out->argv = w.p;
+    out->boxed = true;
+    return 0;
+}
+
+bool ch_sandbox_failed(struct ch_arena *a, struct ch_sv report, const char **type,
+                       const char **message) {
+    while (report.n) {
+        struct ch_sv line = ch_sv_split(&report, '\n');
+        if (!ch_sv_is(ch_sv_split(&line, ' '), "error"))
+            continue;
+        *type = ch_arena_str(a, ch_sv_split(&line, ' '));
+        *message = ch_arena_str(a, line);
+        return true;
+    }
+    return false;
+}

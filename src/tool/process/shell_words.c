@@ -1,0 +1,237 @@
+/* shell_words.c -- see shell_words.h.
+ *
+ * One pass over the bytes with a state for the kind of quoting. The tables say
+ * what may stand unquoted; a character that is not in them is refused, so a
+ * construct nobody thought of is refused too. */
+#include "tool/process/shell_words.h"
+
+#include "base/buf.h"
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "base/wild.h"
+#include "tool/result/display.h"
+
+/* What is no part of any shell's syntax, wherever in a word it stands. */
+static bool is_plain(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c && strchr("_-./:=@%+,", c));
+}
+
+/* Why a character that means something to a shell is refused. */
+static const char *meaning_of(char c) {
+    switch (c) {
+    case '\n':
+    case ';':
+    case '&':
+    case '|':
+        return "more than one command";
+    case '<':
+    case '>':
+        return "a redirection";
+    case '$':
+    case '`':
+        return "an expansion";
+    case '*':
+    case '?':
+    case '[':
+    case ']':
+    case '{':
+    case '}':
+    case '~':
+        return "a pattern that the shell expands";
+    case '(':
+    case ')':
+        return "parentheses";
+    case '#':
+        return "a comment";
+    case '!':
+    case '^':
+        return "a character that some shells expand";
+    }
+    return "a control character";
+}
+
+/* --- what the first word must not be --------------------------------------- */
+
+/* Reserved words, and commands of the shell that evaluate their arguments,
+ * change the shell, or have no program of that name. A shell prefers its own
+ * command to the program that a rule would speak of. */
+static const char *const shell_words[] = {
+    "!",        ".",       ":",       "[",       "[[",        "]]",       "alias",   "bg",
+    "bind",     "break",   "builtin", "caller",  "case",      "cd",       "command", "compgen",
+    "complete", "compopt", "coproc",  "declare", "dirs",      "disown",   "do",      "done",
+    "elif",     "else",    "enable",  "esac",    "eval",      "exec",     "exit",    "export",
+    "fc",       "fg",      "fi",      "for",     "function",  "getopts",  "hash",    "help",
+    "history",  "if",      "in",      "jobs",    "let",       "local",    "logout",  "mapfile",
+    "popd",     "printf",  "pushd",   "read",    "readarray", "readonly", "return",  "select",
+    "set",      "shift",   "shopt",   "source",  "suspend",   "test",     "then",    "time",
+    "times",    "trap",    "type",    "typeset", "ulimit",    "umask",    "unalias", "unset",
+    "until",    "wait",    "while",   "{",       "}",         "continue",
+};
+
+static const char *wrong_with_program(const char *word) {
+    if (!*word)
+        return "no program";
+    if (strchr(word, '='))
+        return "an assignment";
+    if (*word == '-' || *word == '%' || *word == '@' || *word == '+' || *word == ',')
+        return "a program with an unusual name";
+    for (size_t i = 0; i < CH_LEN(shell_words); i++)
+        if (strcmp(shell_words[i], word) == 0)
+            return "a command of the shell itself";
+    return NULL;
+}
+
+/* --- reading ---------------------------------------------------------------- */
+
+enum quote { NONE, SINGLE, DOUBLE };
+
+struct reader {
+    struct ch_arena *arena;
+    enum ch_words_mode mode;
+    struct ch_sv rest;
+    enum quote quote;
+    bool in_word;
+    struct ch_buf word;
+    struct ch_words out;
+};
+
+static bool refuse(struct reader *r, const char *why) {
+    r->out.why = why;
+    return false;
+}
+
+/* A character that stands for itself. */
+static void add(struct reader *r, char c) {
+    if (r->mode == CH_WORDS_PATTERN && strchr("*?\\", c))
+        ch_buf_addc(&r->word, '\\');
+    ch_buf_addc(&r->word, c);
+    r->in_word = true;
+}
+
+static bool end_word(struct reader *r) {
+    if (!r->in_word)
+        return true;
+    if (r->out.n == CH_LIMIT_COMMAND_WORDS)
+        return refuse(r, "too many words");
+    r->out.v[r->out.n++] = ch_arena_str(r->arena, ch_buf_sv(&r->word));
+    ch_buf_clear(&r->word);
+    r->in_word = false;
+    return true;
+}
+
+static void step(struct reader *r, size_t n) {
+    r->rest = ch_sv(r->rest.p + n, r->rest.n - n);
+}
+
+/* A character beyond ASCII is a letter to every shell, unless people could not
+ * see it. */
+static bool read_wide(struct reader *r) {
+    uint32_t cp;
+    unsigned n = ch_utf8_next(r->rest, &cp);
+
+    if (!n)
+        return refuse(r, "bytes that are no text");
+    if (ch_display_hidden(cp))
+        return refuse(r, "invisible characters");
+    ch_buf_add(&r->word, r->rest.p, n);
+    r->in_word = true;
+    step(r, n);
+    return true;
+}
+
+/* After a backslash: outside quotes any printable character stands for itself;
+ * inside double quotes only four do, before others the backslash stays. */
+static bool read_escape(struct reader *r) {
+    if (r->rest.n < 2)
+        return refuse(r, "a backslash at the end");
+    char c = r->rest.p[1];
+    if (c < ' ' || c > '~')
+        return refuse(r, "a backslash before something else than a character");
+    if (r->quote == DOUBLE && !strchr("$`\"\\", c))
+        add(r, '\\');
+    add(r, c);
+    step(r, 2);
+    return true;
+}
+
+static bool read_quoted(struct reader *r, char c) {
+    bool control = (unsigned char)c < ' ' && c != '\n' && c != '\t';
+
+    if (control || c == 0x7f)
+        return refuse(r, "a control character");
+    if (c == (r->quote == SINGLE ? '\'' : '"')) {
+        r->quote = NONE;
+        step(r, 1);
+        return true;
+    }
+    if (r->quote == DOUBLE && c == '\\')
+        return read_escape(r);
+    if (r->quote == DOUBLE && strchr("$`!", c))
+        return refuse(r, meaning_of(c));
+    add(r, c);
+    step(r, 1);
+    return true;
+}
+
+static bool read_bare(struct reader *r, char c) {
+    if (c == '\\')
+        return read_escape(r);
+    if (c == '\'' || c == '"') {
+        r->quote = c == '"' ? DOUBLE : SINGLE;
+        r->in_word = true; /* an empty pair of quotes is a word */
+    } else if (c == ' ' || c == '\t') {
+        if (!end_word(r))
+            return false;
+    } else if (is_plain(c)) {
+        add(r, c);
+    } else if (r->mode == CH_WORDS_PATTERN && (c == '*' || c == '?')) {
+        ch_buf_addc(&r->word, c);
+        r->in_word = true;
+    } else {
+        return refuse(r, meaning_of(c));
+    }
+    step(r, 1);
+    return true;
+}
+
+static bool read_all(struct reader *r) {
+    while (r->rest.n) {
+        char c = *r->rest.p;
+        bool ok = (unsigned char)c >= 0x80 ? read_wide(r)
+                  : r->quote               ? read_quoted(r, c)
+                                           : read_bare(r, c);
+        if (!ok)
+            return false;
+    }
+    if (r->quote)
+        return refuse(r, "a quote that is not closed");
+    if (!end_word(r))
+        return false;
+    if (r->out.n == 0)
+        return refuse(r, "no program");
+    const char *why = r->mode == CH_WORDS_COMMAND ? wrong_with_program(r->out.v[0]) : NULL;
+    return why ? refuse(r, why) : true;
+}
+
+struct ch_words ch_shell_words(struct ch_arena *arena, struct ch_sv text, enum ch_words_mode mode) {
+    struct reader r = {.arena = arena, .mode = mode, .rest = text};
+
+    if (text.n > CH_LIMIT_COMMAND_TEXT)
+        return (struct ch_words){.why = "a very long text"};
+    r.out.v = ch_arena_alloc(arena, (CH_LIMIT_COMMAND_WORDS + 1) * sizeof(*r.out.v));
+    if (read_all(&r))
+        r.out.v[r.out.n] = NULL;
+    else
+        r.out = (struct ch_words){.why = r.out.why};
+    ch_buf_release(&r.word);
+    return r.out;
+}
+
+/* --- matching ----------------------------------------------------------------- */
+
+bool ch_glob_word(const char *pattern, const char *word) {
+    if (*word == '-' && *pattern != '-')
+        return false;
+    return ch_wild(ch_sv_str(pattern), ch_sv_str(word));
+}

@@ -1,0 +1,123 @@
+/* argument_validation.c -- see argument_validation.h. */
+#include "tool/registry/argument_validation.h"
+
+#include "base/mem.h"
+#include "json/writer.h"
+
+struct ch_contract {
+    struct ch_schema *schema;
+};
+
+/* What models call an argument that a tool calls otherwise. A name is mapped
+ * only in arguments that do not fit, and only if they fit then. */
+static const struct {
+    const char *said, *meant;
+} other_names[] = {
+    {"path", "file_path"},      {"file", "file_path"},
+    {"filename", "file_path"},  {"filePath", "file_path"},
+    {"old_string", "old_text"}, {"oldText", "old_text"},
+    {"old_str", "old_text"},    {"new_string", "new_text"},
+    {"newText", "new_text"},    {"new_str", "new_text"},
+    {"text", "content"},        {"contents", "content"},
+    {"cmd", "command"},         {"dir", "path"},
+    {"directory", "path"},      {"expr", "expression"},
+    {"regex", "pattern"},       {"q", "query"},
+};
+
+int ch_contract_new(struct ch_sv schema, struct ch_contract **out, struct chela_error *err) {
+    CH_AUTO(ch_contract) c = ch_alloc(sizeof(*c));
+    int rc = ch_schema_parse(schema, NULL, &c->schema, err);
+    if (rc < 0)
+        return rc;
+    *out = CH_TAKE(c);
+    return 0;
+}
+
+void ch_contract_free(struct ch_contract *c) {
+    if (!c)
+        return;
+    ch_schema_free(c->schema);
+    ch_free(c);
+}
+
+static struct ch_sv meant_by(struct ch_sv said, const struct ch_json *object) {
+    for (size_t i = 0; i < CH_LEN(other_names); i++)
+        if (ch_sv_is(said, other_names[i].said) && !ch_json_get(object, other_names[i].meant))
+            return ch_sv_str(other_names[i].meant);
+    return said;
+}
+
+/* Write v with the names mapped, in every object. The depth of v is bounded by
+ * the reader. */
+static void write_mapped(struct ch_jw *w, const struct ch_json *v) {
+    if (v->type == CH_JSON_OBJECT) {
+        ch_jw_begin(w, '{');
+        for (CH_JSON_MEMBERS(key, member, v)) {
+            ch_jw_key_sv(w, meant_by(ch_json_str(key), v));
+            write_mapped(w, member);
+        }
+        ch_jw_end(w, '}');
+    } else if (v->type == CH_JSON_ARRAY) {
+        ch_jw_begin(w, '[');
+        for (CH_JSON_EACH(item, v))
+            write_mapped(w, item);
+        ch_jw_end(w, ']');
+    } else {
+        ch_jw_value(w, v);
+    }
+}
+
+static void add_changes(const struct ch_changes *changes, struct ch_buf *words) {
+    for (size_t i = 0; i < changes->n; i++)
+        ch_buf_addf(words, "%s%.*s: %.*s", words->n ? "; " : "", CH_SV_FMT(changes->list[i].path),
+                    CH_SV_FMT(changes->list[i].what));
+}
+
+/* Correct v. On success *args and *text are the new ones; the text of v itself
+ * is kept where nothing but names changed. */
+static bool corrected(struct ch_contract *c, struct ch_arena *arena, const struct ch_json *v,
+                      struct ch_sv v_text, const struct ch_json **args, struct ch_sv *text,
+                      struct ch_violations *left, struct ch_buf *words) {
+    struct ch_changes changes = {0};
+    struct ch_sv coerced = {NULL, 0};
+    const struct ch_json *out = v;
+    int rc =
+        ch_schema_coerce(c->schema, v, CH_COERCE_DROP_NULL, arena, &out, &coerced, &changes, left);
+    if (rc < 0)
+        return false;
+    add_changes(&changes, words);
+    *args = out;
+    *text = coerced.p ? coerced : v_text;
+    return true;
+}
+
+static const struct ch_json *with_mapped_names(struct ch_arena *arena, const struct ch_json *args,
+                                               struct ch_sv text, struct ch_sv *mapped) {
+    const struct ch_json *v;
+    CH_BUF_AUTO out = {0};
+    struct ch_jw w = ch_jw(&out);
+    write_mapped(&w, args);
+    if (out.overflow || ch_sv_eq(ch_buf_sv(&out), text))
+        return NULL;
+    *mapped = ch_arena_sv(arena, ch_buf_sv(&out));
+    return ch_json_parse(arena, *mapped, CH_JSON_STRICT, &v, NULL, NULL) == 0 ? v : NULL;
+}
+
+enum ch_fit ch_contract_check(struct ch_contract *c, struct ch_arena *arena,
+                              const struct ch_json **args, struct ch_sv *text,
+                              struct ch_buf *words) {
+    struct ch_violations left = {0}, ignored = {0};
+    struct ch_sv mapped_text;
+    if (ch_schema_valid(c->schema, *args))
+        return CH_FITS;
+    const struct ch_json *mapped = with_mapped_names(arena, *args, *text, &mapped_text);
+    if (mapped && corrected(c, arena, mapped, mapped_text, args, text, &ignored, words)) {
+        if (words->n == 0)
+            ch_buf_add_str(words, "argument names mapped");
+        return CH_FITS_CORRECTED;
+    }
+    if (corrected(c, arena, *args, *text, args, text, &left, words))
+        return CH_FITS_CORRECTED;
+    ch_violations_text(&left, words);
+    return CH_FITS_NOT;
+}

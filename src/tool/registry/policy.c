@@ -1,0 +1,138 @@
+/* policy.c -- see policy.h. */
+#include "tool/registry/policy.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "tool/registry/registry.h"
+
+/* --- groups ------------------------------------------------------------------ */
+
+/* Groups speak of what tools touch, so that a list holds when tools are added.
+ * A name may be in several. */
+static const struct {
+    const char *name, *members;
+} groups[] = {
+    {"group:files", "read,write,edit,apply_patch,ls,find,grep"},
+    {"group:runtime", "exec,process"},
+    {"group:net", "web_search,web_fetch"},
+    {"group:data", "query_database"},
+    {"group:memory", "memory_search,memory_write"},
+    {"group:messaging", "message,send_email,chat_react,chat_recall,chat_mute,chat_remove"},
+    {"group:basic", "calculate,time,todo,ask_user"},
+};
+
+const char *ch_policy_group(struct ch_sv word) {
+    for (size_t i = 0; i < CH_LEN(groups); i++)
+        if (ch_sv_is(word, groups[i].name))
+            return groups[i].members;
+    return NULL;
+}
+
+bool ch_policy_grouped(struct ch_sv name) {
+    for (size_t i = 0; i < CH_LEN(groups); i++)
+        if (ch_tool_matches(ch_sv_str(groups[i].members), name))
+            return true;
+    return false;
+}
+
+void ch_policy_groups(struct ch_buf *out) {
+    for (size_t i = 0; i < CH_LEN(groups); i++)
+        ch_buf_addf(out, "%s%s", i ? ", " : "", groups[i].name);
+}
+
+/* --- lists -------------------------------------------------------------------- */
+
+static struct ch_sv next_word(struct ch_sv *list) {
+    while (list->n) {
+        struct ch_sv word = ch_sv_trim(ch_sv_split(list, ','));
+        if (word.n)
+            return word;
+    }
+    return ch_sv(NULL, 0);
+}
+
+static bool word_matches(struct ch_sv word, struct ch_sv name) {
+    const char *members = ch_policy_group(word);
+
+    return ch_tool_matches(members ? ch_sv_str(members) : word, name);
+}
+
+bool ch_policy_listed(struct ch_sv list, struct ch_sv name) {
+    for (struct ch_sv word; (word = next_word(&list)).n;)
+        if (word_matches(word, name))
+            return true;
+    return false;
+}
+
+bool ch_policy_contradicts(struct ch_sv word, struct ch_sv deny) {
+    bool definite = !ch_sv_starts(word, "group:") && !memchr(word.p, '*', word.n) &&
+                    !memchr(word.p, '?', word.n);
+
+    for (struct ch_sv other; (other = next_word(&deny)).n;)
+        if (ch_sv_eq(word, other) || (definite && word_matches(other, word)))
+            return true;
+    return false;
+}
+
+static int check_list(const char *list, struct chela_error *err) {
+    struct ch_sv rest = ch_sv_str(list);
+    CH_BUF_AUTO known = {0};
+
+    for (struct ch_sv word; (word = next_word(&rest)).n;) {
+        if (!ch_sv_starts(word, "group:") || ch_policy_group(word))
+            continue;
+        ch_policy_groups(&known);
+        return ch_fail(err, CHELA_EINVAL, "there is no %.*s (there are %s)",
+                       (int)CH_MIN(word.n, (size_t)80), word.p, ch_buf_str(&known));
+    }
+    return 0;
+}
+
+/* --- the policy ----------------------------------------------------------------- */
+
+static char *copy(const char *list) {
+    return list ? ch_strdup(list) : NULL;
+}
+
+int ch_policy_init(struct ch_policy *p, const char *allow, const char *deny,
+                   enum chela_permission permission, struct chela_error *err) {
+    int rc = check_list(allow, err);
+
+    *p = (struct ch_policy){.permission = permission};
+    if (rc == 0)
+        rc = check_list(deny, err);
+    if (rc < 0)
+        return rc;
+    p->allow = copy(allow);
+    p->deny = copy(deny);
+    return 0;
+}
+
+void ch_policy_release(struct ch_policy *p) {
+    ch_free(p->allow);
+    ch_free(p->deny);
+    *p = (struct ch_policy){0};
+}
+
+/* The enum counts down: read is its highest value and the least power. */
+bool ch_permission_within(enum chela_permission needs, enum chela_permission bound) {
+    return needs >= bound;
+}
+
+bool ch_policy_allows(const struct ch_policy *p, struct ch_sv name, enum chela_permission needs) {
+    if (p && p->always && ch_sv_is(name, p->always))
+        return true;
+    if (p && p->own && ch_policy_listed(ch_sv_str(p->own), name))
+        return true;
+    if (p && p->absent && ch_sv_is(name, p->absent))
+        return false;
+    for (; p; p = p->within) {
+        if (!ch_permission_within(needs, p->permission))
+            return false;
+        if (p->deny && ch_policy_listed(ch_sv_str(p->deny), name))
+            return false;
+        if (p->allow && !ch_policy_listed(ch_sv_str(p->allow), name))
+            return false;
+    }
+    return true;
+}

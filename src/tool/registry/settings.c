@@ -1,0 +1,279 @@
+/* settings.c -- see settings.h. One row a key; databases have keys of their
+ * own, "databases.NAME". */
+#include "tool/registry/settings.h"
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/nearest.h"
+#include "net/url.h"
+
+enum kind {
+    TEXT,  /* copied */
+    FLAG,  /* "true" or "false" */
+    ENV,   /* a variable's name; its value goes to the field behind it */
+    HTTP,  /* an http or https URL */
+    SMTP,  /* an smtp or smtps URL */
+    SEARCH, /* a provider */
+    REACH,  /* own, all or none */
+    NUMBER
+};
+
+#define AT(member) offsetof(struct ch_tool_settings, member)
+
+static const struct key {
+    const char *name;
+    enum kind kind;
+    size_t at, value_at; /* value_at: of ENV */
+} keys[] = {
+    {"webFetch.allowHosts", TEXT, AT(allow_hosts), 0},
+    {"webFetch.denyHosts", TEXT, AT(deny_hosts), 0},
+    {"webFetch.allowPrivate", FLAG, AT(allow_private), 0},
+    {"webSearch.provider", SEARCH, AT(search_provider), 0},
+    {"webSearch.baseUrl", HTTP, AT(search_url), 0},
+    {"webSearch.apiKeyEnv", ENV, AT(search_key_env), AT(search_key)},
+    {"mail.smtp", SMTP, AT(smtp), 0},
+    {"mail.from", TEXT, AT(mail_from), 0},
+    {"mail.user", TEXT, AT(mail_user), 0},
+    {"mail.passwordEnv", ENV, AT(mail_password_env), AT(mail_password)},
+    {"mail.allowTo", TEXT, AT(mail_allow_to), 0},
+    {"mail.noTls", FLAG, AT(mail_no_tls), 0},
+    {"memory.enabled", FLAG, AT(memory), 0},
+    {"memory.sessions", REACH, AT(memory_sessions), 0},
+    {"memory.inject", NUMBER, AT(memory_inject), 0},
+};
+
+static char **text_at(struct ch_tool_settings *s, size_t at) {
+    return (char **)((char *)s + at);
+}
+
+/* --- databases ---------------------------------------------------------------- */
+
+static bool is_url_safe(char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+           c == '_' || c == '.' || c == '~';
+}
+
+static void add_encoded(struct ch_buf *out, const char *text) {
+    for (; *text; text++)
+        if (is_url_safe(*text))
+            ch_buf_addc(out, *text);
+        else
+            ch_buf_addf(out, "%%%02X", (unsigned char)*text);
+}
+
+/* ${NAME} in a URL stands for the value of a variable, percent-encoded. */
+static void expand(struct ch_database_setting *d, struct ch_sv url,
+                   const struct ch_settings_opts *o) {
+    CH_BUF_AUTO out = {0};
+
+    for (size_t i = 0; i < url.n; i++) {
+        const char *end = memchr(url.p + i, '}', url.n - i);
+        if (!end || !ch_sv_starts(ch_sv(url.p + i, url.n - i), "${")) {
+            ch_buf_addc(&out, url.p[i]);
+            continue;
+        }
+        CH_AUTOFREE char *name = ch_strndup(url.p + i + 2, (size_t)(end - url.p) - i - 2);
+        const char *value = o->env ? o->env(name, o->user) : NULL;
+        if (!value) {
+            d->unset = CH_TAKE(name);
+            return;
+        }
+        ch_redact_add(value);
+        add_encoded(&out, value);
+        i = (size_t)(end - url.p);
+    }
+    d->target = ch_buf_take(&out);
+}
+
+/* What stands between ':' and '@' of a URL must not come out again. */
+static void hide_password(const char *url) {
+    const char *from = url ? strstr(url, "://") : NULL;
+    const char *at = from ? strchr(from + 3, '@') : NULL;
+    const char *colon = at ? memchr(from + 3, ':', (size_t)(at - from) - 3) : NULL;
+
+    if (!colon)
+        return;
+    CH_AUTOFREE char *secret = ch_strndup(colon + 1, (size_t)(at - colon) - 1);
+    ch_redact_add(secret);
+}
+
+static int add_database(struct ch_tool_settings *s, struct ch_sv name, struct ch_sv url,
+                        const struct ch_settings_opts *o, struct chela_error *err) {
+    bool lite = ch_sv_starts(url, "sqlite:");
+
+    if (name.n == 0 || name.n > 64)
+        return ch_fail(err, CHELA_EINVAL, "databases: a name has 1 to 64 characters");
+    if (ch_settings_database(s, name))
+        return ch_fail(err, CHELA_EINVAL, "databases.%.*s is given twice", CH_SV_FMT(name));
+    if (!lite && !ch_sv_starts(url, "postgres://") && !ch_sv_starts(url, "postgresql://"))
+        return ch_fail(err, CHELA_EINVAL,
+                       "databases.%.*s: expected sqlite:PATH or postgres://HOST/DATABASE",
+                       CH_SV_FMT(name));
+    s->databases = ch_realloc(s->databases, (s->ndatabases + 1) * sizeof(*s->databases));
+    struct ch_database_setting *d = &s->databases[s->ndatabases++];
+    *d = (struct ch_database_setting){.name = ch_strndup(name.p, name.n),
+                                      .kind = ch_strdup(lite ? "sqlite" : "postgres")};
+    if (lite)
+        d->target = ch_strndup(url.p + 7, url.n - 7);
+    else
+        expand(d, url, o);
+    hide_password(d->target);
+    return 0;
+}
+
+const struct ch_database_setting *ch_settings_database(const struct ch_tool_settings *s,
+                                                       struct ch_sv name) {
+    for (size_t i = 0; i < s->ndatabases; i++)
+        if (ch_sv_is(name, s->databases[i].name))
+            return &s->databases[i];
+    return NULL;
+}
+
+/* --- the other keys ------------------------------------------------------------- */
+
+static int unknown_key(struct ch_sv name, struct chela_error *err) {
+    struct ch_nearest near = ch_nearest(name);
+
+    ch_nearest_try(&near, CH_SV("databases.default"));
+    for (size_t i = 0; i < CH_LEN(keys); i++)
+        ch_nearest_try(&near, ch_sv_str(keys[i].name));
+    if (near.best.n)
+        return ch_fail(err, CHELA_EINVAL, "settings: there is no %.*s, did you mean %.*s?",
+                       CH_SV_FMT(name), CH_SV_FMT(near.best));
+    return ch_fail(err, CHELA_EINVAL, "settings: there is no %.*s", CH_SV_FMT(name));
+}
+
+static int set_flag(struct ch_tool_settings *s, const struct key *k, struct ch_sv value,
+                    struct chela_error *err) {
+    if (!ch_sv_is(value, "true") && !ch_sv_is(value, "false"))
+        return ch_fail(err, CHELA_EINVAL, "%s: expected true or false", k->name);
+    *(bool *)((char *)s + k->at) = ch_sv_is(value, "true");
+    return 0;
+}
+
+static int set_number(struct ch_tool_settings *s, const struct key *k, struct ch_sv value,
+                      struct chela_error *err) {
+    int64_t n = 0;
+
+    for (size_t i = 0; i < value.n; i++) {
+        if (value.p[i] < '0' || value.p[i] > '9' || n > 1000000)
+            return ch_fail(err, CHELA_EINVAL, "%s: expected a whole number", k->name);
+        n = n * 10 + (value.p[i] - '0');
+    }
+    *(int64_t *)(void *)((char *)s + k->at) = n;
+    return 0;
+}
+
+static int check_text(const struct key *k, struct ch_sv value, struct chela_error *err) {
+    struct chela_error why = {0};
+    struct ch_url url;
+
+    for (size_t i = 0; i < value.n; i++)
+        if ((unsigned char)value.p[i] < ' ')
+            return ch_fail(err, CHELA_EINVAL, "%s: expected one line of text", k->name);
+    if (k->kind == HTTP && ch_url_parse(value, &url, &why) < 0)
+        return ch_fail(err, CHELA_EINVAL, "%s: %s", k->name, why.message);
+    if (k->kind == SMTP && !ch_sv_starts(value, "smtp://") && !ch_sv_starts(value, "smtps://"))
+        return ch_fail(err, CHELA_EINVAL, "%s: expected smtp://HOST or smtps://HOST", k->name);
+    if (k->kind == SMTP && memchr(value.p, '@', value.n))
+        return ch_fail(err, CHELA_EINVAL, "%s: name the user in mail.user", k->name);
+    if (k->kind == REACH && !ch_sv_is(value, "own") && !ch_sv_is(value, "all") &&
+        !ch_sv_is(value, "none"))
+        return ch_fail(err, CHELA_EINVAL, "%s: expected own, all or none", k->name);
+    if (k->kind == SEARCH && !ch_sv_is(value, "searxng") && !ch_sv_is(value, "brave"))
+        return ch_fail(err, CHELA_EINVAL, "%s: expected searxng or brave", k->name);
+    return 0;
+}
+
+static int set_text(struct ch_tool_settings *s, const struct key *k, struct ch_sv value,
+                    const struct ch_settings_opts *o, struct chela_error *err) {
+    char **to = text_at(s, k->at);
+
+    if (*to)
+        return ch_fail(err, CHELA_EINVAL, "%s is given twice", k->name);
+    int rc = check_text(k, value, err);
+    if (rc < 0)
+        return rc;
+    *to = ch_strndup(value.p, value.n);
+    const char *secret = k->kind == ENV && o->env ? o->env(*to, o->user) : NULL;
+    if (secret && *secret) {
+        *text_at(s, k->value_at) = ch_strdup(secret);
+        ch_redact_add(secret);
+    }
+    return 0;
+}
+
+static int set(struct ch_tool_settings *s, struct ch_sv line, const struct ch_settings_opts *o,
+               struct chela_error *err) {
+    struct ch_sv value = line, name = ch_sv_split(&value, '=');
+
+    if (!value.p)
+        return ch_fail(err, CHELA_EINVAL, "settings: expected key=value");
+    if (ch_sv_starts(name, "databases."))
+        return add_database(s, ch_sv(name.p + 10, name.n - 10), value, o, err);
+    for (size_t i = 0; i < CH_LEN(keys); i++) {
+        if (!ch_sv_is(name, keys[i].name))
+            continue;
+        return keys[i].kind == FLAG     ? set_flag(s, &keys[i], value, err)
+               : keys[i].kind == NUMBER ? set_number(s, &keys[i], value, err)
+                                        : set_text(s, &keys[i], value, o, err);
+    }
+    return unknown_key(name, err);
+}
+
+/* --- the whole --------------------------------------------------------------------- */
+
+static char *dup_opt(const char *s) {
+    return s ? ch_strdup(s) : NULL;
+}
+
+int ch_settings_new(const struct ch_settings_opts *o, struct ch_tool_settings **out,
+                    struct chela_error *err) {
+    struct ch_tool_settings *s = ch_alloc(sizeof(*s));
+    int rc = 0;
+
+    atomic_init(&s->refs, 1);
+    s->transport = o->transport;
+    s->recall = o->recall;
+    s->embedder = o->embedder;
+    s->module_path = dup_opt(o->module_path);
+    s->ca_file = dup_opt(o->ca_file);
+    for (size_t i = 0; rc == 0 && o->list && o->list[i]; i++)
+        rc = i < CH_LIMIT_SETTINGS
+                 ? set(s, ch_sv_str(o->list[i]), o, err)
+                 : ch_fail(err, CHELA_ELIMIT, "more than %d settings", CH_LIMIT_SETTINGS);
+    if (rc < 0)
+        ch_settings_unref(s);
+    else
+        *out = s;
+    return rc;
+}
+
+struct ch_tool_settings *ch_settings_ref(struct ch_tool_settings *s) {
+    atomic_fetch_add(&s->refs, 1);
+    return s;
+}
+
+void ch_settings_unref(struct ch_tool_settings *s) {
+    if (!s || atomic_fetch_sub(&s->refs, 1) != 1)
+        return;
+    for (size_t i = 0; i < s->ndatabases; i++) {
+        ch_free(s->databases[i].name);
+        ch_free(s->databases[i].kind);
+        ch_free(s->databases[i].target);
+        ch_free(s->databases[i].unset);
+    }
+    ch_free(s->databases);
+    for (size_t i = 0; i < CH_LEN(keys); i++) {
+        if (keys[i].kind == FLAG || keys[i].kind == NUMBER)
+            continue;
+        ch_free(*text_at(s, keys[i].at));
+        if (keys[i].kind == ENV)
+            ch_free(*text_at(s, keys[i].value_at));
+    }
+    ch_free(s->module_path);
+    ch_free(s->ca_file);
+    ch_free(s);
+}

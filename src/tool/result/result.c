@@ -1,0 +1,236 @@
+/* result.c -- see result.h. */
+#include "tool/result/result.h"
+
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "json/json.h"
+#include "json/writer.h"
+
+/* --- error types --------------------------------------------------------- */
+
+struct error_type {
+    const char *name;
+    bool retryable;
+};
+
+static const struct error_type error_types[] = {
+#define ROW(name, retryable) {#name, retryable},
+    CH_ERROR_TYPES(ROW)
+#undef ROW
+};
+
+static const struct error_type *find_type(const char *name) {
+    for (size_t i = 0; i < CH_LEN(error_types); i++)
+        if (strcmp(error_types[i].name, name) == 0)
+            return &error_types[i];
+    return &error_types[CH_LEN(error_types) - 1];
+}
+
+static const char *type_of_code(int code) {
+    switch (code) {
+    case CHELA_ETIMEOUT:
+        return "timeout";
+    case CHELA_ENET:
+    case CHELA_ETLS:
+        return "network";
+    case CHELA_EINVAL:
+    case CHELA_EPARSE:
+        return "invalid_arguments";
+    case CHELA_ENOENT:
+        return "not_found";
+    case CHELA_EPERM:
+    case CHELA_EAUTH:
+        return "permission_denied";
+    case CHELA_EBUSY:
+        return "unavailable";
+    case CHELA_ECANCELED:
+        return "cancelled";
+    }
+    return "internal";
+}
+
+/* --- what a tool says ---------------------------------------------------- */
+
+static void free_media(struct ch_media **media, size_t *n) {
+    for (size_t i = 0; i < *n; i++) {
+        ch_free((*media)[i].type);
+        ch_free((*media)[i].data);
+    }
+    ch_free(*media);
+    *media = NULL;
+    *n = 0;
+}
+
+void ch_answer_release(struct ch_answer *a) {
+    ch_buf_release(&a->text);
+    ch_buf_release(&a->details);
+    ch_buf_release(&a->error);
+    free_media(&a->media, &a->nmedia);
+    a->text_lost = a->media_bytes = 0;
+    a->error_type = NULL;
+    a->retry_after_ms = 0;
+}
+
+void ch_answer_text(struct ch_answer *a, struct ch_sv text) {
+    size_t room = CH_LIMIT_TOOL_OUTPUT - a->text.n;
+    size_t n = CH_MIN(text.n, room);
+
+    ch_buf_add(&a->text, text.p, n);
+    a->text_lost += text.n - n;
+}
+
+/* Events carry details as they are, so they must be JSON: what is none becomes
+ * a string. */
+void ch_answer_details(struct ch_answer *a, struct ch_sv json) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *value;
+
+    ch_buf_clear(&a->details);
+    if (json.n > CH_LIMIT_TOOL_DETAILS)
+        ch_buf_addf(&a->details, "{\"omitted_bytes\":%zu}", json.n);
+    else if (ch_json_parse(&arena, json, CH_JSON_STRICT, &value, NULL, NULL) == 0)
+        ch_buf_add_sv(&a->details, ch_sv_trim(json));
+    else
+        ch_json_quote(&a->details, json);
+}
+
+void ch_answer_error(struct ch_answer *a, const char *type, const char *fmt, va_list ap) {
+    a->error_type = find_type(type)->name;
+    ch_buf_clear(&a->error);
+    ch_buf_vaddf(&a->error, fmt, ap);
+}
+
+/* RFC 4648, with padding. */
+static char *base64(const unsigned char *p, size_t n, size_t *out_n) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char *out = ch_malloc((n + 2) / 3 * 4 + 1), *at = out;
+
+    for (size_t i = 0; i < n; i += 3) {
+        uint32_t v = (uint32_t)p[i] << 16 | (i + 1 < n ? (uint32_t)p[i + 1] << 8 : 0) |
+                     (i + 2 < n ? p[i + 2] : 0);
+        *at++ = digits[v >> 18];
+        *at++ = digits[v >> 12 & 63];
+        *at++ = i + 1 < n ? digits[v >> 6 & 63] : '=';
+        *at++ = i + 2 < n ? digits[v & 63] : '=';
+    }
+    *at = '\0';
+    *out_n = (size_t)(at - out);
+    return out;
+}
+
+void ch_answer_media(struct ch_answer *a, const char *type, const void *data, size_t len) {
+    CH_BUF_AUTO note = {0};
+
+    if (a->nmedia == CH_LIMIT_RESULT_PARTS || len > CH_LIMIT_RESULT_MEDIA ||
+        a->media_bytes + len / 3 * 4 + 4 > CH_LIMIT_RESULT_MEDIA) {
+        ch_buf_addf(&note, "[%zu bytes of %s are left out: too much for one result]\n", len, type);
+        ch_answer_text(a, ch_buf_sv(&note));
+        return;
+    }
+    a->media = ch_realloc(a->media, (a->nmedia + 1) * sizeof(*a->media));
+    struct ch_media *m = &a->media[a->nmedia++];
+    m->type = ch_strdup(type);
+    m->data = base64(data, len, &m->n);
+    a->media_bytes += m->n;
+}
+
+/* --- deciding ------------------------------------------------------------ */
+
+void ch_outcome_release(struct ch_outcome *o) {
+    ch_buf_release(&o->content);
+    ch_buf_release(&o->raw);
+    ch_buf_release(&o->details);
+    free_media(&o->media, &o->nmedia);
+    *o = (struct ch_outcome){0};
+}
+
+static void write_error(struct ch_outcome *o, struct ch_sv message, struct ch_sv details) {
+    struct ch_jw w = ch_jw(&o->content);
+
+    ch_jw_begin(&w, '{');
+    ch_jw_kstr(&w, "error", message);
+    ch_jw_kcstr(&w, "error_type", o->error_type);
+    ch_jw_kbool(&w, "retryable", o->retryable);
+    ch_jw_kraw(&w, "details", details);
+    ch_jw_end(&w, '}');
+}
+
+/* Escaping may double what is said, and the rest needs room too. */
+static struct ch_room message_room(struct ch_room room) {
+    return (struct ch_room){
+        .chars = CH_MIN(room.chars / 3, CH_LIMIT_TOOL_ERROR),
+        .cost = room.cost / 3,
+    };
+}
+
+/* o->details are set; an error that would be too long goes without them. */
+static void make_error(struct ch_outcome *o, const char *type, struct ch_sv message,
+                       int64_t window) {
+    const struct error_type *t = find_type(type);
+    struct ch_room room = ch_room_of(window);
+    CH_BUF_AUTO clean = {0};
+
+    o->is_error = true;
+    o->error_type = t->name;
+    o->retryable = t->retryable;
+    ch_text_clean(&clean, message);
+    struct ch_sv whole = ch_sv_trim(ch_buf_sv(&clean));
+    struct ch_sv shown = ch_room_start(message_room(room), whole);
+    o->truncated = shown.n < whole.n;
+    write_error(o, shown, o->details.n ? ch_buf_sv(&o->details) : CH_SV("{}"));
+    if (!ch_room_holds(room, ch_room_needed(ch_buf_sv(&o->content)))) {
+        ch_buf_clear(&o->content);
+        o->truncated = true;
+        write_error(o, shown, CH_SV("{}"));
+    }
+}
+
+void ch_outcome_error(struct ch_outcome *o, const char *type, const char *fmt, ...) {
+    CH_BUF_AUTO message = {0};
+    va_list ap;
+
+    va_start(ap, fmt);
+    ch_buf_vaddf(&message, fmt, ap);
+    va_end(ap);
+    ch_outcome_release(o);
+    make_error(o, type, ch_buf_sv(&message), 0);
+}
+
+bool ch_text_shape(struct ch_buf *out, struct ch_sv text, uint64_t lost) {
+    return ch_shape_text(&(struct ch_shape){0}, text, lost, out);
+}
+
+void ch_outcome_shape(struct ch_outcome *o, const struct ch_shape *how) {
+    if (o->raw.n || o->raw_lost)
+        o->truncated = ch_shape_text(how, ch_buf_sv(&o->raw), o->raw_lost, &o->content);
+    ch_buf_release(&o->raw);
+    o->raw_lost = 0;
+}
+
+void ch_answer_conclude(struct ch_answer *a, int rc, struct ch_outcome *out) {
+    out->details = a->details;
+    out->retry_after_ms = a->retry_after_ms;
+    a->details = (struct ch_buf){0};
+    if (a->error_type) {
+        make_error(out, a->error_type, ch_buf_sv(&a->error), a->shape.window);
+    } else if (rc < 0) {
+        /* What the tool said before it failed is the best account of why. */
+        struct ch_sv said = ch_sv_trim(ch_buf_sv(&a->text));
+        make_error(out, type_of_code(rc), said.n ? said : ch_sv_str(chela_error_text(rc)),
+                   a->shape.window);
+    } else {
+        out->raw = a->text;
+        out->raw_lost = a->text_lost;
+        a->text = (struct ch_buf){.max = a->text.max};
+        if (!a->later || out->raw.n <= ch_room_of(a->shape.window).chars)
+            ch_outcome_shape(out, &a->shape);
+        out->media = CH_TAKE(a->media);
+        out->nmedia = a->nmedia;
+        a->nmedia = 0;
+    }
+    ch_answer_release(a);
+}

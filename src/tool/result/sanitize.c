@@ -1,0 +1,93 @@
+/* sanitize.c -- text from outside, made fit for a model and a terminal.
+ *
+ * A small reader of terminal control: it recognises the forms of ECMA-48 (CSI,
+ * strings such as OSC, two-byte escapes, their one-character C1 twins) and
+ * leaves them out. A string that is never closed must not swallow the text
+ * after it, so past STRING_MAX bytes only its introducer is dropped. */
+#include "base/utf8.h"
+#include "tool/result/result.h"
+
+#define ESC 0x1b
+#define STRING_MAX 4096
+
+/* Bytes of a CSI sequence after its introducer. */
+static size_t csi_length(struct ch_sv s) {
+    size_t i = 0;
+
+    while (i < s.n && s.p[i] >= 0x20 && s.p[i] <= 0x3f)
+        i++;
+    return i < s.n && s.p[i] >= 0x40 && s.p[i] <= 0x7e ? i + 1 : i;
+}
+
+/* Bytes of a control string after its introducer: up to BEL or ST. */
+static size_t string_length(struct ch_sv s) {
+    for (size_t i = 0; i < s.n && i < STRING_MAX; i++) {
+        if (s.p[i] == '\a')
+            return i + 1;
+        if (s.p[i] == ESC && i + 1 < s.n && s.p[i + 1] == '\\')
+            return i + 2;
+        if ((unsigned char)s.p[i] == 0xc2 && i + 1 < s.n && (unsigned char)s.p[i + 1] == 0x9c)
+            return i + 2;
+    }
+    return 0;
+}
+
+static bool opens_string(char c) {
+    return c == ']' || c == 'P' || c == 'X' || c == '^' || c == '_';
+}
+
+/* Bytes of an escape after ESC itself. */
+static size_t escape_length(struct ch_sv s) {
+    size_t i = 0;
+
+    if (s.n == 0)
+        return 0;
+    if (s.p[0] == '[')
+        return 1 + csi_length(ch_sv(s.p + 1, s.n - 1));
+    if (opens_string(s.p[0]))
+        return 1 + string_length(ch_sv(s.p + 1, s.n - 1));
+    while (i < s.n && s.p[i] >= 0x20 && s.p[i] <= 0x2f)
+        i++;
+    return i < s.n && s.p[i] >= 0x30 && s.p[i] <= 0x7e ? i + 1 : i;
+}
+
+/* If a control function starts at s, its length in bytes; else 0. */
+static size_t control_length(struct ch_sv s) {
+    unsigned char c = (unsigned char)s.p[0];
+
+    if (c == ESC)
+        return 1 + escape_length(ch_sv(s.p + 1, s.n - 1));
+    if (c < 0x20)
+        return c != '\t' && c != '\n' && c != '\r';
+    if (c == 0x7f)
+        return 1;
+    if (c != 0xc2 || s.n < 2 || (unsigned char)s.p[1] > 0x9f || (unsigned char)s.p[1] < 0x80)
+        return 0;
+    struct ch_sv rest = ch_sv(s.p + 2, s.n - 2);
+    char twin = (char)((unsigned char)s.p[1] - 0x40); /* ESC twin means the same */
+    return 2 + (twin == '[' ? csi_length(rest) : opens_string(twin) ? string_length(rest) : 0);
+}
+
+static bool needs_care(unsigned char c) {
+    return (c < 0x20 && c != '\n' && c != '\t' && c != '\r') || c == 0x7f || c == 0xc2;
+}
+
+void ch_text_clean(struct ch_buf *out, struct ch_sv text) {
+    size_t from = 0, at = 0;
+
+    while (at < text.n) {
+        if (!needs_care((unsigned char)text.p[at])) {
+            at++;
+            continue;
+        }
+        size_t skip = control_length(ch_sv(text.p + at, text.n - at));
+        if (skip == 0) {
+            at++;
+            continue;
+        }
+        ch_utf8_add_valid(out, ch_sv(text.p + from, at - from));
+        at += skip;
+        from = at;
+    }
+    ch_utf8_add_valid(out, ch_sv(text.p + from, at - from));
+}

@@ -1,0 +1,34 @@
+/* catalog.h -- tool definitions as a ranking sees them.
+ *
+ * Tools are numbered from 0 in the order they are added and never change.
+ * What counts is what a model would be told: name, description, and the names,
+ * descriptions and allowed values of the parameters. */
+#ifndef CH_TOOL_CATALOG_H
+#define CH_TOOL_CATALOG_H
+#include "json/json.h"
+#include "search/bm25.h"
+
+struct ch_catalog { /* zeroed: empty */
+    struct ch_bm25 index;
+    bool settled; /* nothing was added since the last pick */
+    float *scores; /* owned scratch */
+};
+
+struct ch_pick {
+    size_t tool;
+    float score; /* above 0; comparable within one pick only */
+};
+
+void ch_catalog_release(struct ch_catalog *c);
+
+/* schema: of the parameters, or NULL. Texts are not kept. */
+void ch_catalog_add(struct ch_catalog *c, struct ch_sv name, struct ch_sv description,
+                    const struct ch_json *schema);
+
+/* The best k tools for a request, the best first; ties go to the one added
+ * first. allowed: for each tool, whether it counts; NULL: all do. Returns how
+ * many there are: those that suit not at all are left out. */
+size_t ch_catalog_pick(struct ch_catalog *c, struct ch_sv query, const bool *allowed, size_t k,
+                       struct ch_pick *out);
+
+#endif
