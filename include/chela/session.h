@@ -17,6 +17,7 @@
 #include "chela/heartbeat.h"
 #include "chela/sandbox.h"
 #include "chela/tool.h"
+#include "chela/version.h"
 CHELA_BEGIN_DECLS
 
 typedef struct chela_runtime chela_runtime;
@@ -556,8 +557,6 @@ struct chela_allocator {
     void (*out_of_memory)(size_t wanted); /* must not return; NULL: abort */
 };
 CHELA_API void chela_set_allocator(const struct chela_allocator *a);
-
-CHELA_API const char *chela_version(void);
 
 CHELA_END_DECLS
 #endif

@@ -203,3 +203,7 @@ void chela_set_allocator(const struct chela_allocator *a) {
 const char *chela_version(void) {
     return CHELA_VERSION;
 }
+
+int chela_version_number(void) {
+    return CHELA_VERSION_NUMBER;
+}
