@@ -59,7 +59,9 @@ struct chela_gateway_opts { /* all texts are copied */
                                    addresses; NULL-terminated, may be NULL */
     const char *const *origins; /* "https://app.example.com": pages that may call it */
     chela_agent *const *agents; /* NULL-terminated, at least one: the first is used
-                                   when a caller names none */
+                                   when a caller names none. They stay their owner's; one that
+                                   is closed (chela_agent_close) is served until a reload or
+                                   chela_gateway_close leaves it out */
     chela_store *store;         /* of the runtime; borrowed; NULL: sessions are not kept */
     const struct chela_gateway_hook *const *hooks; /* NULL-terminated; may be NULL */
     const struct chela_channel_opts *const *channels; /* NULL-terminated; may be NULL */

@@ -292,9 +292,18 @@ struct chela_agent_opts { /* all strings are copied */
 };
 #define CHELA_AGENT_OPTS(...) {.size = sizeof(struct chela_agent_opts), __VA_ARGS__}
 
-/* The agent belongs to rt and lives until it is closed. */
+/* Make an agent. On success the caller owns *out and closes it with
+ * chela_agent_close, or leaves that to chela_runtime_close. On failure *out is
+ * NULL. opts may be NULL. */
 CHELA_API int chela_agent_new(chela_runtime *rt, const struct chela_agent_opts *opts,
                               chela_agent **out, struct chela_error *err);
+
+/* Give the agent back; NULL is a no-op. The session of chela_ask is closed. From
+ * now on no session can be opened with the agent, and no other agent can call it
+ * or hand a conversation to it. Sessions that are open go on; the agent is freed
+ * once the last of them is closed and no gateway serves the agent any more. May be
+ * called from any callback on the loop thread. */
+CHELA_API void chela_agent_close(chela_agent *agent);
 
 /* Another agent as a tool: the model gives it a task, it works on its own, with
  * its own model, tools and workspace, and what it answers is the result. Its run
@@ -545,7 +554,9 @@ CHELA_API const char *chela_run_error(const chela_run *run); /* "" without error
 /* --- convenience ---------------------------------------------------------- */
 
 /* One question, one answer, in the agent's own session (which remembers).
- * Blocking. NULL and err when the run did not end well. Yours to chela_free. */
+ * Blocking. NULL and err when the run did not end well. Yours to chela_free.
+ * If chela_agent_tool failed before, nothing is asked: NULL and err, once, with
+ * the reason for that failure. */
 CHELA_API char *chela_ask(chela_agent *agent, const char *text, struct chela_error *err);
 CHELA_API void chela_free(void *p);
 

@@ -103,13 +103,21 @@ struct chela_tool_opts {
 #define CHELA_TOOL_OPTS(...) {.size = sizeof(struct chela_tool_opts), __VA_ARGS__}
 
 /* Add a tool with the defaults above. A name already taken is refused
- * (CHELA_EEXIST), a schema that is no JSON object too (CHELA_EINVAL). */
+ * (CHELA_EEXIST), a schema that is no JSON object too (CHELA_EINVAL). The reason
+ * for a failure is in chela_agent_last_error, and the next chela_ask fails with
+ * that reason, so that a program which ignores the code here finds out. */
 CHELA_API int chela_agent_tool(chela_agent *agent, const char *name, const char *description,
                                const char *schema, chela_tool_fn *fn, void *user);
 CHELA_API int chela_agent_add_tool(chela_agent *agent, const struct chela_tool_opts *opts,
                                    struct chela_error *err);
+/* Why chela_agent_tool failed for this agent the last time; code 0: it never did.
+ * Borrowed, valid until the next call of chela_agent_tool or until the agent is
+ * freed. */
+CHELA_API const struct chela_error *chela_agent_last_error(const chela_agent *agent);
+
 /* Calls in progress end normally. CHELA_ENOENT if there is none. */
-CHELA_API int chela_agent_remove_tool(chela_agent *agent, const char *name);
+CHELA_API int chela_agent_remove_tool(chela_agent *agent, const char *name,
+                                      struct chela_error *err);
 
 /* --- inside a tool ------------------------------------------------------- */
 

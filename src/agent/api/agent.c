@@ -339,6 +339,50 @@ int chela_agent_new(chela_runtime *rt, const struct chela_agent_opts *given, che
     return 0;
 }
 
+/* --- the end of an agent */
+
+/* Agents of roles do not count: they are parts of the agent. */
+static bool is_base(const chela_agent *a) {
+    for (CH_LIST_EACH(i, &a->rt->agents)) {
+        const chela_agent *other = CH_CONTAINER(i, chela_agent, link);
+        if (other->base == a && !ch_role_is_agent(other))
+            return true;
+    }
+    return false;
+}
+
+static chela_agent *find_unused(chela_runtime *rt) {
+    for (CH_LIST_EACH(i, &rt->agents)) {
+        chela_agent *a = CH_CONTAINER(i, chela_agent, link);
+        if (a->closed && !a->holds && ch_list_empty(&a->sessions) && !is_base(a))
+            return a;
+    }
+    return NULL;
+}
+
+void ch_agents_bury(chela_runtime *rt) {
+    for (chela_agent *a; (a = find_unused(rt));)
+        ch_agent_free(a);
+}
+
+void ch_agent_hold(chela_agent *a) {
+    a->holds++;
+}
+
+void ch_agent_release(chela_agent *a) {
+    a->holds--;
+    if (a->closed)
+        ch_task_defer(a->rt->loop, &a->rt->bury);
+}
+
+void chela_agent_close(chela_agent *a) {
+    if (!a || a->closed)
+        return;
+    a->closed = true;
+    chela_session_close(a->own);
+    ch_task_defer(a->rt->loop, &a->rt->bury);
+}
+
 static void free_targets(struct ch_target **targets, size_t n) {
     for (size_t i = 0; i < n; i++)
         ch_target_free(targets[i]);
@@ -361,6 +405,8 @@ void ch_agent_free(chela_agent *a) {
         ch_output_free(a->output);
     ch_context_forget(a);
     if (a->base) {
+        if (a->base->closed)
+            ch_task_defer(a->rt->loop, &a->rt->bury);
         ch_free(a);
         return;
     }
@@ -413,13 +459,23 @@ int chela_agent_tool(chela_agent *a, const char *name, const char *description, 
                                                   .schema = schema, .fn = fn, .user = user);
     if (!a)
         return CHELA_EINVAL;
-    return ch_registry_add(&a->registry, &opts, NULL, NULL, NULL);
+    struct chela_error err = {0};
+    int rc = ch_registry_add(&a->registry, &opts, NULL, NULL, &err);
+    if (rc < 0) {
+        a->failed = err;
+        a->untold = true;
+    }
+    return rc;
 }
 
-int chela_agent_remove_tool(chela_agent *a, const char *name) {
+const struct chela_error *chela_agent_last_error(const chela_agent *a) {
+    return &a->failed;
+}
+
+int chela_agent_remove_tool(chela_agent *a, const char *name, struct chela_error *err) {
     int rc = ch_registry_remove(&a->registry, name);
     a->policy.absent = ch_channel_tool(&a->registry);
-    return rc;
+    return rc < 0 ? ch_fail(err, rc, "agent %s has no tool '%s'", a->id, name) : 0;
 }
 
 int chela_agent_add_command(chela_agent *a, const struct chela_command_opts *given,
@@ -575,10 +631,12 @@ char *chela_agent_call_tool(chela_agent *a, const char *name, const char *argume
                                  .sandbox = a->sandbox,
                                  .ops = &ops,
                                  .user = &one};
+    ch_agent_hold(a);
     struct ch_batch *b = ch_batch_start(reply, &opts);
     int rc = ch_loop_run(a->rt->loop, &one.over);
     ch_batch_close(b);
     ch_msg_free(reply);
+    ch_agent_release(a);
     if (rc == 0 && one.out.n)
         return ch_buf_take(&one.out);
     ch_buf_release(&one.out);

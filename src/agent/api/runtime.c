@@ -56,7 +56,9 @@ static void log_to_host(enum ch_log_level level, const char *area, const char *l
 }
 
 static void bury(struct ch_task *task) {
-    ch_sessions_bury(CH_CONTAINER(task, chela_runtime, bury));
+    chela_runtime *rt = CH_CONTAINER(task, chela_runtime, bury);
+    ch_sessions_bury(rt);
+    ch_agents_bury(rt);
 }
 
 static int open_transport(chela_runtime *rt, const struct chela_runtime_opts *o,

@@ -253,6 +253,10 @@ struct chela_agent {
     struct chela_queue_opts queue; /* of its sessions, until they say otherwise */
     struct ch_list sessions;
     chela_session *own; /* of chela_ask */
+    bool closed;        /* chela_agent_close was called: it is freed once nothing uses it */
+    unsigned holds;     /* gateways that serve it, and calls that use it at this moment */
+    struct chela_error failed; /* why chela_agent_tool last failed; code 0: it did not */
+    bool untold;               /* ...and chela_ask has not reported it yet */
     enum ch_mode mode;
     bool can_plan; /* it has the tools of plans: its mode needs them, or a run did */
     unsigned max_depth, max_children;  /* of agents below it; resolved */
@@ -336,6 +340,10 @@ char *ch_discover_model(chela_runtime *rt, const char **why); /* owned by the ca
 
 /* --- agent.c, session.c: freeing what the runtime owns */
 void ch_agent_free(chela_agent *agent);
+/* Keep an agent from being freed after chela_agent_close, and end that. */
+void ch_agent_hold(chela_agent *agent);
+void ch_agent_release(chela_agent *agent);
+void ch_agents_bury(chela_runtime *rt); /* free what chela_agent_close left, if it is not in use */
 void ch_sessions_bury(chela_runtime *rt); /* free what chela_session_close left */
 chela_session *ch_session_find(const chela_runtime *rt, const char *key); /* open; NULL */
 /* The run with this id, of any open session; NULL. */

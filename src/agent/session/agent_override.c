@@ -101,6 +101,8 @@ int ch_agent_derive(chela_agent *base, const struct ch_agent_patch *p, chela_age
     a->patched = NULL;
     a->npatched = 0;
     a->own = NULL;
+    a->closed = a->untold = false;
+    a->holds = 0;
     a->roles = NULL;
     a->hooks = base->nhooks ? ch_memdup(base->hooks, base->nhooks * sizeof(*a->hooks)) : NULL;
     ch_list_init(&a->sessions);
@@ -128,7 +130,7 @@ chela_agent *ch_agent_find(const chela_runtime *rt, const char *id) {
     chela_agent *found = NULL;
     for (CH_LIST_EACH(i, &rt->agents)) {
         chela_agent *a = CH_CONTAINER(i, chela_agent, link);
-        if (!a->base && strcmp(a->id, id) == 0)
+        if (!a->base && !a->closed && strcmp(a->id, id) == 0)
             found = a;
     }
     return found;

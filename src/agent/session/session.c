@@ -56,6 +56,8 @@ void chela_session_on_wake(chela_session *s, chela_wake_fn *fn, void *user) {
 int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_session **out,
                     struct chela_error *err) {
     char fresh[24];
+    if (agent->closed)
+        return ch_fail(err, CHELA_ESTATE, "agent %s is closed", agent->id);
     if (key && ch_session_find(agent->rt, key))
         return ch_fail(err, CHELA_EEXIST, "session '%s' is open already", key);
     if (!key)
@@ -568,6 +570,11 @@ char *chela_ask(chela_agent *agent, const char *text, struct chela_error *err) {
     if (!agent) { /* what went wrong when it was made is in err already */
         if (err && err->code == CHELA_OK)
             ch_fail(err, CHELA_EINVAL, "there is no agent to ask");
+        return NULL;
+    }
+    if (agent->untold) {
+        agent->untold = false;
+        ch_fail(err, agent->failed.code, "%s", agent->failed.message);
         return NULL;
     }
     if (!agent->own && chela_session_new(agent, NULL, &agent->own, err) < 0)

@@ -209,7 +209,7 @@ static int try_reload(struct serve *s, const chela_config *before, struct chela_
     struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.listen = NULL);
     chela_agent **agents = NULL;
     int rc = describe(s, &o, err);
-    ch_setup_forget(&s->setup);
+    struct ch_team old = ch_setup_take_team(&s->setup);
     if (rc == 0 && s->setup.config && chela_config_apply(s->setup.config, s->setup.rt, err) < 0)
         rc = err->code;
     if (rc == 0)
@@ -220,6 +220,13 @@ static int try_reload(struct serve *s, const chela_config *before, struct chela_
     free(agents);
     if (rc < 0 && before)
         chela_config_apply(before, s->setup.rt, NULL);
+    if (rc < 0) {
+        struct ch_team refused = ch_setup_take_team(&s->setup);
+        ch_team_close(&refused);
+        s->setup.team = old;
+    } else {
+        ch_team_close(&old); /* sessions end with the agents that they began with */
+    }
     return rc;
 }
 

@@ -269,23 +269,31 @@ static int bound_tools(const struct ch_setup *s, const struct policy *p, const c
 /* --- agents that an agent may call ------------------------------------------------ */
 
 static chela_agent *member(const struct ch_setup *s, const char *id) {
-    for (size_t i = 0; i < s->nteam; i++)
-        if (strcmp(s->team[i].id, id) == 0)
-            return s->team[i].agent;
+    for (size_t i = 0; i < s->team.n; i++)
+        if (strcmp(s->team.members[i].id, id) == 0)
+            return s->team.members[i].agent;
     return NULL;
 }
 
 static void enrol(struct ch_setup *s, const char *id, chela_agent *agent) {
-    s->team = ch_must(realloc(s->team, (s->nteam + 1) * sizeof(*s->team)));
-    s->team[s->nteam++] = (struct ch_member){ch_dup(id), agent};
+    struct ch_team *t = &s->team;
+    t->members = ch_must(realloc(t->members, (t->n + 1) * sizeof(*t->members)));
+    t->members[t->n++] = (struct ch_member){ch_dup(id), agent};
 }
 
-void ch_setup_forget(struct ch_setup *s) {
-    for (size_t i = 0; i < s->nteam; i++)
-        free(s->team[i].id);
-    free(s->team);
-    s->team = NULL;
-    s->nteam = 0;
+struct ch_team ch_setup_take_team(struct ch_setup *s) {
+    struct ch_team team = s->team;
+    s->team = (struct ch_team){0};
+    return team;
+}
+
+void ch_team_close(struct ch_team *team) {
+    for (size_t i = 0; i < team->n; i++) {
+        chela_agent_close(team->members[i].agent);
+        free(team->members[i].id);
+    }
+    free(team->members);
+    *team = (struct ch_team){0};
 }
 
 static int gather(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
@@ -311,6 +319,8 @@ static int make_member(struct ch_setup *s, const char *id, const struct chela_ag
     struct policy policy = take_policy(&opts);
     char *deny = s->nobody && !policy.allow ? deny_also(policy.deny, "ask_user") : NULL;
     int rc = chela_agent_new(s->rt, &opts, out, err);
+    if (rc == 0)
+        enrol(s, id, *out);
     if (rc == 0 && chela_config_tools(s->config, id, *out, err) < 0)
         rc = err->code = CHELA_ECONFIG;
     if (rc == 0)
@@ -334,7 +344,6 @@ static int gather(struct ch_setup *s, const char *id, const struct chela_agent_o
     const char *name;
     chela_agent *other;
     int rc = 0;
-    enrol(s, id ? id : caller->id ? caller->id : "main", agent);
     for (size_t i = 0; rc == 0 && (name = chela_config_calls(s->config, id, i)); i++) {
         rc = meet(s, name, caller, &other, err);
         if (rc == 0)
@@ -455,6 +464,8 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
     if (deny)
         policy.deny = deny;
     int rc = chela_agent_new(s->rt, opts, out, err);
+    if (rc == 0)
+        enrol(s, s->flags->agent ? s->flags->agent : opts->id ? opts->id : "main", *out);
     if (rc == 0 && s->store && s->config && chela_config_schedule_tool(s->config, s->flags->agent))
         rc = chela_schedule_tool(*out, s->store, err);
     if (rc == 0)
@@ -468,9 +479,9 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
 int ch_setup_hooks(const struct ch_setup *s, chela_agent *agent, const struct chela_hooks *hooks,
                    struct chela_error *err) {
     int rc = chela_agent_hooks(agent, hooks, err);
-    for (size_t i = 0; rc == 0 && i < s->nteam; i++)
-        if (s->team[i].agent != agent)
-            rc = chela_agent_hooks(s->team[i].agent, hooks, err);
+    for (size_t i = 0; rc == 0 && i < s->team.n; i++)
+        if (s->team.members[i].agent != agent)
+            rc = chela_agent_hooks(s->team.members[i].agent, hooks, err);
     return rc;
 }
 
@@ -505,7 +516,7 @@ int ch_setup_agents(struct ch_setup *s, struct ch_setup_flags *flags,
 }
 
 void ch_setup_release(struct ch_setup *s) {
-    ch_setup_forget(s);
+    ch_team_close(&s->team);
     chela_runtime_close(s->rt);
     chela_store_close(s->store);
     s->store = NULL;

@@ -116,7 +116,7 @@ static void free_retired(chela_gateway *gw) {
         if (is_used(gw, gw->retired[i]))
             gw->retired[n++] = gw->retired[i];
         else
-            ch_agent_free(gw->retired[i]);
+            ch_agent_release(gw->retired[i]); /* its owner may have closed it */
     }
     gw->nretired = n;
 }
@@ -204,6 +204,8 @@ static void use_fresh(chela_gateway *gw, struct fresh *f) {
         retire(gw);
     gw->door = f->door;
     gw->agents = f->agents;
+    for (chela_agent **a = gw->agents; *a; a++)
+        ch_agent_hold(*a);
     gw->hooks = f->hooks;
     gw->schedules = f->schedules;
     if (f->chats)
@@ -328,6 +330,11 @@ int ch_gateway_headless(chela_runtime *rt, const struct chela_gateway_opts *opts
     return open_gateway(rt, opts, true, out, err);
 }
 
+static void let_go(chela_gateway *gw, chela_agent *agent) {
+    ch_send_release(gw, agent);
+    ch_agent_release(agent);
+}
+
 void chela_gateway_close(chela_gateway *gw) {
     if (!gw)
         return;
@@ -360,9 +367,9 @@ void chela_gateway_close(chela_gateway *gw) {
     ch_health_free(gw->health);
     ch_door_release(&gw->door);
     for (size_t i = 0; i < gw->nretired; i++)
-        ch_send_release(gw, gw->retired[i]);
+        let_go(gw, gw->retired[i]);
     for (chela_agent **a = gw->agents; a && *a; a++)
-        ch_send_release(gw, *a);
+        let_go(gw, *a);
     ch_free(gw->agents);
     ch_free(gw->retired);
     ch_free(gw->config_file);

@@ -99,6 +99,13 @@ static chela_agent *agent_for(chela_agent *base, const char *key, const struct c
     return a;
 }
 
+bool ch_role_is_agent(const chela_agent *a) {
+    const struct ch_role *r = a->base ? a->base->roles : NULL;
+    while (r && r->agent != a)
+        r = r->next;
+    return r != NULL;
+}
+
 void ch_roles_free(chela_agent *a) {
     for (struct ch_role *r; (r = a->roles);) {
         a->roles = r->next;

@@ -34,7 +34,7 @@ static const struct ch_tool_ops ops = {.name = "agent",
 static chela_agent *agent_of(const struct delegate *d) {
     for (CH_LIST_EACH(i, &d->rt->agents)) {
         chela_agent *a = CH_CONTAINER(i, chela_agent, link);
-        if (a == d->agent && !a->base && strcmp(a->id, d->id) == 0)
+        if (a == d->agent && !a->base && !a->closed && strcmp(a->id, d->id) == 0)
             return a;
     }
     return ch_agent_find(d->rt, d->id);
