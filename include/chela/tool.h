@@ -26,14 +26,14 @@ typedef int chela_tool_fn(chela_call *call, void *user);
 /* May an automatic retry or a restart run the call again? */
 enum chela_effect {
     CHELA_EFFECT_ONCE = 0, /* never run twice (the safe default) */
-    CHELA_EFFECT_KEYED,    /* yes, with the same chela_call_key() */
-    CHELA_EFFECT_READ      /* yes, it changes nothing */
+    CHELA_EFFECT_KEYED = 1,    /* yes, with the same chela_call_key() */
+    CHELA_EFFECT_READ = 2      /* yes, it changes nothing */
 };
 
 enum chela_permission {
     CHELA_PERM_ADMIN = 0, /* undeclared counts as admin */
-    CHELA_PERM_WRITE,
-    CHELA_PERM_READ
+    CHELA_PERM_WRITE = 1,
+    CHELA_PERM_READ = 2
 };
 
 enum chela_tool_flags {
@@ -58,19 +58,19 @@ enum chela_tool_flags {
  * (chela_session_approve, and the hook `approve`). */
 enum chela_decision {
     CHELA_UNDECIDED = 0,
-    CHELA_DENY,        /* the call is not made; the model is told why */
-    CHELA_ALLOW_ONCE,  /* this call, exactly as it was shown */
-    CHELA_ALLOW_ALWAYS, /* and, for the rest of the session, the very same again */
-    CHELA_EDIT,     /* this call, with `reason` as its arguments: they are checked as the
+    CHELA_DENY = 1,        /* the call is not made; the model is told why */
+    CHELA_ALLOW_ONCE = 2,  /* this call, exactly as it was shown */
+    CHELA_ALLOW_ALWAYS = 3, /* and, for the rest of the session, the very same again */
+    CHELA_EDIT = 4,     /* this call, with `reason` as its arguments: they are checked as the
                        model's are, and the model is told */
-    CHELA_ANSWER,   /* it is not made: `reason` is its result */
-    CHELA_TAKE_OVER /* nor is any other: the run ends with `reason` as its answer */
+    CHELA_ANSWER = 5,   /* it is not made: `reason` is its result */
+    CHELA_TAKE_OVER = 6 /* nor is any other: the run ends with `reason` as its answer */
 };
 
 /* How a call uses something that others may use too. */
 enum chela_use {
     CHELA_USE_SHARED = 0, /* beside others that do the same */
-    CHELA_USE_ALONE       /* it changes it: nobody else meanwhile */
+    CHELA_USE_ALONE = 1       /* it changes it: nobody else meanwhile */
 };
 
 struct chela_tool_opts {

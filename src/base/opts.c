@@ -53,6 +53,15 @@ int ch_opts_read(void *out, size_t size, const void *given, size_t first, const 
     return 0;
 }
 
+int ch_opts_overlay(void *out, size_t size, const void *given, size_t first, const char *name,
+                    struct chela_error *err) {
+    int rc = given ? check(given, size, first, name, err) : 0;
+    if (rc == 0 && given)
+        memcpy(out, given, CH_MIN(size_of(given), size));
+    memcpy(out, &size, sizeof(size));
+    return rc;
+}
+
 int ch_opts_need(void *out, size_t size, const void *given, size_t first, const char *name,
                  struct chela_error *err) {
     memset(out, 0, size);

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "agent/handle/agent_options.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/limits.h"
@@ -266,7 +267,7 @@ static void fill_queue(struct chela_queue_opts *o, const struct ch_conf_agent *a
 }
 
 /* A model that the caller chose does not fall back to the file's. */
-static void fill_models(struct chela_agent_opts *o, const char *const *models) {
+static void fill_models(struct ch_agent_opts *o, const char *const *models) {
     if (o->model || !models)
         return;
     o->model = models[0];
@@ -290,15 +291,18 @@ static const char *const *own_file(const chela_config *cfg) {
 static const struct chela_sandbox_opts *sandbox_of(const chela_config *cfg) {
     const struct ch_conf_sandbox *c = &cfg->conf.sandbox;
     struct chela_sandbox_opts *o = ch_arena_alloc(cfg->arena, sizeof(*o));
+    struct chela_sandbox_limits *l = ch_arena_alloc(cfg->arena, sizeof(*l));
+    *l = c->limits;
+    l->size = sizeof(*l);
+    l->memory = bytes_of(c->limits.memory);
+    l->file_size = bytes_of(c->limits.file_size);
+    l->tmp = bytes_of(c->limits.tmp);
     *o = (struct chela_sandbox_opts)CHELA_SANDBOX_OPTS(.mode = c->mode, .network = c->network,
                                                        .writable = c->writable,
                                                        .readable = c->readable,
                                                        .protect = c->protect,
                                                        .protect_more = own_file(cfg),
-                                                       .limits = c->limits);
-    o->limits.memory = bytes_of(c->limits.memory);
-    o->limits.file_size = bytes_of(c->limits.file_size);
-    o->limits.tmp = bytes_of(c->limits.tmp);
+                                                       .limits = l);
     return o;
 }
 
@@ -355,70 +359,70 @@ static const char *const *settings_of(const chela_config *cfg) {
 }
 
 static void fill(const chela_config *cfg, const struct ch_conf_agent *a,
-                 struct chela_agent_opts *o) {
+                 struct ch_agent_opts *o) {
     const struct ch_conf_agent *d = &cfg->conf.defaults;
     FILL(id, a->item.name);
     fill_models(o, EITHER(a, d, models));
-    FILL(embedding, EITHER(a, d, embedding));
+    FILL(toolset.embedding, EITHER(a, d, embedding));
     FILL(system, EITHER(a, d, system));
     FILL(workspace, EITHER(a, d, workspace));
     FILL(tools, "*");
     FILL(allow, with_calls(cfg, EITHER(a, d, allow), a, d));
     FILL(description, a->description);
-    FILL(send_to, EITHER(a, d, send_to));
-    FILL(chat_actions, EITHER(a, d, chat_actions));
-    FILL(gateway_tool, EITHER(a, d, gateway_tool));
-    FILL(max_depth, (unsigned)EITHER(a, d, max_depth));
-    FILL(max_children, (unsigned)EITHER(a, d, max_children));
-    FILL(skills, EITHER(a, d, skills));
-    FILL(prompt, EITHER(a, d, prompt));
-    FILL(project_files, EITHER(a, d, project_files));
-    FILL(project_file_max, (size_t)EITHER(a, d, file_bytes));
-    FILL(project_files_max, (size_t)EITHER(a, d, files_bytes));
-    FILL(rules, EITHER(a, d, rules));
-    FILL(reminder, EITHER(a, d, reminder));
-    FILL(docs, EITHER(a, d, docs));
-    FILL(system_share, (unsigned)EITHER(a, d, system_share));
-    FILL(output_share, (unsigned)EITHER(a, d, output_share));
+    FILL(gateway.send_to, EITHER(a, d, send_to));
+    FILL(gateway.chat_actions, EITHER(a, d, chat_actions));
+    FILL(gateway.gateway_tool, EITHER(a, d, gateway_tool));
+    FILL(team.max_depth, (unsigned)EITHER(a, d, max_depth));
+    FILL(team.max_children, (unsigned)EITHER(a, d, max_children));
+    FILL(prompt.skills, EITHER(a, d, skills));
+    FILL(prompt.style, EITHER(a, d, prompt));
+    FILL(prompt.project_files, EITHER(a, d, project_files));
+    FILL(prompt.project_file_max, (size_t)EITHER(a, d, file_bytes));
+    FILL(prompt.project_files_max, (size_t)EITHER(a, d, files_bytes));
+    FILL(prompt.rules, EITHER(a, d, rules));
+    FILL(prompt.reminder, EITHER(a, d, reminder));
+    FILL(prompt.docs, EITHER(a, d, docs));
+    FILL(prompt.system_share, (unsigned)EITHER(a, d, system_share));
+    FILL(prompt.output_share, (unsigned)EITHER(a, d, output_share));
     o->deny = join_deny(cfg, o->deny, EITHER(a, d, deny));
     FILL(permission, permission_of(EITHER(a, d, permission)));
-    FILL(approvals, cfg->conf.approvals.levels);
-    FILL(approved, cfg->conf.approvals.rules);
-    FILL(policies, policies_of(cfg));
+    FILL(approvals.tools, cfg->conf.approvals.levels);
+    FILL(approvals.calls, cfg->conf.approvals.rules);
+    FILL(approvals.policies, policies_of(cfg));
     FILL(tool_choice, EITHER(a, d, choice));
     FILL(mode, EITHER(a, d, mode));
     FILL(reasoning, reasoning_of(EITHER(a, d, reasoning)));
     FILL(max_output_tokens, EITHER(a, d, max_output_tokens));
     FILL(temperature, EITHER(a, d, temperature));
-    FILL(top_p, EITHER(a, d, top_p));
-    FILL(top_k, EITHER(a, d, top_k));
-    FILL(seed, a->seed ? &a->seed : d->seed ? &d->seed : NULL);
-    FILL(stop, EITHER(a, d, stop));
-    FILL(cache, cache_of(EITHER(a, d, cache)));
-    FILL(strict, EITHER(a, d, strict));
+    FILL(request.top_p, EITHER(a, d, top_p));
+    FILL(request.top_k, EITHER(a, d, top_k));
+    FILL(request.seed, a->seed ? &a->seed : d->seed ? &d->seed : NULL);
+    FILL(request.stop, EITHER(a, d, stop));
+    FILL(request.cache, cache_of(EITHER(a, d, cache)));
+    FILL(request.strict, EITHER(a, d, strict));
     FILL(output_schema, EITHER(a, d, output_schema));
-    FILL(compaction, EITHER(a, d, compaction));
-    FILL(compaction_model, EITHER(a, d, compaction_model));
-    FILL(output_by, EITHER(a, d, output_by));
-    FILL(max_retries, (int)EITHER(a, d, retries));
-    FILL(idle_timeout_ms, patience(EITHER(a, d, idle_ms)));
-    FILL(connect_timeout_ms, patience(EITHER(a, d, connect_ms)));
-    FILL(first_byte_timeout_ms, patience(EITHER(a, d, first_byte_ms)));
-    FILL(selection, EITHER(a, d, selection));
-    FILL(selection_size, (unsigned)EITHER(a, d, selection_size));
-    FILL(parallel, (unsigned)EITHER(a, d, parallel));
+    FILL(compaction.mode, EITHER(a, d, compaction));
+    FILL(compaction.model, EITHER(a, d, compaction_model));
+    FILL(request.output_by, EITHER(a, d, output_by));
+    FILL(request.max_retries, (int)EITHER(a, d, retries));
+    FILL(request.idle_timeout_ms, patience(EITHER(a, d, idle_ms)));
+    FILL(request.connect_timeout_ms, patience(EITHER(a, d, connect_ms)));
+    FILL(request.first_byte_timeout_ms, patience(EITHER(a, d, first_byte_ms)));
+    FILL(toolset.selection, EITHER(a, d, selection));
+    FILL(toolset.selection_size, (unsigned)EITHER(a, d, selection_size));
+    FILL(toolset.parallel, (unsigned)EITHER(a, d, parallel));
     fill_limits(&o->limits, &a->limits, &d->limits);
     fill_guard(&o->loop_guard, &a->loop_guard, &d->loop_guard);
-    FILL(sum_up, EITHER(a, d, sum_up));
-    FILL(reflection, EITHER(a, d, reflection));
-    FILL(reflect_tools, EITHER(a, d, reflect_tools));
-    FILL(review_plan, EITHER(a, d, review_plan));
-    FILL(roles.router, EITHER(a, d, router));
-    FILL(roles.planner, EITHER(a, d, planner));
-    FILL(roles.executor, EITHER(a, d, executor));
-    FILL(roles.reflector, EITHER(a, d, reflector));
+    FILL(limits.sum_up, EITHER(a, d, sum_up));
+    FILL(planning.reflection, EITHER(a, d, reflection));
+    FILL(planning.reflect_tools, EITHER(a, d, reflect_tools));
+    FILL(planning.review_plan, EITHER(a, d, review_plan));
+    FILL(planning.router, EITHER(a, d, router));
+    FILL(planning.planner, EITHER(a, d, planner));
+    FILL(planning.executor, EITHER(a, d, executor));
+    FILL(planning.reflector, EITHER(a, d, reflector));
     fill_queue(&o->queue, a, d);
-    FILL(settings, settings_of(cfg));
+    FILL(toolset.settings, settings_of(cfg));
     FILL(sandbox, sandbox_of(cfg));
 }
 
@@ -452,22 +456,26 @@ int chela_config_agent(const chela_config *cfg, const char *id, struct chela_age
     if (rc < 0)
         return rc;
     static const struct ch_conf_sandbox no_sandbox;
-    struct chela_agent_opts whole;
-    rc = CH_OPTS_NEED(chela_agent_opts, &whole, opts, err);
+    struct chela_agent_opts out;
+    struct ch_agent_opts whole;
+    rc = CH_OPTS_NEED(chela_agent_opts, &out, opts, err);
+    if (rc == 0)
+        rc = ch_agent_opts_read(&out, &whole, err);
     if (rc < 0)
         return rc;
     fill(cfg, agent, &whole);
     rc = whole.heartbeat ? 0 : ch_conf_heartbeat(cfg, agent, &whole.heartbeat, err);
     if (rc < 0)
         return blame(cfg, &agent->item, rc, err);
-    bool bounds = whole.allow || whole.permission || whole.approvals || whole.approved ||
-                  whole.policies ||
+    bool bounds = whole.allow || whole.permission || whole.approvals.tools ||
+                  whole.approvals.calls || whole.approvals.policies ||
                   memcmp(&cfg->conf.sandbox, &no_sandbox, sizeof(no_sandbox)) != 0;
-    if (bounds && opts->size < sizeof(whole)) /* built for an older header */
+    if (bounds && opts->size < sizeof(out)) /* built for an older header */
         return ch_fail(err, CHELA_ECONFIG,
                        "%s: it bounds what tools may do, and this program is too old to heed that",
                        cfg->file);
-    return CH_OPTS_WRITE(chela_agent_opts, opts, &whole, err);
+    ch_agent_opts_write(&whole, cfg->arena, &out);
+    return CH_OPTS_WRITE(chela_agent_opts, opts, &out, err);
 }
 
 /* --- the store -------------------------------------------------------------------- */

@@ -31,7 +31,7 @@ missing_tests() {
 
 # Public structs that begin with `size` and that no test passes with a wrong one.
 untested_sizes() {
-    awk '/^struct chela_[a-z_]+ \{/ { name = $2 } /^    size_t size;/ { print name }' include/chela/*.h |
+    awk '/^struct chela_[a-z_]+ \{/ { name = $2 } /^    size_t size;/ { print name }' include/chela/*.h include/chela/sys/store.h |
         while read -r name; do
             grep -q "OWN($name)" tests/scenario/test_option_sizes.c || echo "$name"
         done

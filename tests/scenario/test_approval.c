@@ -89,7 +89,8 @@ static void test_approve(void **state) {
 static void test_deny(void **state) {
     (void)state;
     struct stage st;
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.limits = {.max_consecutive_errors = 1});
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+        .limits = &(struct chela_limits)CHELA_LIMITS(.max_consecutive_errors = 1));
     PLAY(&st, &opts, one_call);
     assert_int_equal(decide(&st, CHELA_DENY, "not on a Friday"), 0);
     resume(&st);
@@ -232,23 +233,25 @@ static const char *const for_test[] = {"deploy: env=test", NULL};
 static void test_modes(void **state) {
     (void)state;
     static const struct {
-        struct chela_agent_opts opts;
+        const char *approve;
+        struct chela_approval_opts approvals;
         const char *verdict;
         bool runs;
     } cases[] = {
-        {CHELA_AGENT_OPTS(.approve = "auto"), "done/task_completed", true},
-        {CHELA_AGENT_OPTS(.approve = "deny"), "done/task_completed", false},
-        {CHELA_AGENT_OPTS(.approve = "ask"), "paused/approval_required", false},
-        {CHELA_AGENT_OPTS(.approvals = "deploy=auto"), "done/task_completed", true},
-        {CHELA_AGENT_OPTS(.approvals = "deploy=deny"), "done/task_completed", false},
-        {CHELA_AGENT_OPTS(.approve = "auto", .approvals = "deploy=deny"), "done/task_completed",
-         false},
-        {CHELA_AGENT_OPTS(.approved = for_prod), "done/task_completed", true},
-        {CHELA_AGENT_OPTS(.approved = for_test), "paused/approval_required", false},
+        {"auto", CHELA_APPROVAL_OPTS(.tools = NULL), "done/task_completed", true},
+        {"deny", CHELA_APPROVAL_OPTS(.tools = NULL), "done/task_completed", false},
+        {"ask", CHELA_APPROVAL_OPTS(.tools = NULL), "paused/approval_required", false},
+        {NULL, CHELA_APPROVAL_OPTS(.tools = "deploy=auto"), "done/task_completed", true},
+        {NULL, CHELA_APPROVAL_OPTS(.tools = "deploy=deny"), "done/task_completed", false},
+        {"auto", CHELA_APPROVAL_OPTS(.tools = "deploy=deny"), "done/task_completed", false},
+        {NULL, CHELA_APPROVAL_OPTS(.calls = for_prod), "done/task_completed", true},
+        {NULL, CHELA_APPROVAL_OPTS(.calls = for_test), "paused/approval_required", false},
     };
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         struct stage st;
-        PLAY(&st, &cases[i].opts, one_call);
+        struct chela_agent_opts opts =
+            CHELA_AGENT_OPTS(.approve = cases[i].approve, .approvals = &cases[i].approvals);
+        PLAY(&st, &opts, one_call);
         assert_string_equal(stage_verdict(&st), cases[i].verdict);
         assert_int_equal(logged(&st, "tool_start(c1)"), cases[i].runs);
         stage_close(&st);
@@ -365,7 +368,8 @@ static void test_thinking_is_free(void **state) {
     struct stage st;
     struct person p = {.st = &st, .says = CHELA_ALLOW_ONCE, .thinks_ms = 3600 * 1000};
     struct chela_hooks hooks = CHELA_HOOKS(.user = &p, .approve = ask_person);
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.limits = {.timeout_ms = 10000});
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+        .limits = &(struct chela_limits)CHELA_LIMITS(.timeout_ms = 10000));
     start(&st, &opts, one_call, CH_LEN(one_call));
     chela_agent_hooks(st.agent, &hooks, NULL);
     stage_finish(&st);
@@ -448,7 +452,8 @@ static void test_approved_then_handed_over(void **state) {
         {.body = A_SAY("thanks")},
     };
     struct chela_error err = {0};
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.approvals = "pick=ask");
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+        .approvals = &(struct chela_approval_opts)CHELA_APPROVAL_OPTS(.tools = "pick=ask"));
     struct stage st;
     start(&st, &opts, replies, CH_LEN(replies));
     stage_tool(&st, "pick", CHELA_TOOL_CLIENT);

@@ -182,7 +182,8 @@ static void test_follow_ups_go_on_one_by_one(void **state) {
 static void test_unread_messages_are_not_dropped_silently(void **state) {
     (void)state;
     static const struct fake_reply replies[] = {{.body = A_SAY("one")}};
-    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.limits = {.max_turns = 1});
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+        .limits = &(struct chela_limits)CHELA_LIMITS(.max_turns = 1));
     struct stage st;
     STAGE_OPEN(&st, &opts, replies);
     st.on_event = talk_over;

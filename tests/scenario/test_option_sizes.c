@@ -102,7 +102,9 @@ static int config_agent(struct world *w, size_t size, struct chela_error *err) {
 CASE(chela_policy) {
     struct chela_policy p = {.size = size, .channel = "feishu"};
     const struct chela_policy *list[] = {&p, NULL};
-    struct chela_agent_opts o = CHELA_AGENT_OPTS(.model = "scripted/demo", .policies = list);
+    struct chela_agent_opts o = CHELA_AGENT_OPTS(
+        .model = "scripted/demo",
+        .approvals = &(struct chela_approval_opts)CHELA_APPROVAL_OPTS(.policies = list));
     return agent_with(w, &o, err);
 }
 
@@ -123,6 +125,95 @@ static int simulate(struct world *w, size_t size, struct chela_error *err) {
     struct chela_heartbeat_opts p = {.size = size};
     UNUSED;
     return chela_heartbeat_simulate("", 0, &p, on_simulated, NULL, err);
+}
+
+/* The groups of an agent's options. */
+#define GROUP(type, member)                                                                  \
+    CASE(type) {                                                                             \
+        struct type group = {.size = size};                                                  \
+        struct chela_agent_opts o =                                                          \
+            CHELA_AGENT_OPTS(.model = "scripted/demo", .member = &group);                    \
+        return agent_with(w, &o, err);                                                       \
+    }
+GROUP(chela_limits, limits)
+GROUP(chela_loop_guard, loop_guard)
+GROUP(chela_request_opts, request)
+GROUP(chela_prompt_opts, prompt)
+GROUP(chela_toolset_opts, toolset)
+GROUP(chela_approval_opts, approvals)
+GROUP(chela_compaction_opts, compaction)
+GROUP(chela_planning_opts, planning)
+GROUP(chela_team_opts, team)
+GROUP(chela_agent_gateway_opts, gateway)
+
+static int agents_queue(struct world *w, size_t size, struct chela_error *err) {
+    struct chela_queue_opts group = {.size = size};
+    struct chela_agent_opts o = CHELA_AGENT_OPTS(.model = "scripted/demo", .queue = &group);
+    return agent_with(w, &o, err);
+}
+
+CASE(chela_sandbox_limits) {
+    struct chela_sandbox_limits limits = {.size = size};
+    struct chela_sandbox_opts p = CHELA_SANDBOX_OPTS(.limits = &limits);
+    struct chela_agent_opts o = CHELA_AGENT_OPTS(.model = "scripted/demo", .sandbox = &p);
+    return agent_with(w, &o, err);
+}
+
+CASE(chela_willing_opts) {
+    struct chela_willing_opts p = {.size = size};
+    chela_willing *made = NULL;
+    UNUSED;
+    int rc = chela_willing_new(CHELA_CHAT_GROUP, &p, NULL, &made, err);
+    chela_willing_free(made);
+    return rc;
+}
+
+static int willing_defaults(struct world *w, size_t size, struct chela_error *err) {
+    struct chela_willing_opts p = {.size = size};
+    UNUSED;
+    return chela_willing_defaults(CHELA_CHAT_GROUP, &p, err);
+}
+
+static int heartbeat_group(struct world *w, size_t size, struct chela_error *err) {
+    struct chela_willing_opts group = {.size = size};
+    struct chela_heartbeat_opts p = CHELA_HEARTBEAT_OPTS(.group = &group);
+    struct chela_agent_opts o =
+        CHELA_AGENT_OPTS(.model = "scripted/demo", .mode = "heartbeat", .heartbeat = &p);
+    return agent_with(w, &o, err);
+}
+
+static int simulate_direct(struct world *w, size_t size, struct chela_error *err) {
+    struct chela_willing_opts direct = {.size = size};
+    struct chela_heartbeat_opts p = CHELA_HEARTBEAT_OPTS(.direct = &direct);
+    UNUSED;
+    return chela_heartbeat_simulate("", 0, &p, on_simulated, NULL, err);
+}
+
+CASE(chela_willing_rules) {
+    struct chela_willing_rules rules = {.size = size};
+    chela_willing *made = NULL;
+    UNUSED;
+    int rc = chela_willing_new(CHELA_CHAT_GROUP, NULL, &rules, &made, err);
+    chela_willing_free(made);
+    return rc;
+}
+
+static int heartbeat_rules(struct world *w, size_t size, struct chela_error *err) {
+    struct chela_willing_rules rules = {.size = size};
+    struct chela_heartbeat_opts p = CHELA_HEARTBEAT_OPTS(.rules = &rules);
+    struct chela_agent_opts o =
+        CHELA_AGENT_OPTS(.model = "scripted/demo", .mode = "heartbeat", .heartbeat = &p);
+    return agent_with(w, &o, err);
+}
+
+static int on_session(const struct chela_store_session *s, void *user) {
+    (void)s, (void)user;
+    return 0;
+}
+
+CASE(chela_store_filter) {
+    struct chela_store_filter f = {.size = size};
+    return chela_store_list(w->store, &f, on_session, NULL, err);
 }
 
 CASE(chela_delegate_opts) {
@@ -416,6 +507,22 @@ static const struct {
     OWN(chela_schema_opts),
     OWN(chela_store_opts),
     OWN(chela_tool_opts), ALSO(chela_tool_opts, command_tool),
+    OWN(chela_limits),
+    OWN(chela_loop_guard),
+    OWN(chela_request_opts),
+    OWN(chela_prompt_opts),
+    OWN(chela_toolset_opts),
+    OWN(chela_approval_opts),
+    OWN(chela_compaction_opts),
+    OWN(chela_planning_opts),
+    OWN(chela_team_opts),
+    OWN(chela_agent_gateway_opts),
+    ALSO(chela_queue_opts, agents_queue),
+    OWN(chela_sandbox_limits),
+    OWN(chela_store_filter),
+    OWN(chela_willing_opts), ALSO(chela_willing_opts, willing_defaults),
+    ALSO(chela_willing_opts, heartbeat_group), ALSO(chela_willing_opts, simulate_direct),
+    OWN(chela_willing_rules), ALSO(chela_willing_rules, heartbeat_rules),
 };
 
 static const char yaml[] =

@@ -29,17 +29,17 @@ static int64_t limit_or(int64_t given, int64_t otherwise) {
     return given == 0 ? otherwise : given;
 }
 
-static struct ch_run_limits resolve_limits(const struct chela_agent_opts *o) {
+static struct ch_run_limits resolve_limits(const struct ch_agent_opts *o) {
     return (struct ch_run_limits){
         .max_turns = limit_or(o->limits.max_turns, CH_DEFAULT_MAX_TURNS),
         .max_tool_calls = limit_or(o->limits.max_tool_calls, CH_DEFAULT_MAX_TOOL_CALLS),
         .max_errors = limit_or(o->limits.max_consecutive_errors, CH_DEFAULT_MAX_ERRORS),
         .token_budget = limit_or(o->limits.token_budget, -1),
         .cost_budget = o->limits.cost_budget_usd > 0 ? o->limits.cost_budget_usd : -1,
-        .retries = o->max_retries < 0 ? 0
-                   : o->max_retries   ? o->max_retries
+        .retries = o->request.max_retries < 0 ? 0
+                   : o->request.max_retries   ? o->request.max_retries
                                       : CH_DEFAULT_RETRIES,
-        .sums_up = o->sum_up && !o->output_schema,
+        .sums_up = o->limits.sum_up && !o->output_schema,
     };
 }
 
@@ -66,7 +66,7 @@ static int resolve_workspace(chela_agent *a, const char *dir, struct chela_error
     return 0;
 }
 
-static int add_target(chela_agent *a, const char *spec, const struct chela_agent_opts *opts,
+static int add_target(chela_agent *a, const char *spec, const struct ch_agent_opts *opts,
                       struct chela_error *err) {
     struct ch_target *t;
     int rc = ch_target_new(a->rt, spec, opts, &t, err);
@@ -79,7 +79,7 @@ static int add_target(chela_agent *a, const char *spec, const struct chela_agent
 
 /* Address and key given for the first model do not hold for its fallbacks. */
 static int add_fallbacks(chela_agent *a, const char *const *specs, struct chela_error *err) {
-    static const struct chela_agent_opts none = CHELA_AGENT_OPTS(.id = NULL);
+    static const struct ch_agent_opts none;
     for (; specs && *specs; specs++) {
         if (a->ntargets == CH_LIMIT_MODELS)
             return ch_fail(err, CHELA_ELIMIT, "agent %s: more than %d models", a->id,
@@ -91,8 +91,8 @@ static int add_fallbacks(chela_agent *a, const char *const *specs, struct chela_
     return 0;
 }
 
-static int add_tools(chela_agent *a, const struct chela_agent_opts *o, struct chela_error *err) {
-    struct ch_settings_opts settings = {.list = o->settings,
+static int add_tools(chela_agent *a, const struct ch_agent_opts *o, struct chela_error *err) {
+    struct ch_settings_opts settings = {.list = o->toolset.settings,
                                         .env = a->rt->env,
                                         .user = a->rt->user,
                                         .transport = ch_http_transport(a->rt->http),
@@ -153,28 +153,28 @@ int chela_agent_policy(chela_agent *a, const char *allow, const char *deny,
     return 0;
 }
 
-static int set_approvals(chela_agent *a, const struct chela_agent_opts *o,
+static int set_approvals(chela_agent *a, const struct ch_agent_opts *o,
                          struct chela_error *err) {
     int rc = ch_consent_read(o->approve, &a->ask_means, err);
     if (rc == 0)
-        rc = ch_approvals_new(o->approvals, o->approved, &a->approvals, err);
+        rc = ch_approvals_new(o->approvals.tools, o->approvals.calls, &a->approvals, err);
     return rc;
 }
 
-static void set_sampling(chela_agent *a, const struct chela_agent_opts *o) {
+static void set_sampling(chela_agent *a, const struct ch_agent_opts *o) {
     a->has_temperature = o->temperature != NULL;
     a->temperature = o->temperature ? *o->temperature : 0;
-    a->has_top_p = o->top_p != NULL;
-    a->top_p = o->top_p ? *o->top_p : 0;
-    a->top_k = o->top_k;
-    a->has_seed = o->seed != NULL;
-    a->seed = o->seed ? *o->seed : 0;
+    a->has_top_p = o->request.top_p != NULL;
+    a->top_p = o->request.top_p ? *o->request.top_p : 0;
+    a->top_k = o->request.top_k;
+    a->has_seed = o->request.seed != NULL;
+    a->seed = o->request.seed ? *o->request.seed : 0;
     size_t n = 0;
-    while (o->stop && o->stop[n])
+    while (o->request.stop && o->request.stop[n])
         n++;
     a->stop = n ? ch_alloc(n * sizeof(*a->stop)) : NULL;
     for (; a->nstop < n; a->nstop++)
-        a->stop[a->nstop] = ch_sv_str(ch_strdup(o->stop[a->nstop]));
+        a->stop[a->nstop] = ch_sv_str(ch_strdup(o->request.stop[a->nstop]));
 }
 
 static int take_answer(chela_call *call, void *user) {
@@ -219,14 +219,14 @@ int ch_agent_output(chela_agent *a, const char *schema, const char *by, struct c
     return ch_registry_add(&a->registry, &tool, NULL, NULL, err);
 }
 
-static int set_compaction(chela_agent *a, const struct chela_agent_opts *o,
+static int set_compaction(chela_agent *a, const struct ch_agent_opts *o,
                           struct chela_error *err) {
-    static const struct chela_agent_opts none = CHELA_AGENT_OPTS(.id = NULL);
-    int rc = ch_compact_mode_read(o->compaction, &a->compact_mode, err);
-    if (a->companion && !o->compaction)
+    static const struct ch_agent_opts none;
+    int rc = ch_compact_mode_read(o->compaction.mode, &a->compact_mode, err);
+    if (a->companion && !o->compaction.mode)
         a->compact_mode = CH_COMPACT_RETAIN; /* what is old is not shown: no model need read it */
-    if (rc == 0 && o->compaction_model)
-        rc = ch_target_new(a->rt, o->compaction_model, &none, &a->summariser, err);
+    if (rc == 0 && o->compaction.model)
+        rc = ch_target_new(a->rt, o->compaction.model, &none, &a->summariser, err);
     a->limits.compacts = a->compact_mode != CH_COMPACT_OFF;
     a->compact = ch_compact;
     return rc;
@@ -236,55 +236,57 @@ static const char *keep_text(chela_agent *a, const char *text) {
     return text && *text ? ch_arena_str(&a->arena, ch_sv_str(text)) : NULL;
 }
 
-static void set_roles(chela_agent *a, const struct chela_agent_opts *o) {
-    const char *models[CH_ROLES] = {[CH_ROLE_ROUTER] = o->roles.router,
-                                    [CH_ROLE_PLANNER] = o->roles.planner,
-                                    [CH_ROLE_EXECUTOR] = o->roles.executor,
-                                    [CH_ROLE_REFLECTOR] = o->roles.reflector};
+static void set_roles(chela_agent *a, const struct ch_agent_opts *o) {
+    const char *models[CH_ROLES] = {[CH_ROLE_ROUTER] = o->planning.router,
+                                    [CH_ROLE_PLANNER] = o->planning.planner,
+                                    [CH_ROLE_EXECUTOR] = o->planning.executor,
+                                    [CH_ROLE_REFLECTOR] = o->planning.reflector};
     for (size_t i = 0; i < CH_ROLES; i++)
         a->role_models[i] = keep_text(a, models[i]);
 }
 
-static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_error *err) {
+static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_error *err) {
     a->id = ch_strdup(o->id ? o->id : "main");
     a->tool_choice = dup_opt(o->tool_choice);
     a->reasoning = o->reasoning;
     a->max_output_tokens = o->max_output_tokens;
     set_sampling(a, o);
     set_roles(a, o);
-    a->cache = (enum ch_cache)o->cache;
-    a->strict = o->strict;
-    a->parallel = o->parallel;
-    a->no_stream = o->no_stream;
-    a->timeouts = (struct ch_http_timeouts){.connect = o->connect_timeout_ms,
-                                            .first_byte = o->first_byte_timeout_ms,
-                                            .idle = o->idle_timeout_ms};
+    a->cache = (enum ch_cache)o->request.cache;
+    a->strict = o->request.strict;
+    a->parallel = o->toolset.parallel;
+    a->no_stream = o->request.no_stream;
+    a->timeouts = (struct ch_http_timeouts){.connect = o->request.connect_timeout_ms,
+                                            .first_byte = o->request.first_byte_timeout_ms,
+                                            .idle = o->request.idle_timeout_ms};
     a->limits = resolve_limits(o);
     a->loop_guard = o->loop_guard;
     a->queue = o->queue;
     a->description = keep_text(a, o->description);
-    a->send_to = keep_text(a, o->send_to);
-    a->chat_actions = o->chat_actions;
-    a->gateway_tool = o->gateway_tool;
-    a->max_depth = CH_MIN(o->max_depth ? o->max_depth : CH_DEFAULT_DELEGATE_DEPTH,
+    a->send_to = keep_text(a, o->gateway.send_to);
+    a->chat_actions = o->gateway.chat_actions;
+    a->gateway_tool = o->gateway.gateway_tool;
+    a->max_depth = CH_MIN(o->team.max_depth ? o->team.max_depth : CH_DEFAULT_DELEGATE_DEPTH,
                           CH_LIMIT_DELEGATE_DEPTH);
-    a->max_children = CH_MIN(o->max_children ? o->max_children : CH_DEFAULT_DELEGATE_CHILDREN,
-                             CH_LIMIT_DELEGATE_CHILDREN);
+    a->max_children =
+        CH_MIN(o->team.max_children ? o->team.max_children : CH_DEFAULT_DELEGATE_CHILDREN,
+               CH_LIMIT_DELEGATE_CHILDREN);
     a->timeout_ms = limit_or(o->limits.timeout_ms, CH_DEFAULT_RUN_MS);
-    a->selection_size = o->selection_size;
+    a->selection_size = o->toolset.selection_size;
     int rc = ch_mode_read(o->mode, &a->mode, err);
     if (rc == 0)
-        rc = ch_reflecting_read(o->reflection, keep_text(a, o->reflect_tools), &a->reflection, err);
+        rc = ch_reflecting_read(o->planning.reflection, keep_text(a, o->planning.reflect_tools),
+                                &a->reflection, err);
     if (rc == 0)
-        rc = ch_select_mode_read(o->selection, &a->selection, err);
+        rc = ch_select_mode_read(o->toolset.selection, &a->selection, err);
     if (rc == 0)
         rc = resolve_workspace(a, o->workspace, err);
     if (rc == 0)
         rc = add_target(a, o->model ? o->model : chela_default_model(a->rt, NULL), o, err);
     if (rc == 0)
         rc = add_fallbacks(a, o->fallbacks, err);
-    if (rc == 0 && o->embedding)
-        rc = ch_meaning_new(a->rt, o->embedding, &a->meaning, err);
+    if (rc == 0 && o->toolset.embedding)
+        rc = ch_meaning_new(a->rt, o->toolset.embedding, &a->meaning, err);
     if (rc == 0)
         rc = add_tools(a, o, err);
     if (rc == 0 && a->mode == CH_MODE_HEARTBEAT)
@@ -292,21 +294,21 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
     if (rc == 0 && a->mode == CH_MODE_HEARTBEAT)
         rc = ch_beat_tools(a, err);
     else if (rc == 0 && a->mode != CH_MODE_REACT)
-        rc = ch_mode_tools(a, o->review_plan, err);
+        rc = ch_mode_tools(a, o->planning.review_plan, err);
     if (rc == 0)
         rc = ch_context_configure(a, o, err);
     if (rc == 0)
-        load_skills(a, o->skills);
+        load_skills(a, o->prompt.skills);
     if (rc == 0)
         rc = chela_agent_policy(a, o->allow, o->deny, o->permission, err);
     if (rc == 0)
-        rc = ch_policies_new(o->policies, &a->policies, err);
+        rc = ch_policies_new(o->approvals.policies, &a->policies, err);
     if (rc == 0)
         rc = set_approvals(a, o, err);
     if (rc == 0)
         rc = ch_sandbox_read(&a->arena, o->sandbox, &a->sandbox, err);
     if (rc == 0)
-        rc = ch_agent_output(a, o->output_schema, o->output_by, err);
+        rc = ch_agent_output(a, o->output_schema, o->request.output_by, err);
     if (rc == 0)
         rc = ch_queue_opts_fill(&a->queue, err);
     if (rc == 0)
@@ -319,18 +321,21 @@ static int fill(chela_agent *a, const struct chela_agent_opts *o, struct chela_e
 
 int chela_agent_new(chela_runtime *rt, const struct chela_agent_opts *given, chela_agent **out,
                     struct chela_error *err) {
-    struct chela_agent_opts opts;
+    struct ch_agent_opts opts;
     *out = NULL;
     if (!rt)
         return ch_fail(err, CHELA_EINVAL, "there is no runtime for the agent");
-    int rc = CH_OPTS_READ(chela_agent_opts, &opts, given, err);
-    if (rc < 0)
-        return rc;
+    int rc = ch_agent_opts_read(given, &opts, err);
+    return rc < 0 ? rc : ch_agent_open(rt, &opts, out, err);
+}
+
+int ch_agent_open(chela_runtime *rt, const struct ch_agent_opts *opts, chela_agent **out,
+                  struct chela_error *err) {
     chela_agent *a = ch_alloc(sizeof(*a));
     a->rt = rt;
     ch_list_init(&a->sessions);
     ch_list_add(&rt->agents, &a->link);
-    rc = fill(a, &opts, err);
+    int rc = fill(a, opts, err);
     if (rc < 0) {
         ch_agent_free(a);
         return rc;

@@ -90,8 +90,8 @@ static int ask_model(chela_agent *agent, const char *text, struct probe *p,
 static int open_agent(chela_runtime *rt, const struct chela_agent_opts *given, bool tools,
                       chela_agent **out, struct chela_error *err) {
     static const char schema[] = "{\"type\":\"object\",\"properties\":{}}";
-    struct chela_agent_opts opts;
-    int rc = CH_OPTS_READ(chela_agent_opts, &opts, given, err);
+    struct ch_agent_opts opts;
+    int rc = ch_agent_opts_read(given, &opts, err);
     if (rc < 0)
         return rc;
     opts.id = "probe";
@@ -99,9 +99,9 @@ static int open_agent(chela_runtime *rt, const struct chela_agent_opts *given, b
     opts.tools = opts.allow = opts.deny = NULL;
     opts.permission = CHELA_PERM_ADMIN;
     opts.system = "You are being tried out. Do what is asked, and nothing else.";
-    opts.max_retries = -1;
+    opts.request.max_retries = -1;
     opts.limits = (struct chela_limits){.max_turns = 1, .timeout_ms = 60000};
-    rc = chela_agent_new(rt, &opts, out, err);
+    rc = ch_agent_open(rt, &opts, out, err);
     if (rc == 0 && tools) {
         chela_agent_tool(*out, "alpha", "Does nothing.", schema, do_nothing, NULL);
         chela_agent_tool(*out, "beta", "Does nothing.", schema, do_nothing, NULL);

@@ -49,6 +49,7 @@ struct slot { /* one run */
 struct test {
     chela_runtime *rt;
     struct chela_prompt_test_opts opts;
+    struct ch_agent_opts agent; /* opts.agent */
     const struct ch_prompt *prompt;
     const char *model; /* as it is written in the report */
     struct ch_cases cases;
@@ -220,20 +221,17 @@ static int add_tools(chela_agent *agent, const struct ch_case *c, struct chela_e
 }
 
 static int open_agent(struct test *test, struct tried *t, struct chela_error *err) {
-    struct chela_agent_opts opts;
-    int rc = CH_OPTS_READ(chela_agent_opts, &opts, test->opts.agent, err);
-    if (rc < 0)
-        return rc;
+    struct ch_agent_opts opts = test->agent;
     opts.id = "prompt-test";
     opts.tools = opts.allow = opts.deny = opts.output_schema = NULL;
-    opts.skills = "";
-    opts.selection = "all";
+    opts.prompt.skills = "";
+    opts.toolset.selection = "all";
     opts.system = "";
     opts.approve = "auto";
     opts.mode = NULL;
     opts.permission = CHELA_PERM_ADMIN;
     opts.limits.max_turns = 1;
-    rc = chela_agent_new(test->rt, &opts, &t->agent, err);
+    int rc = ch_agent_open(test->rt, &opts, &t->agent, err);
     if (rc == 0)
         rc = add_tools(t->agent, t->c, err);
     if (rc < 0)
@@ -346,10 +344,9 @@ static int render_case(struct test *test, struct tried *t, struct chela_error *e
 
 static int pick(struct test *test, struct chela_error *err) {
     const struct ch_prompts *c = ch_runtime_prompts(test->rt, err);
-    const struct chela_agent_opts *agent = test->opts.agent;
     test->model = test->opts.dry_run ? NULL
-                  : agent && agent->model ? agent->model
-                                          : chela_default_model(test->rt, NULL);
+                  : test->agent.model ? test->agent.model
+                                      : chela_default_model(test->rt, NULL);
     struct ch_prompt_query q = {.name = test->opts.name, .version = test->opts.version,
                                 .model = test->model};
     test->prompt = c ? ch_prompts_pick(c, &q, err) : NULL;
@@ -360,6 +357,8 @@ static int read_opts(struct test *test, const struct chela_prompt_test_opts *giv
                      struct chela_error *err) {
     struct chela_prompt_test_opts *o = &test->opts;
     int rc = CH_OPTS_NEED(chela_prompt_test_opts, o, given, err);
+    if (rc == 0)
+        rc = ch_agent_opts_read(o->agent, &test->agent, err);
     if (rc < 0)
         return rc;
     o->runs = o->runs ? o->runs : DEFAULT_RUNS;

@@ -7,6 +7,7 @@
 #define CH_AGENT_AGENT_H
 #include <stdatomic.h>
 
+#include "agent/handle/agent_options.h"
 #include "agent/machine/message_origin.h"
 #include "agent/provider/cooldown.h"
 #include "agent/machine/output.h"
@@ -304,7 +305,7 @@ struct chela_session {
 };
 
 /* --- target.c */
-int ch_target_new(chela_runtime *rt, const char *spec, const struct chela_agent_opts *opts,
+int ch_target_new(chela_runtime *rt, const char *spec, const struct ch_agent_opts *opts,
                   struct ch_target **out, struct chela_error *err);
 void ch_target_free(struct ch_target *t);
 /* How long the key that rests least will: `key`, the first of those that do not
@@ -339,6 +340,9 @@ void ch_runtime_prompts_free(chela_runtime *rt);
 char *ch_discover_model(chela_runtime *rt, const char **why); /* owned by the caller */
 
 /* --- agent.c, session.c: freeing what the runtime owns */
+/* chela_agent_new with options that were read. */
+int ch_agent_open(chela_runtime *rt, const struct ch_agent_opts *opts, chela_agent **out,
+                  struct chela_error *err);
 void ch_agent_free(chela_agent *agent);
 /* Keep an agent from being freed after chela_agent_close, and end that. */
 void ch_agent_hold(chela_agent *agent);

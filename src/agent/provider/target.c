@@ -253,7 +253,7 @@ static void add_keys(struct ch_target *t, const chela_runtime *rt, const char *n
 }
 
 static int find_key(struct ch_target *t, const chela_runtime *rt,
-                    const struct chela_agent_opts *opts, const struct ch_provider_conf *conf,
+                    const struct ch_agent_opts *opts, const struct ch_provider_conf *conf,
                     const struct ch_provider *known, struct chela_error *err) {
     const char *named = opts->api_key_env ? opts->api_key_env : conf ? conf->api_key_env : NULL;
     const char *key = opts->api_key            ? opts->api_key
@@ -321,7 +321,7 @@ static int connect_script(struct ch_target *t, chela_runtime *rt, struct chela_e
 }
 
 static int connect_target(struct ch_target *t, chela_runtime *rt,
-                          const struct chela_agent_opts *opts, const struct ch_provider_conf *conf,
+                          const struct ch_agent_opts *opts, const struct ch_provider_conf *conf,
                           const struct ch_provider *known, struct chela_error *err) {
     const char *api = first_of(conf ? conf->api : NULL, known ? known->api : NULL, NULL);
     if (!api)
@@ -371,7 +371,7 @@ static char *resolve_alias(const char *provider, struct ch_sv model) {
     return info.resolved && sellers_own ? ch_strdup(info.resolved) : ch_strndup(model.p, model.n);
 }
 
-int ch_target_new(chela_runtime *rt, const char *spec, const struct chela_agent_opts *opts,
+int ch_target_new(chela_runtime *rt, const char *spec, const struct ch_agent_opts *opts,
                   struct ch_target **out, struct chela_error *err) {
     struct ch_sv model = ch_sv_str(spec);
     struct ch_sv provider = ch_sv_split(&model, '/');

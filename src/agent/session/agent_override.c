@@ -71,7 +71,7 @@ static void apply(chela_agent *a, const struct ch_agent_patch *p) {
 
 /* A model of its own is among `patched`, which is freed with it. */
 static int add_model(chela_agent *a, const char *spec, struct chela_error *err) {
-    static const struct chela_agent_opts none = CHELA_AGENT_OPTS(.id = NULL);
+    static const struct ch_agent_opts none;
     struct ch_target *t, **all;
     if (!spec)
         return 0;

@@ -84,7 +84,7 @@ static const struct chela_event example_child = {
     .child = {&child_call, "run_0", "researcher", "call_1", 1}};
 
 static const struct chela_event *const examples[] = {
-#define EXAMPLE(name, text, member) &example_##member,
+#define EXAMPLE(name, value, text, member) [value] = &example_##member,
     CHELA_EVENTS(EXAMPLE)
 #undef EXAMPLE
 };
@@ -120,7 +120,8 @@ static const char *const meanings[] = {
                         "that is a run: `run` and `seq` are its own; "
                         "it begins with `child_start` and ends with `child_end`."),
 };
-_Static_assert(sizeof(meanings) / sizeof(meanings[0]) == CHELA_EV_COUNT, "one for each event");
+#define EVENTS (sizeof(examples) / sizeof(examples[0]))
+_Static_assert(sizeof(meanings) / sizeof(meanings[0]) == EVENTS, "one for each event");
 
 static void write_events(FILE *out) {
     fputs("## Events\n\n"
@@ -128,7 +129,7 @@ static void write_events(FILE *out) {
           "`seq` counts from 0 without\ngaps, `ts` is in milliseconds since 1970. Each is shown "
           "with every field that it can have; those that say nothing\nare left out.\n",
           out);
-    for (int i = 0; i < CHELA_EV_COUNT; i++) {
+    for (size_t i = 0; i < EVENTS; i++) {
         struct chela_event ev = *examples[i];
         ev.type = (enum chela_event_type)i;
         ev.run = "run_1";

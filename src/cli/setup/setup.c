@@ -305,7 +305,7 @@ static int gather(struct ch_setup *s, const char *id, const struct chela_agent_o
 static int make_member(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
                        chela_agent **out, struct chela_error *err) {
     struct chela_agent_opts opts =
-        CHELA_AGENT_OPTS(.deny = s->flags->deny, .approve = caller->approve, .limits = s->limits);
+        CHELA_AGENT_OPTS(.deny = s->flags->deny, .approve = caller->approve, .limits = &s->limits);
     if (chela_config_agent(s->config, id, &opts, err) < 0)
         return err->code = CHELA_ECONFIG;
     struct chela_sandbox_opts sandbox = CHELA_SANDBOX_OPTS(.mode = NULL);
@@ -449,7 +449,8 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
                           s->flags->agent);
     if (s->flags->agent && (*out = member(s, s->flags->agent)))
         return CHELA_OK; /* another one calls it */
-    s->limits = opts->limits;
+    s->limits = opts->limits ? *opts->limits : (struct chela_limits)CHELA_LIMITS(.sum_up = 0);
+    s->limits.sum_up = 0; /* for the first agent alone */
     opts->workspace = s->flags->workspace;
     opts->tools = "*";
     opts->allow = s->flags->tools;

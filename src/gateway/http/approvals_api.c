@@ -65,8 +65,8 @@ static void look_into(struct ch_lookup *l, const char *key) {
 
 static int ask_waiting(struct ch_lookup *l, struct chela_error *err) {
     struct search f = {0};
-    int rc = chela_store_list(l->store, &(struct chela_store_filter){.status = "paused"},
-                              keep_paused, &f, err);
+    struct chela_store_filter paused = CHELA_STORE_FILTER(.status = "paused");
+    int rc = chela_store_list(l->store, &paused, keep_paused, &f, err);
     for (size_t i = 0; i < f.n; i++) {
         if (rc == 0 && !(l->key && l->found))
             look_into(l, f.keys[i]);

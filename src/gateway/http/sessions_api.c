@@ -24,7 +24,7 @@ static int add_session(const struct chela_store_session *s, void *user) {
 }
 
 static int ask_list(struct ch_lookup *l, struct chela_error *err) {
-    struct chela_store_filter filter = {.limit = (size_t)l->number};
+    struct chela_store_filter filter = CHELA_STORE_FILTER(.limit = (size_t)l->number);
     return chela_store_list(l->store, &filter, add_session, l, err);
 }
 

@@ -111,7 +111,7 @@ static int read_sessions(struct usage *u, struct chela_error *err) {
 
 static int ask_usage(struct ch_lookup *l, struct chela_error *err) {
     struct usage u = {.lookup = l, .since = l->number};
-    struct chela_store_filter filter = {.limit = CH_LIMIT_LISTED};
+    struct chela_store_filter filter = CHELA_STORE_FILTER(.limit = CH_LIMIT_LISTED);
     ch_buf_add_str(&l->out, "{\"calls\":[");
     int rc = chela_store_list(l->store, &filter, note_session, &u, err);
     int read = read_sessions(&u, rc < 0 ? NULL : err);

@@ -118,7 +118,8 @@ static int on_session(const struct chela_store_session *s, void *user) {
 
 static void read_store(struct ch_work *w) {
     struct look *k = CH_CONTAINER(w, struct look, work);
-    struct chela_store_filter running = {.status = "running", .limit = CH_LIMIT_LISTED};
+    struct chela_store_filter running =
+        CHELA_STORE_FILTER(.status = "running", .limit = CH_LIMIT_LISTED);
     struct chela_error err = {0};
     k->now = ch_store_now();
     int rc = chela_store_list(k->store, &running, on_session, k, &err);

@@ -98,9 +98,12 @@ static uint64_t seconds(int64_t ms) {
 int ch_sandbox_read(struct ch_arena *a, const struct chela_sandbox_opts *given,
                     struct ch_sandbox_policy **out, struct chela_error *err) {
     struct chela_sandbox_opts o;
+    struct chela_sandbox_limits l;
     struct ch_sandbox_policy p = {0};
 
     int rc = CH_OPTS_READ(chela_sandbox_opts, &o, given, err);
+    if (rc == 0)
+        rc = CH_OPTS_READ(chela_sandbox_limits, &l, o.limits, err);
     if (rc == 0 && o.mode)
         rc = ch_sandbox_mode_read(o.mode, &p.mode, err);
     if (rc == 0)
@@ -119,12 +122,12 @@ int ch_sandbox_read(struct ch_arena *a, const struct chela_sandbox_opts *given,
     p.protect = join_protected(a, &o);
     p.helper = o.helper;
     p.limits = (struct ch_sandbox_limits){
-        .cpu_s = seconds(o.limits.cpu_ms),
-        .memory = limit(o.limits.memory),
-        .file_size = limit(o.limits.file_size),
-        .files = limit(o.limits.files),
-        .processes = limit(o.limits.processes),
-        .tmp = limit(o.limits.tmp),
+        .cpu_s = seconds(l.cpu_ms),
+        .memory = limit(l.memory),
+        .file_size = limit(l.file_size),
+        .files = limit(l.files),
+        .processes = limit(l.processes),
+        .tmp = limit(l.tmp),
     };
     *out = ch_sandbox_copy(a, &p);
     return 0;

@@ -26,7 +26,9 @@ struct ch_companion {
     const char *const *memory;       /* files of the workspace; NULL-terminated */
     double typing;                   /* characters a second; 0: parts follow at once */
     int utc_offset;
-    struct chela_heartbeat_opts opts; /* all of it, its texts copied */
+    struct chela_heartbeat_opts opts; /* what has no member of its own here */
+    struct chela_willing_opts group, direct;
+    struct chela_willing_rules rules; /* its lists are copied */
 };
 
 static inline bool ch_beat_is(const chela_run *run) {
@@ -34,7 +36,7 @@ static inline bool ch_beat_is(const chela_run *run) {
 }
 
 /* Copies what o->heartbeat says; bounds the agent's limits. */
-int ch_beat_configure(chela_agent *a, const struct chela_agent_opts *o, struct chela_error *err);
+int ch_beat_configure(chela_agent *a, const struct ch_agent_opts *o, struct chela_error *err);
 /* beat_tools.c: the actions. */
 int ch_beat_tools(chela_agent *a, struct chela_error *err);
 #define CH_BEAT_ACTIONS CH_SEND_ACTION "," CH_REACT_ACTION "," CH_SILENT_ACTION
