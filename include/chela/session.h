@@ -25,7 +25,12 @@ typedef struct chela_session chela_session;
 
 /* --- runtime -------------------------------------------------------------- */
 
-enum chela_log_level { CHELA_LOG_TRACE = 0, CHELA_LOG_INFO = 1, CHELA_LOG_WARN = 2, CHELA_LOG_ERROR = 3 };
+enum chela_log_level {
+    CHELA_LOG_TRACE = 0,
+    CHELA_LOG_INFO = 1,
+    CHELA_LOG_WARN = 2,
+    CHELA_LOG_ERROR = 3
+};
 typedef void chela_log_fn(enum chela_log_level level, const char *area, const char *line,
                           void *user);
 
